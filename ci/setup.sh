@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# Installs what the build needs and is not there yet, then writes .bazelrc.local with where things are.
+# Sourced by ci/test.sh and ci/run_scenarios.sh. Uses no network when nothing is missing.
+#
+#   TORCH_HOME  an unpacked LibTorch (include/ and lib/); default: found, else unpacked into the cache
+#   CUDA_HOME   a CUDA toolkit; default: /usr/local/cuda when it is there
+#   BAZEL       the bazel to use; default: the one on PATH, else Debian's bazel-bootstrap
+#   TRAINWRECK_CACHE  where downloads are unpacked; default: ${XDG_CACHE_HOME:-$HOME/.cache}/trainwreck
+set -euo pipefail
+
+REPO_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+TRAINWRECK_CACHE="${TRAINWRECK_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/trainwreck}"
+TORCH_VERSION=2.11.0
+CUDA_RUNTIME_VERSION=13.0.96
+CUDA_CUPTI_VERSION=13.0.85
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { printf 'setup: error: %s\n' "$*" >&2; exit 7; }
+
+# Debian package -> a file that proves it is there.
+DEBIAN_PACKAGES=(
+  "g++:/usr/bin/g++"
+  "ca-certificates:/etc/ssl/certs/ca-certificates.crt"
+  "git:/usr/bin/git"
+  "python3-pip:/usr/bin/python3"
+  "unzip:/usr/bin/unzip"
+  "clang-format:/usr/bin/clang-format"
+  "libyaml-cpp-dev:/usr/include/yaml-cpp/yaml.h"
+  "libcli11-dev:/usr/include/CLI/CLI.hpp"
+  "nlohmann-json3-dev:/usr/include/nlohmann/json.hpp"
+  "libfmt-dev:/usr/include/fmt/format.h"
+  "libgtest-dev:/usr/include/gtest/gtest.h"
+  "libgmock-dev:/usr/include/gmock/gmock.h"
+  "libbenchmark-dev:/usr/include/benchmark/benchmark.h"
+  "librapidcheck-dev:/usr/include/rapidcheck.h"
+  "libgloo-dev:/usr/include/gloo/config.h"
+  "libvalijson-dev:/usr/include/valijson/validator.hpp"
+  "libxml2-utils:/usr/bin/xmllint"
+)
+BAZEL_PACKAGES=(
+  "bazel-bootstrap:/usr/bin/bazel"
+  "bazel-platforms:/usr/share/bazel/platforms/BUILD"
+  "bazel-skylib:/usr/share/bazel/tools/skylib/lib.bzl"
+  "bazel-rules-java:/usr/share/bazel/rules/java/java/defs.bzl"
+  "bazel-rules-proto:/usr/share/bazel/rules/proto/proto/defs.bzl"
+)
+
+install_debian_packages() {
+  local wanted=("${DEBIAN_PACKAGES[@]}") missing=() entry
+  wanted+=("${BAZEL_PACKAGES[@]}")
+  for entry in "${wanted[@]}"; do
+    [ -e "${entry#*:}" ] || missing+=("${entry%%:*}")
+  done
+  [ "${#missing[@]}" -eq 0 ] && return 0
+  command -v apt-get >/dev/null || die "not a Debian machine; install the equivalents of: ${missing[*]}"
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    sudo -n true 2>/dev/null || die "packages are missing and there is no root: sudo apt-get install ${missing[*]}"
+    as_root=(sudo -n)
+  fi
+  say "installing Debian packages: ${missing[*]}"
+  "${as_root[@]}" apt-get update -q >&2
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
+    "${missing[@]}" >&2
+}
+
+# A folder is a usable LibTorch when the CPU library and the headers are in it.
+is_libtorch() { [ -e "$1/lib/libtorch_cpu.so" ] && [ -e "$1/include/torch/csrc/api/include/torch/torch.h" ]; }
+
+# libtorch_cpu.so of the CUDA wheels needs these two even on a machine without a GPU.
+link_cuda_runtime() {
+  local libtorch="$1" name found
+  for name in libcudart.so.13 libcupti.so.13; do
+    [ -e "$libtorch/lib/$name" ] && continue
+    ldd "$libtorch/lib/libtorch_cpu.so" 2>/dev/null | grep -q "$name => not found" || continue
+    found="$(find -L "${CUDA_HOME:-/usr/local/cuda}" -name "$name" 2>/dev/null | head -n 1 || true)"
+    if [ -n "$found" ]; then
+      cp -L "$found" "$libtorch/lib/$name"
+    else
+      return 1
+    fi
+  done
+}
+
+unpack_wheels() {
+  local into="$1" wheels="$TRAINWRECK_CACHE/wheels"
+  mkdir -p "$wheels"
+  if ! ls "$wheels"/torch-"$TORCH_VERSION"-*.whl >/dev/null 2>&1; then
+    say "downloading torch $TORCH_VERSION (530 MB; headers and CPU libraries are kept)"
+    python3 -m pip download -q --no-deps --python-version 3.11 --implementation cp \
+      --platform manylinux_2_28_x86_64 --only-binary=:all: -d "$wheels" "torch==$TORCH_VERSION" >&2
+  fi
+  rm -rf "$into.tmp" && mkdir -p "$into.tmp"
+  unzip -q -o "$wheels"/torch-"$TORCH_VERSION"-*.whl 'torch/include/*' 'torch/lib/libtorch_cpu.so' \
+    'torch/lib/libc10.so' 'torch/lib/libgomp*' 'torch/lib/libtorch.so' 'torch/lib/libshm.so' \
+    -d "$into.tmp" || [ "$?" -eq 11 ]
+  mv "$into.tmp/torch/include" "$into.tmp/torch/lib" "$into.tmp/"
+  rmdir "$into.tmp/torch"
+  if ! link_cuda_runtime "$into.tmp"; then
+    python3 -m pip download -q --no-deps -d "$wheels" --only-binary=:all: \
+      "nvidia-cuda-runtime==$CUDA_RUNTIME_VERSION" "nvidia-cuda-cupti==$CUDA_CUPTI_VERSION" >&2
+    local wheel
+    for wheel in "$wheels"/nvidia_cuda_*.whl; do
+      unzip -q -o -j "$wheel" '*/libcudart.so.13' '*/libcupti.so.13' -d "$into.tmp/lib" 2>/dev/null || [ "$?" -eq 11 ]
+    done
+  fi
+  rm -rf "$into" && mv "$into.tmp" "$into"
+  rm -rf "$wheels"
+}
+
+find_libtorch() {
+  local candidate
+  for candidate in "${TORCH_HOME:-}" /opt/libtorch /usr/local/libtorch "$TRAINWRECK_CACHE/libtorch-$TORCH_VERSION"; do
+    if [ -n "$candidate" ] && is_libtorch "$candidate"; then
+      TORCH_HOME="$candidate"
+      return 0
+    fi
+  done
+  [ -z "${TORCH_HOME:-}" ] || die "TORCH_HOME=$TORCH_HOME holds no LibTorch (lib/libtorch_cpu.so, include/)"
+  TORCH_HOME="$TRAINWRECK_CACHE/libtorch-$TORCH_VERSION"
+  unpack_wheels "$TORCH_HOME"
+  is_libtorch "$TORCH_HOME" || die "unpacking LibTorch into $TORCH_HOME failed"
+}
+
+# .bazelrc.local is read by .bazelrc; it is rewritten only when it changes, so that Bazel keeps its cache.
+write_bazelrc_local() {
+  local file="$REPO_ROOT/.bazelrc.local" text
+  text="build --repo_env=TORCH_HOME=$TORCH_HOME"
+  if [ -n "${CUDA_HOME:-}" ]; then text+=$'\n'"build --repo_env=CUDA_HOME=$CUDA_HOME"; fi
+  [ -f "$file" ] && [ "$(cat "$file")" = "$text" ] || printf '%s\n' "$text" >"$file"
+}
+
+setup() {
+  install_debian_packages
+  BAZEL="${BAZEL:-$(command -v bazel)}"
+  if [ -z "${CUDA_HOME:-}" ] && [ -x /usr/local/cuda/bin/nvcc ]; then CUDA_HOME=/usr/local/cuda; fi
+  find_libtorch
+  write_bazelrc_local
+  export BAZEL TORCH_HOME REPO_ROOT
+}
+
+setup

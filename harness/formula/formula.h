@@ -1,0 +1,108 @@
+// The assertion language: one string per check, parsed, checked against a target's signals, and read
+// over the traces of runs, with a three-valued truth and margins. docs/formulas.md describes it.
+//
+//   auto parsed = Formula::Parse("eventually[:60] nonfinite(loss)");
+//   if (!parsed.errors.empty()) ...
+//   std::vector<FormulaError> errors = parsed.formula->Check(vocabulary);
+//   Reading reading = parsed.formula->Evaluate({.self = &trace, .arms = {{"control", &control}}});
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/protocol/description.h"
+#include "harness/protocol/trace.h"
+
+namespace trainwreck::formula {
+
+enum class Truth { kFalse, kUnknown, kTrue };
+
+// What a margin is measured in. A formula has a margin in each unit that occurs in it: how far the
+// quantities of that unit may move, all others held, before the formula flips.
+enum class Unit { kOctave, kStep, kSecond, kPlain };
+inline constexpr int kUnitCount = 4;
+const char* ToString(Unit unit);  // "octaves", "steps", "s", ""
+
+// All values that a final margin can take; a point when it is known. Positive: holds.
+struct Interval {
+  double lo;
+  double hi;
+};
+
+struct Reading {
+  Truth truth = Truth::kUnknown;
+  std::array<std::optional<Interval>, kUnitCount> margins;  // by Unit; empty: the unit does not occur
+  Unit main_unit = Unit::kPlain;  // of the margin to show first
+  int step = -1;                  // where it was decided, -1: nowhere in particular
+  std::string seen;  // the values it was decided by: "mean(loss[-20:]) = 3.22, 0.8 * mean(loss[:5]) = 2.1"
+};
+
+// A position is a byte offset into the formula's text.
+struct FormulaError {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::string message;
+  std::string hint;  // the likely fix, may be empty
+};
+
+// What a formula may mention.
+struct Vocabulary {
+  const TargetDescription* target = nullptr;
+  std::set<std::string> arms;  // "control", "reference", ...: what may stand before a dot
+  int planned_steps = 0;       // windows and slices must lie inside
+  int world_size = 1;
+  std::set<std::string> fault_ids;  // what fired(...) may name
+};
+
+// The runs that a formula is read over: its own, and those of other arms with the same seed and point.
+struct Runs {
+  const RunTrace* self = nullptr;
+  std::map<std::string, const RunTrace*> arms;  // missing arm: everything about it is unknown
+};
+
+struct Node;  // the syntax tree, private to this package
+
+class Formula {
+ public:
+  struct ParseResult;
+  static ParseResult Parse(std::string_view text);
+
+  std::vector<FormulaError> Check(const Vocabulary& vocabulary) const;
+
+  // Total: terminates on any input, in time linear in steps times size of the formula.
+  Reading Evaluate(const Runs& runs, const TargetDescription& target) const;
+
+  const std::string& text() const { return text_; }
+  // "update_norm{head.*}": what has to be recorded beyond the scalar signals.
+  std::vector<std::string> module_signals() const;
+  std::set<std::string> arms() const;
+  std::set<std::string> events() const;  // names of the events it mentions
+  // Whether it can be about how a run ended (exited, stalled, ...), so that an abnormal end is no surprise.
+  bool mentions_ending() const;
+
+ private:
+  explicit Formula(std::string text, std::shared_ptr<const Node> root);
+  std::string text_;
+  std::shared_ptr<const Node> root_;
+};
+
+struct Formula::ParseResult {
+  std::optional<Formula> formula;  // empty when there are errors
+  std::vector<FormulaError> errors;
+};
+
+// "10 steps", "1 octave", "0.2", "3 s" -> amount and unit.
+struct Amount {
+  double value = 0;
+  Unit unit = Unit::kPlain;
+};
+std::optional<Amount> ParseAmount(std::string_view text);
+
+}  // namespace trainwreck::formula

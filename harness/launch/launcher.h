@@ -1,0 +1,97 @@
+// Runs trainings: processes, ranks, phases, restarts, budgets, a watchdog on progress; packs runs over the
+// cores, longest first. One thread, one event loop; nothing it starts outlives it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/plan/run.h"
+#include "harness/protocol/trace.h"
+
+namespace trainwreck {
+
+// A command that speaks the protocol. Placeholders are for later targets.
+struct Target {
+  std::vector<std::string> command;  // argv
+  std::map<std::string, std::string> environment;
+  bool has_fork_server = false;  // understands --fork-server
+};
+
+// Runs `TARGET --describe`, or takes it from the cache by the binary's digest.
+// Throws std::runtime_error with what the target said when that is no description.
+TargetDescription Describe(const Target& target, const std::string& cache_dir);
+
+enum class Isolation { kFork, kExec };
+
+struct LauncherOptions {
+  Target target;
+  Isolation isolation = Isolation::kFork;
+  int cores = 0;              // 0: as many as this process may use
+  std::string output_dir;     // each run gets output_dir/<run id>/
+  std::int64_t disk_bytes = 256LL << 20;  // per run
+};
+
+enum class RunEnd {
+  kCompleted,     // every rank ended with an `end` record and exit code 0
+  kDecided,       // stopped by us: all that was asked about it was known
+  kFailed,        // a rank exited otherwise and restarts were used up or not allowed
+  kStalled,       // the watchdog saw no progress
+  kTimeout,       // over its budget of seconds
+  kLeak,          // left processes behind (they were killed)
+  kDiskBudget,    // wrote too much
+  kGarbage,       // its trace could not be read
+  kInfrastructure // could not be started, ...
+};
+const char* ToString(RunEnd end);
+
+struct RankExit {
+  int rank = 0;
+  int attempt = 0;
+  std::string phase;
+  int code = -1;    // exit code, -1 when killed by a signal
+  int signal = 0;
+  std::string last_words;  // the tail of its stderr
+};
+
+struct RunResult {
+  RunEnd end = RunEnd::kInfrastructure;
+  std::string detail;  // one sentence for people
+  std::string folder;
+  RunTrace trace;  // finished; with the launcher's own events in it
+  std::vector<RankExit> exits;
+  std::vector<std::string> problems;  // of its trace files
+  int restarts = 0;
+  double wall_seconds = 0;
+  double cpu_seconds = 0;
+  std::int64_t peak_memory_bytes = 0;
+};
+
+struct LauncherCallbacks {
+  // Asked now and then about a run that goes on; true: all is known, stop it. May be empty.
+  std::function<bool(const Run&, const RunTrace&)> is_decided;
+  std::function<void(const Run&, RunResult)> finished;
+  std::function<void(int running, int done, int total)> progress;  // may be empty
+};
+
+class Launcher {
+ public:
+  explicit Launcher(LauncherOptions options);
+  ~Launcher();
+
+  // Runs all, then returns. Ends early, with everything killed, after Interrupt().
+  void RunAll(const std::vector<const Run*>& runs, const LauncherCallbacks& callbacks);
+
+  // Async-signal-safe: RunAll kills all runs and returns.
+  static void Interrupt();
+  static bool interrupted();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace trainwreck

@@ -1,0 +1,77 @@
+// From scenarios to runs: arms x seeds x points, each with its resolved recipe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/protocol/plan.h"
+#include "harness/spec/scenario.h"
+
+namespace trainwreck {
+
+enum class ArmKind { kControl, kFault, kRemedy, kDecoy, kReference };
+const char* ToString(ArmKind kind);
+
+// What a fault of the recipe did to it.
+struct AppliedAmendment {
+  std::string fault_id;
+  std::string fault;
+  std::string key;
+  Json before;
+  Json after;
+};
+
+// What the supervisor of a run may do; from the recipe keys supervisor.* and the scenario's budget.
+struct Policy {
+  int max_restarts = 0;
+  double seconds = 120;
+  double stall_seconds = 20;
+};
+
+// One real training: one arm x seed x point, with all its phases.
+struct Run {
+  std::string id;      // "nan/lr-too-high/sgd/fault/3": also its folder under the output folder
+  std::string scenario;
+  std::string point;
+  std::string arm;
+  ArmKind kind = ArmKind::kControl;
+  int seed = 0;
+  Plan plan;  // of the first phase; folders and attempt are filled in by the launcher
+  std::vector<Phase> phases;
+  std::vector<AppliedAmendment> amendments;  // written to launcher.jsonl as `fired` events
+  int ranks = 1;
+  int steps = 0;
+  Policy policy;
+  double cost = 0;  // relative, for longest-first packing
+};
+
+struct ArmPlan {
+  std::string name;
+  ArmKind kind = ArmKind::kControl;
+  const Remedy* remedy = nullptr;
+  const Decoy* decoy = nullptr;
+  bool is_undo = false;   // the resolved plan equals control's: reported, not run
+  std::vector<Run> runs;  // by seed
+};
+
+// A scenario at one point of its matrix: what gets one verdict.
+struct Case {
+  const Scenario* scenario = nullptr;
+  const Point* point = nullptr;
+  std::string name;  // "nan/lr-too-high[sgd]", or the scenario's name
+  int seed_count = 0;
+  int seed_require = 0;
+  std::vector<ArmPlan> arms;  // control first
+  std::string skip_reason;    // not empty: "requires:device:cuda"
+};
+
+struct PlanOptions {
+  int seeds = 0;      // 0: as the scenario says
+  Changes overrides;  // --set
+  std::vector<std::string> available_features;  // beyond the target's: "device:cuda", ...
+};
+
+std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const TargetDescription& target,
+                            const PlanOptions& options);
+
+}  // namespace trainwreck

@@ -1,0 +1,96 @@
+// What a target says about itself: `TARGET --describe` prints it as JSON. Validation, `list`, `explain`
+// and the JSON Schema are made from it, so they hold for any target.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/protocol/json.h"
+
+namespace trainwreck {
+
+inline constexpr int kProtocolVersion = 1;
+
+enum class ValueType { kBool, kInt, kNumber, kString, kStringList, kIntList };
+
+// One recipe key ("optimizer.lr") or one parameter of a fault ("factor").
+struct ParamInfo {
+  std::string name;
+  ValueType type = ValueType::kNumber;
+  Json default_value;  // null: must be given
+  std::optional<double> min;
+  std::optional<double> max;
+  std::vector<std::string> choices;  // of a string
+  std::string unit;
+  std::string doc;
+};
+
+// Signals on a log scale are positive and span decades: they are compared in octaves.
+enum class Scale { kLinear, kLog };
+
+struct SignalInfo {
+  std::string name;
+  std::string unit;
+  Scale scale = Scale::kLinear;
+  bool exact = false;       // a count, a digest, an exit code: may be compared with ==
+  bool per_module = false;  // may be followed by {module-glob}
+  bool sparse = false;      // recorded at some steps only; slices read the samples there are
+  std::string doc;
+};
+
+struct EventInfo {
+  std::string name;
+  std::vector<std::string> fields;
+  std::string doc;
+};
+
+// One change that a fault makes to the recipe before anything is built. The harness applies it.
+struct Amendment {
+  enum class Op { kSet, kScale };
+  std::string key;
+  Op op = Op::kSet;
+  std::string param;  // the fault's parameter that holds the value or the factor; empty: `value`
+  Json value;
+};
+
+struct FaultInfo {
+  std::string name;  // "site.fault"
+  std::string doc;
+  std::vector<ParamInfo> params;
+  std::vector<Amendment> amends;  // not empty: a fault of the recipe, performed by the harness
+  bool has_trigger = true;        // takes at, from, to, every, ranks, phase, attempt, probability
+  int min_ranks = 1;
+  std::vector<std::string> features;  // of the target, that it needs
+  std::string evidence;               // what its `fired` event carries
+};
+
+struct TargetDescription {
+  int protocol = kProtocolVersion;
+  std::string name;
+  std::string version;
+  std::vector<ParamInfo> recipe;
+  std::vector<SignalInfo> signals;
+  std::vector<EventInfo> events;
+  std::vector<FaultInfo> faults;
+  std::vector<std::string> features;  // "device:cpu", "backend:gloo", ...
+
+  const ParamInfo* FindRecipeKey(const std::string& key) const;
+  const SignalInfo* FindSignal(const std::string& name) const;
+  const EventInfo* FindEvent(const std::string& name) const;
+  const FaultInfo* FindFault(const std::string& name) const;
+};
+
+const char* ToString(ValueType type);
+Json ToJson(const TargetDescription& description);
+// Throws std::runtime_error with the offending path when `json` is no description.
+TargetDescription DescriptionFromJson(const Json& json);
+
+// Empty when `value` fits `info`; else what is wrong with it ("must be >= 0", "one of sgd, adamw").
+std::string CheckValue(const ParamInfo& info, const Json& value);
+
+// Signals, events and recipe keys that the harness itself provides for every target: the events that the
+// launcher writes (spawned, exited, stalled, killed, restarted, ...) and the supervisor's settings.
+void AddHarnessVocabulary(TargetDescription& description);
+
+}  // namespace trainwreck

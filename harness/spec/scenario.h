@@ -1,0 +1,142 @@
+// A scenario: what its YAML file says, checked. docs/scenario.md describes every key.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/formula/formula.h"
+#include "harness/protocol/description.h"
+#include "harness/protocol/plan.h"
+#include "harness/spec/diagnostic.h"
+
+namespace trainwreck {
+
+// Changes of a recipe, in the order of the file: `set` first, then `scale`.
+struct Changes {
+  std::vector<std::pair<std::string, Json>> set;
+  std::vector<std::pair<std::string, double>> scale;
+};
+
+struct InjectedFault {
+  std::string id;
+  std::string fault;
+  std::map<std::string, Json> with;  // complete: defaults filled in
+  Trigger trigger;
+  Position position;
+};
+
+// A formula with its conditions: an entry of healthy or symptoms, or the quality gate.
+struct Check {
+  std::string name;
+  formula::Formula formula;
+  std::optional<formula::Amount> min_margin;
+  std::vector<std::string> when;  // globs of point names; empty: all points
+  Position position;
+};
+
+struct Remedy {
+  std::string name;
+  Changes changes;
+  std::vector<std::string> resolves;  // names of symptoms; empty in the file: all of them
+  std::vector<std::string> waives;    // "quality" or names of healthy checks
+  std::vector<std::string> when;
+  bool is_correct = true;  // `kind: correct` takes the cause away, `mitigate` limits the damage
+  std::string note;
+  Position position;
+};
+
+struct Decoy {
+  std::string name;
+  Changes changes;
+  std::vector<std::string> keeps;  // names of symptoms that must still hold; empty in the file: all
+  std::vector<std::string> when;
+  std::string note;
+  Position position;
+};
+
+// One named point of the matrix; a scenario without a matrix has one point with an empty name.
+struct Point {
+  std::string name;
+  Changes changes;                                             // of the recipe, before the fault
+  std::map<std::string, std::map<std::string, Json>> with;     // fault id -> parameters
+};
+
+struct Phase {
+  std::string name;
+  std::optional<int> until;  // optimizer steps done when it ends; empty: to the end of the recipe
+};
+
+struct Expectation {
+  std::string verdict = "pass";  // pass, fail, inconclusive, error, skip
+  std::string failure_class;     // empty: any
+  std::string reason;
+};
+
+struct Requirements {
+  int ranks = 1;
+  std::vector<std::string> devices;   // "cpu", "cuda"
+  std::vector<std::string> features;  // of the target
+  std::int64_t memory_bytes = 0;
+};
+
+struct Budget {
+  double seconds = 120;       // wall clock, per run, with all its phases and restarts
+  double stall_seconds = 20;  // without any progress of any rank
+};
+
+struct Scenario {
+  std::string file;  // as named on the command line
+  std::string name;
+  std::string title;
+  std::vector<std::string> sources;
+  std::vector<std::string> tags;
+  Changes recipe;
+  int seed_count = 5;
+  int seed_require = 5;
+  std::vector<InjectedFault> faults;
+  std::vector<Check> healthy;
+  std::vector<Check> symptoms;
+  std::vector<Remedy> remedies;
+  std::vector<Decoy> decoys;
+  std::optional<Check> quality;
+  std::vector<Point> points;  // at least one
+  std::vector<Phase> phases;  // at least one: {"train"}
+  bool has_reference = false;
+  Expectation expect;
+  Requirements requires_;
+  Budget budget;
+};
+
+struct ScenarioFile {
+  std::optional<Scenario> scenario;  // empty when there are errors
+  std::vector<Diagnostic> errors;    // all of the file
+};
+
+struct LoadOptions {
+  std::string scenarios_root = "scenarios";  // a scenario's name is its path under this; `extends` stays inside
+  bool check_name = true;
+};
+
+// Reads and checks one file against a target. Touches no device and starts nothing.
+ScenarioFile LoadScenario(const std::string& path, const TargetDescription& target,
+                          const LoadOptions& options = {});
+
+// The same over a text, for tests and fuzzing.
+ScenarioFile ParseScenario(const std::string& text, const std::string& file,
+                           const TargetDescription& target, const LoadOptions& options = {});
+
+// JSON Schema (draft 7) of scenario files for this target, for editors.
+Json ScenarioSchema(const TargetDescription& target);
+
+// The recipe of a point before any fault: defaults < scenario's recipe < point < `overrides`.
+Recipe ResolveRecipe(const TargetDescription& target, const Scenario& scenario, const Point& point,
+                     const Changes& overrides);
+void Apply(const Changes& changes, Recipe& recipe);
+
+bool AppliesTo(const std::vector<std::string>& when, const Point& point);
+
+}  // namespace trainwreck
