@@ -1,5 +1,6 @@
-// The parts of the training loop. Each is an interface with a plain implementation beside it; the loop
-// (loop.h) knows only these. Injectors wrap them (injectors/injector.h); nothing here knows of injectors.
+// The parts of the training loop. Each is an interface with a plain implementation beside it; the
+// loop (loop.h) knows only these. Injectors wrap them (injectors/injector.h); nothing here knows of
+// injectors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,9 +18,9 @@
 
 namespace trainwreck {
 
-// Everything that makes a run resumable, by entry name: "model.head.weight", "optimizer.exp_avg.head.weight",
-// "optimizer.step", "schedule.step", "sampler.epoch", "sampler.position", "rng.torch", "loop.step", ...
-// Scalars are 0-dimensional tensors.
+// Everything that makes a run resumable, by entry name: "model.head.weight",
+// "optimizer.exp_avg.head.weight", "optimizer.step", "schedule.step", "sampler.epoch",
+// "sampler.position", "rng.torch", "loop.step", ... Scalars are 0-dimensional tensors.
 using StateDict = std::map<std::string, at::Tensor>;
 
 // One training example. Tokens: input and target int64 [seq_len], weight float [seq_len].
@@ -63,8 +64,12 @@ class Shards {
 class Sampler {
  public:
   virtual ~Sampler() = default;
-  // The ids of the next batch; empty: this rank's epoch is over, and the next call starts a new epoch.
+  // The ids of the next batch; empty: this rank's epoch is over, and the next call starts a new
+  // epoch.
   virtual std::vector<std::int64_t> Next() = 0;
+  // After an empty Next(): the epoch goes on for other ranks; this one only shadows their
+  // collectives.
+  virtual bool is_shadow() const { return false; }
   virtual std::int64_t epoch() const = 0;
   virtual void Save(StateDict& state) const = 0;
   virtual void Load(const StateDict& state) = 0;  // entries that are missing keep their values
@@ -114,7 +119,7 @@ class CheckpointStore {
   virtual ~CheckpointStore() = default;
   // Atomic: after a crash at any point the newest whole checkpoint can still be read.
   virtual void Save(int steps_done, const StateDict& state) = 0;
-  virtual std::vector<int> List() const = 0;  // steps done of whole checkpoints, ascending
+  virtual std::vector<int> List() const = 0;         // steps done of whole checkpoints, ascending
   virtual StateDict Load(int steps_done) const = 0;  // throws std::runtime_error when it is damaged
 };
 
@@ -122,10 +127,11 @@ class CheckpointStore {
 class LoopHook {
  public:
   virtual ~LoopHook() = default;
-  virtual void OnStart() {}                // all parts are built, nothing is trained yet
-  virtual void OnStepBegin(int step) {}    // before the batch is drawn
-  virtual void OnBackwardDone(int step) {} // gradients are there, not reduced yet
-  virtual void OnStepEnd(int step) {}      // parameters are updated, the step's record is not written yet
+  virtual void OnStart() {}                 // all parts are built, nothing is trained yet
+  virtual void OnStepBegin(int step) {}     // before the batch is drawn
+  virtual void OnBackwardDone(int step) {}  // gradients are there, not reduced yet
+  virtual void OnStepEnd(int step) {
+  }  // parameters are updated, the step's record is not written yet
 };
 
 // Where the loop stands; parts and wrappers may hold a reference to it.
@@ -148,18 +154,23 @@ struct Parts {
   std::vector<std::unique_ptr<LoopHook>> hooks;
 };
 
-// What is done to each part as soon as it is built, in the order of Parts. The plain one changes nothing.
+// What is done to each part as soon as it is built, in the order of Parts. The plain one changes
+// nothing.
 class PartWrapper {
  public:
   virtual ~PartWrapper() = default;
   virtual std::unique_ptr<Communicator> Wrap(std::unique_ptr<Communicator> part) { return part; }
-  virtual std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> part) { return part; }  // training data
+  virtual std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> part) {
+    return part;
+  }  // training data
   virtual std::unique_ptr<Shards> Wrap(std::unique_ptr<Shards> part) { return part; }
   virtual std::unique_ptr<Sampler> Wrap(std::unique_ptr<Sampler> part) { return part; }
   virtual std::shared_ptr<Model> Wrap(std::shared_ptr<Model> part) { return part; }
   virtual std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> part) { return part; }
   virtual std::unique_ptr<Schedule> Wrap(std::unique_ptr<Schedule> part) { return part; }
-  virtual std::unique_ptr<CheckpointStore> Wrap(std::unique_ptr<CheckpointStore> part) { return part; }
+  virtual std::unique_ptr<CheckpointStore> Wrap(std::unique_ptr<CheckpointStore> part) {
+    return part;
+  }
   virtual std::unique_ptr<LoopHook> MakeHook() { return nullptr; }
 };
 

@@ -1,0 +1,107 @@
+// The recipe of the reference trainer as types: what `--describe` lists, what a plan's flat map is
+// parsed into, and what every part is built from. All three come from one table (RecipeTable in
+// recipe.cc).
+//
+//   TrainingRecipe recipe = ParseRecipe(plan.recipe);  // throws RecipeError that names every bad
+//   key
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "harness/protocol/description.h"
+#include "harness/protocol/plan.h"
+
+namespace trainwreck {
+
+enum class ModelKind { kGpt, kMlp };
+enum class NormPlace { kPre, kPost };
+enum class DataKind { kMarkov, kText, kFeatures };
+enum class LoaderGuard { kNone, kSkipBatch, kDropSample, kStop };
+enum class UnevenMode { kNone, kDropLast, kPad, kJoin };
+enum class OptimizerKind { kSgd, kAdamW };
+enum class ScheduleKind { kConstant, kWarmupCosine, kWarmupLinear };
+enum class Precision { kFp32, kBf16 };
+
+struct ModelRecipe {
+  ModelKind kind = ModelKind::kMlp;
+  std::int64_t layers = 2;
+  std::int64_t width = 64;
+  std::int64_t heads = 4;
+  NormPlace norm = NormPlace::kPre;
+  double init_scale = 1.0;
+  std::string trainable = "*";  // comma-separated globs over parameter names
+};
+
+struct DataRecipe {
+  DataKind kind = DataKind::kFeatures;
+  std::string path;  // empty: the licence texts that Debian ships
+  std::int64_t seq_len = 64;
+  std::int64_t vocab = 64;
+  std::int64_t samples = 4096;  // of an epoch, over all ranks
+  std::int64_t batch_size = 8;  // per rank and micro-batch
+  std::int64_t features = 32;
+  std::int64_t classes = 10;
+  double noise = 1.0;
+};
+
+struct OptimizerRecipe {
+  OptimizerKind kind = OptimizerKind::kSgd;
+  double lr = 0.05;
+  double momentum = 0.9;
+  double weight_decay = 0.0;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double eps = 1e-8;
+  double clip_norm = 0.0;  // 0: off
+};
+
+struct ScheduleRecipe {
+  ScheduleKind kind = ScheduleKind::kConstant;
+  std::int64_t warmup_steps = 0;
+  double final_ratio = 0.1;  // of the peak learning rate, at the last step
+};
+
+struct TrainingRecipe {
+  ModelRecipe model;
+  DataRecipe data;
+  OptimizerRecipe optimizer;
+  ScheduleRecipe schedule;
+  std::int64_t steps = 100;
+  std::int64_t accumulation = 1;
+  Precision precision = Precision::kFp32;
+  LoaderGuard loader_guard = LoaderGuard::kNone;
+  UnevenMode sampler_uneven = UnevenMode::kNone;
+  bool sampler_shuffle = true;
+  std::int64_t eval_every = 0;
+  bool eval_at_epoch_end = true;
+  std::int64_t eval_batches = 2;
+  std::int64_t checkpoint_every = 0;
+  std::int64_t checkpoint_keep = 2;
+  bool checkpoint_require_complete = false;
+  std::int64_t resume_rewarm_steps = 0;
+  bool audit_trainable = false;
+  std::int64_t parallel_ranks = 1;
+  double parallel_timeout_s = 30.0;
+  double parallel_bucket_mb = 1.0;
+};
+
+// A plan that this trainer cannot carry out; the message names every offending key.
+class RecipeError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Missing keys keep their defaults; unknown keys of the harness ("supervisor.*") are ignored,
+// others are errors.
+TrainingRecipe ParseRecipe(const Recipe& recipe);
+
+// Every key with type, default, range and meaning.
+std::vector<ParamInfo> RecipeKeys();
+
+// Whether any of the comma-separated globs matches.
+bool AnyGlobMatches(const std::string& globs, const std::string& name);
+
+}  // namespace trainwreck
