@@ -1,5 +1,5 @@
-// What a target says about itself: `TARGET --describe` prints it as JSON. Validation, `list`, `explain`
-// and the JSON Schema are made from it, so they hold for any target.
+// What a target says about itself: `TARGET --describe` prints it as JSON. Validation, `list`,
+// `explain` and the JSON Schema are made from it, so they hold for any target.
 #pragma once
 
 #include <optional>
@@ -89,8 +89,9 @@ TargetDescription DescriptionFromJson(const Json& json);
 // Empty when `value` fits `info`; else what is wrong with it ("must be >= 0", "one of sgd, adamw").
 std::string CheckValue(const ParamInfo& info, const Json& value);
 
-// Signals, events and recipe keys that the harness itself provides for every target: the events that the
-// launcher writes (spawned, exited, stalled, killed, restarted, ...) and the supervisor's settings.
+// Signals, events and recipe keys that the harness itself provides for every target: the events
+// that the launcher writes (spawned, exited, stalled, killed, restarted, ...) and the supervisor's
+// settings.
 void AddHarnessVocabulary(TargetDescription& description);
 
 }  // namespace trainwreck

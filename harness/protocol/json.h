@@ -1,5 +1,5 @@
-// JSON as this project writes it: nlohmann::json, with non-finite numbers as the strings "nan", "inf"
-// and "-inf" (JSON has no other way to carry them).
+// JSON as this project writes it: nlohmann::json, with non-finite numbers as the strings "nan",
+// "inf" and "-inf" (JSON has no other way to carry them).
 //
 //   Json record;
 //   record["loss"] = EncodeNumber(loss);

@@ -1,6 +1,6 @@
-// The plan: all that one process of a run is told. A JSON file named by TRAINWRECK_PLAN; the rank comes
-// from RANK, WORLD_SIZE, LOCAL_RANK and MASTER_ADDR/MASTER_PORT as every launcher sets them, or from the
-// rendezvous file, which cannot clash.
+// The plan: all that one process of a run is told. A JSON file named by TRAINWRECK_PLAN; the rank
+// comes from RANK, WORLD_SIZE, LOCAL_RANK and MASTER_ADDR/MASTER_PORT as every launcher sets them,
+// or from the rendezvous file, which cannot clash.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ using Recipe = std::map<std::string, Json>;  // dotted key -> value, complete
 struct Trigger {
   std::optional<int> at;
   std::optional<int> from;
-  std::optional<int> to;  // inclusive
-  int every = 1;          // of the steps from `from` (or 0) on
+  std::optional<int> to;   // inclusive
+  int every = 1;           // of the steps from `from` (or 0) on
   std::vector<int> ranks;  // empty: all
   std::string phase;       // empty: any
   std::optional<int> attempt;
@@ -31,8 +31,8 @@ struct Trigger {
 };
 
 struct PlannedFault {
-  std::string id;     // the scenario's name for it ("hot_lr")
-  std::string fault;  // "recipe.high_lr"
+  std::string id;                    // the scenario's name for it ("hot_lr")
+  std::string fault;                 // "recipe.high_lr"
   std::map<std::string, Json> with;  // complete: defaults filled in
   Trigger trigger;
 };
@@ -51,8 +51,9 @@ struct Plan {
   std::optional<int> until;  // this phase ends after so many optimizer steps, with a checkpoint
   bool resume = false;       // start from the newest usable checkpoint when there is one
   std::string checkpoint_dir;
-  std::string rendezvous;            // a file of this attempt alone
-  std::vector<std::string> record;  // "signal{glob}" that the formulas mention; scalars are always recorded
+  std::string rendezvous;  // a file of this attempt alone
+  std::vector<std::string>
+      record;  // "signal{glob}" that the formulas mention; scalars are always recorded
 };
 
 Json ToJson(const Plan& plan);

@@ -1,6 +1,6 @@
-// The trace: all that a run leaves. One file per rank, rank<k>.jsonl, and the launcher's launcher.jsonl; a
-// record a line, a write(2) a record, so that a SIGKILL loses at most the last one. Files are appended to by
-// later phases and attempts.
+// The trace: all that a run leaves. One file per rank, rank<k>.jsonl, and the launcher's
+// launcher.jsonl; a record a line, a write(2) a record, so that a SIGKILL loses at most the last
+// one. Files are appended to by later phases and attempts.
 //
 //   {"t":"start","rank":0,"phase":"train","attempt":0,"pid":7,"recipe_digest":"..","version":".."}
 //   {"t":"step","step":0,"time":0.01,"loss":4.1,"grad_norm":1.6,"update_norm{head.weight}":0.2}
@@ -8,8 +8,8 @@
 //   {"t":"event","event":"fired","step":5,"time":0.2,"fault":"bad_sample","before":3,"after":"nan"}
 //   {"t":"end","why":"completed","step":120}
 //
-// A step's record is written when its optimizer step is done; steps count from 0. When a step was run twice
-// (after a restart, from an older checkpoint), the later record counts.
+// A step's record is written when its optimizer step is done; steps count from 0. When a step was
+// run twice (after a restart, from an older checkpoint), the later record counts.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class TraceWriter {
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
-  void Write(const Json& record);      // throws std::system_error (a full disk, say)
-  void WriteLine(std::string line);    // `line` without its newline
+  void Write(const Json& record);    // throws std::system_error (a full disk, say)
+  void WriteLine(std::string line);  // `line` without its newline
   int fd() const { return fd_; }
 
  private:
@@ -40,8 +40,8 @@ class TraceWriter {
 
 struct Event {
   std::string name;
-  int step = -1;  // -1: no step yet
-  int rank = -1;  // -1: the launcher
+  int step = -1;      // -1: no step yet
+  int rank = -1;      // -1: the launcher
   double time_s = 0;  // since the run began
   Json fields;        // the whole record
 };
@@ -69,7 +69,7 @@ struct Series {
 struct RunTrace {
   int planned_steps = 0;
   int world_size = 1;
-  bool finished = false;  // nothing will be added any more
+  bool finished = false;                                 // nothing will be added any more
   std::map<std::pair<std::string, int>, Series> series;  // (signal or "signal{module}", rank)
   std::map<int, Series> time_s;                          // rank -> seconds since start, per step
   std::vector<Event> events;
@@ -94,14 +94,14 @@ class TraceReader {
   TraceReader(TraceReader&&) noexcept;
   TraceReader& operator=(TraceReader&&) noexcept;
 
-  // Takes in whole new lines; true when there were any. With `last`, a half line at the end of a file is a
-  // loss of its own kind (lost_tail), and the trace is marked finished.
+  // Takes in whole new lines; true when there were any. With `last`, a half line at the end of a
+  // file is a loss of its own kind (lost_tail), and the trace is marked finished.
   bool Poll(bool last = false);
 
   const RunTrace& trace() const { return trace_; }
   RunTrace& mutable_trace() { return trace_; }
-  // What was wrong with the files, at most a few entries: "rank0.jsonl:3: not JSON". A torn last line is
-  // no problem: it is what a SIGKILL leaves.
+  // What was wrong with the files, at most a few entries: "rank0.jsonl:3: not JSON". A torn last
+  // line is no problem: it is what a SIGKILL leaves.
   const std::vector<std::string>& problems() const { return problems_; }
   std::int64_t bytes() const { return bytes_; }
 

@@ -1,0 +1,315 @@
+#include "harness/protocol/description.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace trainwreck {
+namespace {
+
+struct TypeName {
+  ValueType type;
+  const char* name;
+};
+constexpr TypeName kTypeNames[] = {
+    {ValueType::kBool, "bool"},          {ValueType::kInt, "int"},
+    {ValueType::kNumber, "number"},      {ValueType::kString, "string"},
+    {ValueType::kStringList, "strings"}, {ValueType::kIntList, "ints"},
+};
+
+ValueType TypeFromName(const std::string& name) {
+  for (const TypeName& entry : kTypeNames) {
+    if (name == entry.name) return entry.type;
+  }
+  throw std::runtime_error("description: unknown type '" + name + "'");
+}
+
+template <typename T>
+const T* FindByName(const std::vector<T>& entries, const std::string& name) {
+  auto found = std::find_if(entries.begin(), entries.end(),
+                            [&](const T& entry) { return entry.name == name; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+Json ToJson(const ParamInfo& info) {
+  Json json = {{"name", info.name}, {"type", ToString(info.type)}, {"doc", info.doc}};
+  if (!info.default_value.is_null()) json["default"] = info.default_value;
+  if (info.min) json["min"] = *info.min;
+  if (info.max) json["max"] = *info.max;
+  if (!info.choices.empty()) json["choices"] = info.choices;
+  if (!info.unit.empty()) json["unit"] = info.unit;
+  return json;
+}
+
+ParamInfo ParamFromJson(const Json& json) {
+  ParamInfo info;
+  info.name = json.at("name").get<std::string>();
+  info.type = TypeFromName(json.at("type").get<std::string>());
+  info.doc = json.value("doc", "");
+  info.unit = json.value("unit", "");
+  if (json.contains("default")) info.default_value = json["default"];
+  if (json.contains("min")) info.min = json["min"].get<double>();
+  if (json.contains("max")) info.max = json["max"].get<double>();
+  info.choices = json.value("choices", std::vector<std::string>{});
+  return info;
+}
+
+Json ToJson(const Amendment& amendment) {
+  Json json = {{"key", amendment.key},
+               {"op", amendment.op == Amendment::Op::kSet ? "set" : "scale"}};
+  if (amendment.param.empty()) {
+    json["value"] = amendment.value;
+  } else {
+    json["param"] = amendment.param;
+  }
+  return json;
+}
+
+Amendment AmendmentFromJson(const Json& json) {
+  Amendment amendment;
+  amendment.key = json.at("key").get<std::string>();
+  amendment.op =
+      json.at("op").get<std::string>() == "scale" ? Amendment::Op::kScale : Amendment::Op::kSet;
+  amendment.param = json.value("param", "");
+  if (json.contains("value")) amendment.value = json["value"];
+  return amendment;
+}
+
+Json ToJson(const SignalInfo& info) {
+  return {{"name", info.name},
+          {"unit", info.unit},
+          {"scale", info.scale == Scale::kLog ? "log" : "linear"},
+          {"exact", info.exact},
+          {"per_module", info.per_module},
+          {"sparse", info.sparse},
+          {"doc", info.doc}};
+}
+
+SignalInfo SignalFromJson(const Json& json) {
+  SignalInfo info;
+  info.name = json.at("name").get<std::string>();
+  info.unit = json.value("unit", "");
+  info.scale = json.value("scale", "linear") == "log" ? Scale::kLog : Scale::kLinear;
+  info.exact = json.value("exact", false);
+  info.per_module = json.value("per_module", false);
+  info.sparse = json.value("sparse", false);
+  info.doc = json.value("doc", "");
+  return info;
+}
+
+Json ToJson(const EventInfo& info) {
+  return {{"name", info.name}, {"fields", info.fields}, {"doc", info.doc}};
+}
+
+EventInfo EventFromJson(const Json& json) {
+  return {json.at("name").get<std::string>(), json.value("fields", std::vector<std::string>{}),
+          json.value("doc", "")};
+}
+
+Json ToJson(const FaultInfo& info) {
+  Json params = Json::array();
+  for (const ParamInfo& param : info.params) params.push_back(ToJson(param));
+  Json amends = Json::array();
+  for (const Amendment& amendment : info.amends) amends.push_back(ToJson(amendment));
+  return {{"name", info.name},
+          {"doc", info.doc},
+          {"params", params},
+          {"amends", amends},
+          {"trigger", info.has_trigger},
+          {"min_ranks", info.min_ranks},
+          {"features", info.features},
+          {"evidence", info.evidence}};
+}
+
+FaultInfo FaultFromJson(const Json& json) {
+  FaultInfo info;
+  info.name = json.at("name").get<std::string>();
+  info.doc = json.value("doc", "");
+  for (const Json& param : json.value("params", Json::array())) {
+    info.params.push_back(ParamFromJson(param));
+  }
+  for (const Json& amendment : json.value("amends", Json::array())) {
+    info.amends.push_back(AmendmentFromJson(amendment));
+  }
+  info.has_trigger = json.value("trigger", true);
+  info.min_ranks = json.value("min_ranks", 1);
+  info.features = json.value("features", std::vector<std::string>{});
+  info.evidence = json.value("evidence", "");
+  return info;
+}
+
+template <typename T>
+Json ListToJson(const std::vector<T>& entries) {
+  Json list = Json::array();
+  for (const T& entry : entries) list.push_back(ToJson(entry));
+  return list;
+}
+
+// Calls `from` on each element and puts the element's path before its error.
+template <typename T>
+std::vector<T> ListFromJson(const Json& json, const char* key, T (*from)(const Json&)) {
+  std::vector<T> entries;
+  if (!json.contains(key)) return entries;
+  if (!json[key].is_array()) {
+    throw std::runtime_error(std::string("description: '") + key + "' must be a list");
+  }
+  for (std::size_t i = 0; i < json[key].size(); ++i) {
+    try {
+      entries.push_back(from(json[key][i]));
+    } catch (const std::exception& error) {
+      throw std::runtime_error(std::string("description: ") + key + "[" + std::to_string(i) +
+                               "]: " + error.what());
+    }
+  }
+  return entries;
+}
+
+std::string Join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::string CheckRange(const ParamInfo& info, double value) {
+  if (!std::isfinite(value)) return "must be finite";
+  if (info.min && value < *info.min) return "must be >= " + Json(*info.min).dump();
+  if (info.max && value > *info.max) return "must be <= " + Json(*info.max).dump();
+  return "";
+}
+
+}  // namespace
+
+const char* ToString(ValueType type) {
+  for (const TypeName& entry : kTypeNames) {
+    if (type == entry.type) return entry.name;
+  }
+  return "?";
+}
+
+const ParamInfo* TargetDescription::FindRecipeKey(const std::string& key) const {
+  return FindByName(recipe, key);
+}
+const SignalInfo* TargetDescription::FindSignal(const std::string& signal) const {
+  return FindByName(signals, signal);
+}
+const EventInfo* TargetDescription::FindEvent(const std::string& event) const {
+  return FindByName(events, event);
+}
+const FaultInfo* TargetDescription::FindFault(const std::string& fault) const {
+  return FindByName(faults, fault);
+}
+
+Json ToJson(const TargetDescription& description) {
+  return {{"protocol", description.protocol},
+          {"name", description.name},
+          {"version", description.version},
+          {"recipe", ListToJson(description.recipe)},
+          {"signals", ListToJson(description.signals)},
+          {"events", ListToJson(description.events)},
+          {"faults", ListToJson(description.faults)},
+          {"features", description.features}};
+}
+
+TargetDescription DescriptionFromJson(const Json& json) {
+  if (!json.is_object()) throw std::runtime_error("description: not a JSON object");
+  TargetDescription description;
+  if (!json.contains("protocol") || !json["protocol"].is_number_integer()) {
+    throw std::runtime_error("description: 'protocol' must be a whole number");
+  }
+  description.protocol = json["protocol"].get<int>();
+  if (description.protocol != kProtocolVersion) {
+    throw std::runtime_error("description: protocol " + std::to_string(description.protocol) +
+                             " is not spoken here (" + std::to_string(kProtocolVersion) + " is)");
+  }
+  description.name = json.value("name", "");
+  description.version = json.value("version", "");
+  description.recipe = ListFromJson<ParamInfo>(json, "recipe", ParamFromJson);
+  description.signals = ListFromJson<SignalInfo>(json, "signals", SignalFromJson);
+  description.events = ListFromJson<EventInfo>(json, "events", EventFromJson);
+  description.faults = ListFromJson<FaultInfo>(json, "faults", FaultFromJson);
+  description.features = json.value("features", std::vector<std::string>{});
+  return description;
+}
+
+std::string CheckValue(const ParamInfo& info, const Json& value) {
+  switch (info.type) {
+    case ValueType::kBool:
+      return value.is_boolean() ? "" : "must be true or false";
+    case ValueType::kInt:
+      if (!value.is_number_integer()) return "must be a whole number";
+      return CheckRange(info, value.get<double>());
+    case ValueType::kNumber:
+      if (!value.is_number()) return "must be a number";
+      return CheckRange(info, value.get<double>());
+    case ValueType::kString: {
+      if (!value.is_string()) return "must be a string";
+      if (info.choices.empty()) return "";
+      const auto& text = value.get_ref<const std::string&>();
+      const bool known =
+          std::find(info.choices.begin(), info.choices.end(), text) != info.choices.end();
+      return known ? "" : "must be one of " + Join(info.choices);
+    }
+    case ValueType::kStringList:
+    case ValueType::kIntList: {
+      const bool strings = info.type == ValueType::kStringList;
+      if (!value.is_array())
+        return strings ? "must be a list of strings" : "must be a list of whole numbers";
+      for (const Json& element : value) {
+        if (strings ? !element.is_string() : !element.is_number_integer()) {
+          return strings ? "must be a list of strings" : "must be a list of whole numbers";
+        }
+        if (strings) continue;
+        if (std::string wrong = CheckRange(info, element.get<double>()); !wrong.empty())
+          return wrong;
+      }
+      return "";
+    }
+  }
+  return "";
+}
+
+void AddHarnessVocabulary(TargetDescription& description) {
+  auto add_key = [&](ParamInfo info) {
+    if (description.FindRecipeKey(info.name) == nullptr)
+      description.recipe.push_back(std::move(info));
+  };
+  add_key({.name = "supervisor.max_restarts",
+           .type = ValueType::kInt,
+           .default_value = 0,
+           .min = 0,
+           .max = 100,
+           .doc = "how often the supervisor may abort all ranks after a death or a stall and "
+                  "restart them from the last checkpoint"});
+  add_key({.name = "supervisor.stall_s",
+           .type = ValueType::kNumber,
+           .default_value = 0.0,
+           .min = 0.0,
+           .max = 86400.0,
+           .unit = "s",
+           .doc = "seconds without progress of any rank that count as a stall; 0: "
+                  "budget.stall_seconds of the scenario"});
+  const std::vector<EventInfo> events = {
+      {"fired", {"id", "fault", "before", "after"}, "a fault acted; what it changed"},
+      {"spawned", {"rank", "pid", "attempt", "phase"}, "a rank's process was started"},
+      {"exited",
+       {"rank", "code", "signal", "attempt", "phase", "last_words"},
+       "a rank's process ended"},
+      {"ended", {"rank", "why"}, "a rank said that it was done, and why"},
+      {"stalled",
+       {"waiting_rank", "waiting_op", "waiting_call", "waiting_step", "lagging_rank", "lagging_op",
+        "lagging_call", "lagging_step", "lagging_state", "idle_s"},
+       "no rank made progress: who waits in which call, and who is behind"},
+      {"collective_mismatch",
+       {"call", "rank_a", "op_a", "rank_b", "op_b"},
+       "two ranks made different collective calls at the same place of their sequence"},
+      {"killed", {"why"}, "the launcher killed the run's processes"},
+      {"restarted", {"attempt", "from_step"}, "the supervisor started all ranks again"},
+      {"timeout", {"seconds"}, "the run used up its budget of time"},
+      {"leaked", {"pid"}, "a process outlived its run and was killed"},
+  };
+  for (const EventInfo& event : events) {
+    if (description.FindEvent(event.name) == nullptr) description.events.push_back(event);
+  }
+}
+
+}  // namespace trainwreck
