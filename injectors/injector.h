@@ -4,9 +4,10 @@
 //   class CorruptSample : public Injector { ... std::unique_ptr<Dataset> Wrap(...) override; };
 //   REGISTER_FAULT(Info, CorruptSample);
 //
-// An injector wraps parts of the loop (PartWrapper) or acts at a hook, asks `Acts()` whether its trigger says
-// so now, and reports every act with what it changed: Fired({{"before", ...}, {"after", ...}}). A fault that
-// only changes the recipe has `amends` and no class: REGISTER_RECIPE_FAULT(Info).
+// An injector wraps parts of the loop (PartWrapper) or acts at a hook, asks `Acts()` whether its
+// trigger says so now, and reports every act with what it changed: Fired({{"before", ...},
+// {"after", ...}}). A fault that only changes the recipe has `amends` and no class:
+// REGISTER_RECIPE_FAULT(Info).
 #pragma once
 
 #include <map>
@@ -36,7 +37,8 @@ class Injector : public PartWrapper {
 
  protected:
   using PartWrapper::Wrap;
-  // Whether the trigger says to act at the loop's current step, on this rank, in this phase and attempt.
+  // Whether the trigger says to act at the loop's current step, on this rank, in this phase and
+  // attempt.
   bool Acts() const;
   // Writes the evidence: event `fired` with id, fault and `fields` (before, after, ...).
   void Fired(Json fields);
@@ -65,11 +67,12 @@ bool RegisterFault(FaultInfo info, InjectorFactory make);
 std::vector<std::unique_ptr<Injector>> MakeInjectors(const std::vector<PlannedFault>& faults,
                                                      const InjectorContext& context);
 
-#define REGISTER_FAULT(info, Type)                                                        \
-  static const bool registered_##Type = ::trainwreck::RegisterFault(                      \
-      info(), [](::trainwreck::PlannedFault fault, ::trainwreck::InjectorContext context) \
-                  -> std::unique_ptr<::trainwreck::Injector> {                            \
-        return std::make_unique<Type>(std::move(fault), context);                         \
+#define REGISTER_FAULT(info, Type)                                                           \
+  static const bool registered_##Type = ::trainwreck::RegisterFault(                         \
+      info(),                                                                                \
+      [](::trainwreck::PlannedFault fault,                                                   \
+         ::trainwreck::InjectorContext context) -> std::unique_ptr<::trainwreck::Injector> { \
+        return std::make_unique<Type>(std::move(fault), context);                            \
       })
 #define REGISTER_RECIPE_FAULT(info) \
   static const bool registered_recipe_fault = ::trainwreck::RegisterFault(info(), nullptr)

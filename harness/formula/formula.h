@@ -1,5 +1,6 @@
-// The assertion language: one string per check, parsed, checked against a target's signals, and read
-// over the traces of runs, with a three-valued truth and margins. docs/formulas.md describes it.
+// The assertion language: one string per check, parsed, checked against a target's signals, and
+// read over the traces of runs, with a three-valued truth and margins. docs/formulas.md describes
+// it.
 //
 //   auto parsed = Formula::Parse("eventually[:60] nonfinite(loss)");
 //   if (!parsed.errors.empty()) ...
@@ -38,10 +39,12 @@ struct Interval {
 
 struct Reading {
   Truth truth = Truth::kUnknown;
-  std::array<std::optional<Interval>, kUnitCount> margins;  // by Unit; empty: the unit does not occur
+  std::array<std::optional<Interval>, kUnitCount>
+      margins;                    // by Unit; empty: the unit does not occur
   Unit main_unit = Unit::kPlain;  // of the margin to show first
   int step = -1;                  // where it was decided, -1: nowhere in particular
-  std::string seen;  // the values it was decided by: "mean(loss[-20:]) = 3.22, 0.8 * mean(loss[:5]) = 2.1"
+  std::string
+      seen;  // the values it was decided by: "mean(loss[-20:]) = 3.22, 0.8 * mean(loss[:5]) = 2.1"
 };
 
 // A position is a byte offset into the formula's text.
@@ -61,7 +64,8 @@ struct Vocabulary {
   std::set<std::string> fault_ids;  // what fired(...) may name
 };
 
-// The runs that a formula is read over: its own, and those of other arms with the same seed and point.
+// The runs that a formula is read over: its own, and those of other arms with the same seed and
+// point.
 struct Runs {
   const RunTrace* self = nullptr;
   std::map<std::string, const RunTrace*> arms;  // missing arm: everything about it is unknown
@@ -84,7 +88,8 @@ class Formula {
   std::vector<std::string> module_signals() const;
   std::set<std::string> arms() const;
   std::set<std::string> events() const;  // names of the events it mentions
-  // Whether it can be about how a run ended (exited, stalled, ...), so that an abnormal end is no surprise.
+  // Whether it can be about how a run ended (exited, stalled, ...), so that an abnormal end is no
+  // surprise.
   bool mentions_ending() const;
 
  private:

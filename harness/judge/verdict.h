@@ -1,4 +1,5 @@
-// From traces to verdicts: every claim of a scenario, checked where it must hold and where it must not.
+// From traces to verdicts: every claim of a scenario, checked where it must hold and where it must
+// not.
 #pragma once
 
 #include <map>
@@ -17,24 +18,25 @@ struct CheckResult {
   std::string check;  // name of the symptom, healthy check or "quality", "fired"
   std::string formula;
   std::string arm;
-  bool expected = true;          // the truth value that the scenario claims here
-  Position position;             // of the check in the file
+  bool expected = true;                    // the truth value that the scenario claims here
+  Position position;                       // of the check in the file
   std::vector<formula::Reading> readings;  // by seed
   int agree = 0, disagree = 0, unknown = 0;
-  std::optional<double> worst_margin;  // over the seeds, signed so that positive agrees with `expected`
+  std::optional<double>
+      worst_margin;  // over the seeds, signed so that positive agrees with `expected`
   formula::Unit unit = formula::Unit::kPlain;
-  std::string failure_class;     // empty: as claimed
-  std::string message;           // expected, seen, margin; for people
-  std::string rerun_command;     // empty when as claimed
+  std::string failure_class;  // empty: as claimed
+  std::string message;        // expected, seen, margin; for people
+  std::string rerun_command;  // empty when as claimed
 };
 
 struct Verdict {
   std::string case_name;
   std::string scenario;
   std::string point;
-  std::string verdict;        // pass, fail, inconclusive, error, skip
-  std::string failure_class;  // "" for pass; "requires:WHAT" for skip
-  std::string reason;         // one sentence
+  std::string verdict;          // pass, fail, inconclusive, error, skip
+  std::string failure_class;    // "" for pass; "requires:WHAT" for skip
+  std::string reason;           // one sentence
   bool expected_limit = false;  // passed because `expect` names this outcome
   std::vector<CheckResult> checks;
   std::map<std::string, std::vector<RunResult>> runs;  // arm -> by seed
@@ -51,7 +53,8 @@ struct CaseResults {
 
 Verdict Judge(const CaseResults& results, const TargetDescription& target);
 
-// Whether everything that will be asked about this unfinished run is known already, min_margin included.
+// Whether everything that will be asked about this unfinished run is known already, min_margin
+// included.
 bool IsDecided(const Case& plan, const Run& run, const RunTrace& trace,
                const std::map<std::string, const RunTrace*>& finished_arms,
                const TargetDescription& target);

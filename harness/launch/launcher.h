@@ -1,5 +1,5 @@
-// Runs trainings: processes, ranks, phases, restarts, budgets, a watchdog on progress; packs runs over the
-// cores, longest first. One thread, one event loop; nothing it starts outlives it.
+// Runs trainings: processes, ranks, phases, restarts, budgets, a watchdog on progress; packs runs
+// over the cores, longest first. One thread, one event loop; nothing it starts outlives it.
 #pragma once
 
 #include <cstdint>
@@ -30,21 +30,21 @@ enum class Isolation { kFork, kExec };
 struct LauncherOptions {
   Target target;
   Isolation isolation = Isolation::kFork;
-  int cores = 0;              // 0: as many as this process may use
-  std::string output_dir;     // each run gets output_dir/<run id>/
+  int cores = 0;                          // 0: as many as this process may use
+  std::string output_dir;                 // each run gets output_dir/<run id>/
   std::int64_t disk_bytes = 256LL << 20;  // per run
 };
 
 enum class RunEnd {
-  kCompleted,     // every rank ended with an `end` record and exit code 0
-  kDecided,       // stopped by us: all that was asked about it was known
-  kFailed,        // a rank exited otherwise and restarts were used up or not allowed
-  kStalled,       // the watchdog saw no progress
-  kTimeout,       // over its budget of seconds
-  kLeak,          // left processes behind (they were killed)
-  kDiskBudget,    // wrote too much
-  kGarbage,       // its trace could not be read
-  kInfrastructure // could not be started, ...
+  kCompleted,      // every rank ended with an `end` record and exit code 0
+  kDecided,        // stopped by us: all that was asked about it was known
+  kFailed,         // a rank exited otherwise and restarts were used up or not allowed
+  kStalled,        // the watchdog saw no progress
+  kTimeout,        // over its budget of seconds
+  kLeak,           // left processes behind (they were killed)
+  kDiskBudget,     // wrote too much
+  kGarbage,        // its trace could not be read
+  kInfrastructure  // could not be started, ...
 };
 const char* ToString(RunEnd end);
 
@@ -52,7 +52,7 @@ struct RankExit {
   int rank = 0;
   int attempt = 0;
   std::string phase;
-  int code = -1;    // exit code, -1 when killed by a signal
+  int code = -1;  // exit code, -1 when killed by a signal
   int signal = 0;
   std::string last_words;  // the tail of its stderr
 };

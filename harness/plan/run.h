@@ -30,7 +30,7 @@ struct Policy {
 
 // One real training: one arm x seed x point, with all its phases.
 struct Run {
-  std::string id;      // "nan/lr-too-high/sgd/fault/3": also its folder under the output folder
+  std::string id;  // "nan/lr-too-high/sgd/fault/3": also its folder under the output folder
   std::string scenario;
   std::string point;
   std::string arm;
@@ -66,8 +66,8 @@ struct Case {
 };
 
 struct PlanOptions {
-  int seeds = 0;      // 0: as the scenario says
-  Changes overrides;  // --set
+  int seeds = 0;                                // 0: as the scenario says
+  Changes overrides;                            // --set
   std::vector<std::string> available_features;  // beyond the target's: "device:cuda", ...
 };
 

@@ -61,8 +61,8 @@ struct Decoy {
 // One named point of the matrix; a scenario without a matrix has one point with an empty name.
 struct Point {
   std::string name;
-  Changes changes;                                             // of the recipe, before the fault
-  std::map<std::string, std::map<std::string, Json>> with;     // fault id -> parameters
+  Changes changes;                                          // of the recipe, before the fault
+  std::map<std::string, std::map<std::string, Json>> with;  // fault id -> parameters
 };
 
 struct Phase {
@@ -117,7 +117,8 @@ struct ScenarioFile {
 };
 
 struct LoadOptions {
-  std::string scenarios_root = "scenarios";  // a scenario's name is its path under this; `extends` stays inside
+  std::string scenarios_root =
+      "scenarios";  // a scenario's name is its path under this; `extends` stays inside
   bool check_name = true;
 };
 
