@@ -30,17 +30,38 @@ struct CheckResult {
   std::string rerun_command;  // empty when as claimed
 };
 
+// What reports show of an arm: the loss of one typical run of it.
+struct ArmSummary {
+  std::string arm;
+  ArmKind kind = ArmKind::kControl;
+  bool is_undo = false;  // a remedy that only undoes the fault; it was not run
+  std::string note;      // of the remedy or decoy
+  std::string
+      status;  // "ok", "fail", "undecided", "error", "undo": the worst of its checks and ends
+  int median_seed = -1;      // the run with the median final loss; -1: there is none
+  double final_loss = 0;     // of that run, its last sample; NaN when there is none
+  std::vector<int> steps;    // at most 200, evenly spread, the first and the last among them
+  std::vector<double> loss;  // at these steps; non-finite values stay as they are
+};
+
 struct Verdict {
   std::string case_name;
   std::string scenario;
   std::string point;
+  std::string file;  // of the scenario
+  std::string title;
+  std::vector<std::string> tags;
   std::string verdict;          // pass, fail, inconclusive, error, skip
   std::string failure_class;    // "" for pass; "requires:WHAT" for skip
   std::string reason;           // one sentence
   bool expected_limit = false;  // passed because `expect` names this outcome
   std::vector<CheckResult> checks;
-  std::map<std::string, std::vector<RunResult>> runs;  // arm -> by seed
+  std::vector<ArmSummary> arms;  // in the plan's order
+  std::map<std::string, std::vector<RunResult>>
+      runs;  // arm -> by seed; traces without their series
   std::vector<std::string> undo_remedies;
+  std::optional<double> worst_margin;  // the smallest of the checks that hold as claimed
+  formula::Unit worst_margin_unit = formula::Unit::kPlain;
   double wall_seconds = 0;
   double cpu_seconds = 0;
 };
@@ -58,6 +79,11 @@ Verdict Judge(const CaseResults& results, const TargetDescription& target);
 bool IsDecided(const Case& plan, const Run& run, const RunTrace& trace,
                const std::map<std::string, const RunTrace*>& finished_arms,
                const TargetDescription& target);
+
+// The first difference between two runs that should be equal bit for bit, "loss at step 12 of rank
+// 0: 3.1 and 3.2"; empty when there is none. Signals of time and memory (`time`, `*_s`, `memory_*`)
+// are left out.
+std::string CompareTraces(const RunTrace& a, const RunTrace& b);
 
 // 0, 1, 5 or 7 of docs/cli.md, from all verdicts of an invocation (4 when nothing was executed).
 int ExitCode(const std::vector<Verdict>& verdicts);

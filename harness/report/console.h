@@ -1,0 +1,64 @@
+// The console report: one line per case as it finishes, a block per failure, a footer. People read
+// it as a table and programs parse it: lines that begin with `#` are remarks, all others of the
+// table are VERDICT CLASS SECONDS MARGIN CASE, separated by blanks.
+//
+//   ConsoleReport console(std::cout, ConsoleOptions::ForStream(STDOUT_FILENO, ColorMode::kAuto));
+//   console.Begin(info, cases, runs);
+//   ... console.Progress(running, done, total); console.Finished(verdict); ...
+//   console.End(verdicts, info, {"out/verdicts.json"});
+#pragma once
+
+#include <chrono>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "harness/judge/verdict.h"
+#include "harness/report/report.h"
+
+namespace trainwreck {
+
+enum class ColorMode { kAuto, kAlways, kNever };
+
+struct ConsoleOptions {
+  bool color = false;
+  bool unicode = true;    // else sparklines of ASCII
+  bool progress = false;  // a line that is overwritten: terminals only
+  bool verbose = false;   // the arms' table of passing cases too
+  int width = 100;        // columns
+
+  // As the terminal, NO_COLOR, TERM and the locale say.
+  static ConsoleOptions ForStream(int fd, ColorMode color);
+};
+
+class ConsoleReport {
+ public:
+  ConsoleReport(std::ostream& out, ConsoleOptions options);
+
+  void Begin(const RunInfo& info, int cases, int runs);
+  void Progress(int running, int done, int total);  // shown at most every 100 ms
+  void Finished(const Verdict& verdict);
+  // `files`: the reports that were written.
+  void End(const std::vector<Verdict>& verdicts, const RunInfo& info,
+           const std::vector<std::string>& files);
+
+ private:
+  void ClearProgress();
+  void PrintFailures(const Verdict& verdict);
+  void PrintArms(const Verdict& verdict);
+  std::string Paint(const std::string& verdict, const std::string& text) const;
+
+  std::ostream& out_;
+  ConsoleOptions options_;
+  bool progress_shown_ = false;
+  std::chrono::steady_clock::time_point last_progress_{};
+};
+
+// One character per column; the scale is log where the values are positive and span a decade.
+// Non-finite values show as 'x', missing ones as ' '.
+std::string Sparkline(const std::vector<double>& values, int width, bool unicode);
+
+// "+10 steps", "-0.31 octaves", "+inf": signed, three significant digits.
+std::string FormatMargin(double margin, formula::Unit unit);
+
+}  // namespace trainwreck

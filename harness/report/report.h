@@ -1,0 +1,61 @@
+// Reports of a whole invocation, from its verdicts: JSON for programs (its schema is described in
+// json_report.cc), JUnit XML for CI servers, Markdown for people who read a pull request.
+//
+//   WriteReport(ReportKind::kJunit, "junit.xml", verdicts, info);
+//
+// A file appears whole or not at all (written beside its place, then renamed).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/judge/verdict.h"
+
+namespace trainwreck {
+
+// What is true of the invocation, not of one case.
+struct RunInfo {
+  std::string version;       // of trainwreck
+  std::string command_line;  // as typed
+  std::string target;        // "trainwreck-trainer 0.1.0"
+  std::string isolation;     // "fork" or "exec"
+  std::string started_utc;   // "2026-01-31T12:00:00Z"
+  std::string host;
+  std::string output_dir;
+  int cores = 0;
+  int runs = 0;  // trainings executed
+  double wall_seconds = 0;
+  double cpu_seconds = 0;  // of the trainings
+};
+
+enum class ReportKind { kJson, kJunit, kMarkdown };
+// "json", "junit", "markdown" (or "md").
+std::optional<ReportKind> ParseReportKind(const std::string& name);
+
+// Throws std::system_error that names `path`. Missing folders are made.
+void WriteReport(ReportKind kind, const std::string& path, const std::vector<Verdict>& verdicts,
+                 const RunInfo& info);
+
+// Appends the Markdown summary to the file that GITHUB_STEP_SUMMARY names; false when it is not
+// set.
+bool AppendStepSummary(const std::vector<Verdict>& verdicts, const RunInfo& info);
+
+// The texts that WriteReport writes.
+std::string JunitReport(const std::vector<Verdict>& verdicts, const RunInfo& info);
+std::string MarkdownReport(const std::vector<Verdict>& verdicts, const RunInfo& info);
+std::string JsonReport(const std::vector<Verdict>& verdicts, const RunInfo& info);
+
+struct StoredReport {
+  std::vector<Verdict> verdicts;
+  RunInfo info;
+};
+
+// Reads back what JsonReport wrote, so that other kinds can be made from a stored invocation.
+// Throws std::runtime_error with the file and what is wrong with it.
+StoredReport ReadJsonReport(const std::string& path);
+
+// Writes a file whole or not at all. Throws std::system_error that names `path`.
+void WriteFileAtomically(const std::string& path, const std::string& text);
+
+}  // namespace trainwreck
