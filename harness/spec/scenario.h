@@ -101,6 +101,7 @@ struct Scenario {
   std::vector<Check> healthy;
   std::vector<Check> symptoms;
   std::vector<Remedy> remedies;
+  std::string no_remedy;  // why there is none; empty: one that is no undo is needed
   std::vector<Decoy> decoys;
   std::optional<Check> quality;
   std::vector<Point> points;  // at least one
