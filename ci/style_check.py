@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Checks the form of all sources: formatting, file and function length, names, and that LibTorch stays where it may be.
+
+Usage: style_check.py [ROOT]; prints `file:line: what` for each finding, exit code 1 when there is any.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+SOURCE_ENDINGS = (".h", ".cc", ".cu", ".cuh")
+MAX_FUNCTION_LINES = 80
+MAX_FILE_LINES = 600
+MAX_COLUMNS = 100
+TORCH_FOLDERS = ("harness/trainer/", "injectors/", "kernels/")
+# The reference loop knows of no faults.
+FAULT_BRANCH = re.compile(r"\bif\s*\([^)]*\b(fault|inject)", re.IGNORECASE)
+BAD_NAMES = re.compile(r"\b(class|struct)\s+\w*Manager\b")
+FUNCTION_START = re.compile(r"^[A-Za-z_].*\)\s*(const\s*)?(noexcept\s*)?(override\s*)?(:\s.*)?{$")
+
+
+def sources(root):
+    for folder, folders, files in os.walk(root):
+        folders[:] = [f for f in folders if not f.startswith(".") and not f.startswith("bazel-")]
+        for name in sorted(files):
+            path = os.path.relpath(os.path.join(folder, name), root)
+            if name.endswith(SOURCE_ENDINGS):
+                yield path
+
+
+def check_text(path, text):
+    lines = text.split("\n")
+    if path.endswith(".h") and "#pragma once" not in text:
+        yield 1, "a header without #pragma once"
+    if path.endswith(".h") and not text.startswith("//"):
+        yield 1, "a header opens with what it holds and when to use it"
+    if len(lines) > MAX_FILE_LINES:
+        yield len(lines), f"{len(lines)} lines: the file holds two ideas"
+    if any(part in ("utils", "util", "helpers", "misc") for part in re.split(r"[/._]", path)):
+        yield 1, "a file named after nothing in particular"
+    start = None
+    for number, line in enumerate(lines, 1):
+        if len(line) > MAX_COLUMNS and "http" not in line and 'R"' not in line and '"' not in line:
+            yield number, f"longer than {MAX_COLUMNS} columns"
+        if line.rstrip() != line:
+            yield number, "white space at the end"
+        if BAD_NAMES.search(line):
+            yield number, "a class named Manager"
+        if not path.startswith(TORCH_FOLDERS) and re.search(r'#include <(torch|ATen|c10)/', line):
+            yield number, "LibTorch is only for harness/trainer, injectors and kernels"
+        if path.startswith("harness/trainer/") and not path.endswith("_test.cc"):
+            if FAULT_BRANCH.search(line):
+                yield number, "the reference loop has no branch on faults"
+            if '#include "injectors/' in line and not path.endswith("main.cc"):
+                yield number, "only main.cc may know of injectors"
+        if FUNCTION_START.match(line):
+            start = number
+        elif line == "}" and start is not None:
+            if number - start + 1 > MAX_FUNCTION_LINES:
+                yield start, f"a function of {number - start + 1} lines"
+            start = None
+
+
+def check_format(root, paths):
+    tool = shutil.which("clang-format")
+    if tool is None:
+        print("SKIPPED formatting: clang-format is not installed")
+        return
+    result = subprocess.run([tool, "--dry-run", "-Werror", *paths], cwd=root, capture_output=True,
+                            text=True, check=False)
+    for line in result.stderr.split("\n"):
+        match = re.match(r"(.*?):(\d+):\d+: error: ", line)
+        if match:
+            yield match[1], int(match[2]), "not as clang-format writes it"
+
+
+def main():
+    root = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else ".")
+    paths = list(sources(root))
+    if not paths:
+        print(f"no sources under {root}")
+        return 1
+    findings = list(check_format(root, paths))
+    for path in paths:
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            findings += [(path, line, what) for line, what in check_text(path, file.read())]
+    for path, line, what in findings:
+        print(f"{path}:{line}: {what}")
+    print(f"{len(paths)} files, {len(findings)} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

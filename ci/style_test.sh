@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# The style check over the real tree, and over a planted bad file that it must find.
+set -euo pipefail
+script="$(readlink -f "$0")"  # out of Bazel's runfiles, into the checkout
+root="$(dirname "$(dirname "$script")")"
+
+planted="$(mktemp -d)"
+trap 'rm -rf "$planted"' EXIT
+mkdir -p "$planted/harness/trainer"
+printf 'class RunManager {};\nvoid F(bool fault) {\n  if (fault) return;\n}\n' >"$planted/harness/trainer/x.cc"
+if python3 "$root/ci/style_check.py" "$planted" >"$planted/out"; then
+  echo "the style check did not find the planted errors"; exit 1
+fi
+grep -q 'a class named Manager' "$planted/out"
+grep -q 'no branch on faults' "$planted/out"
+
+python3 "$root/ci/style_check.py" "$root"
