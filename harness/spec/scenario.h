@@ -27,6 +27,7 @@ struct InjectedFault {
   std::map<std::string, Json> with;  // complete: defaults filled in
   Trigger trigger;
   Position position;
+  std::string file;  // where `position` is: the scenario's own or one that it extends
 };
 
 // A formula with its conditions: an entry of healthy or symptoms, or the quality gate.
@@ -36,6 +37,7 @@ struct Check {
   std::optional<formula::Amount> min_margin;
   std::vector<std::string> when;  // globs of point names; empty: all points
   Position position;
+  std::string file;
 };
 
 struct Remedy {
@@ -47,6 +49,7 @@ struct Remedy {
   bool is_correct = true;  // `kind: correct` takes the cause away, `mitigate` limits the damage
   std::string note;
   Position position;
+  std::string file;
 };
 
 struct Decoy {
@@ -56,6 +59,7 @@ struct Decoy {
   std::vector<std::string> when;
   std::string note;
   Position position;
+  std::string file;
 };
 
 // One named point of the matrix; a scenario without a matrix has one point with an empty name.
@@ -103,6 +107,7 @@ struct Scenario {
   std::vector<Remedy> remedies;
   std::string no_remedy;  // why there is none; empty: one that is no undo is needed
   std::vector<Decoy> decoys;
+  std::string no_remedy;  // why there is no remedy, or none that is more than an undo; may be empty
   std::optional<Check> quality;
   std::vector<Point> points;  // at least one
   std::vector<Phase> phases;  // at least one: {"train"}
@@ -138,6 +143,17 @@ Json ScenarioSchema(const TargetDescription& target);
 Recipe ResolveRecipe(const TargetDescription& target, const Scenario& scenario, const Point& point,
                      const Changes& overrides);
 void Apply(const Changes& changes, Recipe& recipe);
+
+// What a fault of the recipe did to one key.
+struct AmendedKey {
+  std::string key;
+  Json before;
+  Json after;
+};
+
+// Performs a fault of the recipe (FaultInfo::amends not empty) with complete parameters.
+std::vector<AmendedKey> Amend(const FaultInfo& fault, const std::map<std::string, Json>& with,
+                              Recipe& recipe);
 
 bool AppliesTo(const std::vector<std::string>& when, const Point& point);
 
