@@ -1,0 +1,297 @@
+#include "harness/plan/run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace trainwreck {
+namespace {
+
+constexpr double kSameValue = 1e-6;  // relative: 15 * 0.0666667 undoes a factor of 15
+
+int IntValue(const Recipe& recipe, const std::string& key, int fallback) {
+  auto found = recipe.find(key);
+  return found != recipe.end() && found->second.is_number() ? found->second.get<int>() : fallback;
+}
+
+double NumberValue(const Recipe& recipe, const std::string& key, double fallback) {
+  auto found = recipe.find(key);
+  return found != recipe.end() && found->second.is_number() ? found->second.get<double>()
+                                                            : fallback;
+}
+
+Json Scaled(const Json& value, const Json& factor) {
+  if (!value.is_number() || !factor.is_number()) return value;
+  const double product = value.get<double>() * factor.get<double>();
+  const bool stays_int =
+      value.is_number_integer() && product == std::floor(product) && std::fabs(product) < 9e15;
+  return stays_int ? Json(static_cast<std::int64_t>(product)) : Json(product);
+}
+
+bool SameValue(const Json& a, const Json& b) {
+  if (!a.is_number() || !b.is_number()) return a == b;
+  const double x = a.get<double>(), y = b.get<double>();
+  return x == y || std::fabs(x - y) <= kSameValue * std::max(std::fabs(x), std::fabs(y));
+}
+
+bool SameRecipe(const Recipe& a, const Recipe& b) {
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) {
+           return x.first == y.first && SameValue(x.second, y.second);
+         });
+}
+
+// All faults of a scenario at a point, split by who performs them.
+struct Faults {
+  std::vector<PlannedFault> in_target;
+  std::vector<std::pair<PlannedFault, const FaultInfo*>> of_recipe;
+};
+
+Faults FaultsAt(const Scenario& scenario, const Point& point, const TargetDescription& target) {
+  Faults faults;
+  for (const InjectedFault& injected : scenario.faults) {
+    PlannedFault planned{injected.id, injected.fault, injected.with, injected.trigger};
+    if (auto found = point.with.find(injected.id); found != point.with.end()) {
+      for (const auto& [name, value] : found->second) planned.with[name] = value;
+    }
+    const FaultInfo* info = target.FindFault(injected.fault);
+    if (info != nullptr && !info->amends.empty()) {
+      faults.of_recipe.emplace_back(std::move(planned), info);
+    } else {
+      faults.in_target.push_back(std::move(planned));
+    }
+  }
+  return faults;
+}
+
+// Amendments that do not fit (no such key, a factor for a text) change nothing and say so by their
+// evidence.
+std::vector<AppliedAmendment> Amend(const Faults& faults, Recipe& recipe) {
+  std::vector<AppliedAmendment> applied;
+  for (const auto& [fault, info] : faults.of_recipe) {
+    for (const Amendment& amendment : info->amends) {
+      Json value = amendment.value;
+      if (!amendment.param.empty()) {
+        auto found = fault.with.find(amendment.param);
+        value = found == fault.with.end() ? Json() : found->second;
+      }
+      auto entry = recipe.find(amendment.key);
+      const Json before = entry == recipe.end() ? Json() : entry->second;
+      Json after = before;
+      if (amendment.op == Amendment::Op::kScale) {
+        after = Scaled(before, value);
+      } else if (!value.is_null()) {
+        after = value;
+      }
+      if (!after.is_null()) recipe[amendment.key] = after;
+      applied.push_back({fault.id, fault.fault, amendment.key, before, after});
+    }
+  }
+  return applied;
+}
+
+// One set for all arms of a scenario: what is recorded can then not make two arms differ.
+std::vector<std::string> ModuleSignals(const Scenario& scenario, const Point& point) {
+  std::set<std::string> names;
+  auto add = [&](const Check& check) {
+    if (!AppliesTo(check.when, point)) return;
+    for (std::string& name : check.formula.module_signals()) names.insert(std::move(name));
+  };
+  for (const Check& check : scenario.healthy) add(check);
+  for (const Check& check : scenario.symptoms) add(check);
+  if (scenario.quality) add(*scenario.quality);
+  return {names.begin(), names.end()};
+}
+
+std::int64_t PhysicalMemoryBytes() {
+  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+}
+
+std::string SkipReason(const Scenario& scenario, const TargetDescription& target,
+                       const PlanOptions& options) {
+  auto has = [&](const std::string& feature) {
+    const auto& beyond = options.available_features;
+    return std::count(target.features.begin(), target.features.end(), feature) > 0 ||
+           std::count(beyond.begin(), beyond.end(), feature) > 0;
+  };
+  const Requirements& needs = scenario.requires_;
+  if (needs.ranks > 1) {
+    const ParamInfo* ranks = target.FindRecipeKey("parallel.ranks");
+    if (ranks == nullptr || (ranks->max && *ranks->max < needs.ranks)) {
+      return "requires:ranks:" + std::to_string(needs.ranks);
+    }
+  }
+  for (const std::string& device : needs.devices) {
+    if (!has("device:" + device)) return "requires:device:" + device;
+  }
+  for (const std::string& feature : needs.features) {
+    if (!has(feature)) return "requires:" + feature;
+  }
+  for (const InjectedFault& fault : scenario.faults) {
+    const FaultInfo* info = target.FindFault(fault.fault);
+    if (info == nullptr) continue;
+    for (const std::string& feature : info->features) {
+      if (!has(feature)) return "requires:" + feature;
+    }
+  }
+  if (needs.memory_bytes > PhysicalMemoryBytes()) {
+    return "requires:memory:" + std::to_string(needs.memory_bytes >> 20) + "MiB";
+  }
+  return "";
+}
+
+// Builds the arms of one case.
+class CasePlanner {
+ public:
+  CasePlanner(const Scenario& scenario, const Point& point, const TargetDescription& target,
+              const PlanOptions& options, int seed_count)
+      : scenario_(scenario),
+        point_(point),
+        seed_count_(seed_count),
+        healthy_recipe_(ResolveRecipe(target, scenario, point, options.overrides)),
+        faulty_recipe_(healthy_recipe_),
+        faults_(FaultsAt(scenario, point, target)),
+        amendments_(Amend(faults_, faulty_recipe_)),
+        record_(ModuleSignals(scenario, point)) {}
+
+  std::vector<ArmPlan> Arms() const {
+    std::vector<ArmPlan> arms;
+    arms.push_back(HealthyArm("control", ArmKind::kControl));
+    arms.push_back(FaultyArm("fault", ArmKind::kFault, {}));
+    for (const Remedy& remedy : scenario_.remedies) {
+      if (!AppliesTo(remedy.when, point_)) continue;
+      ArmPlan arm = FaultyArm(remedy.name, ArmKind::kRemedy, remedy.changes);
+      arm.remedy = &remedy;
+      const Plan& plan = arm.runs.front().plan;
+      arm.is_undo = plan.faults.empty() && SameRecipe(plan.recipe, healthy_recipe_);
+      if (arm.is_undo) arm.runs.clear();
+      arms.push_back(std::move(arm));
+    }
+    for (const Decoy& decoy : scenario_.decoys) {
+      if (!AppliesTo(decoy.when, point_)) continue;
+      arms.push_back(FaultyArm(decoy.name, ArmKind::kDecoy, decoy.changes));
+      arms.back().decoy = &decoy;
+    }
+    if (scenario_.has_reference) arms.push_back(HealthyArm("reference", ArmKind::kReference));
+    return arms;
+  }
+
+ private:
+  ArmPlan HealthyArm(const std::string& name, ArmKind kind) const {
+    ArmPlan arm;
+    arm.name = name;
+    arm.kind = kind;
+    for (int seed = 0; seed < seed_count_; ++seed) {
+      Run run = NewRun(name, kind, seed);
+      if (kind == ArmKind::kReference) run.phases = {{"train", std::nullopt}};
+      run.plan.recipe = healthy_recipe_;
+      Finish(run);
+      arm.runs.push_back(std::move(run));
+    }
+    return arm;
+  }
+
+  ArmPlan FaultyArm(const std::string& name, ArmKind kind, const Changes& changes) const {
+    ArmPlan arm;
+    arm.name = name;
+    arm.kind = kind;
+    for (int seed = 0; seed < seed_count_; ++seed) {
+      Run run = NewRun(name, kind, seed);
+      run.plan.recipe = faulty_recipe_;
+      Apply(changes, run.plan.recipe);
+      run.plan.faults = faults_.in_target;
+      run.amendments = amendments_;
+      Finish(run);
+      arm.runs.push_back(std::move(run));
+    }
+    return arm;
+  }
+
+  Run NewRun(const std::string& arm, ArmKind kind, int seed) const {
+    Run run;
+    run.scenario = scenario_.name;
+    run.point = point_.name;
+    run.arm = arm;
+    run.kind = kind;
+    run.seed = seed;
+    run.id = scenario_.name + (point_.name.empty() ? "" : "/" + point_.name) + "/" + arm + "/" +
+             std::to_string(seed);
+    run.phases = scenario_.phases;
+    return run;
+  }
+
+  // What follows from the recipe and the phases.
+  void Finish(Run& run) const {
+    if (run.phases.empty()) run.phases = {{"train", std::nullopt}};
+    Plan& plan = run.plan;
+    plan.run = run.id;
+    plan.scenario = run.scenario;
+    plan.point = run.point;
+    plan.arm = run.arm;
+    plan.seed = static_cast<std::uint64_t>(run.seed);
+    plan.phase = run.phases.front().name;
+    plan.until = run.phases.front().until;
+    plan.record = record_;
+    run.ranks = std::max(1, IntValue(plan.recipe, "parallel.ranks", 1));
+    run.steps = std::max(0, IntValue(plan.recipe, "steps", 0));
+    run.policy.max_restarts = IntValue(plan.recipe, "supervisor.max_restarts", 0);
+    run.policy.seconds = scenario_.budget.seconds;
+    const double stall_seconds = NumberValue(plan.recipe, "supervisor.stall_s", 0);
+    run.policy.stall_seconds = stall_seconds > 0 ? stall_seconds : scenario_.budget.stall_seconds;
+    run.cost = static_cast<double>(run.steps) * run.ranks * static_cast<double>(run.phases.size());
+  }
+
+  const Scenario& scenario_;
+  const Point& point_;
+  int seed_count_;
+  Recipe healthy_recipe_;
+  Recipe faulty_recipe_;
+  Faults faults_;
+  std::vector<AppliedAmendment> amendments_;
+  std::vector<std::string> record_;
+};
+
+}  // namespace
+
+const char* ToString(ArmKind kind) {
+  switch (kind) {
+    case ArmKind::kControl:
+      return "control";
+    case ArmKind::kFault:
+      return "fault";
+    case ArmKind::kRemedy:
+      return "remedy";
+    case ArmKind::kDecoy:
+      return "decoy";
+    case ArmKind::kReference:
+      return "reference";
+  }
+  return "?";
+}
+
+std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const TargetDescription& target,
+                            const PlanOptions& options) {
+  std::vector<Case> cases;
+  for (const Scenario& scenario : scenarios) {
+    const int declared = std::max(1, scenario.seed_count);
+    for (const Point& point : scenario.points) {
+      Case planned;
+      planned.scenario = &scenario;
+      planned.point = &point;
+      planned.name = scenario.name + (point.name.empty() ? "" : "[" + point.name + "]");
+      planned.seed_count = options.seeds > 0 ? options.seeds : declared;
+      // The same share of the seeds, rounded up, when their number is changed.
+      planned.seed_require = (planned.seed_count * scenario.seed_require + declared - 1) / declared;
+      planned.skip_reason = SkipReason(scenario, target, options);
+      if (planned.skip_reason.empty()) {
+        planned.arms = CasePlanner(scenario, point, target, options, planned.seed_count).Arms();
+      }
+      cases.push_back(std::move(planned));
+    }
+  }
+  return cases;
+}
+
+}  // namespace trainwreck
