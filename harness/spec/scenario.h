@@ -105,7 +105,6 @@ struct Scenario {
   std::vector<Check> healthy;
   std::vector<Check> symptoms;
   std::vector<Remedy> remedies;
-  std::string no_remedy;  // why there is none; empty: one that is no undo is needed
   std::vector<Decoy> decoys;
   std::string no_remedy;  // why there is no remedy, or none that is more than an undo; may be empty
   std::optional<Check> quality;
