@@ -1,24 +1,24 @@
 // The order in which a rank goes through its shard: a permutation seeded by (seed, epoch, rank),
 // cut into batches. What happens when shards are uneven is `uneven`:
-//   kNone      each rank goes through its own shard, a last smaller batch included. Ranks with
-//   uneven shards
-//              make different numbers of steps, as loops do whose author thought of even shards
-//              only.
-//   kDropLast  all ranks make as many whole batches as the shortest shard has; the rest is not
-//   seen. kPad       short ranks see samples of theirs again, from the front, up to the longest
-//   shard. kJoin      short ranks go on as shadows until the longest is done, see below.
+//  - kNone: each rank goes through its own shard, a last smaller batch included. Ranks with uneven
+//    shards make different numbers of steps, as loops do whose author thought of even shards only.
+//  - kDropLast: all ranks make as many whole batches as the shortest shard has; the rest is not
+//    seen.
+//  - kPad: short ranks see samples of theirs again, from the front, up to the longest shard.
+//  - kJoin: short ranks go on as shadows until the longest is done, see below.
 //
 // The protocol of Next(), for the loop:
-//   ids                     train on them
-//   empty, shadow() false   the epoch is over on this rank: do what is done between epochs, draw on
-//   empty, shadow() true    (kJoin only) other ranks still have data: take part in this step's
-//   collectives
-//                           with zero gradients and zero weight, draw on
+//  - ids: train on them.
+//  - empty, and not is_shadow(): the epoch is over on this rank; do what is done between epochs,
+//    draw on.
+//  - empty, and is_shadow() (kJoin only): other ranks still have data; take part in this step's
+//    collectives with zero gradients and zero weight, draw on.
+//
 // In join mode a step's mean is over the ranks that have data: sum the gradients and divide by
 // their number, which the loop gets by adding up 1 (data) or 0 (shadow) over the ranks.
 //
-// Collectives (world size > 1): kDropLast and kPad agree once at the start of an epoch and after
-// Load, kJoin at every Next(). So all ranks must draw in step.
+// Collectives (world size > 1): all modes but kNone agree once at the start of an epoch and after
+// Load, kJoin at every Next() as well. So all ranks must draw in step.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class EpochSampler : public Sampler {
   EpochSampler(const Shards& shards, Communicator& communicator, SamplerOptions options);
 
   std::vector<std::int64_t> Next() override;
-  bool shadow() const override { return shadow_; }
+  bool is_shadow() const override { return shadow_; }
   std::int64_t epoch() const override { return epoch_; }
   // "sampler.epoch" and "sampler.position" (samples drawn in this epoch), int64 scalars.
   void Save(StateDict& state) const override;
