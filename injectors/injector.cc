@@ -45,6 +45,11 @@ void Injector::Fired(Json fields) {
   context_.events->Report("fired", std::move(fields));
 }
 
+bool Injector::AnyMatches(const std::vector<std::string>& globs, const std::string& text) {
+  return std::any_of(globs.begin(), globs.end(),
+                     [&](const std::string& glob) { return GlobMatches(glob, text); });
+}
+
 std::vector<std::unique_ptr<Injector>> MakeInjectors(const std::vector<PlannedFault>& faults,
                                                      const InjectorContext& context) {
   std::vector<std::unique_ptr<Injector>> injectors;

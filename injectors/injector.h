@@ -39,6 +39,8 @@ class Injector : public PartWrapper {
 
  protected:
   const Json& param(const std::string& name) const { return fault_.with.at(name); }
+  // Of a parameter that is a list of globs.
+  static bool AnyMatches(const std::vector<std::string>& globs, const std::string& text);
   const PlannedFault& fault() const { return fault_; }
   const InjectorContext& context() const { return context_; }
 

@@ -37,7 +37,7 @@ class DropEntries : public Injector {
     StateDict kept;
     std::vector<std::string> dropped;
     for (const auto& [name, tensor] : state) {
-      if (Matches(name)) {
+      if (AnyMatches(globs_, name)) {
         dropped.push_back(name);
       } else {
         kept.emplace(name, tensor);
@@ -52,13 +52,6 @@ class DropEntries : public Injector {
   }
 
  private:
-  bool Matches(const std::string& name) const {
-    for (const std::string& glob : globs_) {
-      if (GlobMatches(glob, name)) return true;
-    }
-    return false;
-  }
-
   std::vector<std::string> globs_;
 };
 

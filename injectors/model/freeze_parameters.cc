@@ -45,7 +45,7 @@ class FreezeParameters : public Injector {
     std::int64_t elements = 0;
     for (auto& entry : model_->named_parameters()) {
       at::Tensor& parameter = entry.value();
-      if (!parameter.requires_grad() || !Matches(entry.key())) continue;
+      if (!parameter.requires_grad() || !AnyMatches(globs_, entry.key())) continue;
       parameter.set_requires_grad(false);
       parameter.mutable_grad().reset();  // what is left of the last step must not move it
       frozen.push_back(entry.key());
@@ -59,13 +59,6 @@ class FreezeParameters : public Injector {
   }
 
  private:
-  bool Matches(const std::string& name) const {
-    for (const std::string& glob : globs_) {
-      if (GlobMatches(glob, name)) return true;
-    }
-    return false;
-  }
-
   std::vector<std::string> globs_;
   std::shared_ptr<Model> model_;
   bool done_ = false;
