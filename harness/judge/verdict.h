@@ -19,25 +19,26 @@ struct CheckResult {
   std::string formula;
   std::string arm;
   bool expected = true;                    // the truth value that the scenario claims here
-  Position position;                       // of the check in the file
+  std::string file;                        // of the check: the scenario's or one that it extends
+  Position position;                       // in that file
   std::vector<formula::Reading> readings;  // by seed
   int agree = 0, disagree = 0, unknown = 0;
-  std::optional<double>
-      worst_margin;  // over the seeds, signed so that positive agrees with `expected`
+  // Over the seeds, signed so that positive agrees with `expected`.
+  std::optional<double> worst_margin;
   formula::Unit unit = formula::Unit::kPlain;
   std::string failure_class;  // empty: as claimed
   std::string message;        // expected, seen, margin; for people
   std::string rerun_command;  // empty when as claimed
+  int worst_seed = -1;        // the one to look at first; -1: none
 };
 
 // What reports show of an arm: the loss of one typical run of it.
 struct ArmSummary {
   std::string arm;
   ArmKind kind = ArmKind::kControl;
-  bool is_undo = false;  // a remedy that only undoes the fault; it was not run
-  std::string note;      // of the remedy or decoy
-  std::string
-      status;  // "ok", "fail", "undecided", "error", "undo": the worst of its checks and ends
+  bool is_undo = false;      // a remedy that only undoes the fault; it was not run
+  std::string note;          // of the remedy or decoy
+  std::string status;        // the worst of its checks: ok, undecided, fail, error; or undo
   int median_seed = -1;      // the run with the median final loss; -1: there is none
   double final_loss = 0;     // of that run, its last sample; NaN when there is none
   std::vector<int> steps;    // at most 200, evenly spread, the first and the last among them
@@ -57,8 +58,8 @@ struct Verdict {
   bool expected_limit = false;  // passed because `expect` names this outcome
   std::vector<CheckResult> checks;
   std::vector<ArmSummary> arms;  // in the plan's order
-  std::map<std::string, std::vector<RunResult>>
-      runs;  // arm -> by seed; traces without their series
+  // Arm -> by seed. Their traces have no series and no collectives any more.
+  std::map<std::string, std::vector<RunResult>> runs;
   std::vector<std::string> undo_remedies;
   std::optional<double> worst_margin;  // the smallest of the checks that hold as claimed
   formula::Unit worst_margin_unit = formula::Unit::kPlain;

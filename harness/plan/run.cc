@@ -22,14 +22,6 @@ double NumberValue(const Recipe& recipe, const std::string& key, double fallback
                                                             : fallback;
 }
 
-Json Scaled(const Json& value, const Json& factor) {
-  if (!value.is_number() || !factor.is_number()) return value;
-  const double product = value.get<double>() * factor.get<double>();
-  const bool stays_int =
-      value.is_number_integer() && product == std::floor(product) && std::fabs(product) < 9e15;
-  return stays_int ? Json(static_cast<std::int64_t>(product)) : Json(product);
-}
-
 bool SameValue(const Json& a, const Json& b) {
   if (!a.is_number() || !b.is_number()) return a == b;
   const double x = a.get<double>(), y = b.get<double>();
@@ -66,27 +58,11 @@ Faults FaultsAt(const Scenario& scenario, const Point& point, const TargetDescri
   return faults;
 }
 
-// Amendments that do not fit (no such key, a factor for a text) change nothing and say so by their
-// evidence.
-std::vector<AppliedAmendment> Amend(const Faults& faults, Recipe& recipe) {
+std::vector<AppliedAmendment> AmendAll(const Faults& faults, Recipe& recipe) {
   std::vector<AppliedAmendment> applied;
   for (const auto& [fault, info] : faults.of_recipe) {
-    for (const Amendment& amendment : info->amends) {
-      Json value = amendment.value;
-      if (!amendment.param.empty()) {
-        auto found = fault.with.find(amendment.param);
-        value = found == fault.with.end() ? Json() : found->second;
-      }
-      auto entry = recipe.find(amendment.key);
-      const Json before = entry == recipe.end() ? Json() : entry->second;
-      Json after = before;
-      if (amendment.op == Amendment::Op::kScale) {
-        after = Scaled(before, value);
-      } else if (!value.is_null()) {
-        after = value;
-      }
-      if (!after.is_null()) recipe[amendment.key] = after;
-      applied.push_back({fault.id, fault.fault, amendment.key, before, after});
+    for (const AmendedKey& amended : Amend(*info, fault.with, recipe)) {
+      applied.push_back({fault.id, fault.fault, amended.key, amended.before, amended.after});
     }
   }
   return applied;
@@ -153,7 +129,7 @@ class CasePlanner {
         healthy_recipe_(ResolveRecipe(target, scenario, point, options.overrides)),
         faulty_recipe_(healthy_recipe_),
         faults_(FaultsAt(scenario, point, target)),
-        amendments_(Amend(faults_, faulty_recipe_)),
+        amendments_(AmendAll(faults_, faulty_recipe_)),
         record_(ModuleSignals(scenario, point)) {}
 
   std::vector<ArmPlan> Arms() const {

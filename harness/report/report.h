@@ -55,7 +55,4 @@ struct StoredReport {
 // Throws std::runtime_error with the file and what is wrong with it.
 StoredReport ReadJsonReport(const std::string& path);
 
-// Writes a file whole or not at all. Throws std::system_error that names `path`.
-void WriteFileAtomically(const std::string& path, const std::string& text);
-
 }  // namespace trainwreck

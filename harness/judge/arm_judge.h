@@ -1,0 +1,40 @@
+// The claims of a case, arm by arm: which check must have which truth where, and what it says when
+// it has another. Private to this package; verdict.h is what others use.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/judge/verdict.h"
+
+namespace trainwreck {
+
+// One thing that the scenario claims about an arm.
+struct Claim {
+  const Check* check = nullptr;
+  bool expected = true;
+  const char* failure_class = "";  // when it does not hold
+  bool has_to_be_clear = false;    // min_margin counts here
+  bool only_where_shown = false;   // in seeds whose fault arm shows the symptom
+};
+
+// In the order in which they are reported.
+std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm);
+
+// Faulty arms must have performed every fault: true when a `fired` event of `fault` changed
+// something.
+bool HasFired(const RunTrace& trace, const InjectedFault& fault, std::string* seen = nullptr);
+bool IsFaulty(ArmKind kind);
+
+enum class Clearance { kClear, kWeak, kUnknown };
+// Whether a reading that holds does so by at least the check's min_margin.
+Clearance ClearanceOf(const Check& check, const formula::Reading& reading);
+
+// All checks of all arms: claims, faults fired, ends of runs.
+std::vector<CheckResult> JudgeArms(const CaseResults& results, const TargetDescription& target);
+
+// "0.1", "nan"; with as many digits as tell two doubles apart, or with four.
+std::string ExactNumber(double value);
+std::string ShortNumber(double value);
+
+}  // namespace trainwreck

@@ -1,0 +1,248 @@
+#include "harness/judge/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "harness/judge/arm_judge.h"
+#include "harness/judge/summary.h"
+
+namespace trainwreck {
+namespace {
+
+// The worst first: a case has the verdict of the first of these that occurs.
+struct Outcome {
+  const char* verdict;
+  const char* failure_class;
+};
+constexpr Outcome kPrecedence[] = {
+    {"error", "infrastructure"},
+    {"error", "leak"},
+    {"error", "crash"},
+    {"error", "timeout"},
+    {"fail", "fault_not_fired"},
+    {"fail", "control_unhealthy"},
+    {"fail", "symptom_in_control"},
+    {"fail", "symptom_absent"},
+    {"fail", "symptom_weak"},
+    {"fail", "remedy_ineffective"},
+    {"fail", "remedy_costly"},
+    {"fail", "decoy_effective"},
+    {"inconclusive", "undecided"},
+    {"inconclusive", "too_few_seeds"},
+};
+
+std::string NameOf(const CheckResult& check) { return "'" + check.check + "' in " + check.arm; }
+
+void DecideOutcome(Verdict& verdict) {
+  for (const Outcome& outcome : kPrecedence) {
+    int more = -1;
+    for (const CheckResult& check : verdict.checks) {
+      if (check.failure_class != outcome.failure_class) continue;
+      if (++more > 0) continue;
+      verdict.verdict = outcome.verdict;
+      verdict.failure_class = outcome.failure_class;
+      verdict.reason = NameOf(check) + ": " + check.message;
+    }
+    if (more > 0) verdict.reason += " (and " + std::to_string(more) + " more like it)";
+    if (more >= 0) return;
+  }
+  verdict.verdict = "pass";
+}
+
+// A scenario may declare a known limit: then that outcome passes, and a pass is what has to be
+// reported.
+void CompareWithExpectation(const Expectation& expect, Verdict& verdict) {
+  if (expect.verdict == "pass" || expect.verdict.empty()) return;
+  const std::string expected =
+      expect.verdict + (expect.failure_class.empty() ? "" : "/" + expect.failure_class);
+  const bool matches =
+      verdict.verdict == expect.verdict &&
+      (expect.failure_class.empty() || verdict.failure_class == expect.failure_class);
+  if (matches) {
+    verdict.verdict = "pass";
+    verdict.failure_class.clear();
+    verdict.expected_limit = true;
+    verdict.reason = "known limit, " + expected + " as expected: " + expect.reason;
+  } else if (verdict.verdict == "pass") {
+    verdict.verdict = "fail";
+    verdict.failure_class = "unexpected_pass";
+    verdict.reason = "every claim holds, but the scenario expects " + expected + " (" +
+                     expect.reason + "): the limit is gone, remove `expect`";
+  } else {
+    verdict.reason += "; the scenario expects " + expected + " instead";
+  }
+}
+
+// What no single check says: remedies that are worth the name, enough seeds.
+void CheckTheScenarioItself(const Case& plan, Verdict& verdict) {
+  const Scenario& scenario = *plan.scenario;
+  bool has_remedy = false;
+  for (const ArmPlan& arm : plan.arms) {
+    if (arm.kind != ArmKind::kRemedy) continue;
+    if (arm.is_undo) verdict.undo_remedies.push_back(arm.name);
+    has_remedy |= !arm.is_undo;
+  }
+  auto add = [&](const char* name, const char* failure_class, std::string message) {
+    CheckResult result;
+    result.check = name;
+    result.arm = "all arms";
+    result.failure_class = failure_class;
+    result.message = std::move(message);
+    verdict.checks.push_back(std::move(result));
+  };
+  if (!has_remedy && scenario.no_remedy.empty()) {
+    add("remedies", "remedy_ineffective",
+        verdict.undo_remedies.empty()
+            ? "there is no remedy here; add one, or say why there is none with `no_remedy`"
+            : "every remedy only undoes the fault (its plan equals control's); add one that works "
+              "with the fault in, or say why there is none with `no_remedy`");
+  }
+  if (plan.seed_count < scenario.seed_require) {
+    add("seeds", "too_few_seeds",
+        std::to_string(plan.seed_count) + " seeds were run, the scenario requires " +
+            std::to_string(scenario.seed_require) + " that agree");
+  }
+}
+
+RunResult MissingRun() {
+  RunResult missing;
+  missing.detail = "not run";
+  return missing;
+}
+
+// The runs by arm and seed, without what no report shows.
+void KeepRuns(const CaseResults& results, Verdict& verdict) {
+  for (const ArmPlan& arm : results.plan->arms) {
+    auto seeds = results.runs.find(arm.name);
+    std::vector<RunResult>& kept = verdict.runs[arm.name];
+    for (std::size_t seed = 0; seed < arm.runs.size(); ++seed) {
+      const RunResult* run = nullptr;
+      if (seeds != results.runs.end()) {
+        auto found = seeds->second.find(static_cast<int>(seed));
+        if (found != seeds->second.end()) run = &found->second;
+      }
+      if (run == nullptr) {
+        kept.push_back(MissingRun());
+        continue;
+      }
+      RunResult slim;
+      slim.end = run->end;
+      slim.detail = run->detail;
+      slim.folder = run->folder;
+      slim.trace.planned_steps = run->trace.planned_steps;
+      slim.trace.world_size = run->trace.world_size;
+      slim.trace.finished = run->trace.finished;
+      slim.trace.events = run->trace.events;
+      slim.trace.end_why = run->trace.end_why;
+      slim.exits = run->exits;
+      slim.problems = run->problems;
+      slim.restarts = run->restarts;
+      slim.wall_seconds = run->wall_seconds;
+      slim.cpu_seconds = run->cpu_seconds;
+      slim.peak_memory_bytes = run->peak_memory_bytes;
+      verdict.wall_seconds += run->wall_seconds;
+      verdict.cpu_seconds += run->cpu_seconds;
+      kept.push_back(std::move(slim));
+    }
+    if (kept.empty()) verdict.runs.erase(arm.name);
+  }
+}
+
+void FindWorstMargin(Verdict& verdict) {
+  for (const CheckResult& check : verdict.checks) {
+    if (!check.failure_class.empty() || !check.worst_margin || std::isnan(*check.worst_margin)) {
+      continue;
+    }
+    // Margins of events are infinite, and units do not compare: octaves first, then the smaller.
+    const bool better = !verdict.worst_margin || (check.unit == verdict.worst_margin_unit
+                                                      ? *check.worst_margin < *verdict.worst_margin
+                                                      : check.unit < verdict.worst_margin_unit);
+    if (std::isfinite(*check.worst_margin) && better) {
+      verdict.worst_margin = check.worst_margin;
+      verdict.worst_margin_unit = check.unit;
+    }
+  }
+}
+
+bool IsTimeOrMemory(const std::string& signal) {
+  const std::string name = signal.substr(0, signal.find('{'));
+  return name == "time" || name.starts_with("memory_") || name.ends_with("_s");
+}
+
+}  // namespace
+
+Verdict Judge(const CaseResults& results, const TargetDescription& target) {
+  const Case& plan = *results.plan;
+  Verdict verdict;
+  verdict.case_name = plan.name;
+  verdict.scenario = plan.scenario->name;
+  verdict.point = plan.point->name;
+  verdict.file = plan.scenario->file;
+  verdict.title = plan.scenario->title;
+  verdict.tags = plan.scenario->tags;
+  if (!plan.skip_reason.empty()) {
+    verdict.verdict = "skip";
+    verdict.failure_class = plan.skip_reason;
+    verdict.reason =
+        "this machine or target lacks " + plan.skip_reason.substr(plan.skip_reason.find(':') + 1);
+    CompareWithExpectation(plan.scenario->expect, verdict);
+    return verdict;
+  }
+  verdict.checks = JudgeArms(results, target);
+  CheckTheScenarioItself(plan, verdict);
+  DecideOutcome(verdict);
+  CompareWithExpectation(plan.scenario->expect, verdict);
+  KeepRuns(results, verdict);
+  verdict.arms = SummarizeArms(results, verdict.checks);
+  FindWorstMargin(verdict);
+  return verdict;
+}
+
+std::string CompareTraces(const RunTrace& a, const RunTrace& b) {
+  std::set<std::pair<std::string, int>> keys;
+  for (const auto& [key, series] : a.series) keys.insert(key);
+  for (const auto& [key, series] : b.series) keys.insert(key);
+  int first_step = -1;
+  std::string difference;
+  for (const auto& key : keys) {
+    if (IsTimeOrMemory(key.first)) continue;
+    static const Series kNone;
+    const Series* x = a.Find(key.first, key.second);
+    const Series* y = b.Find(key.first, key.second);
+    if (x == nullptr) x = &kNone;
+    if (y == nullptr) y = &kNone;
+    const int steps = static_cast<int>(std::max(x->values.size(), y->values.size()));
+    for (int step = 0; step < steps && (first_step < 0 || step < first_step); ++step) {
+      const bool in_a = x->Has(step), in_b = y->Has(step);
+      // Payloads and signs of NaN are no part of a trace.
+      const bool same =
+          in_a == in_b && (!in_a || (std::isnan(x->values[step]) && std::isnan(y->values[step])) ||
+                           (x->values[step] == y->values[step] &&
+                            std::signbit(x->values[step]) == std::signbit(y->values[step])));
+      if (same) continue;
+      first_step = step;
+      auto show = [](bool has, const Series& series, int at) {
+        return has ? ExactNumber(series.values[at]) : std::string("nothing");
+      };
+      difference = key.first + " at step " + std::to_string(step) + " of rank " +
+                   std::to_string(key.second) + ": " + show(in_a, *x, step) + " and " +
+                   show(in_b, *y, step);
+      break;
+    }
+  }
+  return difference;
+}
+
+int ExitCode(const std::vector<Verdict>& verdicts) {
+  auto any = [&](const char* name) {
+    return std::any_of(verdicts.begin(), verdicts.end(),
+                       [&](const Verdict& verdict) { return verdict.verdict == name; });
+  };
+  if (any("fail")) return 1;
+  if (any("error")) return 7;
+  if (any("inconclusive")) return 5;
+  return any("pass") ? 0 : 4;
+}
+
+}  // namespace trainwreck
