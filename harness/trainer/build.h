@@ -19,15 +19,17 @@ using Wrappers = std::vector<std::unique_ptr<PartWrapper>>;
 // Throws std::runtime_error when a part cannot be built (no such text file, no peer at the
 // rendezvous).
 Parts BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
-                 TraceSink& sink, const Wrappers& wrappers);
+                 const Clock& clock, TraceSink& sink, const Wrappers& wrappers);
 
 std::shared_ptr<Model> BuildModel(const TrainingRecipe& recipe, const Dataset& data,
                                   std::uint64_t seed);
 std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_out,
                                       std::uint64_t seed);
 std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTensors parameters);
-std::unique_ptr<Schedule> BuildSchedule(const ScheduleRecipe& recipe, double peak_lr,
-                                        std::int64_t steps);
+
+// One small training step with each update rule and an evaluation, for its effect on LibTorch's
+// caches alone.
+void WarmUpParts(TrainingRecipe recipe);
 
 // Makes the wrappers of one process; they may keep `clock` and `events`.
 using WrapperFactory = std::function<Wrappers(const Plan& plan, int rank, int world_size,

@@ -30,19 +30,23 @@ class TrainingLoop {
 
   EndReason Run(const LoopRange& range);
 
+  // Ids of the batch in progress, to name in the report of an exception.
+  const std::vector<std::int64_t>& current_samples() const { return now_.sample_ids; }
+
  private:
   void TrainStep();
-  // The micro-batches of one step; goes over the end of an epoch when there is one.
+  // The micro-batches of one step. Goes over the end of an epoch, unless that would split the step.
   std::vector<Batch> DrawBatches();
-  // Gradients of the mean loss over all micro-batches; returns that loss, detached.
+  // Gradients of the mean loss over all micro-batches; returns that loss.
   double ForwardBackward(const std::vector<Batch>& batches);
-  // Mean of gradients and loss over the ranks that had data; returns the loss.
-  double ReduceOverRanks(double loss, bool has_data);
-  double ClipGradients();  // returns the norm before clipping
-  double NextLearningRate() const;
+  // Replaces gradients and loss by their means over the ranks that had data.
+  void ReduceOverRanks(bool has_data);
+  double LearningRate() const;
+
   void EndEpoch();
   void Evaluate();
-  void LookForBadSamples(const std::vector<Batch>& batches);
+  at::Tensor LossOf(const Batch& batch);  // under autocast, when the recipe says so
+  void ReportNonfinite(const std::vector<Batch>& batches);
 
   StateDict Capture() const;
   void Restore();
@@ -55,10 +59,11 @@ class TrainingLoop {
   Telemetry& telemetry_;
   EventSink& events_;
   Loader loader_;
-  std::vector<std::pair<std::string, at::Tensor>> parameters_;  // by name, in the model's order
-  std::optional<int> resumed_at_;  // the step a resumed run went on from
-  int last_saved_ = -1;            // steps done of the newest checkpoint of this process
-  bool reported_nonfinite_ = false;
+  NamedTensors parameters_;  // in the model's order
+  StepScalars now_;          // of the step in progress
+  bool epoch_over_ = false;  // it ended within the step in progress
+  bool nonfinite_seen_ = false;
+  std::optional<int> resumed_at_;  // the step that this process went on from
 };
 
 }  // namespace trainwreck

@@ -1,21 +1,20 @@
 // What a run says about itself while it trains: the trace's start, step, collective, event and end
-// records, and the table of signals and events that `--describe` lists.
+// records. Which signals and events there are is listed in vocabulary.h.
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "harness/protocol/description.h"
 #include "harness/protocol/plan.h"
 #include "harness/protocol/trace.h"
+#include "harness/trainer/optimizers.h"
 #include "harness/trainer/parts.h"
+#include "harness/trainer/tensor_stats.h"
 
 namespace trainwreck {
-
-std::vector<SignalInfo> TrainerSignals();
-std::vector<EventInfo> TrainerEvents();
 
 // Writes one rank's trace. Every record is one write(2), so events are on disk before what follows
 // them.
@@ -54,41 +53,44 @@ struct StepScalars {
   std::vector<std::int64_t> sample_ids;
 };
 
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
-
 // Collects a step's signals and writes its record. Per-tensor signals and digests cost time, so
 // they are made only when the plan's `record` asks for them: "update_norm{blocks.0.*}",
 // "param_digest".
 class Telemetry {
  public:
   Telemetry(TraceSink& sink, const std::vector<std::string>& record);
+  ~Telemetry();
 
   void Watch(NamedTensors parameters, std::optional<double> entropy_floor);
-  void BeforeClip();            // gradients are reduced
-  void BeforeUpdate();          // parameters are about to change
-  void AfterUpdate();           // parameters have changed
-  void Evaluated(double loss);  // goes into the next record as eval_loss
+  void Gradients(const std::vector<double>& norms);  // of each parameter, before clipping
+  void BeforeUpdate();                               // parameters are about to change
+  void AfterUpdate();                                // parameters have changed
+  void Evaluated(double loss);                       // goes into the next record as eval_loss
+  // With `last`, the record has the parameters' digest whether the plan asks for it or not.
   void WriteStep(int step, const StepScalars& scalars, bool last);
 
  private:
-  struct TensorSignal {
-    std::string key;  // "update_norm{blocks.0.norm1.weight}"
-    int tensor = 0;
-    double value = 0;
+  // What is recorded of one parameter.
+  struct Watched {
+    std::string name;
+    at::Tensor now, before;
+    bool grad_norm = false, update_norm = false, param_norm = false, updated = false;
+    double grad_norm_value = 0;
+    ChangeStats change;
   };
+  bool Asks(const std::string& signal, const std::string& parameter) const;
+  double MemoryBytes() const;
 
   TraceSink& sink_;
-  std::vector<std::string> record_;
-  std::vector<std::string> names_;
-  std::vector<at::Tensor> parameters_;
-  std::vector<at::Tensor> before_;
-  std::vector<TensorSignal> grad_norms_, update_norms_, param_norms_, updated_;
+  std::vector<std::pair<std::string, std::string>> asked_;  // signal, glob
+  bool wants_digest_ = false;
+  std::vector<Watched> watched_;
   std::optional<double> entropy_floor_;
   std::optional<double> eval_loss_;
-  double update_norm_ = 0;
-  double param_norm_ = 0;
-  bool wants_digest_ = false;
-  int memory_fd_ = -1;
+  int statm_fd_ = -1;
 };
+
+// A digest of all values, in the order given.
+std::uint64_t DigestTensors(const NamedTensors& tensors);
 
 }  // namespace trainwreck

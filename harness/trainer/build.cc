@@ -1,0 +1,246 @@
+#include "harness/trainer/build.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/version.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <utility>
+
+#include "harness/protocol/digest.h"
+#include "harness/trainer/checkpoint.h"
+#include "harness/trainer/communicator.h"
+#include "harness/trainer/data.h"
+#include "harness/trainer/loop.h"
+#include "harness/trainer/models.h"
+#include "harness/trainer/rng.h"
+#include "harness/trainer/sampler.h"
+#include "harness/trainer/schedules.h"
+#include "harness/trainer/shards.h"
+#include "harness/trainer/vocabulary.h"
+
+namespace trainwreck {
+namespace {
+
+// Streams of a run's seed, so that no two parts draw the same numbers.
+enum SeedStream : std::uint64_t { kModelSeed = 1, kDataSeed, kOrderSeed };
+
+template <typename Part>
+Part WrapAll(const Wrappers& wrappers, Part part) {
+  for (const auto& wrapper : wrappers) part = wrapper->Wrap(std::move(part));
+  return part;
+}
+
+std::unique_ptr<Communicator> BuildCommunicator(const TrainingRecipe& recipe, const Plan& plan,
+                                                int rank, int world_size, TraceSink& sink) {
+  if (world_size == 1) return MakeLocalCommunicator();
+  auto gloo = MakeGlooCommunicator({.rank = rank,
+                                    .world_size = world_size,
+                                    .rendezvous_file = plan.rendezvous,
+                                    .timeout_s = recipe.parallel_timeout_s});
+  return MakeTracedCommunicator(
+      std::move(gloo),
+      [&sink](int call, const std::string& op, const std::string& shape, const std::string& dtype) {
+        sink.Collective(call, op, shape, dtype);
+      });
+}
+
+NamedTensors ParametersOf(const Model& model) {
+  NamedTensors parameters;
+  for (const auto& item : model.named_parameters()) {
+    parameters.emplace_back(item.key(), item.value());
+  }
+  return parameters;
+}
+
+std::string Versions() {
+  return std::string(kTrainerVersion) + ", LibTorch " + TORCH_VERSION + ", " +
+         at::get_cpu_capability();
+}
+
+Json RecipeJson(const Recipe& recipe) {
+  Json json = Json::object();
+  for (const auto& [key, value] : recipe) json[key] = value;
+  return json;
+}
+
+}  // namespace
+
+std::shared_ptr<Model> BuildModel(const TrainingRecipe& recipe, const Dataset& data,
+                                  std::uint64_t seed) {
+  const std::uint64_t model_seed = MixSeed(seed, kModelSeed);
+  auto model = recipe.model.kind == ModelKind::kGpt
+                   ? MakeGpt(recipe.model, data.target_limit(), recipe.data.seq_len, model_seed)
+                   : MakeMlp(recipe.model, recipe.data.features, recipe.data.classes, model_seed);
+  for (auto& [name, parameter] : ParametersOf(*model)) {
+    at::Tensor tensor = parameter;
+    tensor.set_requires_grad(AnyGlobMatches(recipe.model.trainable, name));
+  }
+  return model;
+}
+
+std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_out,
+                                      std::uint64_t seed) {
+  const DataRecipe& data = recipe.data;
+  const SampleStream stream{MixSeed(seed, kDataSeed), held_out, data.samples};
+  switch (data.kind) {
+    case DataKind::kMarkov:
+      return MakeMarkovData(data.vocab, data.seq_len, stream);
+    case DataKind::kText:
+      return MakeTextData(data.path, data.seq_len, stream);
+    case DataKind::kFeatures:
+      return MakeFeatureData(data.features, data.classes, data.noise, stream);
+  }
+  throw std::logic_error("no such data set");
+}
+
+std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTensors parameters) {
+  if (recipe.kind == OptimizerKind::kSgd) {
+    return MakeSgd(std::move(parameters),
+                   {.momentum = recipe.momentum, .weight_decay = recipe.weight_decay});
+  }
+  return MakeAdamW(std::move(parameters), {.beta1 = recipe.beta1,
+                                           .beta2 = recipe.beta2,
+                                           .eps = recipe.eps,
+                                           .weight_decay = recipe.weight_decay});
+}
+
+Parts BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
+                 const Clock& clock, TraceSink& sink, const Wrappers& wrappers) {
+  Parts parts;
+  parts.communicator = WrapAll(wrappers, BuildCommunicator(recipe, plan, rank, world_size, sink));
+  parts.train_data = WrapAll(wrappers, BuildDataset(recipe, /*held_out=*/false, plan.seed));
+  parts.eval_data = BuildDataset(recipe, /*held_out=*/true, plan.seed);
+  parts.shards = WrapAll(wrappers, std::unique_ptr<Shards>(std::make_unique<EqualShards>(
+                                       parts.train_data->size(), world_size)));
+  const SamplerOptions sampler{.rank = rank,
+                               .batch_size = recipe.data.batch_size,
+                               .seed = MixSeed(plan.seed, kOrderSeed),
+                               .shuffle = recipe.sampler_shuffle,
+                               .uneven = recipe.sampler_uneven};
+  parts.sampler = WrapAll(wrappers, std::unique_ptr<Sampler>(std::make_unique<EpochSampler>(
+                                        *parts.shards, *parts.communicator, sampler)));
+  parts.model = WrapAll(wrappers, BuildModel(recipe, *parts.train_data, plan.seed));
+  parts.optimizer = WrapAll(wrappers, BuildOptimizer(recipe.optimizer, ParametersOf(*parts.model)));
+  parts.schedule =
+      WrapAll(wrappers, MakeSchedule(recipe.schedule, recipe.optimizer.lr, recipe.steps));
+  parts.checkpoints =
+      WrapAll(wrappers,
+              std::unique_ptr<CheckpointStore>(std::make_unique<FileCheckpointStore>(
+                  CheckpointOptions{.dir = plan.checkpoint_dir,
+                                    .keep = static_cast<int>(recipe.checkpoint_keep),
+                                    .rank = rank,
+                                    .world_size = world_size,
+                                    .writer = clock.phase + "." + std::to_string(clock.attempt)})));
+  for (const auto& wrapper : wrappers) {
+    if (auto hook = wrapper->MakeHook()) parts.hooks.push_back(std::move(hook));
+  }
+  return parts;
+}
+
+namespace {
+
+// What one process's run consists of, in the order in which it is made.
+struct Process {
+  Clock clock;
+  std::unique_ptr<TraceSink> sink;
+  TrainingRecipe recipe;
+  Wrappers wrappers;
+  Parts parts;
+  std::unique_ptr<Telemetry> telemetry;
+  std::unique_ptr<TrainingLoop> loop;
+};
+
+std::string Run(Process& process, const Plan& plan, int rank, int world_size,
+                const WrapperFactory& make_wrappers) {
+  // One thread and a seed: with these a run's bits are the same each time on one machine.
+  if (at::get_num_threads() != 1) at::set_num_threads(1);
+  at::manual_seed(plan.seed);
+  process.recipe = ParseRecipe(plan.recipe);
+  if (process.recipe.parallel_ranks != world_size) {
+    throw RecipeError("parallel.ranks is " + std::to_string(process.recipe.parallel_ranks) +
+                      ", but the world has " + std::to_string(world_size));
+  }
+  TraceSink& sink = *process.sink;
+  if (make_wrappers) {
+    process.wrappers = make_wrappers(plan, rank, world_size, process.clock, sink);
+  }
+  process.parts =
+      BuildParts(process.recipe, plan, rank, world_size, process.clock, sink, process.wrappers);
+  process.telemetry = std::make_unique<Telemetry>(sink, plan.record);
+  process.loop = std::make_unique<TrainingLoop>(process.recipe, process.parts, process.clock,
+                                                *process.telemetry, sink);
+  return ToString(process.loop->Run({.until = plan.until, .resume = plan.resume}));
+}
+
+// Says why in the trace and on stderr.
+int Fail(Process& process, const std::exception& error, const std::string& why, int code) {
+  std::cerr << "trainwreck-trainer: " << error.what() << std::endl;
+  Json fields = {{"what", error.what()}, {"samples", Json::array()}};
+  if (process.loop) fields["samples"] = process.loop->current_samples();
+  try {
+    if (why == "exception") process.sink->Report("exception", std::move(fields));
+    process.sink->End(why);
+  } catch (const std::exception& trace_error) {  // a full disk, say: stderr has to do
+    std::cerr << "trainwreck-trainer: " << trace_error.what() << std::endl;
+  }
+  return code;
+}
+
+}  // namespace
+
+void WarmUpParts(TrainingRecipe recipe) {
+  const auto data = BuildDataset(recipe, /*held_out=*/false, /*seed=*/0);
+  const auto model = BuildModel(recipe, *data, /*seed=*/0);
+  const Batch batch = Collate({data->Get(0), data->Get(1)});
+  for (const OptimizerKind kind : {OptimizerKind::kSgd, OptimizerKind::kAdamW}) {
+    recipe.optimizer.kind = kind;
+    const auto optimizer = BuildOptimizer(recipe.optimizer, ParametersOf(*model));
+    optimizer->ZeroGrad();
+    model->Loss(batch).backward();
+    optimizer->Step(0.001);
+  }
+  at::NoGradGuard no_grad;
+  model->Loss(batch);
+}
+
+int Train(const Plan& plan, int rank, int world_size, const std::string& trace_dir,
+          const WrapperFactory& make_wrappers) {
+  auto process = std::make_unique<Process>();
+  process->clock.phase = plan.phase;
+  process->clock.attempt = plan.attempt;
+  int code = 1;
+  try {
+    process->sink = std::make_unique<TraceSink>(
+        trace_dir + "/rank" + std::to_string(rank) + ".jsonl", process->clock);
+    process->sink->Start({{"rank", rank},
+                          {"world_size", world_size},
+                          {"phase", plan.phase},
+                          {"attempt", plan.attempt},
+                          {"pid", getpid()},
+                          {"run", plan.run},
+                          {"seed", plan.seed},
+                          {"device", "cpu"},
+                          {"recipe_digest", DigestText(RecipeJson(plan.recipe).dump())},
+                          {"version", Versions()}});
+    const std::string why = Run(*process, plan, rank, world_size, make_wrappers);
+    process->sink->End(why);
+    return 0;
+  } catch (const RecipeError& error) {
+    code = Fail(*process, error, "bad_plan", 2);
+  } catch (const GuardStop& error) {
+    code = Fail(*process, error, "guard", 3);
+  } catch (const std::exception& error) {
+    if (!process->sink) throw;  // there is no trace to say it in
+    code = Fail(*process, error, "exception", 1);
+  }
+  // The communicator's end could wait for peers that are gone; the process is about to leave
+  // anyway.
+  (void)process.release();
+  return code;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,40 @@
+// The reference data sets. A sample is a function of (seed, id) alone: any rank can make any
+// sample, and no order of fetching matters.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/trainer/parts.h"
+
+namespace trainwreck {
+
+struct SampleStream {
+  std::uint64_t seed = 0;
+  bool held_out = false;  // other samples of the same distribution, never seen in training
+  std::int64_t samples = 1;
+};
+
+// Sequences of an order-1 Markov source. Each token has four successors, with probabilities 0.6,
+// 0.2, 0.1 and 0.1, given by random permutations of the alphabet; so the stationary distribution is
+// uniform and the entropy rate is exact. The source is the same for every seed; the sequences are
+// not.
+std::unique_ptr<Dataset> MakeMarkovData(std::int64_t vocab, std::int64_t seq_len,
+                                        SampleStream stream);
+
+// The source's transition probabilities: `[vocab][vocab]`, rows sum to 1.
+std::vector<std::vector<double>> MarkovTransitions(std::int64_t vocab);
+
+// Windows of the bytes of a file, or of all regular files of a folder in the order of their names.
+// The last tenth is held out. Throws std::runtime_error when there is too little text. An empty
+// path means the licence texts that Debian ships.
+std::unique_ptr<Dataset> MakeTextData(const std::string& path, std::int64_t seq_len,
+                                      SampleStream stream);
+
+// Feature vectors around their class's centre: centre + noise * N(0, 1); the centres are N(0, 1),
+// the same for every seed.
+std::unique_ptr<Dataset> MakeFeatureData(std::int64_t features, std::int64_t classes, double noise,
+                                         SampleStream stream);
+
+}  // namespace trainwreck

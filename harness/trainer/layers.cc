@@ -1,0 +1,52 @@
+#include "harness/trainer/layers.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
+namespace trainwreck {
+namespace {
+
+at::Tensor DrawNormal(at::IntArrayRef shape, double stddev, at::Generator& generator) {
+  at::Tensor tensor = at::empty(shape);
+  return tensor.normal_(0.0, stddev, generator);
+}
+
+}  // namespace
+
+at::Generator MakeGenerator(std::uint64_t seed) {
+  return at::make_generator<at::CPUGeneratorImpl>(seed);
+}
+
+Linear::Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& generator)
+    : weight_(register_parameter("weight", DrawNormal({out, in}, stddev, generator))),
+      bias_(register_parameter("bias", at::zeros({out}))) {}
+
+at::Tensor Linear::Forward(const at::Tensor& x) const { return at::linear(x, weight_, bias_); }
+
+Embedding::Embedding(std::int64_t count, std::int64_t width, double stddev,
+                     at::Generator& generator)
+    : weight_(register_parameter("weight", DrawNormal({count, width}, stddev, generator))) {}
+
+at::Tensor Embedding::Forward(const at::Tensor& ids) const { return at::embedding(weight_, ids); }
+
+LayerNorm::LayerNorm(std::int64_t width)
+    : weight_(register_parameter("weight", at::ones({width}))),
+      bias_(register_parameter("bias", at::zeros({width}))) {}
+
+at::Tensor LayerNorm::Forward(const at::Tensor& x) const {
+  return at::layer_norm(x, {weight_.size(0)}, weight_, bias_);
+}
+
+at::Tensor WeightedCrossEntropy(const at::Tensor& logits, const at::Tensor& targets,
+                                const at::Tensor& weights) {
+  at::Tensor nll = at::cross_entropy_loss(logits, targets, {}, at::Reduction::None);
+  return nll.mul(weights).sum().div(weights.sum());
+}
+
+}  // namespace trainwreck

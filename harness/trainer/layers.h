@@ -1,0 +1,49 @@
+// The layers that the models are made of: torch::nn modules whose weights are drawn from a
+// generator of ours, so that a seed fixes them whatever else the process did before.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+namespace trainwreck {
+
+at::Generator MakeGenerator(std::uint64_t seed);
+
+// y = x W^T + b; W [out, in] from N(0, stddev), b zero.
+class Linear : public torch::nn::Module {
+ public:
+  Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& generator);
+  at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  at::Tensor weight_, bias_;
+};
+
+// Rows of a table [count, width] from N(0, stddev).
+class Embedding : public torch::nn::Module {
+ public:
+  Embedding(std::int64_t count, std::int64_t width, double stddev, at::Generator& generator);
+  at::Tensor Forward(const at::Tensor& ids) const;
+  const at::Tensor& weight() const { return weight_; }
+
+ private:
+  at::Tensor weight_;
+};
+
+// Over the last dimension, with scale and shift.
+class LayerNorm : public torch::nn::Module {
+ public:
+  explicit LayerNorm(std::int64_t width);
+  at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  at::Tensor weight_, bias_;
+};
+
+// Mean of -log softmax(logits)[target], weighted: sum(w * nll) / sum(w). Logits [n, classes],
+// targets and weights [n]. Throws c10::Error for a target out of range.
+at::Tensor WeightedCrossEntropy(const at::Tensor& logits, const at::Tensor& targets,
+                                const at::Tensor& weights);
+
+}  // namespace trainwreck

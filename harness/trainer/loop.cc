@@ -1,0 +1,325 @@
+#include "harness/trainer/loop.h"
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "harness/trainer/bucket.h"
+#include "harness/trainer/clipping.h"
+#include "harness/trainer/rng.h"
+
+namespace trainwreck {
+namespace {
+
+// Adds the seconds until its end to `total_s`.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& total_s)
+      : total_s_(total_s), began_(std::chrono::steady_clock::now()) {}
+  ~Stopwatch() {
+    total_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  }
+
+ private:
+  double& total_s_;
+  std::chrono::steady_clock::time_point began_;
+};
+
+// bf16 for the ops that LibTorch lists as safe in it, for as long as it lives.
+class AutocastGuard {
+ public:
+  explicit AutocastGuard(bool enabled) : enabled_(enabled) {
+    if (!enabled_) return;
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+  }
+  ~AutocastGuard() {
+    if (!enabled_) return;
+    at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+  }
+
+ private:
+  bool enabled_;
+};
+
+NamedTensors ParametersOf(const Model& model) {
+  NamedTensors parameters;
+  for (const auto& item : model.named_parameters()) {
+    parameters.emplace_back(item.key(), item.value());
+  }
+  return parameters;
+}
+
+bool Due(std::int64_t every, int steps_done) { return every > 0 && steps_done % every == 0; }
+
+}  // namespace
+
+const char* ToString(EndReason reason) {
+  return reason == EndReason::kCompleted ? "completed" : "phase_done";
+}
+
+TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& clock,
+                           Telemetry& telemetry, EventSink& events)
+    : recipe_(recipe),
+      parts_(parts),
+      clock_(clock),
+      telemetry_(telemetry),
+      events_(events),
+      loader_(*parts.sampler, *parts.train_data, recipe.loader_guard, events),
+      parameters_(ParametersOf(*parts.model)) {
+  telemetry_.Watch(parameters_, parts_.train_data->entropy_floor());
+}
+
+EndReason TrainingLoop::Run(const LoopRange& range) {
+  if (recipe_.audit_trainable) AuditTrainable();
+  for (auto& hook : parts_.hooks) hook->OnStart();
+  if (range.resume) Restore();
+  const int steps = static_cast<int>(recipe_.steps);
+  const int end = std::min(range.until.value_or(steps), steps);
+  while (clock_.step < end) {
+    TrainStep();
+    const int steps_done = clock_.step + 1;
+    if (epoch_over_) EndEpoch();
+    if (Due(recipe_.eval_every, steps_done) || steps_done == steps) Evaluate();
+    telemetry_.WriteStep(clock_.step, now_, /*last=*/steps_done == end);
+    clock_.step = steps_done;
+    if (Due(recipe_.checkpoint_every, steps_done) || (steps_done == end && end < steps)) {
+      SaveCheckpoint();
+    }
+  }
+  parts_.communicator->Barrier();  // a rank that leaves earlier would break its peers' last calls
+  return end < steps ? EndReason::kPhaseDone : EndReason::kCompleted;
+}
+
+void TrainingLoop::TrainStep() {
+  now_ = StepScalars();
+  Stopwatch watch(now_.step_s);
+  for (auto& hook : parts_.hooks) hook->OnStepBegin(clock_.step);
+
+  const std::vector<Batch> batches = DrawBatches();
+  parts_.optimizer->ZeroGrad();
+  now_.loss = ForwardBackward(batches);
+  for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
+  ReduceOverRanks(/*has_data=*/!now_.sample_ids.empty());
+  if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
+
+  const std::vector<double> norms = GradientNorms(parameters_);
+  telemetry_.Gradients(norms);
+  now_.grad_norm = GlobalNorm(norms);
+  if (!std::isfinite(now_.grad_norm)) {
+    now_.nonfinite_grads = static_cast<double>(CountNonfiniteGradients(parameters_));
+  }
+  if (recipe_.optimizer.clip_norm > 0) {
+    now_.clipped = ClipGradients(parameters_, now_.grad_norm, recipe_.optimizer.clip_norm);
+  }
+
+  now_.lr = LearningRate();
+  telemetry_.BeforeUpdate();
+  parts_.optimizer->Step(now_.lr);
+  parts_.schedule->Advance();
+  telemetry_.AfterUpdate();
+  for (auto& hook : parts_.hooks) hook->OnStepEnd(clock_.step);
+}
+
+std::vector<Batch> TrainingLoop::DrawBatches() {
+  Stopwatch watch(now_.data_s);
+  std::vector<Batch> batches;
+  while (static_cast<std::int64_t>(batches.size()) < recipe_.accumulation) {
+    now_.epoch = static_cast<double>(parts_.sampler->epoch());
+    if (std::optional<Batch> batch = loader_.Next()) {
+      now_.sample_ids.insert(now_.sample_ids.end(), batch->ids.begin(), batch->ids.end());
+      if (batch->size() > 0) now_.tokens += static_cast<double>(batch->targets.numel());
+      batches.push_back(std::move(*batch));
+    } else if (batches.empty()) {
+      EndEpoch();
+    } else {
+      epoch_over_ = true;  // the step makes do with what it has
+      break;
+    }
+  }
+  now_.skipped = static_cast<double>(loader_.skipped());
+  return batches;
+}
+
+at::Tensor TrainingLoop::LossOf(const Batch& batch) {
+  AutocastGuard autocast(recipe_.precision == Precision::kBf16);
+  return parts_.model->Loss(batch);
+}
+
+double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches) {
+  // Each micro-batch counts by its weight, so that accumulation equals one large batch even when
+  // the micro-batches differ in size.
+  std::vector<double> weights(batches.size(), 1.0);
+  double total_weight = static_cast<double>(batches.size());
+  if (batches.size() > 1) {
+    total_weight = 0;
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      weights[i] = batches[i].size() > 0 ? batches[i].weights.sum().item<double>() : 0.0;
+      total_weight += weights[i];
+    }
+  }
+  double mean_loss = 0;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    if (batches[i].size() == 0) continue;
+    at::Tensor loss = LossOf(batches[i]);
+    const double share = weights[i] / total_weight;
+    mean_loss += share * loss.item<double>();
+    if (batches.size() > 1) loss = loss.mul(share);
+    // With everything frozen there is nothing to go back to; the step is then without effect.
+    if (loss.requires_grad()) loss.backward();
+  }
+  return mean_loss;
+}
+
+void TrainingLoop::ReduceOverRanks(bool has_data) {
+  if (parts_.communicator->world_size() == 1) return;
+  Stopwatch watch(now_.comm_s);
+  at::NoGradGuard no_grad;
+  at::Tensor totals = at::tensor({has_data ? now_.loss : 0.0, has_data ? 1.0 : 0.0}, at::kDouble);
+  parts_.communicator->AllReduce(totals, Reduction::kSum);
+  const double active = totals[1].item<double>();
+  now_.loss = totals[0].item<double>() / active;
+  std::vector<at::Tensor> gradients;
+  for (auto& [name, parameter] : parameters_) {
+    if (!parameter.requires_grad()) continue;
+    at::Tensor& gradient = parameter.mutable_grad();
+    if (!gradient.defined()) gradient = at::zeros_like(parameter);
+    gradients.push_back(gradient);
+  }
+  AllReduceMean(*parts_.communicator, gradients,
+                static_cast<std::int64_t>(recipe_.parallel_bucket_mb * 1e6), active);
+}
+
+double TrainingLoop::LearningRate() const {
+  const double lr = parts_.schedule->LearningRate();
+  if (!resumed_at_) return lr;
+  const int since = clock_.step - *resumed_at_ + 1;
+  if (since >= recipe_.resume_rewarm_steps) return lr;
+  return lr * since / static_cast<double>(recipe_.resume_rewarm_steps);
+}
+
+void TrainingLoop::EndEpoch() {
+  epoch_over_ = false;
+  parts_.communicator->Barrier();
+  if (recipe_.eval_at_epoch_end) Evaluate();
+}
+
+void TrainingLoop::Evaluate() {
+  at::NoGradGuard no_grad;
+  const Dataset& data = *parts_.eval_data;
+  const int world_size = parts_.communicator->world_size();
+  double sum = 0;
+  for (std::int64_t b = 0; b < recipe_.eval_batches; ++b) {
+    const std::int64_t begin =
+        (b * world_size + parts_.communicator->rank()) * recipe_.data.batch_size;
+    std::vector<Sample> samples;
+    for (std::int64_t i = 0; i < recipe_.data.batch_size; ++i) {
+      samples.push_back(data.Get((begin + i) % data.size()));
+    }
+    sum += LossOf(Collate(samples)).item<double>();
+  }
+  at::Tensor mean = at::scalar_tensor(sum / static_cast<double>(recipe_.eval_batches), at::kDouble);
+  if (world_size > 1) {
+    parts_.communicator->AllReduce(mean, Reduction::kSum);
+    mean.div_(world_size);
+  }
+  const double loss = mean.item<double>();
+  telemetry_.Evaluated(loss);
+  events_.Report("evaluated", {{"loss", EncodeNumber(loss)}, {"batches", recipe_.eval_batches}});
+}
+
+void TrainingLoop::ReportNonfinite(const std::vector<Batch>& batches) {
+  nonfinite_seen_ = true;
+  Json samples = Json::array();
+  std::string field;
+  for (const Batch& batch : batches) {
+    for (int i = 0; i < batch.size(); ++i) {
+      const Sample sample{batch.ids[i], batch.inputs[i], batch.targets[i], batch.weights[i]};
+      const std::optional<SampleDefect> defect = FindDefect(sample, *parts_.train_data);
+      if (!defect) continue;
+      samples.push_back(sample.id);
+      if (field.empty()) field = defect->field;
+    }
+  }
+  events_.Report("nonfinite_batch", {{"batch_step", clock_.step},
+                                     {"loss", EncodeNumber(now_.loss)},
+                                     {"samples", std::move(samples)},
+                                     {"field", field}});
+}
+
+StateDict TrainingLoop::Capture() const {
+  StateDict state;
+  for (const auto& [name, parameter] : parameters_) state["model." + name] = parameter.detach();
+  for (const auto& item : parts_.model->named_buffers()) {
+    state["model." + item.key()] = item.value();
+  }
+  parts_.optimizer->Save(state);
+  parts_.schedule->Save(state);
+  parts_.sampler->Save(state);
+  state["rng.torch"] = CaptureTorchRng();
+  state["loop.step"] = at::scalar_tensor(clock_.step, at::kLong);
+  return state;
+}
+
+void TrainingLoop::SaveCheckpoint() {
+  StateDict state = Capture();
+  const std::size_t entries = state.size();
+  parts_.checkpoints->Save(clock_.step, state);
+  events_.Report("checkpoint_saved", {{"steps_done", clock_.step}, {"entries", entries}});
+}
+
+void TrainingLoop::Restore() {
+  const StateDict fresh = Capture();
+  std::vector<int> saved = parts_.checkpoints->List();
+  for (auto steps_done = saved.rbegin(); steps_done != saved.rend(); ++steps_done) {
+    const StateDict state = parts_.checkpoints->Load(*steps_done);
+    Json missing = Json::array();
+    for (const auto& [name, tensor] : fresh) {
+      if (!state.contains(name)) missing.push_back(name);
+    }
+    if (recipe_.checkpoint_require_complete && !missing.empty()) {
+      events_.Report("checkpoint_incomplete",
+                     {{"steps_done", *steps_done}, {"missing", std::move(missing)}});
+      continue;
+    }
+    at::NoGradGuard no_grad;
+    for (const auto& [name, tensor] : fresh) {
+      auto entry = state.find(name);
+      // `fresh` shares the model's storage.
+      if (name.starts_with("model.") && entry != state.end()) {
+        at::Tensor into = tensor;
+        into.copy_(entry->second);
+      }
+    }
+    parts_.optimizer->Load(state);
+    parts_.schedule->Load(state);
+    parts_.sampler->Load(state);
+    if (auto entry = state.find("rng.torch"); entry != state.end()) RestoreTorchRng(entry->second);
+    if (auto entry = state.find("loop.step"); entry != state.end()) {
+      clock_.step = entry->second.item<int>();
+    }
+    resumed_at_ = clock_.step;
+    events_.Report(
+        "resumed",
+        {{"from_step", clock_.step}, {"steps_done", *steps_done}, {"missing", std::move(missing)}});
+    return;
+  }
+}
+
+void TrainingLoop::AuditTrainable() {
+  Json unfrozen = Json::array();
+  for (auto& [name, parameter] : parameters_) {
+    if (parameter.requires_grad() || !AnyGlobMatches(recipe_.model.trainable, name)) continue;
+    parameter.set_requires_grad(true);
+    unfrozen.push_back(name);
+  }
+  if (!unfrozen.empty()) events_.Report("unfroze", {{"parameters", std::move(unfrozen)}});
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,146 @@
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+
+#include <cmath>
+
+#include "harness/trainer/layers.h"
+#include "harness/trainer/models.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr double kStddev = 0.02;
+
+class Attention : public torch::nn::Module {
+ public:
+  Attention(std::int64_t width, std::int64_t heads, double stddev, double out_stddev,
+            at::Generator& generator)
+      : heads_(heads),
+        qkv_(register_module("qkv", std::make_shared<Linear>(width, 3 * width, stddev, generator))),
+        proj_(register_module("proj",
+                              std::make_shared<Linear>(width, width, out_stddev, generator))) {}
+
+  at::Tensor Forward(const at::Tensor& x) const {
+    const auto batch = x.size(0), length = x.size(1), width = x.size(2);
+    // [batch, length, 3, heads, head_width] -> 3 x [batch, heads, length, head_width]
+    at::Tensor qkv =
+        qkv_->Forward(x).view({batch, length, 3, heads_, width / heads_}).permute({2, 0, 3, 1, 4});
+    at::Tensor mixed = at::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], /*attn_mask=*/{},
+                                                        /*dropout_p=*/0.0, /*is_causal=*/true);
+    return proj_->Forward(mixed.transpose(1, 2).reshape({batch, length, width}));
+  }
+
+ private:
+  std::int64_t heads_;
+  std::shared_ptr<Linear> qkv_, proj_;
+};
+
+class FeedForward : public torch::nn::Module {
+ public:
+  FeedForward(std::int64_t width, double stddev, double out_stddev, at::Generator& generator)
+      : fc_(register_module("fc", std::make_shared<Linear>(width, 4 * width, stddev, generator))),
+        proj_(register_module("proj",
+                              std::make_shared<Linear>(4 * width, width, out_stddev, generator))) {}
+
+  at::Tensor Forward(const at::Tensor& x) const {
+    return proj_->Forward(at::gelu(fc_->Forward(x), "tanh"));
+  }
+
+ private:
+  std::shared_ptr<Linear> fc_, proj_;
+};
+
+class Block : public torch::nn::Module {
+ public:
+  Block(const ModelRecipe& recipe, at::Generator& generator)
+      : pre_norm_(recipe.norm == NormPlace::kPre) {
+    const double stddev = kStddev * recipe.init_scale;
+    const double out_stddev = stddev / std::sqrt(2.0 * static_cast<double>(recipe.layers));
+    norm1_ = register_module("norm1", std::make_shared<LayerNorm>(recipe.width));
+    attn_ = register_module("attn", std::make_shared<Attention>(recipe.width, recipe.heads, stddev,
+                                                                out_stddev, generator));
+    norm2_ = register_module("norm2", std::make_shared<LayerNorm>(recipe.width));
+    mlp_ = register_module(
+        "mlp", std::make_shared<FeedForward>(recipe.width, stddev, out_stddev, generator));
+  }
+
+  at::Tensor Forward(const at::Tensor& input) const {
+    if (pre_norm_) {
+      at::Tensor x = input + attn_->Forward(norm1_->Forward(input));
+      return x + mlp_->Forward(norm2_->Forward(x));
+    }
+    at::Tensor x = norm1_->Forward(input + attn_->Forward(input));
+    return norm2_->Forward(x + mlp_->Forward(x));
+  }
+
+ private:
+  bool pre_norm_;
+  std::shared_ptr<LayerNorm> norm1_, norm2_;
+  std::shared_ptr<Attention> attn_;
+  std::shared_ptr<FeedForward> mlp_;
+};
+
+class Blocks : public torch::nn::Module {
+ public:
+  Blocks(const ModelRecipe& recipe, at::Generator& generator) {
+    for (std::int64_t i = 0; i < recipe.layers; ++i) {
+      blocks_.push_back(
+          register_module(std::to_string(i), std::make_shared<Block>(recipe, generator)));
+    }
+  }
+
+  at::Tensor Forward(at::Tensor x) const {
+    for (const auto& block : blocks_) x = block->Forward(x);
+    return x;
+  }
+
+ private:
+  std::vector<std::shared_ptr<Block>> blocks_;
+};
+
+class Gpt : public Model {
+ public:
+  Gpt(const ModelRecipe& recipe, std::int64_t vocab, std::int64_t seq_len, std::uint64_t seed) {
+    at::Generator generator = MakeGenerator(seed);
+    const std::int64_t width = recipe.width;
+    embed_ =
+        register_module("embed", std::make_shared<Embedding>(vocab, width, kStddev, generator));
+    pos_ = register_module("pos", std::make_shared<Embedding>(seq_len, width, kStddev, generator));
+    blocks_ = register_module("blocks", std::make_shared<Blocks>(recipe, generator));
+    if (recipe.norm == NormPlace::kPre) {
+      norm_ = register_module("norm", std::make_shared<LayerNorm>(width));
+    }
+    head_ = register_module("head", std::make_shared<Linear>(width, vocab, kStddev, generator));
+  }
+
+  at::Tensor Logits(const at::Tensor& tokens) const {
+    at::Tensor x = embed_->Forward(tokens) + pos_->weight().narrow(0, 0, tokens.size(1));
+    x = blocks_->Forward(x);
+    return head_->Forward(norm_ ? norm_->Forward(x) : x);
+  }
+
+  at::Tensor Loss(const Batch& batch) override {
+    at::Tensor logits = Logits(batch.inputs);
+    return WeightedCrossEntropy(logits.flatten(0, 1), batch.targets.flatten(),
+                                batch.weights.flatten());
+  }
+
+ private:
+  std::shared_ptr<Embedding> embed_, pos_;
+  std::shared_ptr<Blocks> blocks_;
+  std::shared_ptr<LayerNorm> norm_;  // post-norm blocks end in one of their own
+  std::shared_ptr<Linear> head_;
+};
+
+}  // namespace
+
+std::shared_ptr<Model> MakeGpt(const ModelRecipe& recipe, std::int64_t vocab, std::int64_t seq_len,
+                               std::uint64_t seed) {
+  return std::make_shared<Gpt>(recipe, vocab, seq_len, seed);
+}
+
+at::Tensor GptLogits(Model& gpt, const at::Tensor& tokens) {
+  return dynamic_cast<Gpt&>(gpt).Logits(tokens);
+}
+
+}  // namespace trainwreck

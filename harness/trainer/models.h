@@ -1,0 +1,28 @@
+// The reference models. Parameters have stable dotted names, which faults, signals and recipes use
+// in globs.
+#pragma once
+
+#include <memory>
+
+#include "harness/trainer/parts.h"
+#include "harness/trainer/recipe.h"
+
+namespace trainwreck {
+
+// Decoder-only transformer (Radford et al. 2019): learned positions, GELU, untied head; layer norm
+// before each sublayer, or after its residual sum as in Vaswani et al. 2017 (model.norm: post).
+// Weights N(0, 0.02), those of blocks times model.init_scale, residual projections divided by
+// sqrt(2 * layers). Names: embed, pos, blocks.<i>.{norm1, attn.qkv, attn.proj, norm2, mlp.fc,
+// mlp.proj}, norm, head.
+std::shared_ptr<Model> MakeGpt(const ModelRecipe& recipe, std::int64_t vocab, std::int64_t seq_len,
+                               std::uint64_t seed);
+
+// Linear and ReLU, `layers` times, then a linear head. Weights N(0, sqrt(2 / fan_in)) (He et al.
+// 2015). Names: layers.<i>, head.
+std::shared_ptr<Model> MakeMlp(const ModelRecipe& recipe, std::int64_t features,
+                               std::int64_t classes, std::uint64_t seed);
+
+// The gpt's logits [batch, seq, vocab] for token ids [batch, seq]; for tests and tools.
+at::Tensor GptLogits(Model& gpt, const at::Tensor& tokens);
+
+}  // namespace trainwreck

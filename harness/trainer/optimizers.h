@@ -1,0 +1,33 @@
+// The update rules. State entries are named after the parameters: "optimizer.exp_avg.head.weight".
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/trainer/parts.h"
+
+namespace trainwreck {
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+// v = momentum * v + (g + weight_decay * p); p -= lr * v (Sutskever et al. 2013, as in
+// torch.optim.SGD without dampening). State: optimizer.momentum.<parameter>.
+struct SgdOptions {
+  double momentum = 0;
+  double weight_decay = 0;
+};
+std::unique_ptr<Optimizer> MakeSgd(NamedTensors parameters, SgdOptions options);
+
+// Loshchilov and Hutter 2019: Adam with decoupled weight decay. State: optimizer.step and, for each
+// parameter, optimizer.exp_avg.<parameter> and optimizer.exp_avg_sq.<parameter>.
+struct AdamWOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double eps = 1e-8;
+  double weight_decay = 0;
+};
+std::unique_ptr<Optimizer> MakeAdamW(NamedTensors parameters, AdamWOptions options);
+
+}  // namespace trainwreck

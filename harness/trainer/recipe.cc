@@ -1,0 +1,251 @@
+#include "harness/trainer/recipe.h"
+
+#include <functional>
+#include <utility>
+
+namespace trainwreck {
+namespace {
+
+using Set = std::function<void(TrainingRecipe&, const Json&)>;
+
+struct RecipeKey {
+  ParamInfo info;
+  Set set;
+};
+
+// `field` maps a recipe to a reference to the member; the default is the member's own.
+template <typename Field>
+RecipeKey Number(const char* name, Field field, const char* unit, double min, const char* doc) {
+  TrainingRecipe fresh;
+  using T = std::remove_reference_t<decltype(field(fresh))>;
+  RecipeKey key;
+  key.info.name = name;
+  key.info.type = std::is_integral_v<T> ? ValueType::kInt : ValueType::kNumber;
+  key.info.default_value = field(fresh);
+  key.info.min = min;
+  key.info.unit = unit;
+  key.info.doc = doc;
+  key.set = [field](TrainingRecipe& recipe, const Json& value) { field(recipe) = value.get<T>(); };
+  return key;
+}
+
+template <typename Field>
+RecipeKey Plain(const char* name, Field field, const char* doc) {
+  TrainingRecipe fresh;
+  using T = std::remove_reference_t<decltype(field(fresh))>;
+  RecipeKey key;
+  key.info.name = name;
+  key.info.type = std::is_same_v<T, bool> ? ValueType::kBool : ValueType::kString;
+  key.info.default_value = field(fresh);
+  key.info.doc = doc;
+  key.set = [field](TrainingRecipe& recipe, const Json& value) { field(recipe) = value.get<T>(); };
+  return key;
+}
+
+// `choices` are the enumerators' names in their order.
+template <typename Field>
+RecipeKey Choice(const char* name, Field field, std::vector<std::string> choices, const char* doc) {
+  TrainingRecipe fresh;
+  using T = std::remove_reference_t<decltype(field(fresh))>;
+  RecipeKey key;
+  key.info.name = name;
+  key.info.type = ValueType::kString;
+  key.info.default_value = choices[static_cast<std::size_t>(field(fresh))];
+  key.info.choices = choices;
+  key.info.doc = doc;
+  key.set = [field, choices = std::move(choices)](TrainingRecipe& recipe, const Json& value) {
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      if (choices[i] == value) field(recipe) = static_cast<T>(i);
+    }
+  };
+  return key;
+}
+
+RecipeKey Bounded(RecipeKey key, double max) {
+  key.info.max = max;
+  return key;
+}
+
+#define FIELD(member) \
+  [](TrainingRecipe & r) -> auto& { return r.member; }
+
+void AddModelKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Choice("model.kind", FIELD(model.kind), {"gpt", "mlp"},
+                        "gpt needs token data, mlp needs features"));
+  keys.push_back(Bounded(
+      Number("model.layers", FIELD(model.layers), "", 1, "Transformer blocks or hidden layers"),
+      256));
+  keys.push_back(
+      Bounded(Number("model.width", FIELD(model.width), "", 1, "Size of the hidden state"), 16384));
+  keys.push_back(Number("model.heads", FIELD(model.heads), "", 1,
+                        "Attention heads (gpt); must divide the width"));
+  keys.push_back(Choice("model.norm", FIELD(model.norm), {"pre", "post"},
+                        "Layer norm before each sublayer, or after its residual sum (gpt)"));
+  keys.push_back(Number("model.init_scale", FIELD(model.init_scale), "", 0,
+                        "Factor on the initial weights of blocks and hidden layers"));
+  keys.push_back(Plain("model.trainable", FIELD(model.trainable),
+                       "Comma-separated globs of the parameters that should train"));
+}
+
+void AddDataKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Choice("data.kind", FIELD(data.kind), {"markov", "text", "features"},
+                        "Tokens of a source with known entropy, bytes of files, or feature vectors "
+                        "with labels"));
+  keys.push_back(Plain("data.path", FIELD(data.path),
+                       "File or folder of text; empty: the licence texts that Debian ships"));
+  keys.push_back(Bounded(
+      Number("data.seq_len", FIELD(data.seq_len), "tokens", 1, "Targets of one sample"), 65536));
+  keys.push_back(
+      Bounded(Number("data.vocab", FIELD(data.vocab), "tokens", 8, "Alphabet of the Markov source"),
+              65536));
+  keys.push_back(Number("data.samples", FIELD(data.samples), "samples", 1,
+                        "Training samples in an epoch, over all ranks"));
+  keys.push_back(Number("data.batch_size", FIELD(data.batch_size), "samples", 1,
+                        "Samples per rank and micro-batch"));
+  keys.push_back(
+      Number("data.features", FIELD(data.features), "", 1, "Length of a feature vector"));
+  keys.push_back(Number("data.classes", FIELD(data.classes), "", 2, "Labels of feature data"));
+  keys.push_back(Number("data.noise", FIELD(data.noise), "", 0,
+                        "Standard deviation of features around their class's centre"));
+  keys.push_back(Choice("loader.guard", FIELD(loader_guard),
+                        {"none", "skip_batch", "drop_sample", "stop"},
+                        "What to do with a sample that is not finite or out of range"));
+  keys.push_back(Choice("sampler.uneven", FIELD(sampler_uneven),
+                        {"none", "drop_last", "pad", "join"},
+                        "What to do when ranks have different numbers of batches"));
+  keys.push_back(Plain("sampler.shuffle", FIELD(sampler_shuffle), "A new order each epoch"));
+}
+
+void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Choice("optimizer.kind", FIELD(optimizer.kind), {"sgd", "adamw"}, "Update rule"));
+  keys.push_back(Number("optimizer.lr", FIELD(optimizer.lr), "", 0, "Peak learning rate"));
+  keys.push_back(
+      Bounded(Number("optimizer.momentum", FIELD(optimizer.momentum), "", 0, "Momentum (sgd)"), 1));
+  keys.push_back(Number("optimizer.weight_decay", FIELD(optimizer.weight_decay), "", 0,
+                        "L2 term in the gradient (sgd) or decoupled decay (adamw)"));
+  keys.push_back(Bounded(
+      Number("optimizer.beta1", FIELD(optimizer.beta1), "", 0, "Decay of the first moment (adamw)"),
+      1));
+  keys.push_back(Bounded(Number("optimizer.beta2", FIELD(optimizer.beta2), "", 0,
+                                "Decay of the second moment (adamw)"),
+                         1));
+  keys.push_back(
+      Number("optimizer.eps", FIELD(optimizer.eps), "", 0, "Added to the denominator (adamw)"));
+  keys.push_back(Number("optimizer.clip_norm", FIELD(optimizer.clip_norm), "", 0,
+                        "Largest global gradient norm; 0: no clipping"));
+  keys.push_back(Choice("schedule.kind", FIELD(schedule.kind),
+                        {"constant", "warmup_cosine", "warmup_linear"},
+                        "Learning rate over the run; the warmup is linear from 0"));
+  keys.push_back(Number("schedule.warmup_steps", FIELD(schedule.warmup_steps), "steps", 0,
+                        "Steps until the peak learning rate"));
+  keys.push_back(Number("schedule.final_ratio", FIELD(schedule.final_ratio), "", 0,
+                        "Learning rate at the end of the run, as a part of the peak"));
+}
+
+void AddRunKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Number("steps", FIELD(steps), "steps", 1, "Optimizer steps of the whole run"));
+  keys.push_back(Number("accumulation", FIELD(accumulation), "micro-batches", 1,
+                        "Micro-batches whose gradients make one optimizer step"));
+  keys.push_back(Choice("precision", FIELD(precision), {"fp32", "bf16"},
+                        "Of matrix products and attention (autocast); weights stay fp32"));
+  keys.push_back(Number("eval.every", FIELD(eval_every), "steps", 0,
+                        "Evaluate after every so many steps; 0: at the end of the run only"));
+  keys.push_back(
+      Plain("eval.at_epoch_end", FIELD(eval_at_epoch_end), "Evaluate when an epoch is over, too"));
+  keys.push_back(
+      Number("eval.batches", FIELD(eval_batches), "batches", 1, "Held-out batches per evaluation"));
+  keys.push_back(Number("checkpoint.every", FIELD(checkpoint_every), "steps", 0,
+                        "Save after every so many steps; 0: only at the end of a phase"));
+  keys.push_back(
+      Number("checkpoint.keep", FIELD(checkpoint_keep), "", 1, "Newest checkpoints that stay"));
+  keys.push_back(Plain("checkpoint.require_complete", FIELD(checkpoint_require_complete),
+                       "Refuse to resume from a checkpoint that lacks part of the state"));
+  keys.push_back(Number("resume.rewarm_steps", FIELD(resume_rewarm_steps), "steps", 0,
+                        "Ramp the learning rate up again over so many steps after a resume"));
+  keys.push_back(Plain("audit.trainable", FIELD(audit_trainable),
+                       "Before training, unfreeze what model.trainable says should train"));
+  keys.push_back(Bounded(
+      Number("parallel.ranks", FIELD(parallel_ranks), "ranks", 1, "Data-parallel processes"), 64));
+  keys.push_back(Number("parallel.timeout_s", FIELD(parallel_timeout_s), "s", 0.001,
+                        "How long a collective waits for its peers"));
+  keys.push_back(Number("parallel.bucket_mb", FIELD(parallel_bucket_mb), "MB", 0.001,
+                        "Gradient bytes that are reduced in one collective"));
+}
+
+#undef FIELD
+
+const std::vector<RecipeKey>& RecipeTable() {
+  static const std::vector<RecipeKey> table = [] {
+    std::vector<RecipeKey> keys;
+    AddModelKeys(keys);
+    AddDataKeys(keys);
+    AddOptimizerKeys(keys);
+    AddRunKeys(keys);
+    return keys;
+  }();
+  return table;
+}
+
+// What no single key can be blamed for.
+void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
+  const bool tokens = recipe.data.kind != DataKind::kFeatures;
+  if (tokens != (recipe.model.kind == ModelKind::kGpt)) {
+    problems += "\n  model.kind: gpt needs data.kind markov or text, mlp needs features";
+  }
+  if (recipe.model.kind == ModelKind::kGpt && recipe.model.width % recipe.model.heads != 0) {
+    problems += "\n  model.heads: must divide model.width";
+  }
+}
+
+}  // namespace
+
+TrainingRecipe ParseRecipe(const Recipe& recipe) {
+  TrainingRecipe result;
+  std::string problems;
+  std::size_t known = 0;
+  for (const RecipeKey& key : RecipeTable()) {
+    auto it = recipe.find(key.info.name);
+    if (it == recipe.end()) continue;
+    ++known;
+    std::string problem = CheckValue(key.info, it->second);
+    if (problem.empty()) {
+      key.set(result, it->second);
+    } else {
+      problems += "\n  " + key.info.name + ": " + problem;
+    }
+  }
+  if (known < recipe.size()) {
+    for (const auto& [name, value] : recipe) {
+      if (name.starts_with("supervisor.")) continue;
+      bool found = false;
+      for (const RecipeKey& key : RecipeTable()) found = found || key.info.name == name;
+      if (!found) problems += "\n  " + name + ": no such key";
+    }
+  }
+  CheckTogether(result, problems);
+  if (!problems.empty()) throw RecipeError("bad recipe:" + problems);
+  return result;
+}
+
+std::vector<ParamInfo> RecipeKeys() {
+  std::vector<ParamInfo> keys;
+  for (const RecipeKey& key : RecipeTable()) keys.push_back(key.info);
+  return keys;
+}
+
+bool AnyGlobMatches(const std::string& globs, const std::string& name) {
+  std::size_t begin = 0;
+  while (begin <= globs.size()) {
+    std::size_t end = globs.find(',', begin);
+    if (end == std::string::npos) end = globs.size();
+    std::size_t first = globs.find_first_not_of(' ', begin);
+    if (first < end) {
+      std::size_t last = globs.find_last_not_of(' ', end - 1);
+      if (GlobMatches(globs.substr(first, last + 1 - first), name)) return true;
+    }
+    begin = end + 1;
+  }
+  return false;
+}
+
+}  // namespace trainwreck

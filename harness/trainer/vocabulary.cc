@@ -1,0 +1,109 @@
+#include "harness/trainer/vocabulary.h"
+
+#include <utility>
+
+#include "harness/trainer/recipe.h"
+
+namespace trainwreck {
+namespace {
+
+SignalInfo Measured(const char* name, const char* unit, Scale scale, const char* doc) {
+  return {.name = name, .unit = unit, .scale = scale, .doc = doc};
+}
+
+SignalInfo Exact(const char* name, const char* unit, const char* doc) {
+  return {.name = name, .unit = unit, .exact = true, .doc = doc};
+}
+
+SignalInfo PerModule(SignalInfo signal) {
+  signal.per_module = true;
+  return signal;
+}
+
+SignalInfo Sparse(SignalInfo signal) {
+  signal.sparse = true;
+  return signal;
+}
+
+}  // namespace
+
+std::vector<SignalInfo> TrainerSignals() {
+  constexpr Scale kLog = Scale::kLog;
+  constexpr Scale kLinear = Scale::kLinear;
+  return {
+      Measured("loss", "nats", kLog,
+               "Mean training loss of the step, over micro-batches and ranks"),
+      Sparse(Measured("eval_loss", "nats", kLog, "Mean loss on held-out data, when evaluated")),
+      Measured("entropy_floor", "nats", kLog,
+               "Entropy of the data source: no honest loss stays below it (markov data)"),
+      PerModule(Measured("grad_norm", "", kLog,
+                         "2-norm of the gradient before clipping: of all parameters, or of each "
+                         "that {glob} names")),
+      PerModule(Measured("update_norm", "", kLog, "2-norm of the change that the step made")),
+      PerModule(Measured("param_norm", "", kLog, "2-norm of the parameters after the step")),
+      PerModule(Exact("updated", "elements",
+                      "Elements whose bits the step changed; of each parameter that {glob} names")),
+      Measured("lr", "", kLog, "Learning rate of the step"),
+      Exact("clipped", "", "1 when the gradients were clipped, else 0"),
+      Exact("nonfinite_grads", "elements", "Gradient elements that are NaN or infinite"),
+      Exact("tokens", "targets", "Targets that this rank trained on in the step"),
+      Exact("epoch", "", "Epoch that the step's data came from, from 0"),
+      Exact("skipped", "samples", "Samples that the loader's guard has kept out so far"),
+      Exact("sample_digest", "", "Digest of the ids of the step's samples, in order (52 bits)"),
+      Exact("sample_id_min", "", "Smallest id among the step's samples"),
+      Exact("sample_id_max", "", "Largest id among the step's samples"),
+      Sparse(
+          Exact("param_digest", "",
+                "Digest of all parameters after the step (52 bits); at the last step of a phase, "
+                "and at every step when a formula mentions it")),
+      Measured("time", "s", kLinear, "Since the process began"),
+      Measured("step_s", "s", kLog, "Duration of the step"),
+      Measured("data_s", "s", kLog, "Of it, drawing the batch"),
+      Measured("comm_s", "s", kLog, "Of it, waiting for other ranks; 0 with one rank"),
+      Measured("memory_bytes", "B", kLog, "Resident memory of the process"),
+  };
+}
+
+std::vector<EventInfo> TrainerEvents() {
+  return {
+      {.name = "nonfinite_batch",
+       .fields = {"batch_step", "loss", "samples", "field"},
+       .doc = "The first loss that is not finite, and which samples of its batch are at fault"},
+      {.name = "sample_rejected",
+       .fields = {"sample", "field", "position", "value", "why"},
+       .doc = "The loader's guard found a bad sample"},
+      {.name = "batch_skipped",
+       .fields = {"samples"},
+       .doc = "The loader's guard dropped a whole batch"},
+      {.name = "checkpoint_saved",
+       .fields = {"steps_done", "entries"},
+       .doc = "A checkpoint was handed to the store"},
+      {.name = "checkpoint_incomplete",
+       .fields = {"steps_done", "missing"},
+       .doc = "A checkpoint was refused because it lacks part of the state"},
+      {.name = "resumed",
+       .fields = {"from_step", "steps_done", "missing"},
+       .doc = "Training goes on from a checkpoint"},
+      {.name = "unfroze",
+       .fields = {"parameters"},
+       .doc = "The audit made parameters trainable that the recipe wants to train"},
+      {.name = "exception",
+       .fields = {"what", "samples"},
+       .doc = "The run ends with an error; samples are those of the batch in progress"},
+      {.name = "evaluated", .fields = {"loss", "batches"}, .doc = "An evaluation on held-out data"},
+  };
+}
+
+TargetDescription DescribeTrainer(std::vector<FaultInfo> faults) {
+  TargetDescription description;
+  description.name = "trainwreck-trainer";
+  description.version = kTrainerVersion;
+  description.recipe = RecipeKeys();
+  description.signals = TrainerSignals();
+  description.events = TrainerEvents();
+  description.faults = std::move(faults);
+  description.features = {"device:cpu", "backend:gloo"};
+  return description;
+}
+
+}  // namespace trainwreck
