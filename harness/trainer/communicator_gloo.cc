@@ -27,24 +27,13 @@ std::string FirstLine(const char* message) {
   return text.substr(0, text.find('\n'));
 }
 
-// Waits until every rank has said that it is there, so that a rendezvous that fails can name who is
-// missing.
-void MeetPeers(c10d::Store& store, const GlooOptions& options) {
-  store.set(ArrivalKey(options.rank), std::vector<std::uint8_t>{1});
-  std::vector<std::string> keys;
-  for (int rank = 0; rank < options.world_size; ++rank) keys.push_back(ArrivalKey(rank));
-  try {
-    store.wait(keys, Milliseconds(options.timeout_s));
-  } catch (const std::exception& error) {
-    std::ostringstream message;
-    message << "rendezvous of rank " << options.rank << " at " << options.rendezvous_file
-            << ": after " << options.timeout_s << " s these of " << options.world_size
-            << " ranks have not come:";
-    for (int rank = 0; rank < options.world_size; ++rank) {
-      if (!store.check({ArrivalKey(rank)})) message << ' ' << rank;
-    }
-    throw std::runtime_error(message.str());
+// Which ranks never came to the rendezvous; empty: all did.
+std::string MissingRanks(c10d::Store& store, int world_size) {
+  std::string missing;
+  for (int rank = 0; rank < world_size; ++rank) {
+    if (!store.check({ArrivalKey(rank)})) missing += " " + std::to_string(rank);
   }
+  return missing;
 }
 
 class GlooCommunicator : public Communicator {
@@ -52,7 +41,7 @@ class GlooCommunicator : public Communicator {
   explicit GlooCommunicator(const GlooOptions& options) : options_(options) {
     auto store = c10::make_intrusive<c10d::FileStore>(options.rendezvous_file, options.world_size);
     store->setTimeout(Milliseconds(options.timeout_s));
-    MeetPeers(*store, options);
+    store->set(ArrivalKey(options.rank), std::vector<std::uint8_t>{1});
     auto group_options = c10d::ProcessGroupGloo::Options::create(Milliseconds(options.timeout_s));
     // By number rather than by name: no resolver, no way off this machine.
     group_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
@@ -61,9 +50,13 @@ class GlooCommunicator : public Communicator {
       group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store, options.rank, options.world_size,
                                                            std::move(group_options));
     } catch (const std::exception& error) {
-      throw std::runtime_error("connecting rank " + std::to_string(options.rank) + " to its " +
-                               std::to_string(options.world_size - 1) +
-                               " peers: " + FirstLine(error.what()));
+      std::ostringstream message;
+      message << "rendezvous of rank " << options.rank << " of " << options.world_size << " at "
+              << options.rendezvous_file << " within " << options.timeout_s << " s: ";
+      const std::string missing = MissingRanks(*store, options.world_size);
+      message << (missing.empty() ? FirstLine(error.what())
+                                  : "these ranks have not come:" + missing);
+      throw std::runtime_error(message.str());
     }
   }
 
