@@ -181,7 +181,7 @@ int WorstSeed(const std::vector<int>& seeds, const CheckResult& result) {
 std::string SeenAt(const CheckResult& result, int seed) {
   if (seed < 0) return "";
   const Reading& reading = result.readings[seed];
-  std::string text = "; seed " + std::to_string(seed) + ": ";
+  std::string text = "seed " + std::to_string(seed) + ": ";
   text += reading.seen.empty() ? std::string(Word(reading.truth)) : reading.seen;
   if (reading.step >= 0) text += " (step " + std::to_string(reading.step) + ")";
   const std::optional<double> margin = SignedMargin(reading, result.unit, result.expected);
@@ -280,7 +280,8 @@ CheckResult CaseJudge::JudgeClaim(const ArmPlan& arm, const Claim& claim) const 
   }
   const int seed = WorstSeed(*to_look_at, result);
   SetRerun(arm.name, seed, result);
-  result.message = Describe(claim, result, tally, allowed()) + SeenAt(result, seed);
+  result.message = Describe(claim, result, tally, allowed());
+  result.seen = SeenAt(result, seed);
   return result;
 }
 
@@ -321,7 +322,7 @@ CheckResult CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault
     seed = missing.empty() ? silent.front() : missing.front();
   }
   if (seed >= 0) {
-    result.message += "; seed " + std::to_string(seed) + ": " + result.readings[seed].seen;
+    result.seen = "seed " + std::to_string(seed) + ": " + result.readings[seed].seen;
   }
   SetRerun(arm.name, seed, result);
   return result;
@@ -384,13 +385,12 @@ std::vector<CheckResult> CaseJudge::JudgeEnds(const ArmPlan& arm, const std::vec
     result.file = plan_.scenario->file;
     result.failure_class = failure_class;
     result.disagree = static_cast<int>(seeds.size());
-    result.message = "expected the runs to complete; " + SeedList(seeds) + " did not; seed " +
-                     std::to_string(seeds.front()) + ": " + ToString(run.end);
-    if (!run.detail.empty()) result.message += ", " + run.detail;
+    result.message = "expected every run to complete, " + SeedList(seeds) + " did not";
+    result.seen = "seed " + std::to_string(seeds.front()) + ": " + ToString(run.end);
+    if (!run.detail.empty()) result.seen += ", " + run.detail;
     for (const RankExit& exit : run.exits) {
       if (exit.last_words.empty() || (exit.code == 0 && exit.signal == 0)) continue;
-      result.message +=
-          "; last words of rank " + std::to_string(exit.rank) + ": " + exit.last_words;
+      result.seen += "; last words of rank " + std::to_string(exit.rank) + ": " + exit.last_words;
       break;
     }
     SetRerun(arm.name, seeds.front(), result);

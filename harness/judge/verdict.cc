@@ -43,6 +43,7 @@ void DecideOutcome(Verdict& verdict) {
       verdict.verdict = outcome.verdict;
       verdict.failure_class = outcome.failure_class;
       verdict.reason = NameOf(check) + ": " + check.message;
+      if (!check.seen.empty()) verdict.reason += "; " + check.seen;
     }
     if (more > 0) verdict.reason += " (and " + std::to_string(more) + " more like it)";
     if (more >= 0) return;

@@ -27,7 +27,8 @@ struct CheckResult {
   std::optional<double> worst_margin;
   formula::Unit unit = formula::Unit::kPlain;
   std::string failure_class;  // empty: as claimed
-  std::string message;        // expected, seen, margin; for people
+  std::string message;        // what was expected, in how many seeds it was seen; for people
+  std::string seen;           // "seed 4: loss = 3.2 (step 60), margin -3 steps"; may be empty
   std::string rerun_command;  // empty when as claimed
   int worst_seed = -1;        // the one to look at first; -1: none
 };

@@ -1,6 +1,8 @@
 // The console report: one line per case as it finishes, a block per failure, a footer. People read
-// it as a table and programs parse it: lines that begin with `#` are remarks, all others of the
-// table are VERDICT CLASS SECONDS MARGIN CASE, separated by blanks.
+// it as a table and programs parse it: lines that begin with `#` are remarks, indented lines belong
+// to the case above, all others are
+//   VERDICT CLASS SECONDS MARGIN UNIT CASE
+// separated by blanks, with `-` where there is nothing to say.
 //
 //   ConsoleReport console(std::cout, ConsoleOptions::ForStream(STDOUT_FILENO, ColorMode::kAuto));
 //   console.Begin(info, cases, runs);
@@ -54,9 +56,20 @@ class ConsoleReport {
   std::chrono::steady_clock::time_point last_progress_{};
 };
 
-// One character per column; the scale is log where the values are positive and span a decade.
-// Non-finite values show as 'x', missing ones as ' '.
-std::string Sparkline(const std::vector<double>& values, int width, bool unicode);
+// Where the lowest and the highest bar of sparklines stand.
+struct SparkScale {
+  double lo = 0;
+  double hi = 1;
+  bool log = false;
+};
+// One that suits all of `series` together, so that arms can be compared by eye. Log where values
+// are positive and span a decade; at most four decades, higher values get the highest bar.
+SparkScale FitScale(const std::vector<const std::vector<double>*>& series);
+
+// One character per column; non-finite values show as 'x'. A column shows the last of its values,
+// or 'x' when one of them is not finite.
+std::string Sparkline(const std::vector<double>& values, int width, bool unicode,
+                      const SparkScale& scale);
 
 // "+10 steps", "-0.31 octaves", "+inf": signed, three significant digits.
 std::string FormatMargin(double margin, formula::Unit unit);

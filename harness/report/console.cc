@@ -1,0 +1,200 @@
+#include "harness/report/console.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "harness/report/text.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr std::chrono::milliseconds kProgressInterval{100};
+constexpr int kSparkWidth = 40;
+constexpr const char* kVerdicts[] = {"pass", "fail", "inconclusive", "error", "skip"};
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool LocaleIsUtf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::string value = UpperCase(Environment(name));
+    if (value.empty()) continue;
+    return value.find("UTF-8") != std::string::npos || value.find("UTF8") != std::string::npos;
+  }
+  return false;
+}
+
+std::string Padded(const std::string& text, std::size_t width) {
+  return text.size() >= width ? text : text + std::string(width - text.size(), ' ');
+}
+
+std::string RightPadded(const std::string& text, std::size_t width) {
+  return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
+}
+
+// Text from outside in one line.
+std::string OneLine(const std::string& text) {
+  std::string line = CleanText(text);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  return line;
+}
+
+const char* ColorOf(const std::string& verdict) {
+  if (verdict == "pass") return "\x1b[32m";
+  if (verdict == "fail") return "\x1b[31m";
+  if (verdict == "skip") return "\x1b[36m";
+  return verdict == "inconclusive" ? "\x1b[33m" : "\x1b[35m";
+}
+
+std::string Columns(const std::string& failure_class, const std::string& seconds,
+                    const std::string& margin, const std::string& unit, const std::string& name) {
+  return " " + Padded(failure_class, 19) + RightPadded(seconds, 8) + RightPadded(margin, 11) + " " +
+         Padded(unit, 8) + name;
+}
+
+}  // namespace
+
+ConsoleOptions ConsoleOptions::ForStream(int fd, ColorMode color) {
+  ConsoleOptions options;
+  const bool terminal = isatty(fd) == 1;
+  const bool dumb = Environment("TERM") == "dumb";
+  options.color = color == ColorMode::kAlways || (color == ColorMode::kAuto && terminal && !dumb &&
+                                                  Environment("NO_COLOR").empty());
+  options.progress = terminal && !dumb;
+  options.unicode = LocaleIsUtf8();
+  return options;
+}
+
+ConsoleReport::ConsoleReport(std::ostream& out, ConsoleOptions options)
+    : out_(out), options_(options) {}
+
+std::string ConsoleReport::Paint(const std::string& verdict, const std::string& text) const {
+  return options_.color ? ColorOf(verdict) + text + "\x1b[0m" : text;
+}
+
+void ConsoleReport::Begin(const RunInfo& info, int cases, int runs) {
+  out_ << "# trainwreck " << info.version << "  target: " << OneLine(info.target)
+       << "  isolation: " << info.isolation << "  cores: " << info.cores << "\n";
+  out_ << "# cases: " << cases << "  runs: " << runs;
+  if (!info.output_dir.empty()) out_ << "  output: " << OneLine(info.output_dir);
+  out_ << "\n#\n# " << Padded("verdict", 10)
+       << Columns("class", "seconds", "margin", "unit", "case") << "\n";
+  out_.flush();
+}
+
+void ConsoleReport::Progress(int running, int done, int total) {
+  if (!options_.progress) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (progress_shown_ && now - last_progress_ < kProgressInterval) return;
+  last_progress_ = now;
+  progress_shown_ = true;
+  out_ << "\r\x1b[K# " << done << " of " << total << " runs done, " << running << " running";
+  out_.flush();
+}
+
+void ConsoleReport::ClearProgress() {
+  if (!progress_shown_) return;
+  out_ << "\r\x1b[K";
+  progress_shown_ = false;
+}
+
+void ConsoleReport::Finished(const Verdict& verdict) {
+  ClearProgress();
+  std::string margin = "-", unit = "-";
+  if (verdict.worst_margin) {
+    margin = FormatMargin(*verdict.worst_margin, formula::Unit::kPlain);
+    const std::string name = formula::ToString(verdict.worst_margin_unit);
+    if (!name.empty()) unit = name;
+  }
+  out_ << Paint(verdict.verdict, Padded(UpperCase(verdict.verdict), 12))
+       << Columns(verdict.failure_class.empty() ? "-" : verdict.failure_class,
+                  FormatSeconds(verdict.wall_seconds), margin, unit, OneLine(verdict.case_name))
+       << "\n";
+  const bool went_wrong = verdict.verdict != "pass" && verdict.verdict != "skip";
+  if (verdict.expected_limit || (went_wrong && verdict.checks.empty()) ||
+      verdict.failure_class == "unexpected_pass") {
+    out_ << "    " << OneLine(verdict.reason) << "\n";
+  }
+  if (went_wrong) PrintFailures(verdict);
+  for (const std::string& remedy : verdict.undo_remedies) {
+    if (options_.verbose || went_wrong) {
+      out_ << "    remedy '" << OneLine(remedy) << "' only undoes the fault: not run\n";
+    }
+  }
+  if (went_wrong || options_.verbose) PrintArms(verdict);
+  out_.flush();
+}
+
+void ConsoleReport::PrintFailures(const Verdict& verdict) {
+  for (const CheckResult& check : verdict.checks) {
+    if (check.failure_class.empty()) continue;
+    out_ << "  ";
+    if (!check.file.empty()) {
+      out_ << OneLine(check.file) << ":";
+      if (check.position.line > 0) {
+        out_ << check.position.line << ":" << check.position.column << ":";
+      }
+      out_ << " ";
+    }
+    out_ << Paint(verdict.verdict, check.failure_class) << ": '" << OneLine(check.check) << "' in "
+         << OneLine(check.arm) << "\n";
+    if (!check.formula.empty()) out_ << "    formula   " << OneLine(check.formula) << "\n";
+    out_ << "    claim     " << OneLine(check.message) << "\n";
+    if (!check.seen.empty()) out_ << "    seen      " << OneLine(check.seen) << "\n";
+    if (check.worst_margin) {
+      out_ << "    margin    " << FormatMargin(*check.worst_margin, check.unit) << "\n";
+    }
+    if (!check.rerun_command.empty())
+      out_ << "    repeat    " << OneLine(check.rerun_command) << "\n";
+  }
+}
+
+void ConsoleReport::PrintArms(const Verdict& verdict) {
+  if (verdict.arms.empty()) return;
+  std::size_t name_width = 7;
+  std::vector<const std::vector<double>*> all;
+  for (const ArmSummary& arm : verdict.arms) {
+    name_width = std::max(name_width, arm.arm.size());
+    all.push_back(&arm.loss);
+  }
+  const SparkScale scale = FitScale(all);
+  const int fixed = static_cast<int>(name_width) + 40;
+  const int width = std::clamp(options_.width - fixed, 10, kSparkWidth);
+  out_ << "    " << Padded("arm", name_width) << "  kind       status     final loss  loss"
+       << (scale.log ? " (log scale)" : "") << "\n";
+  for (const ArmSummary& arm : verdict.arms) {
+    out_ << "    " << Padded(OneLine(arm.arm), name_width) << "  " << Padded(ToString(arm.kind), 9)
+         << "  " << Padded(arm.status, 9) << "  "
+         << RightPadded(arm.median_seed < 0 ? "-" : FormatNumber(arm.final_loss), 10) << "  "
+         << Sparkline(arm.loss, width, options_.unicode, scale) << "\n";
+  }
+}
+
+void ConsoleReport::End(const std::vector<Verdict>& verdicts, const RunInfo& info,
+                        const std::vector<std::string>& files) {
+  ClearProgress();
+  out_ << "#\n# " << verdicts.size() << (verdicts.size() == 1 ? " case:" : " cases:");
+  bool any = false;
+  for (const char* name : kVerdicts) {
+    const auto count = std::count_if(verdicts.begin(), verdicts.end(), [&](const Verdict& verdict) {
+      return verdict.verdict == name;
+    });
+    if (count == 0) continue;
+    out_ << (any ? ", " : " ") << Paint(name, std::to_string(count) + " " + name);
+    any = true;
+  }
+  if (!any) out_ << " nothing was executed";
+  out_ << "; " << info.runs << " runs, wall " << FormatSeconds(info.wall_seconds) << " s, cpu "
+       << FormatSeconds(info.cpu_seconds) << " s\n";
+  for (const std::string& file : files) out_ << "# report: " << OneLine(file) << "\n";
+  out_.flush();
+}
+
+}  // namespace trainwreck

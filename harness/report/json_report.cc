@@ -1,0 +1,348 @@
+// verdicts.json, schema version 1. Numbers that may be non-finite follow harness/protocol/json.h.
+//
+//   { "schema": "trainwreck/verdicts", "version": 1,
+//     "run": {version, command_line, target, isolation, started_utc, host, output_dir, cores, runs,
+//             wall_seconds, cpu_seconds},
+//     "counts": {"pass": 5, "fail": 1, ...},
+//     "verdicts": [
+//       { case, scenario, point, file, title, tags, verdict, class, reason, expected_limit,
+//         worst_margin: {value, unit} | null, undo_remedies, wall_seconds, cpu_seconds,
+//         "checks": [ {check, formula, arm, expected, file, line, column, length, agree, disagree,
+//                      unknown, worst_margin | null, unit, worst_seed, class, message, seen, rerun,
+//                      readings: [ {truth, margins: {octaves: [lo, hi], ...}, unit, step, seen} ]}
+//                      ],
+//         "arms": [ {arm, kind, undo, note, status, median_seed, final_loss,
+//                    steps: [..], loss: [..]       (of the median seed, at most 200 points),
+//                    runs: [ {end, detail, folder, restarts, wall_seconds, cpu_seconds,
+//                             peak_memory_bytes, problems,
+//                             exits: [ {rank, attempt, phase, code, signal, last_words} ]} ]} ] } ]
+//                             }
+//
+// Lists of readings and runs are by seed. Later versions add keys; a change of meaning counts up.
+#include <array>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "harness/protocol/json.h"
+#include "harness/report/report.h"
+#include "harness/report/text.h"
+
+namespace trainwreck {
+namespace {
+
+using formula::Reading;
+using formula::Truth;
+using formula::Unit;
+
+constexpr int kSchemaVersion = 1;
+constexpr const char* kSchemaName = "trainwreck/verdicts";
+constexpr std::array<const char*, formula::kUnitCount> kUnitNames = {"octaves", "steps", "s",
+                                                                     "plain"};
+constexpr std::array<const char*, 3> kTruthNames = {"false", "unknown", "true"};
+constexpr std::array<RunEnd, 9> kEnds = {
+    RunEnd::kCompleted,  RunEnd::kDecided, RunEnd::kFailed,
+    RunEnd::kStalled,    RunEnd::kTimeout, RunEnd::kLeak,
+    RunEnd::kDiskBudget, RunEnd::kGarbage, RunEnd::kInfrastructure};
+constexpr std::array<ArmKind, 5> kArmKinds = {ArmKind::kControl, ArmKind::kFault, ArmKind::kRemedy,
+                                              ArmKind::kDecoy, ArmKind::kReference};
+
+template <std::size_t N>
+int IndexOf(const std::array<const char*, N>& names, const std::string& name) {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (name == names[i]) return static_cast<int>(i);
+  }
+  throw std::runtime_error("unknown name '" + name + "'");
+}
+
+template <typename T, std::size_t N>
+T Named(const std::array<T, N>& values, const std::string& name) {
+  for (T value : values) {
+    if (name == ToString(value)) return value;
+  }
+  throw std::runtime_error("unknown name '" + name + "'");
+}
+
+Json NumberOrNull(const std::optional<double>& value) {
+  return value ? EncodeNumber(*value) : Json();
+}
+
+double Number(const Json& value) {
+  const std::optional<double> number = DecodeNumber(value);
+  if (!number) throw std::runtime_error("'" + value.dump() + "' is no number");
+  return *number;
+}
+
+Json EncodeNumbers(const std::vector<double>& values) {
+  Json json = Json::array();
+  for (double value : values) json.push_back(EncodeNumber(value));
+  return json;
+}
+
+Json Encode(const Reading& reading) {
+  Json margins = Json::object();
+  for (int unit = 0; unit < formula::kUnitCount; ++unit) {
+    if (const auto& margin = reading.margins[unit]) {
+      margins[kUnitNames[unit]] = {EncodeNumber(margin->lo), EncodeNumber(margin->hi)};
+    }
+  }
+  return {{"truth", kTruthNames[static_cast<int>(reading.truth)]},
+          {"margins", margins},
+          {"unit", kUnitNames[static_cast<int>(reading.main_unit)]},
+          {"step", reading.step},
+          {"seen", reading.seen}};
+}
+
+Reading DecodeReading(const Json& json) {
+  Reading reading;
+  reading.truth = static_cast<Truth>(IndexOf(kTruthNames, json.at("truth")));
+  reading.main_unit = static_cast<Unit>(IndexOf(kUnitNames, json.at("unit")));
+  reading.step = json.at("step");
+  reading.seen = json.at("seen");
+  for (const auto& [unit, margin] : json.at("margins").items()) {
+    reading.margins[IndexOf(kUnitNames, unit)] = {Number(margin.at(0)), Number(margin.at(1))};
+  }
+  return reading;
+}
+
+Json Encode(const CheckResult& check) {
+  Json readings = Json::array();
+  for (const Reading& reading : check.readings) readings.push_back(Encode(reading));
+  return {{"check", check.check},
+          {"formula", check.formula},
+          {"arm", check.arm},
+          {"expected", check.expected},
+          {"file", check.file},
+          {"line", check.position.line},
+          {"column", check.position.column},
+          {"length", check.position.length},
+          {"agree", check.agree},
+          {"disagree", check.disagree},
+          {"unknown", check.unknown},
+          {"worst_margin", NumberOrNull(check.worst_margin)},
+          {"unit", kUnitNames[static_cast<int>(check.unit)]},
+          {"worst_seed", check.worst_seed},
+          {"class", check.failure_class},
+          {"message", check.message},
+          {"seen", check.seen},
+          {"rerun", check.rerun_command},
+          {"readings", readings}};
+}
+
+CheckResult DecodeCheck(const Json& json) {
+  CheckResult check;
+  check.check = json.at("check");
+  check.formula = json.at("formula");
+  check.arm = json.at("arm");
+  check.expected = json.at("expected");
+  check.file = json.at("file");
+  check.position = {json.at("line"), json.at("column"), json.at("length")};
+  check.agree = json.at("agree");
+  check.disagree = json.at("disagree");
+  check.unknown = json.at("unknown");
+  if (!json.at("worst_margin").is_null()) check.worst_margin = Number(json["worst_margin"]);
+  check.unit = static_cast<Unit>(IndexOf(kUnitNames, json.at("unit")));
+  check.worst_seed = json.at("worst_seed");
+  check.failure_class = json.at("class");
+  check.message = json.at("message");
+  check.seen = json.at("seen");
+  check.rerun_command = json.at("rerun");
+  for (const Json& reading : json.at("readings")) check.readings.push_back(DecodeReading(reading));
+  return check;
+}
+
+Json Encode(const RunResult& run) {
+  Json exits = Json::array();
+  for (const RankExit& exit : run.exits) {
+    exits.push_back({{"rank", exit.rank},
+                     {"attempt", exit.attempt},
+                     {"phase", exit.phase},
+                     {"code", exit.code},
+                     {"signal", exit.signal},
+                     {"last_words", exit.last_words}});
+  }
+  return {{"end", ToString(run.end)},
+          {"detail", run.detail},
+          {"folder", run.folder},
+          {"restarts", run.restarts},
+          {"wall_seconds", EncodeNumber(run.wall_seconds)},
+          {"cpu_seconds", EncodeNumber(run.cpu_seconds)},
+          {"peak_memory_bytes", run.peak_memory_bytes},
+          {"problems", run.problems},
+          {"exits", exits}};
+}
+
+RunResult DecodeRun(const Json& json) {
+  RunResult run;
+  run.end = Named(kEnds, json.at("end"));
+  run.detail = json.at("detail");
+  run.folder = json.at("folder");
+  run.restarts = json.at("restarts");
+  run.wall_seconds = Number(json.at("wall_seconds"));
+  run.cpu_seconds = Number(json.at("cpu_seconds"));
+  run.peak_memory_bytes = json.at("peak_memory_bytes");
+  run.problems = json.at("problems").get<std::vector<std::string>>();
+  for (const Json& exit : json.at("exits")) {
+    run.exits.push_back({exit.at("rank"), exit.at("attempt"), exit.at("phase"), exit.at("code"),
+                         exit.at("signal"), exit.at("last_words")});
+  }
+  return run;
+}
+
+Json EncodeArm(const ArmSummary& arm, const Verdict& verdict) {
+  Json runs = Json::array();
+  if (auto found = verdict.runs.find(arm.arm); found != verdict.runs.end()) {
+    for (const RunResult& run : found->second) runs.push_back(Encode(run));
+  }
+  return {{"arm", arm.arm},
+          {"kind", ToString(arm.kind)},
+          {"undo", arm.is_undo},
+          {"note", arm.note},
+          {"status", arm.status},
+          {"median_seed", arm.median_seed},
+          {"final_loss", EncodeNumber(arm.final_loss)},
+          {"steps", arm.steps},
+          {"loss", EncodeNumbers(arm.loss)},
+          {"runs", runs}};
+}
+
+void DecodeArm(const Json& json, Verdict& verdict) {
+  ArmSummary arm;
+  arm.arm = json.at("arm");
+  arm.kind = Named(kArmKinds, json.at("kind"));
+  arm.is_undo = json.at("undo");
+  arm.note = json.at("note");
+  arm.status = json.at("status");
+  arm.median_seed = json.at("median_seed");
+  arm.final_loss = Number(json.at("final_loss"));
+  arm.steps = json.at("steps").get<std::vector<int>>();
+  for (const Json& loss : json.at("loss")) arm.loss.push_back(Number(loss));
+  for (const Json& run : json.at("runs")) verdict.runs[arm.arm].push_back(DecodeRun(run));
+  verdict.arms.push_back(std::move(arm));
+}
+
+Json Encode(const Verdict& verdict) {
+  Json json = {{"case", verdict.case_name},
+               {"scenario", verdict.scenario},
+               {"point", verdict.point},
+               {"file", verdict.file},
+               {"title", verdict.title},
+               {"tags", verdict.tags},
+               {"verdict", verdict.verdict},
+               {"class", verdict.failure_class},
+               {"reason", verdict.reason},
+               {"expected_limit", verdict.expected_limit},
+               {"worst_margin", nullptr},
+               {"undo_remedies", verdict.undo_remedies},
+               {"wall_seconds", EncodeNumber(verdict.wall_seconds)},
+               {"cpu_seconds", EncodeNumber(verdict.cpu_seconds)},
+               {"checks", Json::array()},
+               {"arms", Json::array()}};
+  if (verdict.worst_margin) {
+    json["worst_margin"] = {{"value", EncodeNumber(*verdict.worst_margin)},
+                            {"unit", kUnitNames[static_cast<int>(verdict.worst_margin_unit)]}};
+  }
+  for (const CheckResult& check : verdict.checks) json["checks"].push_back(Encode(check));
+  for (const ArmSummary& arm : verdict.arms) json["arms"].push_back(EncodeArm(arm, verdict));
+  return json;
+}
+
+Verdict DecodeVerdict(const Json& json) {
+  Verdict verdict;
+  verdict.case_name = json.at("case");
+  verdict.scenario = json.at("scenario");
+  verdict.point = json.at("point");
+  verdict.file = json.at("file");
+  verdict.title = json.at("title");
+  verdict.tags = json.at("tags").get<std::vector<std::string>>();
+  verdict.verdict = json.at("verdict");
+  verdict.failure_class = json.at("class");
+  verdict.reason = json.at("reason");
+  verdict.expected_limit = json.at("expected_limit");
+  verdict.undo_remedies = json.at("undo_remedies").get<std::vector<std::string>>();
+  verdict.wall_seconds = Number(json.at("wall_seconds"));
+  verdict.cpu_seconds = Number(json.at("cpu_seconds"));
+  if (const Json& margin = json.at("worst_margin"); !margin.is_null()) {
+    verdict.worst_margin = Number(margin.at("value"));
+    verdict.worst_margin_unit = static_cast<Unit>(IndexOf(kUnitNames, margin.at("unit")));
+  }
+  for (const Json& check : json.at("checks")) verdict.checks.push_back(DecodeCheck(check));
+  for (const Json& arm : json.at("arms")) DecodeArm(arm, verdict);
+  return verdict;
+}
+
+Json Encode(const RunInfo& info) {
+  return {{"version", info.version},
+          {"command_line", info.command_line},
+          {"target", info.target},
+          {"isolation", info.isolation},
+          {"started_utc", info.started_utc},
+          {"host", info.host},
+          {"output_dir", info.output_dir},
+          {"cores", info.cores},
+          {"runs", info.runs},
+          {"wall_seconds", EncodeNumber(info.wall_seconds)},
+          {"cpu_seconds", EncodeNumber(info.cpu_seconds)}};
+}
+
+RunInfo DecodeInfo(const Json& json) {
+  RunInfo info;
+  info.version = json.at("version");
+  info.command_line = json.at("command_line");
+  info.target = json.at("target");
+  info.isolation = json.at("isolation");
+  info.started_utc = json.at("started_utc");
+  info.host = json.at("host");
+  info.output_dir = json.at("output_dir");
+  info.cores = json.at("cores");
+  info.runs = json.at("runs");
+  info.wall_seconds = Number(json.at("wall_seconds"));
+  info.cpu_seconds = Number(json.at("cpu_seconds"));
+  return info;
+}
+
+}  // namespace
+
+std::string JsonReport(const std::vector<Verdict>& verdicts, const RunInfo& info) {
+  Json json = {{"schema", kSchemaName},
+               {"version", kSchemaVersion},
+               {"run", Encode(info)},
+               {"counts", Json::object()},
+               {"verdicts", Json::array()}};
+  for (const char* name : {"pass", "fail", "inconclusive", "error", "skip"}) {
+    json["counts"][name] = 0;
+  }
+  for (const Verdict& verdict : verdicts) {
+    json["counts"][verdict.verdict] = json["counts"].value(verdict.verdict, 0) + 1;
+    json["verdicts"].push_back(Encode(verdict));
+  }
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+StoredReport ReadJsonReport(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    throw std::runtime_error(path + ": cannot be read");
+  }
+  const Json json = Json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || json.value("schema", Json()) != Json(kSchemaName)) {
+    throw std::runtime_error(path + ": no verdicts of trainwreck");
+  }
+  if (json.value("version", Json()) != Json(kSchemaVersion)) {
+    throw std::runtime_error(path + ": schema version " + json.value("version", Json()).dump() +
+                             ", this program reads " + std::to_string(kSchemaVersion));
+  }
+  try {
+    StoredReport report;
+    report.info = DecodeInfo(json.at("run"));
+    for (const Json& verdict : json.at("verdicts")) {
+      report.verdicts.push_back(DecodeVerdict(verdict));
+    }
+    return report;
+  } catch (const std::exception& error) {
+    throw std::runtime_error(path + ": " + error.what());
+  }
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,141 @@
+// A Markdown summary: a table of all cases, then the details of those that did not pass.
+#include "harness/report/console.h"
+#include "harness/report/report.h"
+#include "harness/report/text.h"
+
+namespace trainwreck {
+namespace {
+
+// A step summary of GitHub holds 1 MiB; what is longer would be dropped whole.
+constexpr std::size_t kMaxTextBytes = 900'000;
+constexpr int kSparkWidth = 32;
+
+// One cell or line of text: nothing in it is markup.
+std::string Escape(const std::string& text) {
+  std::string escaped;
+  for (char c : CleanText(text)) {
+    switch (c) {
+      case '\n':
+        escaped += ' ';
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '|':
+      case '`':
+      case '*':
+      case '_':
+      case '[':
+      case ']':
+      case '\\':
+      case '#':
+        escaped += '\\';
+        escaped += c;
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+// A block that nothing in it can close.
+std::string Fenced(const std::string& text, const char* language) {
+  const std::string clean = CleanText(text);
+  std::string fence = "```";
+  while (clean.find(fence) != std::string::npos) fence += '`';
+  return fence + language + "\n" + clean + (clean.ends_with('\n') ? "" : "\n") + fence + "\n";
+}
+
+const char* Icon(const std::string& verdict) {
+  if (verdict == "pass") return "✅";
+  if (verdict == "fail") return "❌";
+  if (verdict == "skip") return "⏭️";
+  return verdict == "inconclusive" ? "❔" : "⚠️";
+}
+
+std::string Row(const Verdict& verdict) {
+  const std::string margin =
+      verdict.worst_margin ? FormatMargin(*verdict.worst_margin, verdict.worst_margin_unit) : "";
+  std::string outcome = verdict.verdict;
+  if (!verdict.failure_class.empty()) outcome += " / " + verdict.failure_class;
+  if (verdict.expected_limit) outcome += " (known limit)";
+  return std::string("| ") + Icon(verdict.verdict) + " | " + Escape(verdict.case_name) + " | " +
+         Escape(outcome) + " | " + Escape(margin) + " | " + FormatSeconds(verdict.wall_seconds) +
+         " |\n";
+}
+
+std::string Arms(const Verdict& verdict) {
+  if (verdict.arms.empty()) return "";
+  std::vector<const std::vector<double>*> all;
+  for (const ArmSummary& arm : verdict.arms) all.push_back(&arm.loss);
+  const SparkScale scale = FitScale(all);
+  std::string text = "| arm | kind | status | final loss | loss |\n|---|---|---|---:|---|\n";
+  for (const ArmSummary& arm : verdict.arms) {
+    const std::string spark = Sparkline(arm.loss, kSparkWidth, true, scale);
+    text += "| " + Escape(arm.arm) + " | " + ToString(arm.kind) + " | " + arm.status + " | " +
+            FormatNumber(arm.final_loss) + " | " + (spark.empty() ? "" : "`" + spark + "`") +
+            " |\n";
+  }
+  return text + "\n";
+}
+
+std::string Details(const Verdict& verdict) {
+  std::string text = "<details><summary>" + Escape(verdict.case_name) + ": " +
+                     Escape(verdict.failure_class) + "</summary>\n\n" + Escape(verdict.reason) +
+                     "\n\n" + Arms(verdict);
+  for (const CheckResult& check : verdict.checks) {
+    if (check.failure_class.empty()) continue;
+    std::string block = check.file + ":" + std::to_string(check.position.line) + ":" +
+                        std::to_string(check.position.column) + ": " + check.failure_class + ": '" +
+                        check.check + "' in " + check.arm + "\n";
+    if (!check.formula.empty()) block += "formula  " + check.formula + "\n";
+    block += check.message + "\n";
+    if (!check.seen.empty()) block += check.seen + "\n";
+    text += Fenced(block, "text");
+    if (!check.rerun_command.empty()) text += Fenced(check.rerun_command, "sh");
+    text += "\n";
+  }
+  return text + "</details>\n\n";
+}
+
+}  // namespace
+
+std::string MarkdownReport(const std::vector<Verdict>& verdicts, const RunInfo& info) {
+  int passed = 0, skipped = 0;
+  for (const Verdict& verdict : verdicts) {
+    passed += verdict.verdict == "pass";
+    skipped += verdict.verdict == "skip";
+  }
+  const int executed = static_cast<int>(verdicts.size()) - skipped;
+  std::string text = "## trainwreck: " + std::to_string(passed) + " of " +
+                     std::to_string(executed) + " cases passed";
+  if (skipped > 0) text += ", " + std::to_string(skipped) + " skipped";
+  text += "\n\n" + std::to_string(info.runs) + " trainings of " + Escape(info.target) + " in " +
+          FormatSeconds(info.wall_seconds) + " s on " + std::to_string(info.cores) + " cores\n\n";
+  text += "| | case | verdict | worst margin | run time (s) |\n|---|---|---|---:|---:|\n";
+  for (const Verdict& verdict : verdicts) text += Row(verdict);
+  text += "\n";
+  int left_out = 0;
+  for (const Verdict& verdict : verdicts) {
+    if (verdict.verdict == "pass" || verdict.verdict == "skip") continue;
+    const std::string details = Details(verdict);
+    if (text.size() + details.size() > kMaxTextBytes) {
+      ++left_out;
+    } else {
+      text += details;
+    }
+  }
+  if (left_out > 0) {
+    text += "Details of " + std::to_string(left_out) + " more cases are in verdicts.json.\n";
+  }
+  return text;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,22 @@
+// Texts that may come from anywhere (a dying rank's last words, say), made safe to print and to
+// store. Private to this package.
+#pragma once
+
+#include <string>
+
+namespace trainwreck {
+
+// Valid UTF-8 without control characters: a newline and a tab stay, other controls become "\x1b",
+// broken bytes U+FFFD. What XML 1.0 cannot hold is replaced too.
+std::string CleanText(const std::string& text);
+
+// "0.31", "1.2e-05", "nan", "-inf": four significant digits.
+std::string FormatNumber(double value);
+
+// "12.3"
+std::string FormatSeconds(double seconds);
+
+// For ASCII.
+std::string UpperCase(std::string text);
+
+}  // namespace trainwreck
