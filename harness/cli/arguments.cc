@@ -1,0 +1,341 @@
+#include "harness/cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/cli/session.h"
+#include "harness/spec/diagnostic.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr const char* kIntroduction =
+    "Breaks training runs on purpose and judges whether the symptoms appear and the fixes work.";
+
+constexpr const char* kFooter =
+    "Exit status: 0 all passed, 1 failed, 2 bad command line, 3 invalid scenario or target, 4 "
+    "nothing run,\n"
+    "5 inconclusive, 6 --require or --max-skips violated, 7 infrastructure, 70 internal, 130 "
+    "interrupted.\n"
+    "`trainwreck explain NAME` explains scenarios, faults, signals, recipe keys, verdicts and exit "
+    "statuses.";
+
+const std::vector<std::string>& Verbs() {
+  static const std::vector<std::string> verbs = {"run",    "list",   "validate", "explain",
+                                                 "doctor", "check",  "report",   "rerun",
+                                                 "new",    "schema", "version",  "help"};
+  return verbs;
+}
+
+CLI::Option* Repeatable(CLI::Option* option) {
+  // Without this, CLI11 lets one `--set` swallow every following word.
+  return option->allow_extra_args(false);
+}
+
+void AddCommon(CLI::App* verb, CommonOptions& common) {
+  verb->add_option(
+          "--target", common.target,
+          "Program that trains [$TRAINWRECK_TARGET, else trainwreck-trainer beside this one]")
+      ->type_name("PATH");
+  verb->add_option("--scenarios-root", common.scenarios_root,
+                   "Folder that names of scenarios count from [`scenarios`, here or above]")
+      ->type_name("DIR");
+  static const std::map<std::string, UseColor> modes = {
+      {"auto", UseColor::kAuto}, {"always", UseColor::kAlways}, {"never", UseColor::kNever}};
+  verb->add_option("--color", common.color, "auto, always or never [auto]")
+      ->transform(CLI::CheckedTransformer(modes).description(""))
+      ->type_name("WHEN");
+  verb->add_flag("-v,--verbose", common.verbose, "Say more");
+}
+
+void ParseShard(const std::string& text, SelectionOptions& selection) {
+  int index = 0, count = 0, used = 0;
+  if (std::sscanf(text.c_str(), "%d/%d%n", &index, &count, &used) != 2 ||
+      used != static_cast<int>(text.size()) || count < 1 || index < 1 || index > count) {
+    throw CLI::ValidationError("--shard",
+                               "'" + text + "' is no shard: say i/n with 1 <= i <= n, as 2/4");
+  }
+  selection.shard_index = index;
+  selection.shard_count = count;
+}
+
+void AddSelection(CLI::App* verb, SelectionOptions& selection) {
+  verb->add_option(
+      "PATH", selection.paths,
+      "Files, folders, names (nan/lr-too-high, 'nan/lr-too-high[sgd]', 'nan/*') [scenarios]");
+  verb->add_option("-k", selection.keyword, "Only cases whose name matches: 'nan and not adamw'")
+      ->type_name("EXPR");
+  verb->add_option("-t,--tag", selection.tag, "Only scenarios whose tags match: 'smoke or gpt'")
+      ->type_name("EXPR");
+}
+
+std::vector<ReportRequest> ParseReports(const std::vector<std::string>& texts) {
+  std::vector<ReportRequest> requests;
+  for (const std::string& text : texts) {
+    std::size_t begin = 0;
+    while (begin <= text.size()) {
+      std::size_t end = std::min(text.find(',', begin), text.size());
+      std::string item = text.substr(begin, end - begin);
+      std::size_t equals = item.find('=');
+      if (equals == std::string::npos || equals == 0 || equals + 1 == item.size()) {
+        throw CLI::ValidationError("--report",
+                                   "'" + item + "' is no report: say KIND=FILE, as junit=out.xml");
+      }
+      std::string kind = item.substr(0, equals);
+      if (kind != "json" && kind != "junit" && kind != "markdown") {
+        throw CLI::ValidationError("--report", "unknown kind '" + kind + "'" +
+                                                   DidYouMean(kind, {"json", "junit", "markdown"}) +
+                                                   "; there are json, junit, markdown");
+      }
+      requests.push_back({kind, item.substr(equals + 1)});
+      begin = end + 1;
+    }
+  }
+  return requests;
+}
+
+void AddReports(CLI::App* verb, std::vector<ReportRequest>& reports, bool required) {
+  CLI::Option* option = Repeatable(verb->add_option_function<std::vector<std::string>>(
+      "--report",
+      [&reports](const std::vector<std::string>& texts) { reports = ParseReports(texts); },
+      "Write reports: junit=FILE, json=FILE, markdown=FILE; several with commas"));
+  option->type_name("KIND=FILE,...");
+  if (required) option->required();
+}
+
+void AddIsolation(CLI::App* verb, bool& exec) {
+  static const std::map<std::string, bool> kinds = {{"fork", false}, {"exec", true}};
+  verb->add_option("--isolate", exec,
+                   "fork (from a warm process) or exec (a fresh process each run) [fork]")
+      ->transform(CLI::CheckedTransformer(kinds).description(""))
+      ->type_name("HOW");
+}
+
+void AddRun(CLI::App& app, Options& options) {
+  CLI::App* verb = app.add_subcommand("run", "Run scenarios and judge them");
+  RunOptions& run = options.run;
+  AddSelection(verb, run.selection);
+  verb->add_option_function<std::string>(
+          "--shard", [&run](const std::string& text) { ParseShard(text, run.selection); },
+          "Only the i-th of n parts of the cases")
+      ->type_name("i/n");
+  verb->add_option("-j,--cores", run.cores, "Cores to use [all that this process may use]")
+      ->check(CLI::Range(1, 4096).description(""))
+      ->type_name("N");
+  verb->add_option("--seeds", run.seeds, "Seeds per arm [as the scenario says]")
+      ->check(CLI::Range(1, 10000).description(""))
+      ->type_name("N");
+  Repeatable(verb->add_option("--set", run.set, "Change the recipe of every run; may be repeated"))
+      ->type_name("KEY=VALUE");
+  verb->add_flag("--fail-fast", run.fail_fast, "Stop at the first case that does not pass");
+  verb->add_option("--repeat", run.repeat, "Run all so many times")
+      ->check(CLI::Range(1, 100000).description(""))
+      ->type_name("N");
+  Repeatable(
+      verb->add_option("--require", run.require,
+                       "This scenario must have run and passed, else exit 6; may be repeated"))
+      ->type_name("NAME");
+  verb->add_option("--max-skips", run.max_skips, "More skipped cases than this: exit 6")
+      ->type_name("N");
+  AddReports(verb, run.reports, false);
+  verb->add_option("--output", run.output,
+                   "Folder for traces and reports [.trainwreck/runs/<UTC time>]")
+      ->type_name("DIR");
+  verb->add_flag("--dry-run", run.dry_run,
+                 "Print what would run, and each arm's changes; run nothing");
+  AddIsolation(verb, run.exec);
+  verb->add_flag("--verify-determinism", run.verify_determinism,
+                 "Run a sample of each case twice and compare bit by bit");
+  verb->add_flag("--full", run.full, "Never stop a run early when its checks are decided");
+  static const std::map<std::string, KeepRuns> keeps = {
+      {"all", KeepRuns::kAll}, {"failed", KeepRuns::kFailed}, {"none", KeepRuns::kNone}};
+  verb->add_option("--keep", run.keep, "Run folders to keep: all, failed or none [failed]")
+      ->transform(CLI::CheckedTransformer(keeps).description(""))
+      ->type_name("WHICH");
+  Repeatable(
+      verb->add_option("--arm", run.arms, "Only this arm: prints readings, gives no verdict"))
+      ->type_name("ARM");
+  Repeatable(verb->add_option("--seed", run.only_seeds,
+                              "Only this seed: prints readings, gives no verdict"))
+      ->type_name("SEED");
+  Repeatable(verb->add_option("--point", run.points, "Only this point of the matrix"))
+      ->type_name("POINT");
+  AddCommon(verb, options.common);
+}
+
+void AddList(CLI::App& app, Options& options) {
+  CLI::App* verb =
+      app.add_subcommand("list", "List scenarios, faults, signals, recipe keys or events");
+  ListOptions& list = options.list;
+  verb->add_option("WHAT", list.what, "scenarios, faults, signals, recipe or events [scenarios]")
+      ->check(
+          CLI::IsMember({"scenarios", "faults", "signals", "recipe", "events"}).description(""));
+  verb->add_option("--format", list.format, "text, json or bazel (scenarios only) [text]")
+      ->check(CLI::IsMember({"text", "json", "bazel"}).description(""))
+      ->type_name("FORMAT");
+  AddSelection(verb, list.selection);
+  AddCommon(verb, options.common);
+}
+
+void AddSmallVerbs(CLI::App& app, Options& options) {
+  CLI::App* validate = app.add_subcommand("validate", "Check scenario files; start nothing");
+  AddSelection(validate, options.validate.selection);
+  AddCommon(validate, options.common);
+
+  CLI::App* explain = app.add_subcommand(
+      "explain",
+      "Explain a scenario, fault, signal, event, recipe key, verdict class or exit status");
+  explain->add_option("NAME", options.explain.name, "What to explain")->required();
+  AddCommon(explain, options.common);
+
+  CLI::App* doctor = app.add_subcommand("doctor", "Check this machine and the target");
+  AddCommon(doctor, options.common);
+
+  CLI::App* schema = app.add_subcommand("schema", "Print the JSON Schema of scenario files");
+  AddCommon(schema, options.common);
+
+  CLI::App* create = app.add_subcommand("new", "Write a commented skeleton: a scenario or a fault");
+  create->add_option("KIND", options.create.kind, "scenario or fault")
+      ->check(CLI::IsMember({"scenario", "fault"}).description(""))
+      ->required();
+  create->add_option("NAME", options.create.name, "family/name of a scenario, site.name of a fault")
+      ->required();
+  AddCommon(create, options.common);
+}
+
+std::vector<std::pair<std::string, std::string>> ParseArms(const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, std::string>> arms;
+  for (const std::string& text : texts) {
+    std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+      throw CLI::ValidationError("--arm",
+                                 "'" + text + "' is no arm: say NAME=FOLDER, as control=runs/7");
+    }
+    arms.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return arms;
+}
+
+void AddStoredVerbs(CLI::App& app, Options& options) {
+  CLI::App* check = app.add_subcommand("check", "Read a formula over a stored trace");
+  check->add_option("TRACE", options.check.trace, "Folder of a run")->required();
+  Repeatable(check->add_option("--assert", options.check.formulas, "Formula; may be repeated"))
+      ->type_name("FORMULA")
+      ->required();
+  Repeatable(
+      check->add_option_function<std::vector<std::string>>(
+          "--arm",
+          [&options](const std::vector<std::string>& texts) {
+            options.check.arms = ParseArms(texts);
+          },
+          "Folder of a run that the formula calls NAME [control, reference: the stored ones]"))
+      ->type_name("NAME=DIR");
+  AddCommon(check, options.common);
+
+  CLI::App* report = app.add_subcommand("report", "Write reports of a finished invocation");
+  report->add_option("RUN", options.report.run, "Folder of the invocation, or latest")->required();
+  AddReports(report, options.report.reports, true);
+  AddCommon(report, options.common);
+
+  CLI::App* rerun = app.add_subcommand("rerun", "Repeat one stored run and compare it bit by bit");
+  rerun
+      ->add_option("RUN", options.rerun.run,
+                   "Folder of a run, or its id as nan/lr-too-high/sgd/fault/3")
+      ->required();
+  rerun->add_option("--output", options.rerun.output, "Folder for the new trace")->type_name("DIR");
+  AddIsolation(rerun, options.rerun.exec);
+  AddCommon(rerun, options.common);
+}
+
+std::vector<std::string> OptionNames(const CLI::App* verb) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// CLI11's own message, with the nearest name where something is unknown.
+std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* verb = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return error.what();
+  std::vector<std::string> extras = app.remaining(true);
+  if (extras.empty()) return error.what();
+  std::string extra = extras.front().substr(0, extras.front().find('='));
+  if (extra.rfind('-', 0) == 0) {
+    return "unknown option '" + extra + "'" + DidYouMean(extra, OptionNames(verb));
+  }
+  return "unexpected argument '" + extra + "'";
+}
+
+int PrintHelp(CLI::App& app, const std::string& verb) {
+  std::cout << (verb.empty() ? app.help() : app.get_subcommand(verb)->help());
+  return kExitPassed;
+}
+
+int Complain(const std::string& message, const std::string& verb) {
+  std::cerr << "trainwreck: " << message << "\n"
+            << "try 'trainwreck " << (verb.empty() ? "" : verb + " ") << "--help'\n";
+  return kExitUsage;
+}
+
+bool IsVerb(const std::string& word) {
+  return std::find(Verbs().begin(), Verbs().end(), word) != Verbs().end();
+}
+
+// `help`, `help VERB`, `version`, nothing at all, and unknown verbs are answered before CLI11 sees
+// them.
+std::optional<int> AnswerDirectly(CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty()) {
+    std::cerr << app.help();
+    return kExitUsage;
+  }
+  const std::string& first = words.front();
+  if (first == "version" || first == "--version") {
+    std::cout << "trainwreck " << kVersion << "\n";
+    return kExitPassed;
+  }
+  if (first == "help" || first == "--help" || first == "-h") {
+    std::string verb = words.size() > 1 ? words[1] : "";
+    if (verb == "help" || verb == "version") verb = "";
+    if (!verb.empty() && !IsVerb(verb)) {
+      return Complain("no verb '" + verb + "'" + DidYouMean(verb, Verbs()), "");
+    }
+    return PrintHelp(app, verb);
+  }
+  if (IsVerb(first)) return std::nullopt;
+  if (first.rfind('-', 0) == 0) return Complain("say a verb first: '" + first + "' is none", "");
+  return Complain("no verb '" + first + "'" + DidYouMean(first, Verbs()), "");
+}
+
+}  // namespace
+
+std::optional<int> ParseArguments(int argc, const char* const* argv, Options& options) {
+  CLI::App app(kIntroduction, "trainwreck");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  AddRun(app, options);
+  AddList(app, options);
+  AddSmallVerbs(app, options);
+  AddStoredVerbs(app, options);
+  app.add_subcommand("version", "Print the version");
+  app.add_subcommand("help", "Print this, or the help of a verb");
+
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (std::optional<int> status = AnswerDirectly(app, words)) return status;
+  options.verb = words.front();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return PrintHelp(app, options.verb);
+    return Complain(Explain(app, error), options.verb);
+  }
+  return std::nullopt;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,27 @@
+// From a command line to the cases it means: scenario files found, loaded, planned, selected.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/cli/options.h"
+#include "harness/cli/session.h"
+#include "harness/plan/run.h"
+
+namespace trainwreck {
+
+// `optimizer.lr=0.1` texts as changes of the recipe, checked against the target. Throws UsageError.
+Changes ParseOverrides(const std::vector<std::string>& texts, const TargetDescription& target);
+
+// Scenarios and the cases made of them; cases point into `scenarios`.
+struct Chosen {
+  std::vector<Scenario> scenarios;
+  std::vector<Case> cases;
+  int planned = 0;  // cases before -k, -t, --point and --shard
+};
+
+// Throws UsageError, or ConfigurationError after printing what is wrong with the files.
+Chosen ChooseCases(const Session& session, const SelectionOptions& selection,
+                   const PlanOptions& plan, const std::vector<std::string>& points);
+
+}  // namespace trainwreck

@@ -1,0 +1,79 @@
+// trainwreck: the harness. Parses the command line and calls one verb.
+#include <signal.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <exception>
+#include <iostream>
+#include <map>
+#include <string>
+
+#include "harness/cli/arguments.h"
+#include "harness/cli/session.h"
+#include "harness/cli/verbs.h"
+#include "harness/launch/launcher.h"
+
+namespace trainwreck {
+namespace {
+
+// The first one ends the runs in order and lets the report be written, a second one ends at once:
+// the ranks die with their spawn server, and that with us.
+extern "C" void OnInterrupt(int) {
+  static volatile std::sig_atomic_t times = 0;
+  times = times + 1;
+  if (times > 1) _exit(kExitInterrupted);
+  Launcher::Interrupt();
+}
+
+void CatchSignals() {
+  struct sigaction action {};
+  action.sa_handler = OnInterrupt;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);  // `trainwreck list | head` is no reason to leave runs behind
+}
+
+// As it could be pasted into a shell.
+std::string CommandLine(int argc, char** argv) {
+  std::string line = "trainwreck";
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i], quoted = "'";
+    bool plain = !word.empty() && word.find_first_not_of(
+                                      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                      "0123456789_-+=./,:@%") == std::string::npos;
+    for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += " " + (plain ? word : quoted + "'");
+  }
+  return line;
+}
+
+int CallVerb(const Options& options) {
+  static const std::map<std::string, int (*)(const Options&)> verbs = {
+      {"run", RunVerb},         {"list", ListVerb},     {"validate", ValidateVerb},
+      {"explain", ExplainVerb}, {"doctor", DoctorVerb}, {"check", CheckVerb},
+      {"report", ReportVerb},   {"rerun", RerunVerb},   {"new", NewVerb},
+      {"schema", SchemaVerb}};
+  try {
+    return verbs.at(options.verb)(options);
+  } catch (const UsageError& error) {
+    std::cerr << "trainwreck: " << error.what() << "\n";
+    return kExitUsage;
+  } catch (const ConfigurationError& error) {
+    std::cerr << "trainwreck: " << error.what() << "\n";
+    return kExitInvalid;
+  } catch (const std::exception& error) {
+    std::cerr << "trainwreck: internal error: " << error.what() << "\n";
+    return kExitInternal;
+  }
+}
+
+}  // namespace
+}  // namespace trainwreck
+
+int main(int argc, char** argv) {
+  trainwreck::Options options;
+  if (auto status = trainwreck::ParseArguments(argc, argv, options)) return *status;
+  options.command_line = trainwreck::CommandLine(argc, argv);
+  trainwreck::CatchSignals();
+  return trainwreck::CallVerb(options);
+}

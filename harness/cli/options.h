@@ -1,0 +1,123 @@
+// What the command line says, as plain values: one struct a verb. arguments.h fills them in, each
+// verb reads its own.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trainwreck {
+
+// Exit codes; docs/cli.md explains them, and so does `trainwreck explain exit-codes`.
+enum ExitStatus {
+  kExitPassed = 0,
+  kExitFailed = 1,
+  kExitUsage = 2,
+  kExitInvalid = 3,
+  kExitNothingRun = 4,
+  kExitInconclusive = 5,
+  kExitRequirement = 6,
+  kExitInfrastructure = 7,
+  kExitInternal = 70,
+  kExitInterrupted = 130,
+};
+
+enum class UseColor { kAuto, kAlways, kNever };
+enum class KeepRuns { kAll, kFailed, kNone };
+
+// Of every verb that needs the target or the scenarios.
+struct CommonOptions {
+  std::string target;          // empty: see FindTarget
+  std::string scenarios_root;  // empty: see FindScenariosRoot
+  UseColor color = UseColor::kAuto;
+  bool verbose = false;
+};
+
+// Which scenarios, or which of their points.
+struct SelectionOptions {
+  std::vector<std::string> paths;  // files, folders, names; empty: the scenarios root
+  std::string keyword;             // -k
+  std::string tag;                 // -t
+  int shard_index = 1;             // from 1
+  int shard_count = 1;
+};
+
+struct ReportRequest {
+  std::string kind;
+  std::string path;
+};
+
+struct RunOptions {
+  SelectionOptions selection;
+  int cores = 0;  // 0: as many as this process may use
+  int seeds = 0;  // 0: as the scenarios say
+  std::vector<std::string> set;
+  bool fail_fast = false;
+  int repeat = 1;
+  std::vector<std::string> require;
+  std::optional<int> max_skips;
+  std::vector<ReportRequest> reports;
+  std::string output;  // empty: .trainwreck/runs/<UTC time>
+  bool dry_run = false;
+  bool exec = false;  // --isolate=exec
+  bool verify_determinism = false;
+  bool full = false;
+  KeepRuns keep = KeepRuns::kFailed;
+  // Restrict the run to some arms: readings instead of a verdict.
+  std::vector<std::string> arms;
+  std::vector<int> only_seeds;
+  std::vector<std::string> points;
+};
+
+struct ListOptions {
+  std::string what = "scenarios";
+  std::string format = "text";
+  SelectionOptions selection;
+};
+
+struct ValidateOptions {
+  SelectionOptions selection;
+};
+
+struct ExplainOptions {
+  std::string name;
+};
+
+struct CheckOptions {
+  std::string trace;
+  std::vector<std::string> formulas;
+  std::vector<std::pair<std::string, std::string>> arms;  // name, folder
+};
+
+struct ReportOptions {
+  std::string run;
+  std::vector<ReportRequest> reports;
+};
+
+struct RerunOptions {
+  std::string run;
+  std::string output;
+  bool exec = false;
+};
+
+struct NewOptions {
+  std::string kind;  // "scenario" or "fault"
+  std::string name;
+};
+
+struct Options {
+  std::string verb;
+  std::string command_line;  // as typed
+  CommonOptions common;
+  RunOptions run;
+  ListOptions list;
+  ValidateOptions validate;
+  ExplainOptions explain;
+  CheckOptions check;
+  ReportOptions report;
+  RerunOptions rerun;
+  NewOptions create;
+};
+
+}  // namespace trainwreck

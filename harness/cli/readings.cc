@@ -1,0 +1,159 @@
+#include "harness/cli/readings.h"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "harness/cli/claims.h"
+#include "harness/cli/session.h"
+#include "harness/cli/storage.h"
+
+namespace trainwreck {
+namespace {
+
+using formula::Truth;
+
+struct Wanted {
+  const Case* one = nullptr;
+  const ArmPlan* arm = nullptr;
+  const Run* run = nullptr;
+};
+
+bool Has(const std::vector<std::string>& names, const std::string& name) {
+  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::vector<Wanted> FindWanted(const std::vector<Case>& cases, const RunOptions& options) {
+  std::vector<Wanted> wanted;
+  std::vector<std::string> known;
+  for (const Case& one : cases) {
+    for (const ArmPlan& arm : one.arms) {
+      known.push_back(arm.name);
+      if (!Has(options.arms, arm.name)) continue;
+      if (arm.is_undo) {
+        std::cout << one.name << "/" << arm.name << ": undo, only takes the fault back; not run\n";
+      }
+      for (const Run& run : arm.runs) {
+        const auto& seeds = options.only_seeds;
+        if (seeds.empty() || std::find(seeds.begin(), seeds.end(), run.seed) != seeds.end()) {
+          wanted.push_back({&one, &arm, &run});
+        }
+      }
+    }
+  }
+  for (const std::string& arm : options.arms) {
+    if (std::find(known.begin(), known.end(), arm) != known.end()) continue;
+    std::sort(known.begin(), known.end());
+    known.erase(std::unique(known.begin(), known.end()), known.end());
+    std::string all;
+    for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
+    throw UsageError("no arm '" + arm + "'" + DidYouMean(arm, known) + "; there are " + all);
+  }
+  return wanted;
+}
+
+// The wanted runs and those of other arms that their formulas refer to.
+std::vector<const Run*> RunsNeeded(const std::vector<Wanted>& wanted) {
+  std::set<std::string> seen;
+  std::vector<const Run*> runs;
+  for (const Wanted& each : wanted) {
+    std::vector<std::string> names = ArmsNeeded(*each.one, *each.arm);
+    for (const ArmPlan& arm : each.one->arms) {
+      if (std::find(names.begin(), names.end(), arm.name) == names.end()) continue;
+      for (const Run& run : arm.runs) {
+        if (run.seed == each.run->seed && seen.insert(run.id).second) runs.push_back(&run);
+      }
+    }
+  }
+  return runs;
+}
+
+void PrintEvidence(const Wanted& each, const RunResult& result) {
+  std::set<std::string> fired;
+  for (const Event& event : result.trace.events) {
+    if (event.name != "fired" || !event.fields.contains("id")) continue;
+    const std::string id =
+        event.fields["id"].is_string() ? event.fields["id"].get<std::string>() : "";
+    if (!fired.insert(id).second) continue;
+    std::cout << "    fired         " << id << ": " << event.fields.value("before", Json()).dump()
+              << " -> " << event.fields.value("after", Json()).dump() << "\n";
+  }
+  if (each.arm->kind == ArmKind::kControl || each.arm->kind == ArmKind::kReference) return;
+  for (const InjectedFault& fault : each.one->scenario->faults) {
+    if (fired.count(fault.id) == 0) std::cout << "    NOT FIRED     " << fault.id << "\n";
+  }
+}
+
+// Prints one run's readings; the exit status they call for.
+int PrintReadings(const Wanted& each, const std::map<std::string, RunResult>& results,
+                  const TargetDescription& target) {
+  const RunResult& result = results.at(each.run->id);
+  std::cout << each.run->id << ": " << ToString(result.end)
+            << (result.detail.empty() ? "" : ": " + result.detail) << "  (" << result.folder
+            << ")\n";
+  PrintEvidence(each, result);
+  formula::Runs runs{.self = &result.trace, .arms = {}};
+  for (const ArmPlan& arm : each.one->arms) {
+    for (const Run& run : arm.runs) {
+      auto found = results.find(run.id);
+      if (run.seed == each.run->seed && found != results.end()) {
+        runs.arms[arm.name] = &found->second.trace;
+      }
+    }
+  }
+  int status = kExitPassed;
+  bool about_endings = false;
+  for (const Claim& claim : ClaimsOf(*each.one, *each.arm)) {
+    formula::Reading reading = claim.check->formula.Evaluate(runs, target);
+    about_endings = about_endings || claim.check->formula.mentions_ending();
+    const char* word = "as claimed";
+    if (reading.truth == Truth::kUnknown) {
+      word = "UNKNOWN";
+      if (status == kExitPassed) status = kExitInconclusive;
+    } else if ((reading.truth == Truth::kTrue) != claim.expected) {
+      word = "NOT AS CLAIMED";
+      status = kExitFailed;
+    }
+    const std::string margin = MarginText(reading);
+    std::cout << "    " << word << std::string(word == std::string("as claimed") ? 4 : 2, ' ')
+              << claim.role << " " << claim.check->name << " must "
+              << (claim.expected ? "hold: " : "not hold: ") << claim.check->formula.text()
+              << (margin.empty() ? "" : "  margin " + margin)
+              << (reading.seen.empty() ? "" : "  seen " + reading.seen) << "\n";
+  }
+  const bool ended_well = result.end == RunEnd::kCompleted || result.end == RunEnd::kDecided;
+  const bool may_end_badly = result.end == RunEnd::kFailed || result.end == RunEnd::kStalled ||
+                             result.end == RunEnd::kTimeout;
+  if (!ended_well && !(may_end_badly && about_endings)) return kExitInfrastructure;
+  return status;
+}
+
+}  // namespace
+
+int ReadArms(const std::vector<Case>& cases, const RunOptions& options,
+             const TargetDescription& target, const LauncherOptions& launcher_options) {
+  std::vector<Wanted> wanted = FindWanted(cases, options);
+  if (wanted.empty()) {
+    std::cerr << "trainwreck: nothing to run: no case has such an arm and seed\n";
+    return kExitNothingRun;
+  }
+  std::map<std::string, RunResult> results;
+  Launcher launcher(launcher_options);
+  LauncherCallbacks callbacks;
+  callbacks.finished = [&](const Run& run, RunResult result) {
+    StoreRun(run, result);
+    results.emplace(run.id, std::move(result));
+  };
+  launcher.RunAll(RunsNeeded(wanted), callbacks);
+  if (Launcher::interrupted()) return kExitInterrupted;
+  std::set<int> statuses;
+  for (const Wanted& each : wanted) statuses.insert(PrintReadings(each, results, target));
+  for (int status : {kExitInfrastructure, kExitFailed, kExitInconclusive}) {
+    if (statuses.count(status) > 0) return status;
+  }
+  return kExitPassed;
+}
+
+}  // namespace trainwreck

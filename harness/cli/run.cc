@@ -1,0 +1,201 @@
+// trainwreck run: all of a command line's cases, to verdicts and reports.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <thread>
+
+#include "harness/cli/campaign.h"
+#include "harness/cli/chosen.h"
+#include "harness/cli/dry_run.h"
+#include "harness/cli/readings.h"
+#include "harness/cli/session.h"
+#include "harness/cli/storage.h"
+#include "harness/cli/verbs.h"
+#include "harness/report/console.h"
+#include "harness/report/report.h"
+
+namespace trainwreck {
+namespace {
+
+std::string UtcNow() {
+  std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+ConsoleOptions ConsoleOptionsFor(const CommonOptions& common) {
+  ColorMode color = common.color == UseColor::kAlways  ? ColorMode::kAlways
+                    : common.color == UseColor::kNever ? ColorMode::kNever
+                                                       : ColorMode::kAuto;
+  ConsoleOptions options = ConsoleOptions::ForStream(STDOUT_FILENO, color);
+  options.verbose = common.verbose;
+  return options;
+}
+
+// --require and --max-skips, with what is missing on stderr.
+bool MeetsRequirements(const RunOptions& options, const std::vector<Verdict>& verdicts) {
+  bool met = true;
+  for (const std::string& name : options.require) {
+    int found = 0;
+    for (const Verdict& verdict : verdicts) {
+      if (!GlobMatches(name, verdict.scenario) && !GlobMatches(name, verdict.case_name) &&
+          name != verdict.case_name) {
+        continue;
+      }
+      ++found;
+      if (verdict.verdict == "pass") continue;
+      std::cerr << "trainwreck: --require " << name << ": " << verdict.case_name
+                << " did not pass (" << verdict.verdict << ")\n";
+      met = false;
+    }
+    if (found > 0) continue;
+    std::cerr << "trainwreck: --require " << name << ": no such case was executed\n";
+    met = false;
+  }
+  const auto skips = std::count_if(verdicts.begin(), verdicts.end(), [](const Verdict& verdict) {
+    return verdict.verdict == "skip";
+  });
+  if (options.max_skips && skips > *options.max_skips) {
+    std::cerr << "trainwreck: " << skips << " cases were skipped, --max-skips allows "
+              << *options.max_skips << "\n";
+    met = false;
+  }
+  return met;
+}
+
+// What was seen on the way is worse than a requirement, a requirement is worse than "nothing".
+int StatusOf(const RunOptions& options, const std::vector<Verdict>& verdicts) {
+  const bool met = MeetsRequirements(options, verdicts);
+  const int status = ExitCode(verdicts);
+  if (met || status == kExitFailed || status == kExitInfrastructure) return status;
+  return kExitRequirement;
+}
+
+std::vector<std::string> WriteReports(const RunOptions& options, const std::string& output,
+                                      const std::vector<Verdict>& verdicts, const RunInfo& info) {
+  std::vector<ReportRequest> requests = {{"json", output + "/verdicts.json"}};
+  requests.insert(requests.end(), options.reports.begin(), options.reports.end());
+  std::vector<std::string> files;
+  for (const ReportRequest& request : requests) {
+    WriteReport(*ParseReportKind(request.kind), request.path, verdicts, info);
+    files.push_back(request.path);
+  }
+  AppendStepSummary(verdicts, info);
+  return files;
+}
+
+struct Invocation {
+  const Options& options;
+  const Session& session;
+  const std::vector<Case>& cases;
+  LauncherOptions launcher;
+  RunInfo info;
+};
+
+int ExecuteAll(Invocation& invocation) {
+  const RunOptions& options = invocation.options.run;
+  const auto begin = std::chrono::steady_clock::now();
+  ConsoleReport console(std::cout, ConsoleOptionsFor(invocation.options.common));
+  const int cases = static_cast<int>(invocation.cases.size());
+  console.Begin(invocation.info, cases * options.repeat,
+                CountRuns(invocation.cases) * options.repeat);
+  std::vector<Verdict> verdicts;
+  CampaignResult last;
+  int unjudged = 0;
+  for (int round = 1; round <= options.repeat; ++round) {
+    LauncherOptions launcher = invocation.launcher;
+    if (options.repeat > 1) launcher.output_dir += "/repeat-" + std::to_string(round);
+    Campaign campaign(invocation.cases, invocation.session.description, launcher,
+                      {.stop_early = !options.full,
+                       .fail_fast = options.fail_fast,
+                       .verify_determinism = options.verify_determinism,
+                       .keep = options.keep});
+    last = campaign.Execute(
+        [&](const Verdict& verdict) { console.Finished(verdict); },
+        [&](int running, int done, int total) { console.Progress(running, done, total); });
+    invocation.info.runs += last.runs;
+    unjudged += last.unjudged;
+    std::move(last.verdicts.begin(), last.verdicts.end(), std::back_inserter(verdicts));
+    if (last.interrupted || (options.fail_fast && last.unjudged > 0)) break;
+  }
+  for (const Verdict& verdict : verdicts) invocation.info.cpu_seconds += verdict.cpu_seconds;
+  invocation.info.wall_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::vector<std::string> files =
+      WriteReports(options, invocation.info.output_dir, verdicts, invocation.info);
+  console.End(verdicts, invocation.info, files);
+  std::cout << std::flush;
+  if (unjudged > 0) {
+    std::cerr << "trainwreck: " << unjudged << (unjudged == 1 ? " case was" : " cases were")
+              << " cut off without a verdict ("
+              << (last.interrupted ? "interrupted" : "--fail-fast") << ")\n";
+  }
+  return last.interrupted ? static_cast<int>(kExitInterrupted) : StatusOf(options, verdicts);
+}
+
+int NothingToRun(const Chosen& chosen, const RunOptions& options) {
+  std::cerr << "trainwreck: nothing to run: the selection leaves none of " << chosen.planned
+            << " cases\n";
+  return options.require.empty() ? kExitNothingRun : kExitRequirement;
+}
+
+PlanOptions PlanOptionsFor(const RunOptions& options, const TargetDescription& target) {
+  PlanOptions plan;
+  plan.seeds = options.seeds;
+  plan.overrides = ParseOverrides(options.set, target);
+  for (int seed : options.only_seeds) {
+    if (seed < 0) throw UsageError("--seed " + std::to_string(seed) + ": seeds count from 0");
+    plan.seeds = std::max(plan.seeds, seed + 1);
+  }
+  return plan;
+}
+
+}  // namespace
+
+int RunVerb(const Options& options) {
+  const RunOptions& run = options.run;
+  const Session session = OpenSession(options.common);
+  const Chosen chosen =
+      ChooseCases(session, run.selection, PlanOptionsFor(run, session.description), run.points);
+  if (chosen.cases.empty()) return NothingToRun(chosen, run);
+  if (run.dry_run) {
+    PrintPlan(std::cout, chosen.cases);
+    return kExitPassed;
+  }
+  const std::string output = MakeOutputFolder(run.output);
+  StoreDescription(output, session.description);
+  LauncherOptions launcher;
+  launcher.target = session.target;
+  launcher.isolation = run.exec ? Isolation::kExec : Isolation::kFork;
+  launcher.cores = run.cores;
+  launcher.output_dir = std::filesystem::absolute(output).lexically_normal().string();
+  if (!run.arms.empty() || !run.only_seeds.empty()) {
+    return ReadArms(chosen.cases, run, session.description, launcher);
+  }
+  RunInfo info;
+  info.version = kVersion;
+  info.command_line = options.command_line;
+  info.target = session.description.name + " " + session.description.version;
+  info.isolation = run.exec || !session.target.has_fork_server ? "exec" : "fork";
+  info.started_utc = UtcNow();
+  info.host = HostName();
+  info.output_dir = output;
+  info.cores = run.cores > 0 ? run.cores : static_cast<int>(std::thread::hardware_concurrency());
+  Invocation invocation{options, session, chosen.cases, launcher, info};
+  return ExecuteAll(invocation);
+}
+
+}  // namespace trainwreck

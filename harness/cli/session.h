@@ -1,0 +1,61 @@
+// What most verbs begin with: where the target and the scenarios are, what the target says about
+// itself, and the scenario files loaded, with all their errors at once.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "harness/cli/options.h"
+#include "harness/launch/launcher.h"
+#include "harness/protocol/description.h"
+#include "harness/spec/scenario.h"
+
+namespace trainwreck {
+
+inline constexpr const char* kVersion = "0.1.0";
+
+// A command line that cannot be followed: exit 2.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// An invalid scenario, target or configuration: exit 3.
+struct ConfigurationError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// --target, else $TRAINWRECK_TARGET, else trainwreck-trainer beside this program or in Bazel's
+// runfiles. Throws ConfigurationError with what was tried.
+std::string FindTarget(const CommonOptions& options);
+
+// --scenarios-root, else `scenarios` in this folder or the nearest one above it, else beside this
+// program, else in Bazel's runfiles, else "scenarios".
+std::string FindScenariosRoot(const CommonOptions& options);
+
+// The folder of this program's file.
+std::string ProgramFolder();
+
+// The user's cache folder of this program: $TRAINWRECK_CACHE, else $XDG_CACHE_HOME/trainwreck, ...
+std::string CacheFolder();
+
+struct Session {
+  Target target;
+  TargetDescription description;
+  std::string scenarios_root;
+  bool color = false;  // of diagnostics on stderr
+};
+
+Session OpenSession(const CommonOptions& options);
+
+// Whether `stream_fd` should get colour.
+bool WantsColor(UseColor mode, int stream_fd);
+
+// Loads the files; prints every diagnostic of every file on stderr and throws ConfigurationError
+// when there is one.
+std::vector<Scenario> LoadScenarios(const Session& session, const std::vector<std::string>& files);
+
+// ` (did you mean 'x'?)`, or nothing when no known name is near.
+std::string DidYouMean(const std::string& name, const std::vector<std::string>& known);
+
+}  // namespace trainwreck

@@ -1,0 +1,233 @@
+#include "harness/cli/storage.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "harness/cli/session.h"
+
+namespace trainwreck {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string UtcTime() {
+  std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H-%M-%SZ", &parts);
+  return text;
+}
+
+// A link beside, renamed over the old one: `latest` is never missing.
+void PointLatestTo(const fs::path& folder) {
+  fs::path temporary = folder.parent_path() / ("latest." + std::to_string(getpid()));
+  std::error_code ignored;
+  fs::remove(temporary, ignored);
+  fs::create_directory_symlink(folder.filename(), temporary);
+  fs::rename(temporary, folder.parent_path() / "latest");
+}
+
+}  // namespace
+
+std::string MakeOutputFolder(const std::string& wanted) {
+  try {
+    if (!wanted.empty()) {
+      fs::create_directories(wanted);
+      return wanted;
+    }
+    fs::create_directories(kRunsFolder);
+    const std::string base = std::string(kRunsFolder) + "/" + UtcTime();
+    for (int number = 1;; ++number) {
+      std::string folder = number == 1 ? base : base + "-" + std::to_string(number);
+      if (!fs::create_directory(folder)) continue;  // another invocation has it
+      PointLatestTo(folder);
+      return folder;
+    }
+  } catch (const fs::filesystem_error& error) {
+    throw ConfigurationError(std::string("cannot make the output folder: ") + error.what());
+  }
+}
+
+void WriteWholeFile(const std::string& path, const std::string& text) {
+  fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty()) fs::create_directories(folder);
+  const std::string temporary = path + ".tmp." + std::to_string(getpid());
+  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const std::string why = std::strerror(errno);
+    std::remove(temporary.c_str());
+    throw std::runtime_error("cannot write " + path + ": " + why);
+  }
+}
+
+std::string ReadWholeFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) throw std::runtime_error("cannot read " + path + ": " + std::strerror(errno));
+  return text.str();
+}
+
+Json ToJson(const Run& run) {
+  Json json = {{"id", run.id},
+               {"scenario", run.scenario},
+               {"point", run.point},
+               {"arm", run.arm},
+               {"kind", static_cast<int>(run.kind)},
+               {"kind_name", ToString(run.kind)},
+               {"seed", run.seed},
+               {"plan", ToJson(run.plan)},
+               {"phases", Json::array()},
+               {"amendments", Json::array()},
+               {"ranks", run.ranks},
+               {"steps", run.steps},
+               {"policy",
+                {{"max_restarts", run.policy.max_restarts},
+                 {"seconds", run.policy.seconds},
+                 {"stall_seconds", run.policy.stall_seconds}}},
+               {"cost", run.cost}};
+  for (const Phase& phase : run.phases) {
+    json["phases"].push_back(
+        {{"name", phase.name}, {"until", phase.until ? Json(*phase.until) : Json()}});
+  }
+  for (const AppliedAmendment& amendment : run.amendments) {
+    json["amendments"].push_back({{"fault_id", amendment.fault_id},
+                                  {"fault", amendment.fault},
+                                  {"key", amendment.key},
+                                  {"before", amendment.before},
+                                  {"after", amendment.after}});
+  }
+  return json;
+}
+
+Run RunFromJson(const Json& json) {
+  Run run;
+  run.id = json.at("id").get<std::string>();
+  run.scenario = json.at("scenario").get<std::string>();
+  run.point = json.at("point").get<std::string>();
+  run.arm = json.at("arm").get<std::string>();
+  run.kind = static_cast<ArmKind>(json.at("kind").get<int>());
+  run.seed = json.at("seed").get<int>();
+  run.plan = PlanFromJson(json.at("plan"));
+  for (const Json& item : json.at("phases")) {
+    Phase phase{.name = item.at("name").get<std::string>(), .until = std::nullopt};
+    if (!item.at("until").is_null()) phase.until = item.at("until").get<int>();
+    run.phases.push_back(phase);
+  }
+  for (const Json& item : json.at("amendments")) {
+    run.amendments.push_back({.fault_id = item.at("fault_id").get<std::string>(),
+                              .fault = item.at("fault").get<std::string>(),
+                              .key = item.at("key").get<std::string>(),
+                              .before = item.at("before"),
+                              .after = item.at("after")});
+  }
+  run.ranks = json.at("ranks").get<int>();
+  run.steps = json.at("steps").get<int>();
+  const Json& policy = json.at("policy");
+  run.policy.max_restarts = policy.at("max_restarts").get<int>();
+  run.policy.seconds = policy.at("seconds").get<double>();
+  run.policy.stall_seconds = policy.at("stall_seconds").get<double>();
+  run.cost = json.at("cost").get<double>();
+  return run;
+}
+
+void StoreRun(const Run& run, const RunResult& result) {
+  Json json = ToJson(run);
+  json["end"] = ToString(result.end);
+  json["detail"] = result.detail;
+  WriteWholeFile(result.folder + "/run.json", json.dump(1) + "\n");
+}
+
+StoredRun LoadStoredRun(const std::string& folder) {
+  try {
+    Json json = Json::parse(ReadWholeFile(folder + "/run.json"));
+    return {RunFromJson(json), json.value("end", ""), json.value("detail", "")};
+  } catch (const std::exception& error) {
+    throw ConfigurationError("'" + folder + "' holds no stored run: " + error.what());
+  }
+}
+
+void StoreDescription(const std::string& output_folder, const TargetDescription& description) {
+  WriteWholeFile(output_folder + "/target.json", ToJson(description).dump(1) + "\n");
+}
+
+std::optional<TargetDescription> FindStoredDescription(const std::string& folder) {
+  std::error_code error;
+  fs::path at = fs::weakly_canonical(folder, error);
+  for (int up = 0; !error && up < 12; ++up, at = at.parent_path()) {
+    fs::path file = at / "target.json";
+    if (fs::is_regular_file(file)) {
+      try {
+        return DescriptionFromJson(Json::parse(ReadWholeFile(file.string())));
+      } catch (const std::exception& bad) {
+        throw ConfigurationError(file.string() + ": " + bad.what());
+      }
+    }
+    if (at == at.parent_path()) break;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+// Newest first.
+std::vector<fs::path> Invocations() {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(kRunsFolder, error)) {
+    if (entry.is_directory() && !entry.is_symlink()) folders.push_back(entry.path());
+  }
+  std::sort(folders.begin(), folders.end(), [](const fs::path& a, const fs::path& b) {
+    std::error_code ignored;
+    auto time_a = fs::last_write_time(a, ignored), time_b = fs::last_write_time(b, ignored);
+    return std::pair(time_a, a) > std::pair(time_b, b);
+  });
+  return folders;
+}
+
+}  // namespace
+
+std::string FindRunFolder(const std::string& folder_or_id) {
+  if (fs::is_directory(folder_or_id)) return folder_or_id;
+  std::vector<fs::path> invocations = Invocations();
+  for (const fs::path& invocation : invocations) {
+    fs::path folder = invocation / folder_or_id;
+    if (fs::is_regular_file(folder / "run.json")) return folder.string();
+  }
+  throw UsageError("no stored run '" + folder_or_id +
+                   "': neither a folder nor a run of one of the " +
+                   std::to_string(invocations.size()) + " invocations under " + kRunsFolder +
+                   " ('trainwreck run --keep all' keeps the folders of passing runs too)");
+}
+
+std::string FindOutputFolder(const std::string& folder_or_latest) {
+  if (fs::is_directory(folder_or_latest)) return folder_or_latest;
+  std::string below = std::string(kRunsFolder) + "/" + folder_or_latest;
+  if (fs::is_directory(below)) return below;
+  throw UsageError("no folder '" + folder_or_latest + "', here or under " + kRunsFolder);
+}
+
+RunTrace LoadTrace(const std::string& folder, int world_size, int planned_steps,
+                   std::vector<std::string>* problems) {
+  TraceReader reader(folder, world_size, planned_steps);
+  reader.Poll(/*last=*/true);
+  if (problems != nullptr) *problems = reader.problems();
+  return std::move(reader.mutable_trace());
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,53 @@
+// Folders of an invocation: .trainwreck/runs/<UTC time>/ with `latest`, and what is stored beside
+// each run's trace so that it can be judged or run again: run.json (the planned run and how it
+// ended), and once for all target.json (the description that its formulas were checked against).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/launch/launcher.h"
+#include "harness/plan/run.h"
+#include "harness/protocol/description.h"
+#include "harness/protocol/json.h"
+
+namespace trainwreck {
+
+inline constexpr const char* kRunsFolder = ".trainwreck/runs";
+
+// Makes the folder: `wanted`, or a new one under .trainwreck/runs named by the UTC time, with
+// `latest` pointing to it. Two calls in one second get two folders. Throws ConfigurationError.
+std::string MakeOutputFolder(const std::string& wanted);
+
+// Writes beside and renames: readers see the old file or the whole new one. Throws
+// std::runtime_error.
+void WriteWholeFile(const std::string& path, const std::string& text);
+std::string ReadWholeFile(const std::string& path);  // throws std::runtime_error
+
+struct StoredRun {
+  Run run;
+  std::string end;  // ToString(RunEnd); empty: not known
+  std::string detail;
+};
+
+Json ToJson(const Run& run);
+Run RunFromJson(const Json& json);  // throws std::runtime_error
+
+void StoreRun(const Run& run, const RunResult& result);  // into result.folder
+StoredRun LoadStoredRun(const std::string& folder);      // throws ConfigurationError
+void StoreDescription(const std::string& output_folder, const TargetDescription& description);
+// Of the invocation that `folder` lies in: looks there and above. Empty when there is none.
+std::optional<TargetDescription> FindStoredDescription(const std::string& folder);
+
+// A run's folder from what a person types: the folder, or a run's id under the newest invocation
+// that kept it. Throws UsageError.
+std::string FindRunFolder(const std::string& folder_or_id);
+// An invocation's folder: the folder, or "latest".
+std::string FindOutputFolder(const std::string& folder_or_latest);
+
+// The trace of a stored run, read to its end; what was wrong with it goes to `problems`.
+RunTrace LoadTrace(const std::string& folder, int world_size, int planned_steps,
+                   std::vector<std::string>* problems = nullptr);
+
+}  // namespace trainwreck

@@ -1,0 +1,19 @@
+// The texts that `trainwreck new` writes: skeletons that validate, build and pass at once.
+#pragma once
+
+#include <string>
+
+namespace trainwreck {
+
+// A scenario for the reference trainer.
+std::string ScenarioSkeleton(const std::string& name);
+
+struct FaultSkeleton {
+  std::string source;
+  std::string test;
+};
+
+// Site "recipe": a fault that amends the recipe; any other: one that wraps a part of the loop.
+FaultSkeleton MakeFaultSkeleton(const std::string& site, const std::string& name);
+
+}  // namespace trainwreck

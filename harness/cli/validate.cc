@@ -1,0 +1,28 @@
+// trainwreck validate: are these scenario files right for this target? Starts no training.
+#include <iostream>
+
+#include "harness/cli/chosen.h"
+#include "harness/cli/session.h"
+#include "harness/cli/verbs.h"
+
+namespace trainwreck {
+
+int ValidateVerb(const Options& options) {
+  const Session session = OpenSession(options.common);
+  const Chosen chosen = ChooseCases(session, options.validate.selection, PlanOptions{}, {});
+  if (chosen.cases.empty()) {
+    std::cerr << "trainwreck: nothing to validate: the selection leaves none of " << chosen.planned
+              << " cases\n";
+    return kExitNothingRun;
+  }
+  if (options.common.verbose) {
+    for (const Case& one : chosen.cases) std::cout << one.name << ": valid\n";
+  }
+  std::cout << chosen.scenarios.size()
+            << (chosen.scenarios.size() == 1 ? " scenario, " : " scenarios, ")
+            << chosen.cases.size()
+            << (chosen.cases.size() == 1 ? " case: valid\n" : " cases: all valid\n");
+  return kExitPassed;
+}
+
+}  // namespace trainwreck

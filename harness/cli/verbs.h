@@ -1,0 +1,21 @@
+// The verbs of the command line, one file each: options in, exit status out. A verb prints its
+// results on stdout and what is wrong on stderr; UsageError and ConfigurationError (session.h) are
+// for main to print.
+#pragma once
+
+#include "harness/cli/options.h"
+
+namespace trainwreck {
+
+int RunVerb(const Options& options);
+int ListVerb(const Options& options);
+int ValidateVerb(const Options& options);
+int ExplainVerb(const Options& options);
+int DoctorVerb(const Options& options);
+int CheckVerb(const Options& options);
+int ReportVerb(const Options& options);
+int RerunVerb(const Options& options);
+int NewVerb(const Options& options);
+int SchemaVerb(const Options& options);
+
+}  // namespace trainwreck
