@@ -102,7 +102,7 @@ TargetDescription DescribeTrainer(std::vector<FaultInfo> faults) {
   description.signals = TrainerSignals();
   description.events = TrainerEvents();
   description.faults = std::move(faults);
-  description.features = {"device:cpu", "backend:gloo"};
+  description.features = {"device:cpu", "backend:gloo", "fork-server"};
   return description;
 }
 
