@@ -163,6 +163,17 @@ bool TraceReader::Poll(bool last) {
   return any;
 }
 
+void TraceReader::CutTornTails() {
+  for (File& file : files_) {
+    if (file.tail.empty()) continue;
+    file.offset -= static_cast<std::int64_t>(file.tail.size());
+    file.tail.clear();
+    if (truncate((folder_ + "/" + file.name).c_str(), file.offset) != 0) {
+      problems_.push_back(file.name + ": its torn last line cannot be cut off");
+    }
+  }
+}
+
 void TraceReader::Take(File& file, const std::string& line) {
   auto complain = [&](const std::string& what) {
     if (problems_.size() < kMaxProblems) {

@@ -98,6 +98,9 @@ class TraceReader {
   // file is a loss of its own kind (lost_tail), and the trace is marked finished.
   bool Poll(bool last = false);
 
+  // Before a next attempt appends to the files: cuts off what a killed process left of its last line.
+  void CutTornTails();
+
   const RunTrace& trace() const { return trace_; }
   RunTrace& mutable_trace() { return trace_; }
   // What was wrong with the files, at most a few entries: "rank0.jsonl:3: not JSON". A torn last

@@ -1,0 +1,480 @@
+#include "harness/launch/active_run.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace trainwreck {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr auto kPollEvery = milliseconds(50);
+constexpr auto kDiskEvery = milliseconds(250);
+constexpr auto kAskEvery = milliseconds(100);
+constexpr double kStartupSeconds = 20;  // until a rank's first step: loading, warming up
+constexpr int kGraceMs = 200;           // for helpers that end when their rank has
+constexpr std::size_t kNamedLeaks = 8;
+
+double SecondsOf(ActiveRun::Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+// A port that nobody uses now, for targets that rendezvous over TCP.
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return 29500;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  int port = 29500;
+  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0) {
+    port = ntohs(address.sin_port);
+  }
+  close(fd);
+  return port;
+}
+
+char ProcessState(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : '?';
+}
+
+std::string Joined(const std::vector<std::string>& parts) {
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+}  // namespace
+
+std::string DescribeExit(int code, int signal) {
+  if (signal == 0) return fmt::format("exited with code {}", code);
+  const char* name = sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("was killed by SIG{}", name)
+                         : fmt::format("was killed by signal {}", signal);
+}
+
+ActiveRun::ActiveRun(const Run& run, const LauncherOptions& options,
+                     const LauncherCallbacks& callbacks)
+    : run_(run), options_(options), callbacks_(callbacks) {
+  result_.folder = options.output_dir + "/" + run.id;
+}
+
+double ActiveRun::Seconds(Clock::time_point now) const { return SecondsOf(now - begin_); }
+
+std::string ActiveRun::phase_name() const {
+  return run_.phases.empty() ? run_.plan.phase : run_.phases[phase_].name;
+}
+
+void ActiveRun::Start(std::unique_ptr<SpawnConnection> guard) {
+  begin_ = Clock::now();
+  guard_ = std::move(guard);
+  try {
+    folder_ = RunFolder(result_.folder);
+    log_ = std::make_unique<TraceWriter>(folder_.path() + "/launcher.jsonl");
+    TraceLimits limits;
+    limits.file_bytes = options_.disk_bytes + 1;
+    reader_ = std::make_unique<TraceReader>(folder_.path(), run_.ranks, run_.steps, limits);
+    for (const AppliedAmendment& amendment : run_.amendments) {
+      WriteEvent("fired", {{"id", amendment.fault_id},
+                           {"fault", amendment.fault},
+                           {"key", amendment.key},
+                           {"before", amendment.before},
+                           {"after", amendment.after}});
+    }
+    BeginAttempt();
+  } catch (const std::exception& error) {
+    EndWith(RunEnd::kInfrastructure, error.what());
+  }
+}
+
+void ActiveRun::BeginAttempt() {
+  state_ = State::kRunning;
+  next_ = Next::kFinish;
+  was_killed_ = false;
+  has_begun_ = false;
+  ranks_.clear();
+  rank_of_spawn_.clear();
+  deaths_.clear();
+  attempt_memory_bytes_ = 0;
+  const std::string phase = phase_name();
+  Plan plan = run_.plan;
+  plan.run = run_.id;
+  plan.phase = phase;
+  plan.attempt = attempt_;
+  if (!run_.phases.empty()) plan.until = run_.phases[phase_].until;
+  plan.resume = run_.plan.resume || phase_ > 0 || attempt_ > 0;
+  plan.checkpoint_dir = folder_.checkpoints();
+  plan.rendezvous = folder_.rendezvous(phase, attempt_);
+  WriteFile(folder_.plan(phase, attempt_), ToJson(plan).dump());
+
+  RunTrace& trace = reader_->mutable_trace();  // what it says of the current attempt alone
+  trace.collectives.clear();
+  trace.end_why.clear();
+  trace.starts.clear();
+  comparer_.Restart();
+  ranks_.assign(run_.ranks, Rank());
+  const std::string port = std::to_string(FreePort());
+  for (int rank = 0; rank < run_.ranks; ++rank) {
+    ranks_[rank].stderr_begin = attempt_ + phase_ > 0 ? FileSize(folder_.stderr_of(rank)) : 0;
+    SpawnRequest request = RequestOf(rank);
+    request.id = next_spawn_++;
+    request.environment["MASTER_PORT"] = port;
+    rank_of_spawn_[request.id] = rank;
+    ranks_[rank].running = true;
+    ++running_;
+    guard_->Send(ToJson(request));  // a guard that is gone shows at the next read
+  }
+  last_progress_ = Clock::now();
+  next_poll_ = last_progress_ + kPollEvery;
+  next_disk_check_ = last_progress_ + kDiskEvery;
+  next_question_ = last_progress_ + kAskEvery;
+}
+
+SpawnRequest ActiveRun::RequestOf(int rank) const {
+  SpawnRequest request;
+  if (options_.isolation == Isolation::kExec || !options_.target.has_fork_server) {
+    request.command = options_.target.command;
+  }
+  request.stdout_path = folder_.stdout_of(rank);
+  request.stderr_path = folder_.stderr_of(rank);
+  request.file_bytes = options_.disk_bytes;
+  request.environment = options_.target.environment;
+  const std::string ranks = std::to_string(run_.ranks);
+  auto set = [&](const char* name, const std::string& value) { request.environment[name] = value; };
+  set("TRAINWRECK_RUN", run_.id);
+  set("TRAINWRECK_PLAN", folder_.plan(phase_name(), attempt_));
+  set("TRAINWRECK_TRACE", folder_.path());
+  set("RANK", std::to_string(rank));
+  set("LOCAL_RANK", std::to_string(rank));
+  set("WORLD_SIZE", ranks);
+  set("LOCAL_WORLD_SIZE", ranks);
+  set("MASTER_ADDR", "127.0.0.1");
+  set("OMP_NUM_THREADS", "1");
+  return request;
+}
+
+void ActiveRun::OnReadable() {
+  std::vector<Json> messages;
+  const bool open = guard_->Receive(messages);
+  try {
+    for (const Json& message : messages) {
+      if (message.is_object()) Handle(message);
+      if (done()) return;
+    }
+  } catch (const std::exception& error) {
+    EndWith(RunEnd::kInfrastructure, error.what());
+  }
+  if (!open && !done()) {
+    running_ = 0;
+    has_end_ = false;
+    EndWith(RunEnd::kInfrastructure, "the process that guards this run ended unexpectedly");
+    if (!done()) Finish();
+  }
+}
+
+void ActiveRun::Handle(const Json& message) {
+  if (message.contains("spawned")) {
+    const auto found = rank_of_spawn_.find(message["spawned"].get<int>());
+    if (found == rank_of_spawn_.end()) return;
+    Rank& rank = ranks_[found->second];
+    if (message.contains("error")) {
+      rank.running = false;
+      --running_;
+      EndWith(RunEnd::kInfrastructure,
+              fmt::format("rank {} could not be started: {}", found->second,
+                          message["error"].get<std::string>()));
+      if (running_ == 0 && state_ != State::kReaping) OnAllExited();
+      return;
+    }
+    rank.pid = message["pid"].get<int>();
+    WriteEvent("spawned", {{"rank", found->second},
+                           {"pid", rank.pid},
+                           {"attempt", attempt_},
+                           {"phase", phase_name()}});
+  } else if (message.contains("exited")) {
+    OnExit(message);
+  } else if (message.contains("orphan")) {
+    const int pid = message["orphan"].get<int>();
+    const std::string command = message.value("command", "");
+    if (was_killed_) return;  // helpers that lost their rank by our hand
+    WriteEvent("leaked", {{"pid", pid}, {"command", command}});
+    if (leaks_.size() < kNamedLeaks) leaks_.push_back(fmt::format("{} (pid {})", command, pid));
+  } else if (message.contains("reaped")) {
+    OnReaped();
+  }
+}
+
+void ActiveRun::OnExit(const Json& message) {
+  const auto found = rank_of_spawn_.find(message["exited"].get<int>());
+  if (found == rank_of_spawn_.end()) return;
+  const int index = found->second;
+  Rank& rank = ranks_[index];
+  rank.running = false;
+  rank.code = message["code"].get<int>();
+  rank.signal = message["signal"].get<int>();
+  --running_;
+  PollTrace();
+  last_progress_ = Clock::now();
+  const std::int64_t memory_bytes = message.value("peak_memory_bytes", std::int64_t{0});
+  attempt_memory_bytes_ += memory_bytes;
+  result_.peak_memory_bytes = std::max(result_.peak_memory_bytes, attempt_memory_bytes_);
+  result_.cpu_seconds += message.value("cpu_seconds", 0.0);
+  RankExit exit;
+  exit.rank = index;
+  exit.attempt = attempt_;
+  exit.phase = phase_name();
+  exit.code = rank.code;
+  exit.signal = rank.signal;
+  exit.last_words = LastWords(folder_.stderr_of(index), rank.stderr_begin);
+  WriteEvent("exited", {{"rank", index},
+                        {"code", exit.code},
+                        {"signal", exit.signal},
+                        {"attempt", exit.attempt},
+                        {"phase", exit.phase},
+                        {"last_words", exit.last_words},
+                        {"peak_memory_bytes", memory_bytes},
+                        {"cpu_s", message.value("cpu_seconds", 0.0)}});
+  result_.exits.push_back(std::move(exit));
+  if (rank.Died() && !was_killed_) {
+    deaths_.push_back(index);
+    if (rank.signal == SIGXFSZ) {
+      EndWith(RunEnd::kDiskBudget, fmt::format("rank {} wrote a file of more than {} bytes", index,
+                                               options_.disk_bytes));
+    } else if (MayRestart() && state_ == State::kRunning) {
+      Restart(FirstDeath());
+    }
+  }
+  if (running_ == 0 && state_ != State::kReaping) OnAllExited();
+}
+
+void ActiveRun::OnAllExited() {
+  CheckTrace();
+  state_ = State::kReaping;
+  // After a clean end helpers get a moment to notice; after a kill there is nothing to wait for.
+  guard_->Send({{"reap", true}, {"grace_ms", was_killed_ ? 0 : kGraceMs}});
+  if (has_end_ || next_ == Next::kRestart) return;
+  if (!deaths_.empty()) {
+    result_.end = RunEnd::kFailed;
+    result_.detail = FirstDeath();
+    if (folder_.DiskIsFull()) {
+      result_.end = RunEnd::kInfrastructure;
+      result_.detail = "the disk is full; " + result_.detail;
+    }
+    has_end_ = true;
+    return;
+  }
+  const RunTrace& trace = reader_->trace();
+  for (int rank = 0; rank < run_.ranks; ++rank) {
+    if (trace.end_why.count(rank) > 0) continue;
+    const bool wrote = trace.starts.count(rank) > 0 || trace.last_step(rank) >= 0;
+    EndWith(RunEnd::kGarbage,
+            wrote ? fmt::format("rank {} exited with code 0 without an `end` record", rank)
+                  : fmt::format("rank {} exited with code 0 and wrote nothing", rank));
+    return;
+  }
+  if (phase_ + 1 < run_.phases.size()) {
+    next_ = Next::kPhase;
+  } else {
+    result_.end = RunEnd::kCompleted;
+    has_end_ = true;
+  }
+}
+
+void ActiveRun::OnReaped() {
+  if (has_end_) return Finish();
+  reader_->Poll();
+  reader_->CutTornTails();
+  if (next_ == Next::kPhase) {
+    ++phase_;
+    attempt_ = 0;
+  } else {
+    ++attempt_;
+    ++result_.restarts;
+    int from_step = 0;
+    for (const Event& event : reader_->trace().events) {
+      if (event.name != "checkpoint_saved") continue;
+      const auto steps = event.fields.find("steps_done");
+      if (steps != event.fields.end() && steps->is_number()) {
+        from_step = std::max(from_step, static_cast<int>(steps->get<double>()));
+      }
+    }
+    WriteEvent("restarted", {{"attempt", attempt_}, {"from_step", from_step}});
+  }
+  BeginAttempt();
+}
+
+void ActiveRun::Restart(const std::string& why) {
+  next_ = Next::kRestart;
+  KillRanks(why);
+}
+
+void ActiveRun::EndWith(RunEnd end, const std::string& detail) {
+  if (!has_end_) {
+    has_end_ = true;
+    result_.end = end;
+    result_.detail = detail;
+  }
+  if (state_ == State::kDone || state_ == State::kReaping) return;
+  if (running_ > 0) {
+    KillRanks(detail);
+  } else if (ranks_.empty()) {
+    Finish();  // it never had a process
+  }
+}
+
+void ActiveRun::KillRanks(const std::string& why) {
+  if (state_ == State::kKilling) return;
+  state_ = State::kKilling;
+  was_killed_ = true;
+  PollTrace();
+  for (const auto& [spawn, rank] : rank_of_spawn_) {
+    if (ranks_[rank].running) guard_->Send({{"kill", spawn}, {"signal", SIGKILL}});
+  }
+  if (running_ > 0) WriteEvent("killed", {{"why", why}});
+}
+
+void ActiveRun::Finish() {
+  state_ = State::kDone;
+  guard_.reset();
+  if (result_.end == RunEnd::kDiskBudget) folder_.TruncateLargeFiles();
+  if (reader_) {
+    reader_->Poll(/*last=*/true);
+    result_.problems = reader_->problems();
+    result_.trace = std::move(reader_->mutable_trace());
+    reader_.reset();
+  }
+  log_.reset();
+  const bool ended_by_itself = result_.end == RunEnd::kCompleted || result_.end == RunEnd::kFailed;
+  if (!result_.problems.empty() && (ended_by_itself || result_.end == RunEnd::kDecided)) {
+    result_.end = RunEnd::kGarbage;
+    result_.detail = Joined(result_.problems);
+  }
+  if (!leaks_.empty()) {
+    const std::string what = "left processes behind, which were killed: " + Joined(leaks_);
+    if (ended_by_itself) result_.end = RunEnd::kLeak;
+    result_.detail = result_.detail.empty() ? what : result_.detail + "; " + what;
+  }
+  result_.wall_seconds = Seconds(Clock::now());
+}
+
+bool ActiveRun::PollTrace() {
+  if (!reader_ || !reader_->Poll()) return false;
+  last_progress_ = Clock::now();
+  asked_once_ = false;
+  const RunTrace& trace = reader_->trace();
+  const bool all_started = static_cast<int>(trace.starts.size()) == run_.ranks;
+  if (all_started || attempt_ + phase_ == 0) {
+    has_begun_ = has_begun_ || !trace.collectives.empty() || trace.last_step(0) >= 0;
+  }
+  if (auto mismatch = comparer_.Next(trace))
+    WriteEvent("collective_mismatch", std::move(*mismatch));
+  return true;
+}
+
+void ActiveRun::CheckTrace() {
+  if (!reader_->problems().empty()) EndWith(RunEnd::kGarbage, Joined(reader_->problems()));
+}
+
+void ActiveRun::Tick(Clock::time_point now) {
+  if (state_ != State::kRunning || now < next_poll_) return;
+  try {
+    next_poll_ = now + kPollEvery;
+    PollTrace();
+    CheckTrace();
+    if (state_ == State::kRunning && Seconds(now) > run_.policy.seconds) {
+      WriteEvent("timeout", {{"seconds", run_.policy.seconds}});
+      EndWith(RunEnd::kTimeout, fmt::format("over its budget of {} s at step {}",
+                                            run_.policy.seconds, reader_->trace().last_step(0)));
+    }
+    if (state_ == State::kRunning && now >= next_disk_check_) CheckDisk();
+    if (state_ == State::kRunning) CheckStall(now);
+    if (state_ == State::kRunning && callbacks_.is_decided && !asked_once_ &&
+        now >= next_question_) {
+      next_question_ = now + kAskEvery;
+      asked_once_ = true;
+      if (callbacks_.is_decided(run_, reader_->trace())) EndWith(RunEnd::kDecided, "all was known");
+    }
+  } catch (const std::exception& error) {
+    EndWith(RunEnd::kInfrastructure, error.what());
+  }
+}
+
+void ActiveRun::CheckDisk() {
+  next_disk_check_ = Clock::now() + kDiskEvery;
+  const std::int64_t bytes = folder_.bytes();
+  if (bytes > options_.disk_bytes) {
+    EndWith(RunEnd::kDiskBudget, fmt::format("wrote {} MiB, over the {} MiB that a run may",
+                                             bytes >> 20, options_.disk_bytes >> 20));
+  }
+}
+
+void ActiveRun::CheckStall(Clock::time_point now) {
+  const double idle_s = SecondsOf(now - last_progress_);
+  const double stall_s = run_.policy.stall_seconds;
+  if (idle_s <= (has_begun_ || !deaths_.empty() ? stall_s : std::max(stall_s, kStartupSeconds)))
+    return;
+  const Json fields = DescribeStall(reader_->trace(), RankStates(), idle_s);
+  WriteEvent("stalled", fields);
+  std::string detail = StallSentence(fields);
+  if (!deaths_.empty()) detail += "; " + FirstDeath();
+  if (MayRestart()) {
+    Restart(detail);
+  } else {
+    EndWith(RunEnd::kStalled, detail);
+  }
+}
+
+std::vector<RankState> ActiveRun::RankStates() const {
+  std::vector<RankState> states;
+  for (const Rank& rank : ranks_) {
+    if (rank.running) {
+      states.push_back(ProcessState(rank.pid) == 'T' ? RankState::kStopped : RankState::kRunning);
+    } else {
+      states.push_back(rank.Died() ? RankState::kDied : RankState::kFinished);
+    }
+  }
+  return states;
+}
+
+std::string ActiveRun::FirstDeath() const {
+  if (deaths_.empty()) return "";
+  const int rank = deaths_.front();
+  std::string sentence = fmt::format("rank {} {} after step {}", rank,
+                                     DescribeExit(ranks_[rank].code, ranks_[rank].signal),
+                                     reader_->trace().last_step(rank));
+  if (attempt_ > 0) sentence += fmt::format(" in attempt {}", attempt_);
+  for (auto exit = result_.exits.rbegin(); exit != result_.exits.rend(); ++exit) {
+    if (exit->rank != rank || exit->last_words.empty()) continue;
+    sentence += ": " + exit->last_words;
+    break;
+  }
+  return sentence;
+}
+
+void ActiveRun::WriteEvent(const std::string& name, Json fields) {
+  if (log_failed_) return;
+  fields["t"] = "event";
+  fields["event"] = name;
+  fields["time"] = Seconds(Clock::now());
+  fields["step"] = reader_ ? reader_->trace().last_step(0) : -1;
+  try {
+    log_->Write(fields);
+  } catch (const std::exception& error) {
+    log_failed_ = true;
+    EndWith(RunEnd::kInfrastructure, error.what());
+  }
+}
+
+}  // namespace trainwreck

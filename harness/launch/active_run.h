@@ -1,0 +1,105 @@
+// One run on its way: its folder, its guard, its phases, attempts and ranks, its watchdog and
+// budgets. The launcher's loop calls OnReadable when the guard's socket has something, and Tick now
+// and then; nothing here waits.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/launch/launcher.h"
+#include "harness/launch/run_folder.h"
+#include "harness/launch/spawn_client.h"
+#include "harness/launch/watchdog.h"
+
+namespace trainwreck {
+
+class ActiveRun {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  ActiveRun(const Run& run, const LauncherOptions& options, const LauncherCallbacks& callbacks);
+
+  // Never throws: what goes wrong is the run's end.
+  void Start(std::unique_ptr<SpawnConnection> guard);
+  void OnReadable();
+  void Tick(Clock::time_point now);
+  void EndWith(RunEnd end, const std::string& detail);  // kills the ranks when there are any
+
+  const Run& run() const { return run_; }
+  int fd() const { return guard_ ? guard_->fd() : -1; }
+  bool uses_cores() const { return running_ > 0 || state_ == State::kRunning; }
+  bool done() const { return state_ == State::kDone; }
+  RunResult TakeResult() { return std::move(result_); }
+
+ private:
+  enum class State { kRunning, kKilling, kReaping, kDone };
+  enum class Next { kFinish, kPhase, kRestart };  // when all is reaped
+
+  struct Rank {
+    int pid = 0;
+    bool running = false;
+    std::int64_t stderr_begin = 0;
+    int code = -1;
+    int signal = 0;
+    bool Died() const { return !running && (code != 0 || signal != 0); }
+  };
+
+  void BeginAttempt();
+  SpawnRequest RequestOf(int rank) const;
+  void Handle(const Json& message);
+  void OnExit(const Json& message);
+  void OnAllExited();
+  void OnReaped();
+  void Restart(const std::string& why);
+  void KillRanks(const std::string& why);
+  void Finish();
+  void CheckStall(Clock::time_point now);
+  void CheckDisk();
+  void CheckTrace();
+  bool PollTrace();
+  bool MayRestart() const { return result_.restarts < run_.policy.max_restarts; }
+  void WriteEvent(const std::string& name, Json fields);
+  double Seconds(Clock::time_point now) const;
+  std::vector<RankState> RankStates() const;
+  std::string FirstDeath() const;  // one sentence
+  std::string phase_name() const;
+
+  const Run& run_;
+  const LauncherOptions& options_;
+  const LauncherCallbacks& callbacks_;
+  RunFolder folder_;
+  std::unique_ptr<SpawnConnection> guard_;
+  std::unique_ptr<TraceWriter> log_;
+  std::unique_ptr<TraceReader> reader_;
+  CollectiveComparer comparer_;
+  RunResult result_;
+  State state_ = State::kRunning;
+  Next next_ = Next::kFinish;
+  bool has_end_ = false;     // result_.end and detail are settled
+  bool log_failed_ = false;  // a full disk, say
+  bool was_killed_ = false;  // by us, in this attempt
+  bool has_begun_ = false;   // some rank has done something after its start, in this attempt
+  bool asked_once_ = false;  // is_decided, about the steps that there are
+  std::size_t phase_ = 0;
+  int attempt_ = 0;
+  std::vector<Rank> ranks_;
+  int running_ = 0;
+  int next_spawn_ = 0;
+  std::map<int, int> rank_of_spawn_;
+  std::vector<int> deaths_;  // ranks in the order of their abnormal ends, in this attempt
+  std::int64_t attempt_memory_bytes_ = 0;
+  std::vector<std::string> leaks_;
+  Clock::time_point begin_;
+  Clock::time_point last_progress_;
+  Clock::time_point next_poll_;
+  Clock::time_point next_disk_check_;
+  Clock::time_point next_question_;
+};
+
+// "was killed by SIGKILL", "exited with code 7"
+std::string DescribeExit(int code, int signal);
+
+}  // namespace trainwreck

@@ -1,0 +1,175 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "harness/launch/active_run.h"
+#include "harness/launch/launcher.h"
+#include "harness/launch/run_folder.h"
+#include "harness/launch/spawn_client.h"
+#include "harness/protocol/digest.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSeconds = 10;
+constexpr std::int64_t kOutputBytes = 16 << 20;
+constexpr std::int64_t kDigestedBytes = 256 << 20;  // of one file
+
+// The file that execvp would run; empty when there is none.
+std::string FindProgram(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  const char* path = std::getenv("PATH");
+  std::stringstream folders(path != nullptr ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string candidate = folder + "/" + name;
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return "";
+}
+
+std::uint64_t DigestOfFile(const std::string& path, std::uint64_t seed) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return seed;
+  struct stat status;
+  std::uint64_t digest = seed;
+  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 &&
+      status.st_size <= kDigestedBytes) {
+    const auto size = static_cast<std::size_t>(status.st_size);
+    void* bytes = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes != MAP_FAILED) {
+      digest = Digest({static_cast<const char*>(bytes), size}, seed);
+      munmap(bytes, size);
+    }
+  }
+  close(fd);
+  return digest;
+}
+
+// Of the program and of every argument that is a file (`python3 train.py`), with the environment
+// that it gets.
+std::string CacheKey(const Target& target) {
+  std::uint64_t digest = Digest(fmt::format("protocol {}", kProtocolVersion));
+  for (std::size_t i = 0; i < target.command.size(); ++i) {
+    const std::string& word = target.command[i];
+    digest = Digest(word, digest);
+    digest = DigestOfFile(i == 0 ? FindProgram(word) : word, digest);
+  }
+  for (const auto& [name, value] : target.environment) digest = Digest(name + "=" + value, digest);
+  return fmt::format("{:016x}", digest);
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Two files for the output of one call; they vanish with it.
+struct OutputFiles {
+  std::string out;
+  std::string err;
+  explicit OutputFiles(const std::string& folder) {
+    const std::string base = fmt::format("{}/describe.{}", folder, getpid());
+    out = base + ".out";
+    err = base + ".err";
+  }
+  ~OutputFiles() {
+    unlink(out.c_str());
+    unlink(err.c_str());
+  }
+};
+
+// What `TARGET --describe` prints; throws with what it said when it fails.
+std::string AskTarget(const Target& target, const std::string& folder) {
+  const std::string name = target.command.front();
+  const OutputFiles files(folder);
+  auto server = SpawnServerProcess::Fork();
+  auto guard = server->OpenGuard();
+  SpawnRequest request;
+  request.command = target.command;
+  request.command.push_back("--describe");
+  request.environment = target.environment;
+  request.stdout_path = files.out;
+  request.stderr_path = files.err;
+  request.file_bytes = kOutputBytes;
+  guard->Send(ToJson(request));
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(kSeconds);
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+                          deadline - std::chrono::steady_clock::now())
+                          .count();
+    if (left <= 0) {
+      throw std::runtime_error(fmt::format("{} --describe took more than {} s", name, kSeconds));
+    }
+    pollfd polled{guard->fd(), POLLIN, 0};
+    poll(&polled, 1, static_cast<int>(left));
+    if (polled.revents == 0) continue;
+    std::vector<Json> messages;
+    const bool open = guard->Receive(messages);
+    for (const Json& message : messages) {
+      if (message.contains("error")) {
+        throw std::runtime_error("cannot start the target: " + message["error"].get<std::string>());
+      }
+      if (!message.contains("exited")) continue;
+      const int code = message["code"].get<int>();
+      const int signal = message["signal"].get<int>();
+      if (code == 0 && signal == 0) return ReadFile(files.out);
+      const std::string words = LastWords(files.err, 0);
+      throw std::runtime_error(fmt::format("{} --describe {}{}{}", name, DescribeExit(code, signal),
+                                           words.empty() ? "" : ": ", words));
+    }
+    if (!open) throw std::runtime_error("the process that guards --describe ended unexpectedly");
+  }
+}
+
+}  // namespace
+
+TargetDescription Describe(const Target& target, const std::string& cache_dir) {
+  if (target.command.empty()) throw std::runtime_error("a target without a command");
+  fs::create_directories(cache_dir);
+  const std::string cached = cache_dir + "/" + CacheKey(target) + ".json";
+  std::string text = ReadFile(cached);
+  const bool from_cache = !text.empty();
+  if (!from_cache) text = AskTarget(target, cache_dir);
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  TargetDescription description;
+  try {
+    if (json.is_discarded()) throw std::runtime_error("not JSON");
+    description = DescriptionFromJson(json);
+  } catch (const std::exception& error) {
+    if (from_cache) {  // damaged: ask again
+      unlink(cached.c_str());
+      return Describe(target, cache_dir);
+    }
+    throw std::runtime_error(fmt::format("{} --describe printed no description: {}",
+                                         target.command.front(), error.what()));
+  }
+  if (!from_cache) {
+    // Renamed into place, so that nobody reads a half; a cache that cannot be written is no
+    // failure.
+    const std::string fresh = fmt::format("{}.{}", cached, getpid());
+    try {
+      WriteFile(fresh, text);
+      fs::rename(fresh, cached);
+    } catch (const std::exception&) {
+      unlink(fresh.c_str());
+    }
+  }
+  AddHarnessVocabulary(description);
+  return description;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,240 @@
+// A target without a model, for tests of the harness: it trains nothing, writes a smooth loss, and
+// behaves as the recipe key `fake.mode` says, from a model citizen to a process that hides from its
+// killers.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "harness/protocol/description.h"
+#include "harness/protocol/plan.h"
+#include "harness/protocol/spawn.h"
+#include "harness/protocol/trace.h"
+
+namespace trainwreck {
+namespace {
+
+std::string Variable(const char* name, const std::string& fallback = "") {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : fallback;
+}
+
+TargetDescription Description() {
+  TargetDescription target;
+  target.name = "fake";
+  target.version = "1";
+  auto key = [&](const std::string& name, ValueType type, Json value, const std::string& doc) {
+    ParamInfo info;
+    info.name = name;
+    info.type = type;
+    info.default_value = std::move(value);
+    info.doc = doc;
+    target.recipe.push_back(std::move(info));
+  };
+  key("fake.mode", ValueType::kString, "completes", "How the process behaves.");
+  key("fake.at", ValueType::kInt, 3, "The step at which it misbehaves.");
+  key("fake.rank", ValueType::kInt, 0, "The rank that misbehaves.");
+  key("fake.attempts", ValueType::kInt, 1, "In how many attempts it misbehaves.");
+  key("fake.step_ms", ValueType::kInt, 0, "Milliseconds of a step.");
+  key("optimizer.lr", ValueType::kNumber, 0.1, "Scales the loss's descent.");
+  key("parallel.ranks", ValueType::kInt, 1, "Ranks.");
+  key("steps", ValueType::kInt, 20, "Steps.");
+  target.signals.push_back({"loss", "nats", Scale::kLog, false, false, false, "A smooth descent."});
+  target.signals.push_back(
+      {"time", "s", Scale::kLinear, false, false, false, "Seconds since the start."});
+  target.events.push_back({"resumed", {"from_step"}, "Went on from a checkpoint."});
+  target.events.push_back({"checkpoint_saved", {"steps_done"}, "Wrote a checkpoint."});
+  target.features = {"device:cpu", "fork-server"};
+  return target;
+}
+
+// A process that has left its rank's process group and session, whose parent is gone and that
+// nothing but SIGKILL ends.
+void Hide() {
+  if (fork() == 0) {
+    setsid();
+    if (fork() == 0) {
+      for (int number = 1; number < NSIG; ++number) signal(number, SIG_IGN);
+      prctl(PR_SET_PDEATHSIG, 0);
+      for (int fd = 0; fd < 64; ++fd) close(fd);
+      for (;;) pause();
+    }
+    _exit(0);
+  }
+}
+
+[[noreturn]] void Flood(const char* path) {
+  const int fd = path != nullptr ? open(path, O_WRONLY | O_CREAT | O_APPEND, 0644) : 1;
+  std::string block;
+  while (block.size() < (1 << 20))
+    block += R"({"t":"step","step":1,"loss":1})"
+             "\n";
+  for (;;) {
+    if (write(fd, block.data(), block.size()) < 0) std::_Exit(9);
+  }
+}
+
+class FakeRank {
+ public:
+  explicit FakeRank(Plan plan)
+      : plan_(std::move(plan)),
+        rank_(std::stoi(Variable("RANK", "0"))),
+        folder_(Variable("TRAINWRECK_TRACE")),
+        mode_(plan_.recipe.at("fake.mode").get<std::string>()) {}
+
+  int Run();
+
+ private:
+  int Int(const char* key) const { return plan_.recipe.at(key).get<int>(); }
+  std::string trace_path() const { return folder_ + "/rank" + std::to_string(rank_) + ".jsonl"; }
+  std::optional<int> MisbehaveAtOnce();  // an exit code
+  std::optional<int> MisbehaveAtStep(TraceWriter& trace, int step);
+
+  Plan plan_;
+  int rank_;
+  std::string folder_;
+  std::string mode_;
+};
+
+std::optional<int> FakeRank::MisbehaveAtOnce() {
+  if (mode_ == "nothing") return 0;
+  if (mode_ == "garbage") {
+    std::ofstream(trace_path()) << "\x7f"
+                                   "ELF\x01 this is no trace\n{\"t\":\"step\",\n[1,2]\n";
+    return 0;
+  }
+  if (mode_ == "fifo") {  // opening it must not block the harness
+    if (std::system(("mkfifo " + trace_path()).c_str()) != 0) return 1;
+    return 0;
+  }
+  if (mode_ == "flood_stdout") Flood(nullptr);
+  if (mode_ == "flood_trace") Flood(trace_path().c_str());
+  if (mode_ == "ignores_sigterm" || mode_ == "hides_and_hangs") {
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) signal(number, SIG_IGN);
+    if (mode_ == "hides_and_hangs") Hide();
+    for (;;) pause();
+  }
+  if (mode_ == "exits_7") {
+    std::fprintf(stderr, "first line\nsecond line\nthird line\nthe reason\n");
+    return 7;
+  }
+  if (mode_ == "throws") throw std::runtime_error("out of cheese");
+  if (mode_ == "sleeps") {
+    for (;;) pause();
+  }
+  return std::nullopt;
+}
+
+std::optional<int> FakeRank::MisbehaveAtStep(TraceWriter& trace, int step) {
+  if (mode_ == "crashes") raise(SIGSEGV);
+  if (mode_ == "killed") raise(SIGKILL);
+  if (mode_ == "stops") raise(SIGSTOP);
+  if (mode_ == "hangs") {
+    for (;;) pause();
+  }
+  if (mode_ == "half_line") {
+    const std::string half = R"({"t":"step","step":)" + std::to_string(step) + R"(,"lo)";
+    if (write(trace.fd(), half.data(), half.size()) > 0) raise(SIGKILL);
+  }
+  if (mode_ == "hides") Hide();
+  if (mode_ == "quits_quietly") return 0;
+  if (mode_ == "mismatch") {
+    trace.Write({{"t", "collective"},
+                 {"step", step},
+                 {"call", 2 * step},
+                 {"op", "broadcast"},
+                 {"shape", "[8]"},
+                 {"dtype", "int64"}});
+    for (;;) pause();
+  }
+  return std::nullopt;
+}
+
+int FakeRank::Run() {
+  if (const auto code = MisbehaveAtOnce()) return *code;
+  TraceWriter trace(trace_path());
+  const std::string saved = plan_.checkpoint_dir + "/done" + std::to_string(rank_);
+  int begin = 0;
+  trace.Write({{"t", "start"},
+               {"rank", rank_},
+               {"phase", plan_.phase},
+               {"attempt", plan_.attempt},
+               {"pid", getpid()}});
+  if (plan_.resume && std::ifstream(saved) >> begin) {
+    trace.Write({{"t", "event"}, {"event", "resumed"}, {"step", begin}, {"from_step", begin}});
+  }
+  const int end = plan_.until.value_or(Int("steps"));
+  const bool may_misbehave = rank_ == Int("fake.rank") && plan_.attempt < Int("fake.attempts");
+  const double lr = plan_.recipe.at("optimizer.lr").get<double>();
+  for (int step = begin; step < end; ++step) {
+    if (plan_.recipe.count("parallel.ranks") > 0 && Int("parallel.ranks") > 1 &&
+        !(mode_ == "mismatch" && may_misbehave && step == Int("fake.at"))) {
+      trace.Write({{"t", "collective"},
+                   {"step", step},
+                   {"call", 2 * step},
+                   {"op", "all_reduce"},
+                   {"shape", "[100]"},
+                   {"dtype", "float32"}});
+    }
+    if (may_misbehave && step == Int("fake.at")) {
+      if (const auto code = MisbehaveAtStep(trace, step)) return *code;
+    }
+    // Peers of a rank that is late wait for it, as in a collective.
+    if (mode_ == "waits" && rank_ != Int("fake.rank") && step > Int("fake.at")) {
+      for (;;) pause();
+    }
+    if (mode_ == "waits" && may_misbehave && step == Int("fake.at")) {
+      for (;;) pause();
+    }
+    if (Int("fake.step_ms") > 0) usleep(1000 * Int("fake.step_ms"));
+    trace.Write({{"t", "step"},
+                 {"step", step},
+                 {"time", 0.001 * step},
+                 {"loss", EncodeNumber(4.0 * std::exp(-lr * step))}});
+  }
+  std::ofstream(saved) << end;
+  trace.Write(
+      {{"t", "event"}, {"event", "checkpoint_saved"}, {"step", end - 1}, {"steps_done", end}});
+  trace.Write({{"t", "end"}, {"why", "completed"}, {"step", end}});
+  return 0;
+}
+
+int RunRank() {
+  std::ifstream file(Variable("TRAINWRECK_PLAN"));
+  return FakeRank(PlanFromJson(Json::parse(file))).Run();
+}
+
+int Main(int argc, char** argv) {
+  const std::string verb = argc > 1 ? argv[1] : "";
+  if (verb == "--describe") {
+    std::cout << ToJson(Description()).dump(1) << "\n";
+    return 0;
+  }
+  if (verb == "--fork-server") {
+    return ServeSpawns(std::stoi(Variable(kSpawnFdVariable)),
+                       [](const SpawnRequest&) { return RunRank(); });
+  }
+  return RunRank();
+}
+
+}  // namespace
+}  // namespace trainwreck
+
+int main(int argc, char** argv) {
+  try {
+    return trainwreck::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fake_target: %s\n", error.what());
+    return 1;
+  }
+}

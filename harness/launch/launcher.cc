@@ -1,0 +1,238 @@
+#include "harness/launch/launcher.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <list>
+#include <numeric>
+#include <stdexcept>
+#include <system_error>
+
+#include "harness/launch/active_run.h"
+#include "harness/launch/run_folder.h"
+#include "harness/launch/spawn_client.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr int kTickMs = 25;
+constexpr int kReadyMs = 60'000;  // for the target to load and warm up
+constexpr int kServerStarts = 3;  // how often a spawn server that dies is replaced
+
+std::atomic<bool> g_interrupted{false};
+int g_interrupt_pipe[2] = {-1, -1};
+
+int UsableCores() {
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? std::max(1, CPU_COUNT(&cores)) : 1;
+}
+
+}  // namespace
+
+const char* ToString(RunEnd end) {
+  switch (end) {
+    case RunEnd::kCompleted:
+      return "completed";
+    case RunEnd::kDecided:
+      return "decided";
+    case RunEnd::kFailed:
+      return "failed";
+    case RunEnd::kStalled:
+      return "stalled";
+    case RunEnd::kTimeout:
+      return "timeout";
+    case RunEnd::kLeak:
+      return "leak";
+    case RunEnd::kDiskBudget:
+      return "disk_budget";
+    case RunEnd::kGarbage:
+      return "garbage";
+    case RunEnd::kInfrastructure:
+      return "infrastructure";
+  }
+  return "";
+}
+
+struct Launcher::Impl {
+  LauncherOptions options;
+  std::unique_ptr<SpawnServerProcess> server;
+  int server_starts = 0;
+  std::string server_failure;  // not empty: no more runs can be started
+
+  void EnsureServer();
+  std::unique_ptr<SpawnConnection> OpenGuard();
+};
+
+// One call of RunAll.
+class Packing {
+ public:
+  Packing(const LauncherOptions& options, const std::vector<const Run*>& runs,
+          const LauncherCallbacks& callbacks,
+          std::function<std::unique_ptr<SpawnConnection>()> open_guard)
+      : options_(options),
+        callbacks_(callbacks),
+        open_guard_(std::move(open_guard)),
+        total_(static_cast<int>(runs.size())),
+        waiting_(runs.begin(), runs.end()) {
+    waiting_.sort([](const Run* a, const Run* b) { return a->cost > b->cost; });
+  }
+
+  bool busy() const { return !waiting_.empty() || !active_.empty(); }
+  void StartWhatFits();
+  void Wait();
+  void HandOverFinished();
+
+ private:
+  int CoresOf(const Run& run) const { return std::clamp(run.ranks, 1, options_.cores); }
+  std::list<const Run*>::iterator NextThatFits(int free);
+
+  const LauncherOptions& options_;
+  const LauncherCallbacks& callbacks_;
+  std::function<std::unique_ptr<SpawnConnection>()> open_guard_;
+  int total_ = 0;
+  int done_ = 0;
+  int overtakes_ = 0;              // of the first that waits, by smaller ones
+  std::list<const Run*> waiting_;  // the longest first
+  std::list<ActiveRun> active_;
+};
+
+// The longest that fits. A large run at the head lets small ones pass only so often: it would
+// starve.
+std::list<const Run*>::iterator Packing::NextThatFits(int free) {
+  for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
+    if (CoresOf(**it) <= free) return it;
+    if (it == waiting_.begin() && overtakes_ >= 2 * options_.cores) return waiting_.end();
+  }
+  return waiting_.end();
+}
+
+void Packing::StartWhatFits() {
+  int free = options_.cores;
+  for (const ActiveRun& run : active_) {
+    if (run.uses_cores()) free -= CoresOf(run.run());
+  }
+  while (free > 0 && !waiting_.empty()) {
+    const auto next = NextThatFits(free);
+    if (next == waiting_.end()) return;
+    overtakes_ = next == waiting_.begin() ? 0 : overtakes_ + 1;
+    const Run& run = **next;
+    waiting_.erase(next);
+    ActiveRun& started = active_.emplace_back(run, options_, callbacks_);
+    try {
+      started.Start(open_guard_());
+    } catch (const std::exception& error) {
+      started.EndWith(RunEnd::kInfrastructure, error.what());
+    }
+    if (started.uses_cores()) free -= CoresOf(run);
+  }
+}
+
+void Packing::Wait() {
+  std::vector<pollfd> polled{{g_interrupt_pipe[0], POLLIN, 0}};
+  std::vector<ActiveRun*> runs;
+  bool any_done = false;
+  for (ActiveRun& run : active_) {
+    any_done = any_done || run.done();
+    if (run.done()) continue;
+    polled.push_back({run.fd(), POLLIN, 0});
+    runs.push_back(&run);
+  }
+  poll(polled.data(), polled.size(), any_done ? 0 : kTickMs);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (polled[i + 1].revents != 0) runs[i]->OnReadable();
+  }
+  const auto now = ActiveRun::Clock::now();
+  for (ActiveRun* run : runs) {
+    if (!run->done()) run->Tick(now);
+  }
+}
+
+void Packing::HandOverFinished() {
+  for (auto it = active_.begin(); it != active_.end();) {
+    if (!it->done()) {
+      ++it;
+      continue;
+    }
+    const Run& run = it->run();
+    RunResult result = it->TakeResult();
+    it = active_.erase(it);
+    ++done_;
+    if (callbacks_.finished) callbacks_.finished(run, std::move(result));
+    if (callbacks_.progress) callbacks_.progress(static_cast<int>(active_.size()), done_, total_);
+  }
+}
+
+void Launcher::Impl::EnsureServer() {
+  if (server) {
+    std::vector<Json> messages;
+    if (server->connection().Receive(messages)) return;
+    server.reset();  // it died; its guards go on with their runs
+  }
+  if (!server_failure.empty()) throw std::runtime_error(server_failure);
+  if (++server_starts > kServerStarts) {
+    server_failure = fmt::format("the spawn server died {} times", kServerStarts);
+    throw std::runtime_error(server_failure);
+  }
+  const bool forks = options.isolation == Isolation::kFork && options.target.has_fork_server;
+  const std::string log = options.output_dir + "/fork-server.log";
+  server = forks ? SpawnServerProcess::Exec(options.target.command, options.target.environment, log)
+                 : SpawnServerProcess::Fork();
+  if (!server->AwaitReady(kReadyMs, g_interrupt_pipe[0])) {
+    server.reset();
+    server_failure = "the fork server did not start";
+    const std::string words = LastWords(log, 0);
+    if (!words.empty()) server_failure += ": " + words;
+    throw std::runtime_error(server_failure);
+  }
+}
+
+std::unique_ptr<SpawnConnection> Launcher::Impl::OpenGuard() {
+  EnsureServer();
+  return server->OpenGuard();
+}
+
+Launcher::Launcher(LauncherOptions options) : impl_(std::make_unique<Impl>()) {
+  if (g_interrupt_pipe[0] < 0 && pipe2(g_interrupt_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+    throw std::system_error(errno, std::generic_category(), "pipe");
+  }
+  if (options.target.command.empty()) throw std::invalid_argument("a target without a command");
+  if (options.cores <= 0) options.cores = UsableCores();
+  options.output_dir = std::filesystem::absolute(options.output_dir).lexically_normal();
+  impl_->options = std::move(options);
+}
+
+Launcher::~Launcher() = default;
+
+void Launcher::RunAll(const std::vector<const Run*>& runs, const LauncherCallbacks& callbacks) {
+  std::filesystem::create_directories(impl_->options.output_dir);
+  Packing packing(impl_->options, runs, callbacks, [this] { return impl_->OpenGuard(); });
+  while (packing.busy()) {
+    if (interrupted()) {
+      impl_->server.reset();  // returns when everything below it is gone
+      return;
+    }
+    packing.StartWhatFits();
+    packing.Wait();
+    packing.StartWhatFits();  // before the callbacks, which may take their time
+    packing.HandOverFinished();
+  }
+}
+
+void Launcher::Interrupt() {
+  g_interrupted.store(true);
+  if (g_interrupt_pipe[1] >= 0) {
+    const int error = errno;
+    [[maybe_unused]] const ssize_t ignored = write(g_interrupt_pipe[1], "x", 1);
+    errno = error;
+  }
+}
+
+bool Launcher::interrupted() { return g_interrupted.load(); }
+
+}  // namespace trainwreck

@@ -1,0 +1,297 @@
+#include "harness/launch/launcher.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "harness/launch/fake_runs.h"
+
+namespace trainwreck {
+namespace {
+
+class LauncherTest : public testing::TestWithParam<Isolation> {
+ protected:
+  using Run = trainwreck::Run;  // not testing::Test::Run
+
+  RunResult RunOne(const Run& run, const std::function<void(LauncherOptions&)>& adjust = {},
+                   const std::function<bool(const Run&, const RunTrace&)>& is_decided = {}) {
+    auto results = RunFakes({run}, GetParam(), adjust, is_decided);
+    EXPECT_EQ(results.size(), 1u);
+    return std::move(results[run.id]);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Isolation, LauncherTest,
+                         testing::Values(Isolation::kFork, Isolation::kExec), [](const auto& info) {
+                           return info.param == Isolation::kFork ? "Fork" : "Exec";
+                         });
+
+TEST_P(LauncherTest, CompletesARun) {
+  const RunResult result = RunOne(FakeRun("a/b/control/0", "completes"));
+  EXPECT_EQ(result.end, RunEnd::kCompleted) << result.detail;
+  EXPECT_EQ(result.detail, "");
+  EXPECT_TRUE(result.trace.finished);
+  EXPECT_EQ(result.trace.last_step(0), 19);
+  ASSERT_NE(result.trace.Find("loss", 0), nullptr);
+  EXPECT_EQ(result.trace.Find("loss", 0)->values[0], 4.0);
+  ASSERT_EQ(result.exits.size(), 1u);
+  EXPECT_EQ(result.exits[0].code, 0);
+  EXPECT_EQ(result.exits[0].phase, "train");
+  EXPECT_GT(result.peak_memory_bytes, 0);
+  ASSERT_EQ(EventsNamed(result.trace, "spawned").size(), 1u);
+  ASSERT_EQ(EventsNamed(result.trace, "exited").size(), 1u);
+  EXPECT_EQ(EventsNamed(result.trace, "exited")[0].rank, 0);
+  for (const char* file : {"plan.train.0.json", "rank0.jsonl", "launcher.jsonl", "rank0.stdout",
+                           "rank0.stderr", "checkpoints"}) {
+    EXPECT_TRUE(std::filesystem::exists(result.folder + "/" + file)) << file;
+  }
+}
+
+TEST_P(LauncherTest, RunsManyAndEachOnce) {
+  std::list<Run> runs;
+  for (int i = 0; i < 60; ++i) {
+    runs.push_back(FakeRun("many/" + std::to_string(i), "completes",
+                           {{"parallel.ranks", 1 + i % 3}, {"steps", 5 + i}}));
+    runs.back().cost = i;
+  }
+  const auto results = RunFakes(runs, GetParam());
+  ASSERT_EQ(results.size(), 60u);
+  for (const Run& run : runs) {
+    const RunResult& result = results.at(run.id);
+    EXPECT_EQ(result.end, RunEnd::kCompleted) << run.id << ": " << result.detail;
+    EXPECT_EQ(result.trace.last_step(run.ranks - 1), run.steps - 1);
+  }
+}
+
+TEST_P(LauncherTest, SaysHowARankEnded) {
+  struct Example {
+    const char* mode;
+    RunEnd end;
+    const char* detail;
+  };
+  const Example examples[] = {
+      {"exits_7", RunEnd::kFailed, "rank 0 exited with code 7"},
+      {"throws", RunEnd::kFailed, "out of cheese"},
+      {"crashes", RunEnd::kFailed, "rank 0 was killed by SIGSEGV after step 2"},
+      {"killed", RunEnd::kFailed, "rank 0 was killed by SIGKILL after step 2"},
+      {"half_line", RunEnd::kFailed, "rank 0 was killed by SIGKILL after step 2"},
+      {"garbage", RunEnd::kGarbage, "rank0.jsonl:1: not a JSON object"},
+      {"fifo", RunEnd::kGarbage, "rank0.jsonl: not a regular file"},
+      {"nothing", RunEnd::kGarbage, "rank 0 exited with code 0 and wrote nothing"},
+      {"quits_quietly", RunEnd::kGarbage, "without an `end` record"},
+      {"hides", RunEnd::kLeak, "left processes behind"},
+  };
+  std::list<Run> runs;
+  for (const Example& example : examples) runs.push_back(FakeRun(example.mode, example.mode));
+  runs.push_back(FakeRun("good", "completes"));
+  const auto results = RunFakes(runs, GetParam());
+  for (const Example& example : examples) {
+    const RunResult& result = results.at(example.mode);
+    EXPECT_EQ(ToString(result.end), std::string(ToString(example.end)))
+        << example.mode << ": " << result.detail;
+    EXPECT_NE(result.detail.find(example.detail), std::string::npos)
+        << example.mode << ": " << result.detail;
+  }
+  EXPECT_EQ(results.at("good").end, RunEnd::kCompleted);
+  EXPECT_EQ(results.at("half_line").trace.last_step(0), 2);
+  EXPECT_TRUE(results.at("half_line").problems.empty());
+  EXPECT_EQ(results.at("exits_7").exits[0].last_words, "second line\nthird line\nthe reason");
+  EXPECT_EQ(EventsNamed(results.at("hides").trace, "leaked").size(), 1u);
+}
+
+TEST_P(LauncherTest, NamesWaitingAndLaggingRankOfAStall) {
+  Run run = FakeRun("stall", "waits", {{"parallel.ranks", 2}, {"fake.rank", 1}});
+  run.policy.stall_seconds = 0.3;
+  const RunResult result = RunOne(run);
+  EXPECT_EQ(result.end, RunEnd::kStalled) << result.detail;
+  const auto stalled = EventsNamed(result.trace, "stalled");
+  ASSERT_EQ(stalled.size(), 1u);
+  EXPECT_EQ(stalled[0].fields["waiting_rank"], 0);
+  EXPECT_EQ(stalled[0].fields["waiting_call"], 8);
+  EXPECT_EQ(stalled[0].fields["waiting_step"], 4);
+  EXPECT_EQ(stalled[0].fields["waiting_op"], "all_reduce");
+  EXPECT_EQ(stalled[0].fields["lagging_rank"], 1);
+  EXPECT_EQ(stalled[0].fields["lagging_call"], 6);
+  EXPECT_EQ(stalled[0].fields["lagging_state"], "running");
+  EXPECT_EQ(EventsNamed(result.trace, "killed").size(), 1u);
+  EXPECT_EQ(result.exits.size(), 2u);
+}
+
+TEST_P(LauncherTest, SeesAStoppedRank) {
+  Run run = FakeRun("stopped", "stops", {{"parallel.ranks", 2}, {"fake.rank", 1}});
+  run.policy.stall_seconds = 0.3;
+  const RunResult result = RunOne(run);
+  EXPECT_EQ(result.end, RunEnd::kStalled) << result.detail;
+  const auto stalled = EventsNamed(result.trace, "stalled");
+  ASSERT_EQ(stalled.size(), 1u);
+  EXPECT_EQ(stalled[0].fields["lagging_rank"], 1);
+  EXPECT_EQ(stalled[0].fields["lagging_state"], "stopped");
+}
+
+TEST_P(LauncherTest, ReportsCollectivesThatDoNotMatch) {
+  Run run = FakeRun("mismatch", "mismatch", {{"parallel.ranks", 2}, {"fake.rank", 1}});
+  run.policy.stall_seconds = 0.3;
+  const RunResult result = RunOne(run);
+  const auto mismatches = EventsNamed(result.trace, "collective_mismatch");
+  ASSERT_EQ(mismatches.size(), 1u);
+  EXPECT_EQ(mismatches[0].fields["call"], 6);
+  EXPECT_EQ(mismatches[0].fields["op_a"], "all_reduce");
+  EXPECT_EQ(mismatches[0].fields["op_b"], "broadcast");
+}
+
+TEST_P(LauncherTest, LetsPeersOfADeadRankGoOn) {
+  const RunResult result =
+      RunOne(FakeRun("peer", "killed", {{"parallel.ranks", 2}, {"fake.rank", 1}}));
+  EXPECT_EQ(result.end, RunEnd::kFailed);
+  EXPECT_EQ(result.trace.last_step(0), 19);
+  EXPECT_EQ(result.trace.last_step(1), 2);
+  EXPECT_TRUE(EventsNamed(result.trace, "killed").empty());
+}
+
+TEST_P(LauncherTest, RestartsAfterADeathAndAStall) {
+  for (const char* mode : {"killed", "hangs", "half_line"}) {
+    Run run = FakeRun(std::string("restart/") + mode, mode,
+                      {{"parallel.ranks", 2}, {"fake.rank", 1}, {"fake.attempts", 2}});
+    run.policy.max_restarts = 2;
+    run.policy.stall_seconds = 0.3;
+    const RunResult result = RunOne(run);
+    EXPECT_EQ(result.end, RunEnd::kCompleted) << mode << ": " << result.detail;
+    EXPECT_EQ(result.restarts, 2) << mode;
+    ASSERT_EQ(EventsNamed(result.trace, "restarted").size(), 2u) << mode;
+    EXPECT_EQ(EventsNamed(result.trace, "restarted")[1].fields["attempt"], 2);
+    EXPECT_EQ(result.trace.last_step(1), 19);
+    EXPECT_TRUE(result.problems.empty()) << mode << ": " << result.problems[0];
+    EXPECT_TRUE(std::filesystem::exists(result.folder + "/plan.train.2.json"));
+  }
+}
+
+TEST_P(LauncherTest, GivesUpWhenRestartsAreUsedUp) {
+  Run run = FakeRun("gives_up", "killed", {{"fake.attempts", 9}});
+  run.policy.max_restarts = 2;
+  const RunResult result = RunOne(run);
+  EXPECT_EQ(result.end, RunEnd::kFailed);
+  EXPECT_EQ(result.restarts, 2);
+  EXPECT_EQ(result.exits.size(), 3u);
+  EXPECT_NE(result.detail.find("attempt 2"), std::string::npos) << result.detail;
+}
+
+TEST_P(LauncherTest, ResumesInTheNextPhase) {
+  Run run = FakeRun("phases", "completes", {{"parallel.ranks", 2}});
+  run.phases = {Phase{"train", 8}, Phase{"resume", std::nullopt}};
+  const RunResult result = RunOne(run);
+  EXPECT_EQ(result.end, RunEnd::kCompleted) << result.detail;
+  const auto resumed = EventsNamed(result.trace, "resumed");
+  ASSERT_EQ(resumed.size(), 2u);
+  EXPECT_EQ(resumed[0].fields["from_step"], 8);
+  EXPECT_EQ(result.exits.size(), 4u);
+  EXPECT_EQ(result.trace.last_step(0), 19);
+  std::ifstream file(result.folder + "/plan.resume.0.json");
+  const Plan plan = PlanFromJson(Json::parse(file));
+  EXPECT_TRUE(plan.resume);
+  EXPECT_FALSE(plan.until.has_value());
+}
+
+TEST_P(LauncherTest, StopsARunOverItsSeconds) {
+  Run run = FakeRun("slow", "ignores_sigterm");
+  run.policy.seconds = 0.2;
+  const RunResult result = RunOne(run);
+  EXPECT_EQ(result.end, RunEnd::kTimeout);
+  EXPECT_EQ(EventsNamed(result.trace, "timeout").size(), 1u);
+  EXPECT_EQ(result.exits.size(), 1u);
+  EXPECT_EQ(result.exits[0].signal, SIGKILL);
+  EXPECT_LT(result.wall_seconds, 20);
+}
+
+TEST_P(LauncherTest, StopsARunThatIsDecided) {
+  const Run run = FakeRun("decided", "completes", {{"steps", 100'000}, {"fake.step_ms", 1}});
+  const RunResult result =
+      RunOne(run, {}, [](const Run&, const RunTrace& trace) { return trace.last_step(0) > 10; });
+  EXPECT_EQ(result.end, RunEnd::kDecided) << result.detail;
+  EXPECT_LT(result.trace.last_step(0), 99'999);
+}
+
+TEST_P(LauncherTest, StopsARunThatWritesTooMuch) {
+  std::list<Run> runs = {FakeRun("stdout", "flood_stdout"), FakeRun("trace", "flood_trace"),
+                         FakeRun("good", "completes")};
+  const auto results =
+      RunFakes(runs, GetParam(), [](LauncherOptions& options) { options.disk_bytes = 8 << 20; });
+  for (const char* id : {"stdout", "trace"}) {
+    const RunResult& result = results.at(id);
+    EXPECT_EQ(result.end, RunEnd::kDiskBudget) << id << ": " << result.detail;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(result.folder)) {
+      if (!entry.is_regular_file()) continue;
+      EXPECT_LE(entry.file_size(), 1u << 20) << entry.path();
+    }
+  }
+  EXPECT_EQ(results.at("good").end, RunEnd::kCompleted);
+}
+
+TEST_P(LauncherTest, WritesWhatTheFaultsOfTheRecipeChanged) {
+  Run run = FakeRun("amended", "completes");
+  run.amendments.push_back({"hot", "recipe.high_lr", "optimizer.lr", 0.1, 1.5});
+  const RunResult result = RunOne(run);
+  const auto fired = EventsNamed(result.trace, "fired");
+  ASSERT_EQ(fired.size(), 1u);
+  EXPECT_EQ(fired[0].fields["id"], "hot");
+  EXPECT_EQ(fired[0].fields["before"], 0.1);
+  EXPECT_EQ(fired[0].fields["after"], 1.5);
+}
+
+TEST_P(LauncherTest, ReplacesWhatAnEarlierRunLeft) {
+  const std::string folder = FreshFolder("again");
+  auto there = [&](LauncherOptions& options) { options.output_dir = folder; };
+  const RunResult first = RunOne(FakeRun("again", "completes"), there);
+  const RunResult second = RunOne(FakeRun("again", "completes", {{"steps", 5}}), there);
+  EXPECT_EQ(second.end, RunEnd::kCompleted) << second.detail;
+  EXPECT_EQ(second.trace.last_step(0), 4);
+  EXPECT_EQ(EventsNamed(second.trace, "spawned").size(), 1u);
+}
+
+TEST_P(LauncherTest, SaysThatTheTargetCannotBeStarted) {
+  const RunResult result = RunOne(FakeRun("missing", "completes"), [](LauncherOptions& options) {
+    options.target.command = {"/no/such/program"};
+  });
+  EXPECT_EQ(result.end, RunEnd::kInfrastructure);
+  EXPECT_NE(result.detail.find("/no/such/program"), std::string::npos) << result.detail;
+}
+
+TEST(LauncherEnvironmentTest, SetsTheEnvironmentOfEveryLauncher) {
+  trainwreck::Run run = FakeRun("environment", "completes", {{"parallel.ranks", 2}});
+  const auto results = RunFakes({run}, Isolation::kExec, [](LauncherOptions& options) {
+    options.target.command = {
+        "/bin/sh", "-c",
+        "echo $RANK/$WORLD_SIZE/$LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR "
+        "$TRAINWRECK_RUN $OWN; test $MASTER_PORT -gt 0; test -f $TRAINWRECK_PLAN"};
+    options.target.environment["OWN"] = "mine";
+  });
+  const RunResult& result = results.at("environment");
+  ASSERT_EQ(result.exits.size(), 2u);
+  EXPECT_EQ(result.exits[0].code, 0);
+  EXPECT_EQ(result.exits[1].code, 0);
+  std::ifstream file(result.folder + "/rank1.stdout");
+  std::string line;
+  std::getline(file, line);
+  EXPECT_EQ(line, "1/2/1/2 127.0.0.1 environment mine");
+}
+
+// Last: the flag stays set.
+TEST(LauncherZInterruptTest, KillsEverythingAndReturns) {
+  std::list<trainwreck::Run> runs;
+  for (int i = 0; i < 4; ++i) runs.push_back(FakeRun("i/" + std::to_string(i), "hides_and_hangs"));
+  const std::string marker = "TRAINWRECK_TEST=interrupt" + std::to_string(getpid());
+  signal(SIGALRM, [](int) { Launcher::Interrupt(); });
+  const itimerval soon{{0, 0}, {0, 300'000}};
+  setitimer(ITIMER_REAL, &soon, nullptr);
+  const auto results = RunFakes(runs, Isolation::kExec, [&](LauncherOptions& options) {
+    options.target.environment["TRAINWRECK_TEST"] = marker.substr(marker.find('=') + 1);
+  });
+  EXPECT_TRUE(Launcher::interrupted());
+  EXPECT_TRUE(results.empty());
+  EXPECT_TRUE(ProcessesWith(marker).empty());
+}
+
+}  // namespace
+}  // namespace trainwreck

@@ -1,0 +1,40 @@
+// The folder of one run: its files, its size, what is left of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace trainwreck {
+
+class RunFolder {
+ public:
+  RunFolder() = default;
+  // Creates it with its parents. Files of an earlier run of the same id are removed.
+  // Throws std::system_error.
+  explicit RunFolder(std::string path);
+
+  const std::string& path() const { return path_; }
+  std::string checkpoints() const { return path_ + "/checkpoints"; }
+  std::string plan(const std::string& phase, int attempt) const;
+  std::string rendezvous(const std::string& phase, int attempt) const;
+  std::string stdout_of(int rank) const;
+  std::string stderr_of(int rank) const;
+
+  std::int64_t bytes() const;       // on the disk, of all below it
+  void TruncateLargeFiles() const;  // after a run that wrote too much: to 1 MiB each; never throws
+  bool DiskIsFull() const;
+
+ private:
+  std::string path_;
+};
+
+// Creates or replaces a file. Throws std::system_error.
+void WriteFile(const std::string& path, const std::string& text);
+
+std::int64_t FileSize(const std::string& path);  // 0 when there is none
+
+// The last lines of a file from `begin` on, at most three of at most 2 KiB together, as valid
+// UTF-8.
+std::string LastWords(const std::string& path, std::int64_t begin);
+
+}  // namespace trainwreck

@@ -1,0 +1,37 @@
+// What the traces of a run's ranks say about a hang: who waits, who lags behind, in which
+// collective.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/protocol/trace.h"
+
+namespace trainwreck {
+
+// How a rank stands with the operating system.
+enum class RankState { kRunning, kStopped, kDied, kFinished };
+const char* ToString(RankState state);
+
+// The fields of a `stalled` event. The lagging rank is one that died or was stopped, else the one
+// with the fewest collective calls; the waiting rank is the live one with the most.
+Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, double idle_s);
+
+// "rank 0 waits in all_reduce (call 12, step 5) for rank 1, which died": of the fields above.
+std::string StallSentence(const Json& fields);
+
+// Compares what the ranks called at equal call indices.
+class CollectiveComparer {
+ public:
+  // The fields of a `collective_mismatch` event for the first call where operation, shape or dtype
+  // differ. Looks only at calls that it has not seen; answers at most once.
+  std::optional<Json> Next(const RunTrace& trace);
+  void Restart() { compared_ = 0; }  // call indices count anew
+
+ private:
+  std::size_t compared_ = 0;  // calls below it agree on all ranks
+  bool found_ = false;
+};
+
+}  // namespace trainwreck
