@@ -1,0 +1,258 @@
+// Every fault in the reference loop: that it does what its evidence says, that the recipe's own
+// remedies see it, and that outside its trigger not a bit of the run changes.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "harness/trainer/build.h"
+#include "harness/trainer/forked_ranks.h"
+#include "injectors/injector.h"
+
+namespace trainwreck {
+namespace {
+
+// What one rank left.
+struct RankTrace {
+  RankEnd end;
+  std::vector<Json> records;
+
+  std::vector<Json> Events(const std::string& name) const {
+    std::vector<Json> events;
+    for (const Json& record : records) {
+      if (record.value("event", "") == name) events.push_back(record);
+    }
+    return events;
+  }
+  // Of every step, in the order of their records.
+  std::vector<double> Signal(const std::string& name) const {
+    std::vector<double> values;
+    for (const Json& record : records) {
+      if (record["t"] != "step") continue;
+      const std::optional<double> value = DecodeNumber(record.value(name, Json()));
+      EXPECT_TRUE(value.has_value()) << name << " in " << record;
+      values.push_back(value.value_or(-1));
+    }
+    return values;
+  }
+  std::string why() const {
+    return !records.empty() && records.back()["t"] == "end" ? records.back()["why"] : "";
+  }
+};
+
+Wrappers MakeWrappers(const Plan& plan, int rank, int world_size, const Clock& clock,
+                      EventSink& events) {
+  Wrappers wrappers;
+  const InjectorContext context{&clock, &events, rank, world_size, plan.seed};
+  for (auto& injector : MakeInjectors(plan.faults, context))
+    wrappers.push_back(std::move(injector));
+  return wrappers;
+}
+
+class FaultInTraining : public testing::Test {
+ protected:
+  FaultInTraining() {
+    plan.run = "test";
+    plan.seed = 3;
+    plan.checkpoint_dir = folder.File("checkpoints");
+    plan.recipe = {{"steps", 20}, {"data.samples", 128}, {"eval.at_epoch_end", false}};
+  }
+
+  void Inject(const std::string& fault, std::map<std::string, Json> with, Trigger trigger = {}) {
+    plan.faults = {{.id = "it", .fault = fault, .with = std::move(with), .trigger = trigger}};
+  }
+
+  // Trains in forks, one a rank.
+  std::vector<RankTrace> RunRanks(int world_size) {
+    const std::string name = "run" + std::to_string(runs_++);
+    std::string trace_dir = folder.File(name);
+    std::filesystem::create_directory(trace_dir);
+    plan.recipe["parallel.ranks"] = world_size;
+    plan.rendezvous = folder.File(name + ".rendezvous");
+    const auto ends = RunForked(world_size, [&](int rank) {
+      return std::to_string(Train(plan, rank, world_size, trace_dir, MakeWrappers));
+    });
+    std::vector<RankTrace> traces;
+    for (int rank = 0; rank < world_size; ++rank) {
+      RankTrace trace{.end = ends.at(rank)};
+      std::ifstream file(trace_dir + "/rank" + std::to_string(rank) + ".jsonl");
+      for (std::string line; std::getline(file, line);) trace.records.push_back(Json::parse(line));
+      traces.push_back(std::move(trace));
+    }
+    return traces;
+  }
+  RankTrace RunOne() { return RunRanks(1).at(0); }
+
+  ScratchFolder folder;
+  Plan plan;
+
+ private:
+  int runs_ = 0;
+};
+
+class CorruptSampleInTraining : public FaultInTraining {};
+
+TEST_F(CorruptSampleInTraining, TurnsTheLossIntoNanAtItsStep) {
+  Inject("data.corrupt_sample", {}, {.at = 5});
+  const RankTrace run = RunOne();
+  const std::vector<double> loss = run.Signal("loss");
+  ASSERT_EQ(loss.size(), 20U);
+  for (int step = 0; step < 20; ++step) EXPECT_EQ(std::isnan(loss[step]), step >= 5) << step;
+  ASSERT_EQ(run.Events("fired").size(), 1U);
+  ASSERT_EQ(run.Events("nonfinite_batch").size(), 1U);
+  EXPECT_EQ(run.Events("nonfinite_batch")[0]["samples"], Json({run.Events("fired")[0]["sample"]}));
+}
+
+TEST_F(CorruptSampleInTraining, IsStoppedByTheLoadersGuard) {
+  Inject("data.corrupt_sample", {}, {.at = 5});
+  for (const char* guard : {"skip_batch", "drop_sample"}) {
+    SCOPED_TRACE(guard);
+    plan.recipe["loader.guard"] = guard;
+    const RankTrace run = RunOne();
+    EXPECT_EQ(run.why(), "completed");
+    for (const double loss : run.Signal("loss")) EXPECT_TRUE(std::isfinite(loss));
+    EXPECT_EQ(run.Events("fired").size(), 1U);
+    EXPECT_GT(run.Signal("skipped").back(), 0);
+  }
+  plan.recipe["loader.guard"] = "stop";
+  const RankTrace run = RunOne();
+  EXPECT_EQ(run.end.output, "3");
+  EXPECT_EQ(run.why(), "guard");
+  EXPECT_EQ(run.Signal("loss").size(), 5U);
+}
+
+TEST_F(CorruptSampleInTraining, CrashesOnAnIndexOutOfRange) {
+  plan.recipe.insert({{"model.kind", "gpt"}, {"data.kind", "markov"}, {"data.seq_len", 8}});
+  for (const char* value : {"bad_label", "bad_token"}) {
+    SCOPED_TRACE(value);
+    Inject("data.corrupt_sample", {{"value", value}}, {.at = 2});
+    const RankTrace run = RunOne();
+    EXPECT_EQ(run.end.output, "1");
+    EXPECT_EQ(run.why(), "exception");
+    EXPECT_EQ(run.Signal("loss").size(), 2U);
+  }
+}
+
+class FreezeParametersInTraining : public FaultInTraining {
+ protected:
+  FreezeParametersInTraining() {
+    plan.record = {"updated{head.*}", "updated{layers.*}"};
+    Inject("model.freeze_parameters", {{"parameters", {"head.*"}}});
+  }
+};
+
+TEST_F(FreezeParametersInTraining, UpdatesNothingOfWhatIsFrozen) {
+  const RankTrace run = RunOne();
+  for (const double updated : run.Signal("updated{head.weight}")) EXPECT_EQ(updated, 0);
+  for (const double updated : run.Signal("updated{layers.0.weight}")) EXPECT_GT(updated, 0);
+  EXPECT_EQ(run.Events("fired").size(), 1U);
+}
+
+TEST_F(FreezeParametersInTraining, IsUndoneByTheAudit) {
+  plan.recipe["audit.trainable"] = true;
+  const RankTrace run = RunOne();
+  for (const double updated : run.Signal("updated{head.weight}")) EXPECT_GT(updated, 0);
+  EXPECT_EQ(run.Events("fired").size(), 1U);
+  EXPECT_EQ(run.Events("unfroze").size(), 1U);
+}
+
+class DropEntriesInTraining : public FaultInTraining {};
+
+TEST_F(DropEntriesInTraining, ResumesWithoutThem) {
+  plan.recipe["optimizer.kind"] = "adamw";
+  Inject("checkpoint.drop_entries", {{"entries", {"optimizer.*"}}}, {.at = 10});
+  plan.until = 10;
+  EXPECT_EQ(RunOne().Events("fired").size(), 1U);
+  plan.until.reset();
+  plan.resume = true;
+  const RankTrace resumed = RunOne();
+  ASSERT_EQ(resumed.Events("resumed").size(), 1U);
+  EXPECT_EQ(resumed.Events("resumed")[0]["from_step"], 10);
+  const Json missing = resumed.Events("resumed")[0]["missing"];
+  EXPECT_FALSE(missing.empty());
+  for (const Json& name : missing) {
+    EXPECT_TRUE(name.get<std::string>().starts_with("optimizer.")) << name;
+  }
+  EXPECT_TRUE(resumed.Events("fired").empty()) << "the trigger names one checkpoint";
+}
+
+class UnevenShardsInTraining : public FaultInTraining {
+ protected:
+  UnevenShardsInTraining() {
+    plan.recipe["data.samples"] = 64;  // four batches a rank and epoch
+    plan.recipe["steps"] = 10;
+    plan.recipe["parallel.timeout_s"] = 2;
+    Inject("data.uneven_shards", {});
+  }
+};
+
+TEST_F(UnevenShardsInTraining, BreaksRanksThatDoNotAgree) {
+  for (const RankTrace& run : RunRanks(2)) {
+    EXPECT_EQ(run.why(), "exception") << run.end.output;
+    EXPECT_LE(run.Signal("loss").size(), 4U);
+  }
+}
+
+TEST_F(UnevenShardsInTraining, IsHarmlessToRanksThatDo) {
+  for (const char* mode : {"drop_last", "pad", "join"}) {
+    SCOPED_TRACE(mode);
+    plan.recipe["sampler.uneven"] = mode;
+    const auto runs = RunRanks(2);
+    for (const RankTrace& run : runs) EXPECT_EQ(run.why(), "completed") << run.end.output;
+    EXPECT_TRUE(runs[0].Events("fired").empty());
+    EXPECT_EQ(runs[1].Events("fired").size(), 1U);
+    EXPECT_EQ(runs[0].Signal("loss"), runs[1].Signal("loss"));
+  }
+}
+
+class CrashRankInTraining : public FaultInTraining {};
+
+TEST_F(CrashRankInTraining, LeavesItsEvidenceAsTheLastRecord) {
+  Inject("process.crash_rank", {{"how", "sigkill"}}, {.at = 7, .ranks = {1}});
+  const auto runs = RunRanks(2);
+  EXPECT_EQ(runs[1].end.signal, 9);
+  EXPECT_EQ(runs[1].records.back()["event"], "fired");
+  EXPECT_EQ(runs[1].records.back()["step"], 7);
+  EXPECT_EQ(runs[1].Signal("loss").size(), 7U);
+  EXPECT_EQ(runs[0].why(), "exception");
+}
+
+TEST_F(CrashRankInTraining, ThrowsOutOfTheLoop) {
+  Inject("process.crash_rank", {}, {.at = 7});
+  const RankTrace run = RunOne();
+  EXPECT_EQ(run.end.output, "1");
+  ASSERT_EQ(run.Events("exception").size(), 1U);
+  EXPECT_EQ(run.Events("exception")[0]["what"], "injected exception at step 7 on rank 0");
+}
+
+TEST_F(FaultInTraining, OutsideItsTriggerChangesNoBit) {
+  plan.record = {"param_digest"};
+  const auto bits = [&] {
+    const RankTrace run = RunRanks(2).at(1);
+    EXPECT_EQ(run.why(), "completed");
+    EXPECT_TRUE(run.Events("fired").empty());
+    std::vector<std::vector<double>> values;
+    for (const char* name : {"loss", "grad_norm", "param_digest", "sample_digest"}) {
+      values.push_back(run.Signal(name));
+    }
+    return values;
+  };
+  const auto control = bits();
+  const Trigger later{.from = 1000};
+  plan.faults = {{.id = "a", .fault = "data.corrupt_sample", .trigger = later},
+                 {.id = "b", .fault = "data.uneven_shards", .with = {{"epoch", 1000}}},
+                 {.id = "c",
+                  .fault = "model.freeze_parameters",
+                  .with = {{"parameters", {"*"}}},
+                  .trigger = later},
+                 {.id = "d",
+                  .fault = "checkpoint.drop_entries",
+                  .with = {{"entries", {"*"}}},
+                  .trigger = later},
+                 {.id = "e", .fault = "process.crash_rank", .trigger = later}};
+  EXPECT_EQ(bits(), control);
+}
+
+}  // namespace
+}  // namespace trainwreck
