@@ -1,0 +1,381 @@
+#include "harness/formula/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "harness/formula/nearest.h"
+#include "harness/formula/typing.h"
+
+namespace trainwreck::formula {
+namespace {
+
+constexpr int kMaxGlobs = 2;  // of one comparison: all pairs are looked at
+constexpr double kMaxDetectorWindow = 4096;
+
+std::string DidYouMean(const std::string& name, const std::vector<std::string>& known) {
+  const std::string nearest = NearestName(name, known);
+  return nearest.empty() ? "" : "did you mean '" + nearest + "'?";
+}
+
+class Checker {
+ public:
+  explicit Checker(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {
+    if (vocabulary.target == nullptr) return;
+    for (const SignalInfo& signal : vocabulary.target->signals) signals_.push_back(signal.name);
+    for (const EventInfo& event : vocabulary.target->events) events_.push_back(event.name);
+  }
+
+  std::vector<FormulaError> Run(const Node& root) {
+    CheckFormula(root, {});
+    std::stable_sort(errors_.begin(), errors_.end(),
+                     [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    return std::move(errors_);
+  }
+
+ private:
+  struct Place {
+    bool at_steps = false;    // inside a temporal operator
+    bool in_ranks = false;    // inside all_ranks, any_rank or spread
+    bool in_modules = false;  // inside any_module
+  };
+
+  void Fail(std::size_t begin, std::size_t end, std::string message, std::string hint = "") {
+    errors_.push_back({begin, end, std::move(message), std::move(hint)});
+  }
+  void Fail(const Node& node, std::string message, std::string hint = "") {
+    Fail(node.begin, node.end, std::move(message), std::move(hint));
+  }
+
+  int last_step() const { return vocabulary_.planned_steps - 1; }
+  bool knows_steps() const { return vocabulary_.planned_steps > 0; }
+
+  void CheckFormula(const Node& node, Place place) {
+    switch (node.kind) {
+      case Kind::kCompare:
+        return CheckCompare(node, place);
+      case Kind::kEvent:
+        return CheckEvent(node);
+      case Kind::kNonfinite:
+      case Kind::kSpike:
+      case Kind::kPlateau:
+      case Kind::kOscillates:
+        return CheckDetector(node, place);
+      case Kind::kHolds:
+        NeedSteps(node, place);
+        CheckCount(node, "for", vocabulary_.planned_steps);
+        break;
+      case Kind::kAllRanks:
+      case Kind::kAnyRank:
+        EnterRanks(node, place);
+        break;
+      case Kind::kAnyModule:
+        EnterModules(node, place);
+        break;
+      default:
+        if (IsTemporal(node.kind)) {
+          CheckWindow(node, place);
+          place.at_steps = true;
+        }
+    }
+    for (const auto& child : node.children) CheckFormula(*child, place);
+  }
+
+  void NeedSteps(const Node& node, const Place& place) {
+    if (place.at_steps) return;
+    const std::string text = ToText(node);
+    Fail(
+        node, "this is true or false at a step; say at which",
+        "say always, eventually, never or at_end: eventually " + (text.size() < 60 ? text : "..."));
+  }
+
+  void EnterRanks(const Node& node, Place& place) {
+    if (place.in_ranks) Fail(node, "ranks are already chosen further out");
+    place.in_ranks = true;
+  }
+
+  void EnterModules(const Node& node, Place& place) {
+    if (place.in_modules) Fail(node, "any_module inside any_module");
+    place.in_modules = true;
+    const std::size_t globs = GlobsOf(node).size();
+    if (globs == 0) Fail(node, "any_module without a module pattern inside", "update_norm{*} > 0");
+    LimitGlobs(node, globs);
+  }
+
+  static std::set<std::string> GlobsOf(const Node& node) {
+    std::set<std::string> globs;
+    ForEach(node, [&](const Node& below) {
+      if (below.kind == Kind::kSignal && below.glob) globs.insert(*below.glob);
+    });
+    return globs;
+  }
+
+  void LimitGlobs(const Node& node, std::size_t globs) {
+    if (globs > kMaxGlobs) {
+      Fail(node,
+           fmt::format("{} different module patterns; at most {} vary together", globs, kMaxGlobs));
+    }
+  }
+
+  void CheckCompare(const Node& node, const Place& place) {
+    const std::size_t before = errors_.size();
+    bool has_signal = false;
+    for (const auto& side : node.children) {
+      CheckExpression(*side, place);
+      ForEach(*side, [&](const Node& below) { has_signal |= below.kind == Kind::kSignal; });
+    }
+    if (!has_signal) Fail(node, "no signal on either side: this never changes");
+    LimitGlobs(node, GlobsOf(node).size());
+    if (errors_.size() > before || node.op != CompareOp::kEqual || vocabulary_.target == nullptr) {
+      return;
+    }
+    for (const auto& side : node.children) {
+      if (IsExact(*side, *vocabulary_.target)) continue;
+      Fail(*side, "== on a value that is not exact",
+           "== is for counts, digests and exit codes; compare with <= and a tolerance: "
+           "abs(a - b) <= 1e-6");
+    }
+  }
+
+  void CheckExpression(const Node& node, Place place) {
+    switch (node.kind) {
+      case Kind::kSignal:
+        return CheckOperand(node, place);
+      case Kind::kAggregate:
+        return CheckSliced(node.child(0), fmt::format("{}(loss[-20:])", ToString(node.aggregate)));
+      case Kind::kOverlap:
+        for (const auto& child : node.children) {
+          CheckSliced(*child, "overlap(sample_digest[50:], sample_digest[:50])");
+          const SignalInfo* info = InfoOf(*child);
+          if (info != nullptr && !info->exact) {
+            Fail(*child, "overlap needs exact signals; '" + info->name + "' is none");
+          }
+        }
+        return;
+      case Kind::kSpread:
+        if (place.in_ranks) Fail(node, "ranks are already chosen further out");
+        if (vocabulary_.world_size == 1) {
+          Fail(node, "spread over a single rank is always 0", "set parallel.ranks");
+        }
+        place.in_ranks = true;
+        break;
+      default:
+        break;
+    }
+    for (const auto& child : node.children) CheckExpression(*child, place);
+  }
+
+  const SignalInfo* InfoOf(const Node& node) const {
+    if (node.kind != Kind::kSignal || vocabulary_.target == nullptr) return nullptr;
+    return vocabulary_.target->FindSignal(node.name);
+  }
+
+  // A signal as a number of its own.
+  void CheckOperand(const Node& node, const Place& place) {
+    if (!CheckSignal(node)) return;
+    if (node.slice.given) {
+      if (node.slice.is_index) return;
+      return Fail(node, "a slice is many numbers; make one of them",
+                  "mean(...), median, min, max, first, last, sum, std, slope or count");
+    }
+    const SignalInfo* info = InfoOf(node);
+    if (info != nullptr && info->sparse) {
+      return Fail(node, fmt::format("'{}' is recorded at some steps only", node.name),
+                  fmt::format("give a slice: last({}[:])", node.name));
+    }
+    if (!place.at_steps) {
+      Fail(node, fmt::format("bare signal '{}': at which step?", node.name),
+           fmt::format("say always, eventually or at_end, or give a slice: mean({}[-20:])",
+                       node.name));
+    }
+  }
+
+  void CheckSliced(const Node& node, const std::string& example) {
+    if (node.kind != Kind::kSignal) {
+      return Fail(node, "a slice of a signal must stand here", example);
+    }
+    if (!CheckSignal(node)) return;
+    if (!node.slice.given || node.slice.is_index) {
+      Fail(node, "a slice of the signal must stand here",
+           fmt::format("{}[:] for the whole run, {}[-20:] for its end", node.name, node.name));
+    }
+  }
+
+  // Name, arm, module pattern, rank and slice. False when the name is unknown.
+  bool CheckSignal(const Node& node) {
+    CheckArm(node);
+    if (node.rank && (*node.rank < 0 || *node.rank >= vocabulary_.world_size)) {
+      Fail(node, fmt::format("rank {} of a run with {} rank{}", *node.rank, vocabulary_.world_size,
+                             vocabulary_.world_size == 1 ? "" : "s"));
+    }
+    if (node.slice.given) CheckSlice(node.slice);
+    if (vocabulary_.target == nullptr) return true;
+    const SignalInfo* info = vocabulary_.target->FindSignal(node.name);
+    if (info == nullptr) {
+      const bool is_event = vocabulary_.target->FindEvent(node.name) != nullptr;
+      Fail(node, fmt::format("unknown signal '{}'", node.name),
+           is_event ? fmt::format("'{}' is an event: eventually {}(...)", node.name, node.name)
+                    : DidYouMean(node.name, signals_));
+      return false;
+    }
+    if (node.glob && !info->per_module) {
+      Fail(node, fmt::format("'{}' is not recorded per module", node.name));
+    }
+    return true;
+  }
+
+  void CheckArm(const Node& node) {
+    if (node.arm.empty() || vocabulary_.arms.count(node.arm) > 0) return;
+    const std::vector<std::string> arms(vocabulary_.arms.begin(), vocabulary_.arms.end());
+    std::string hint = DidYouMean(node.arm, arms);
+    if (hint.empty()) {
+      for (const std::string& arm : arms) hint += (hint.empty() ? "" : ", ") + arm;
+      hint = hint.empty() ? "there is no other arm to compare with here" : "one of: " + hint;
+    }
+    Fail(node.begin, node.begin + node.arm.size(), fmt::format("unknown arm '{}'", node.arm), hint);
+  }
+
+  void CheckSlice(const Slice& slice) {
+    if (!knows_steps()) return;
+    const int steps = vocabulary_.planned_steps;
+    auto place = [&](int bound) { return bound < 0 ? bound + steps : bound; };
+    const int from = slice.from ? place(*slice.from) : 0;
+    const int to = slice.is_index ? from + 1 : slice.to ? place(*slice.to) : steps;
+    if (from < 0 || to < 0 || from > steps || to > steps) {
+      Fail(slice.begin, slice.end,
+           fmt::format("outside the run, which has {} steps: 0 to {}", steps, last_step()));
+    } else if (from >= to) {
+      Fail(slice.begin, slice.end,
+           fmt::format("an empty slice: from step {} to before {}", from, to));
+    }
+  }
+
+  void CheckEvent(const Node& node) {
+    CheckArm(node);
+    if (vocabulary_.target == nullptr) return;
+    const EventInfo* info = vocabulary_.target->FindEvent(node.name);
+    if (info == nullptr) return UnknownEvent(node);
+    for (const Filter& filter : node.filters) {
+      if (filter.key == "rank" || filter.key == "step") continue;
+      if (filter.key == "id" && node.name == "fired") continue;
+      if (std::find(info->fields.begin(), info->fields.end(), filter.key) == info->fields.end()) {
+        std::string fields;
+        for (const std::string& field : info->fields)
+          fields += (fields.empty() ? "" : ", ") + field;
+        const std::string hint = DidYouMean(filter.key, info->fields);
+        Fail(filter.begin, filter.end,
+             fmt::format("event '{}' has no field '{}'", node.name, filter.key),
+             hint.empty() ? "its fields: " + fields : hint);
+      }
+    }
+    if (node.fault && vocabulary_.fault_ids.count(*node.fault) == 0) {
+      const std::vector<std::string> ids(vocabulary_.fault_ids.begin(),
+                                         vocabulary_.fault_ids.end());
+      Fail(node, fmt::format("no fault '{}' is injected", *node.fault),
+           DidYouMean(*node.fault, ids));
+    }
+  }
+
+  void UnknownEvent(const Node& node) {
+    if (vocabulary_.target->FindSignal(node.name) != nullptr) {
+      return Fail(node, fmt::format("'{}' is a signal, a number", node.name),
+                  "compare it: < <= > >= ==");
+    }
+    std::vector<std::string> known = events_;
+    if (node.has_call) {
+      for (const std::string& name : FunctionNames()) known.push_back(name);
+    } else {
+      known.insert(known.end(), signals_.begin(), signals_.end());
+    }
+    Fail(node,
+         fmt::format("unknown {} '{}'", node.has_call ? "event or function" : "event or signal",
+                     node.name),
+         DidYouMean(node.name, known));
+  }
+
+  void CheckDetector(const Node& node, const Place& place) {
+    NeedSteps(node, place);
+    const Node& operand = node.child(0);
+    if (operand.kind != Kind::kSignal || operand.slice.given) {
+      Fail(operand, "a signal without a slice must stand here",
+           "eventually[10:60] nonfinite(loss)");
+    } else if (CheckSignal(operand)) {
+      const SignalInfo* info = InfoOf(operand);
+      if (info != nullptr && info->sparse) {
+        Fail(operand, fmt::format("'{}' is recorded at some steps only", operand.name));
+      }
+    }
+    if (node.kind == Kind::kNonfinite) return;
+    const bool window = CheckCount(node, "window", kMaxDetectorWindow);
+    CheckPositive(node, "ratio");
+    CheckPositive(node, "tolerance");
+    if (node.kind == Kind::kOscillates && window && CheckCount(node, "crossings", 1e9) &&
+        node.parameter("crossings") > node.parameter("window") - 2) {
+      const Parameter& crossings = node.parameters.at("crossings");
+      Fail(crossings.begin, crossings.end,
+           fmt::format("{} samples turn at most {} times", node.parameter("window"),
+                       std::max(node.parameter("window") - 2, 0.0)));
+    }
+  }
+
+  void CheckPositive(const Node& node, const std::string& key) {
+    auto found = node.parameters.find(key);
+    if (found != node.parameters.end() && !(found->second.value > 0)) {
+      Fail(found->second.begin, found->second.end, key + " must be positive");
+    }
+  }
+
+  bool CheckCount(const Node& node, const std::string& key, double most) {
+    auto found = node.parameters.find(key);
+    if (found == node.parameters.end()) return true;
+    const Parameter& parameter = found->second;
+    if (knows_steps()) most = std::min<double>(most, vocabulary_.planned_steps);
+    const bool bounded = most >= 1;
+    if (parameter.value >= 1 && parameter.value == std::floor(parameter.value) &&
+        (!bounded || parameter.value <= most)) {
+      return true;
+    }
+    Fail(parameter.begin, parameter.end,
+         bounded ? fmt::format("{} must be a whole number from 1 to {}", key, most)
+                 : key + " must be a whole number, at least 1");
+    return false;
+  }
+
+  void CheckWindow(const Node& node, const Place& place) {
+    const Window& window = node.window;
+    if (!window.given) return;
+    auto fail = [&](std::string message, std::string hint = "") {
+      Fail(window.begin, window.end, std::move(message), std::move(hint));
+    };
+    if (node.kind == Kind::kAtEnd) return fail("at_end is one step: it takes no window");
+    if (window.from && window.to && *window.from > *window.to) return fail("an empty window");
+    if (window.in_seconds) {
+      if (node.kind == Kind::kUntil) return fail("until takes a window in steps");
+      if (node.kind == Kind::kPrecedes && place.at_steps) {
+        fail("precedes takes seconds only where no temporal operator is around it");
+      }
+      return;
+    }
+    if (!knows_steps()) return;
+    const double most = std::max(window.from.value_or(0), window.to.value_or(0));
+    if (most > last_step()) {
+      fail(fmt::format("the window reaches step {}, the run's last is {}", most, last_step()),
+           "both ends of a window are inside it");
+    }
+  }
+
+  const Vocabulary& vocabulary_;
+  std::vector<std::string> signals_;
+  std::vector<std::string> events_;
+  std::vector<FormulaError> errors_;
+};
+
+}  // namespace
+
+std::vector<FormulaError> CheckTree(const Node& root, const Vocabulary& vocabulary) {
+  return Checker(vocabulary).Run(root);
+}
+
+}  // namespace trainwreck::formula

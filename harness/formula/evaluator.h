@@ -1,0 +1,38 @@
+// Reads a syntax tree over the traces of runs: once for a whole run, or at every step of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/formula/scope.h"
+#include "harness/formula/value.h"
+
+namespace trainwreck::formula {
+
+class Evaluator {
+ public:
+  Evaluator(const Runs& runs, const TargetDescription& target) : context_(runs, target) {}
+
+  const Context& context() const { return context_; }
+
+  // Outside any temporal operator: numbers are constants of the run, an event means "at any time".
+  Value OverRun(const Node& formula, const Scope& scope) const;
+
+  // Inside one: what the formula is worth at each step.
+  Track AtSteps(const Node& formula, const Scope& scope) const;
+
+  // One number for each step, or a single one that holds for all.
+  std::vector<Interval> Numbers(const Node& expression, const Scope& scope, bool at_steps) const;
+
+ private:
+  Value TemporalOverRun(const Node& node, const Scope& scope) const;
+  Track TemporalAtSteps(const Node& node, const Scope& scope) const;
+  Track DetectorAtSteps(const Node& node, const Scope& scope) const;
+  Track CompareAtSteps(const Node& node, const Scope& scope) const;
+  Track EventAtSteps(const Node& node, const Scope& scope) const;
+  std::vector<Interval> SpreadNumbers(const Node& node, const Scope& scope, bool at_steps) const;
+
+  Context context_;
+};
+
+}  // namespace trainwreck::formula

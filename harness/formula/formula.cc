@@ -1,0 +1,138 @@
+#include "harness/formula/formula.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "harness/formula/check.h"
+#include "harness/formula/detectors.h"
+#include "harness/formula/evaluator.h"
+#include "harness/formula/explain.h"
+#include "harness/formula/node.h"
+#include "harness/formula/parser.h"
+
+namespace trainwreck::formula {
+namespace {
+
+Unit MainUnit(const Node& root, const TargetDescription& target) {
+  std::optional<Unit> of_atom;
+  bool in_seconds = false, has_steps = false;
+  ForEach(root, [&](const Node& node) {
+    if (!of_atom) of_atom = AtomUnit(node, target);
+    in_seconds |= node.window.given && node.window.in_seconds;
+    has_steps |= IsTemporal(node.kind) || node.kind == Kind::kEvent;
+  });
+  if (of_atom) return *of_atom;
+  if (in_seconds) return Unit::kSecond;
+  return has_steps ? Unit::kStep : Unit::kPlain;
+}
+
+}  // namespace
+
+const char* ToString(Unit unit) {
+  switch (unit) {
+    case Unit::kOctave:
+      return "octaves";
+    case Unit::kStep:
+      return "steps";
+    case Unit::kSecond:
+      return "s";
+    case Unit::kPlain:
+      return "";
+  }
+  return "";
+}
+
+Formula::Formula(std::string text, std::shared_ptr<const Node> root)
+    : text_(std::move(text)), root_(std::move(root)) {}
+
+Formula::ParseResult Formula::Parse(std::string_view text) {
+  ParsedTree tree = ParseTree(text);
+  ParseResult result;
+  result.errors = std::move(tree.errors);
+  if (tree.root != nullptr) {
+    result.formula = Formula(std::string(text), std::shared_ptr<const Node>(std::move(tree.root)));
+  }
+  return result;
+}
+
+std::vector<FormulaError> Formula::Check(const Vocabulary& vocabulary) const {
+  return CheckTree(*root_, vocabulary);
+}
+
+Reading Formula::Evaluate(const Runs& runs, const TargetDescription& target) const {
+  Reading reading;
+  reading.main_unit = MainUnit(*root_, target);
+  if (runs.self == nullptr) return reading;
+  const Evaluator evaluator(runs, target);
+  const Value value = evaluator.OverRun(*root_, {});
+  reading.truth = value.truth == kYes  ? Truth::kTrue
+                  : value.truth == kNo ? Truth::kFalse
+                                       : Truth::kUnknown;
+  for (int unit = 0; unit < kUnitCount; ++unit) {
+    if (value.has[unit]) reading.margins[unit] = value.margins[unit];
+  }
+  Explanation explanation = Explain(evaluator, *root_);
+  reading.step = explanation.step;
+  reading.seen = std::move(explanation.seen);
+  return reading;
+}
+
+std::vector<std::string> Formula::module_signals() const {
+  std::set<std::string> signals;
+  ForEach(*root_, [&](const Node& node) {
+    if (node.kind == Kind::kSignal && node.glob) signals.insert(node.name + "{" + *node.glob + "}");
+  });
+  return {signals.begin(), signals.end()};
+}
+
+std::set<std::string> Formula::arms() const {
+  std::set<std::string> arms;
+  ForEach(*root_, [&](const Node& node) {
+    if (!node.arm.empty()) arms.insert(node.arm);
+  });
+  return arms;
+}
+
+std::set<std::string> Formula::events() const {
+  std::set<std::string> events;
+  ForEach(*root_, [&](const Node& node) {
+    if (node.kind == Kind::kEvent) events.insert(node.name);
+  });
+  return events;
+}
+
+bool Formula::mentions_ending() const {
+  static const std::set<std::string> endings = {"exited", "stalled", "restarted",
+                                                "ended",  "killed",  "collective_mismatch"};
+  const std::set<std::string> mentioned = events();
+  return std::any_of(mentioned.begin(), mentioned.end(),
+                     [](const std::string& event) { return endings.count(event) > 0; });
+}
+
+std::optional<Amount> ParseAmount(std::string_view text) {
+  auto trim = [](std::string_view part) {
+    while (!part.empty() && (part.front() == ' ' || part.front() == '\t')) part.remove_prefix(1);
+    while (!part.empty() && (part.back() == ' ' || part.back() == '\t')) part.remove_suffix(1);
+    return part;
+  };
+  text = trim(text);
+  Amount amount;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), amount.value);
+  if (parsed.ec != std::errc() || !std::isfinite(amount.value)) return std::nullopt;
+  const std::string_view unit = trim(text.substr(parsed.ptr - text.data()));
+  if (unit.empty()) {
+    amount.unit = Unit::kPlain;
+  } else if (unit == "octave" || unit == "octaves") {
+    amount.unit = Unit::kOctave;
+  } else if (unit == "step" || unit == "steps") {
+    amount.unit = Unit::kStep;
+  } else if (unit == "s" || unit == "second" || unit == "seconds") {
+    amount.unit = Unit::kSecond;
+  } else {
+    return std::nullopt;
+  }
+  return amount;
+}
+
+}  // namespace trainwreck::formula

@@ -1,0 +1,148 @@
+// The syntax tree of a formula, and the names of its built-in functions.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainwreck::formula {
+
+enum class Kind {
+  // Expressions: a number, at a step or constant over the run.
+  kNumber,
+  kSignal,
+  kAggregate,  // mean(x[-20:])
+  kOverlap,    // overlap(a[..], b[..])
+  kSpread,     // spread(x): over ranks
+  kAbs,
+  kNegate,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  // Atoms.
+  kCompare,
+  kNonfinite,
+  kSpike,
+  kPlateau,
+  kOscillates,
+  kEvent,
+  // Formulas over formulas.
+  kHolds,
+  kAllRanks,
+  kAnyRank,
+  kAnyModule,
+  kNot,
+  kAnd,
+  kOr,
+  kImplies,
+  kAlways,
+  kEventually,
+  kNever,
+  kAtEnd,
+  kUntil,
+  kPrecedes,
+};
+
+enum class CompareOp { kLess, kLessEqual, kGreater, kGreaterEqual, kEqual };
+enum class Aggregate { kMean, kMedian, kMin, kMax, kFirst, kLast, kSum, kStd, kSlope, kCount };
+
+// [from:to] of a temporal operator, both ends inside.
+struct Window {
+  bool given = false;
+  bool in_seconds = false;
+  std::optional<double> from;
+  std::optional<double> to;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+// [from:to] of a signal, half open, or [from] alone: one step. Negative: from the planned end.
+struct Slice {
+  bool given = false;
+  bool is_index = false;
+  std::optional<int> from;
+  std::optional<int> to;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+// key=value of an event.
+struct Filter {
+  std::string key;
+  bool is_number = false;
+  double number = 0;
+  std::string text;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+// key=value of a detector.
+struct Parameter {
+  double value = 0;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+struct Node {
+  Kind kind = Kind::kNumber;
+  std::size_t begin = 0;  // bytes of the formula's text
+  std::size_t end = 0;
+  int depth = 1;
+  std::vector<std::unique_ptr<Node>> children;
+
+  double number = 0;                            // kNumber
+  std::string arm;                              // kSignal, kEvent; empty: the run itself
+  std::string name;                             // of the signal or event
+  bool has_call = false;                        // kEvent: written with parentheses
+  std::optional<std::string> glob;              // kSignal
+  std::optional<int> rank;                      // kSignal: written with @
+  Slice slice;                                  // kSignal
+  Aggregate aggregate = Aggregate::kMean;       // kAggregate
+  CompareOp op = CompareOp::kLess;              // kCompare
+  Window window;                                // temporal operators
+  std::map<std::string, Parameter> parameters;  // detectors
+  std::optional<std::string> fault;             // kEvent: fired(ID)
+  std::vector<Filter> filters;                  // kEvent
+
+  const Node& child(std::size_t index) const { return *children[index]; }
+  double parameter(const std::string& key) const {
+    auto found = parameters.find(key);
+    return found == parameters.end() ? std::numeric_limits<double>::quiet_NaN()
+                                     : found->second.value;
+  }
+};
+
+bool IsExpression(Kind kind);
+bool IsTemporal(Kind kind);  // one of always, eventually, never, at_end, until, precedes
+
+// A function by its name: what it makes and what it must be given.
+struct FunctionInfo {
+  std::string_view name;
+  Kind kind;
+  Aggregate aggregate;
+  int arguments;                             // expressions or formulas
+  std::vector<std::string_view> parameters;  // key=value, all required
+};
+const FunctionInfo* FindFunction(std::string_view name);
+std::vector<std::string> FunctionNames();
+
+std::string_view ToString(CompareOp op);
+std::string_view ToString(Aggregate aggregate);
+
+// The formula's text in its plainest form; parses back to the same tree.
+std::string ToText(const Node& node);
+
+// Calls `visit(node)` for the node and all below it, in the order of the text.
+template <typename Visit>
+void ForEach(const Node& node, Visit&& visit) {
+  visit(node);
+  for (const auto& child : node.children) ForEach(*child, visit);
+}
+
+}  // namespace trainwreck::formula

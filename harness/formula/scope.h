@@ -1,0 +1,50 @@
+// What the parts of an evaluation share: the runs, and where in them a subformula is read.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/formula/formula.h"
+#include "harness/formula/node.h"
+#include "harness/formula/samples.h"
+
+namespace trainwreck::formula {
+
+struct Scope {
+  int rank = 0;           // that signals without @ are read at
+  bool in_ranks = false;  // inside all_ranks or any_rank: events count by rank, too
+  std::map<std::string, std::string> modules;  // glob -> the module that it stands for
+};
+
+class Context {
+ public:
+  Context(const Runs& runs, const TargetDescription& target);
+
+  const RunTrace& self() const { return *runs_.self; }
+  const TargetDescription& target() const { return target_; }
+  int steps() const { return steps_; }
+  const RunTrace* RunOf(const std::string& arm) const;  // null: not there
+
+  Samples SamplesOf(const Node& signal, const Scope& scope) const;
+
+  // One scope for each choice of modules for the globs below `node` that have none yet. Empty when
+  // a glob matches nothing.
+  std::vector<Scope> Bound(const Node& node, const Scope& scope) const;
+
+  // The matching events, in the order of the trace.
+  std::vector<const Event*> EventsOf(const Node& event, const Scope& scope) const;
+  int StepOf(const Event& event) const;  // inside the run
+  // Whether events of this arm may still be added.
+  bool EventsMayGrow(const Node& event) const;
+
+ private:
+  std::vector<std::string> ModulesOf(const Node& node, const std::string& glob,
+                                     const Scope& scope) const;
+  Runs runs_;
+  const TargetDescription& target_;
+  int steps_;
+};
+
+}  // namespace trainwreck::formula

@@ -1,0 +1,52 @@
+// The extreme value over a window that moves along a sequence, in linear time whatever the window's
+// width.
+#pragma once
+
+#include <vector>
+
+namespace trainwreck::formula {
+
+// For the i-th place, the indices [from[i], to[i]] that it looks at. Both must not decrease with i.
+// Indices outside the sequence read as `before` and `after`; an empty window (from > to) reads as
+// `after`.
+struct Windows {
+  std::vector<int> from;
+  std::vector<int> to;
+};
+
+// The largest (Wins = std::greater_equal<T>) or smallest (std::less_equal<T>) value of each window.
+// A monotonic queue: every index enters and leaves once.
+template <typename T, typename Wins>
+std::vector<T> SlidingExtreme(const std::vector<T>& values, const Windows& windows, T before,
+                              T after, Wins wins) {
+  const int size = static_cast<int>(values.size());
+  const int places = static_cast<int>(windows.from.size());
+  std::vector<T> result(places);
+  std::vector<int> queue(values.size());  // indices whose values are each beaten by those before
+  int head = 0, tail = 0, next = 0;
+  for (int place = 0; place < places; ++place) {
+    const int from = windows.from[place], to = windows.to[place];
+    for (; next <= to && next < size; ++next) {
+      while (tail > head && wins(values[next], values[queue[tail - 1]])) --tail;
+      queue[tail++] = next;
+    }
+    while (head < tail && queue[head] < from) ++head;
+    if (from > to) {
+      result[place] = after;
+      continue;
+    }
+    bool any = false;
+    T best{};
+    auto offer = [&](T value) {
+      if (!any || wins(value, best)) best = value;
+      any = true;
+    };
+    if (head < tail) offer(values[queue[head]]);
+    if (from < 0) offer(before);
+    if (to >= size) offer(after);
+    result[place] = any ? best : after;
+  }
+  return result;
+}
+
+}  // namespace trainwreck::formula

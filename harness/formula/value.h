@@ -1,0 +1,88 @@
+// Three-valued truth, intervals, and what a subformula is worth: at one place (Value) or at every
+// step of a run (Track). An unknown number is the interval of all numbers, so that everything
+// computed from a shorter trace contains what the longer one will give.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "harness/formula/formula.h"
+#include "harness/formula/node.h"
+
+namespace trainwreck::formula {
+
+// Kleene's logic: and = min, or = max, not = minus.
+using Tri = std::int8_t;
+inline constexpr Tri kNo = -1;
+inline constexpr Tri kMaybe = 0;
+inline constexpr Tri kYes = 1;
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr Interval kAll = {-kInfinity, kInfinity};
+
+inline Interval Point(double value) { return std::isnan(value) ? kAll : Interval{value, value}; }
+inline bool IsPoint(const Interval& x) { return x.lo == x.hi; }
+inline bool IsAll(const Interval& x) { return x.lo == -kInfinity && x.hi == kInfinity; }
+inline Interval Negate(const Interval& x) { return {-x.hi, -x.lo}; }
+
+Interval Add(const Interval& x, const Interval& y);
+Interval Subtract(const Interval& x, const Interval& y);
+Interval Multiply(const Interval& x, const Interval& y);
+Interval Divide(const Interval& x, const Interval& y);
+Interval Abs(const Interval& x);
+
+// The margin that a truth alone gives: plus or minus infinity.
+inline Interval MarginOf(Tri truth) {
+  if (truth == kMaybe) return kAll;
+  return truth == kYes ? Interval{kInfinity, kInfinity} : Interval{-kInfinity, -kInfinity};
+}
+
+// Worth of a comparison; the margin is in octaves (log2 of the ratio) or the plain difference.
+struct Compared {
+  Tri truth = kMaybe;
+  Interval margin = kAll;
+};
+Compared Compare(CompareOp op, const Interval& left, const Interval& right, bool octaves);
+
+// log2(over / under) with its limits: x / 0 is infinite, 0 / 0 is no distance, and where one of the
+// two is negative only their order counts. Grows with `over`, falls with `under`.
+double Octaves(double over, double under);
+
+struct Value {
+  Tri truth = kMaybe;
+  std::array<bool, kUnitCount> has = {};  // which units occur
+  std::array<Interval, kUnitCount> margins = {kAll, kAll, kAll, kAll};
+
+  // What it contributes in a unit that it may lack.
+  Interval In(int unit) const { return has[unit] ? margins[unit] : MarginOf(truth); }
+};
+
+Value Not(Value value);
+Value And(const Value& a, const Value& b);
+Value Or(const Value& a, const Value& b);
+
+// The units that comparisons have; steps and seconds belong to whole runs only.
+inline constexpr int kTrackUnits[] = {static_cast<int>(Unit::kOctave),
+                                      static_cast<int>(Unit::kPlain)};
+
+// Every step of a run, column by column.
+struct Track {
+  std::vector<Tri> truth;
+  std::array<std::vector<double>, kUnitCount> lo;  // empty: the unit does not occur
+  std::array<std::vector<double>, kUnitCount> hi;
+
+  bool Has(int unit) const { return !lo[unit].empty(); }
+  int size() const { return static_cast<int>(truth.size()); }
+  Value At(int step) const;
+  void Fill(int unit);  // gives it a unit that it lacks, by its truth
+};
+
+Track Constant(const Value& value, int size);
+void Invert(Track& track);                // not
+void AndInto(Track& track, Track other);  // track = track and other
+void OrInto(Track& track, Track other);
+
+}  // namespace trainwreck::formula
