@@ -1,0 +1,148 @@
+#include "harness/spec/extends.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What a scenario says about itself alone.
+bool IsInherited(const std::string& key) {
+  return key != "name" && key != "title" && key != "extends" && key.rfind("x-", 0) != 0;
+}
+
+void MergeInto(YamlNode& base, YamlNode child) {
+  for (std::size_t i = 0; i < child.keys.size(); ++i) {
+    auto same = std::find_if(base.keys.begin(), base.keys.end(),
+                             [&](const YamlNode& key) { return key.text == child.keys[i].text; });
+    if (same == base.keys.end()) {
+      base.keys.push_back(std::move(child.keys[i]));
+      base.items.push_back(std::move(child.items[i]));
+      continue;
+    }
+    YamlNode& value = base.items[same - base.keys.begin()];
+    *same = std::move(child.keys[i]);
+    if (value.IsMap() && child.items[i].IsMap() && !child.items[i].keys.empty()) {
+      MergeInto(value, std::move(child.items[i]));
+    } else {
+      value = std::move(child.items[i]);
+    }
+  }
+}
+
+class Chain {
+ public:
+  Chain(const LoadOptions& options, Errors& errors) : options_(options), errors_(errors) {}
+
+  std::optional<YamlNode> Parse(const std::string& text, const std::string& file) {
+    files_.push_back(fs::path(file).lexically_normal());
+    const int source = errors_.AddSource(file, text);
+    std::optional<YamlNode> root = ParseYaml(text, source, errors_);
+    if (!root || !root->IsMap()) return root;
+    const YamlNode* extends = root->Find("extends");
+    if (extends == nullptr) return root;
+    std::optional<YamlNode> base = ParseBase(*extends);
+    if (!base || !base->IsMap()) return root;
+    YamlNode merged = Inheritable(std::move(*base));
+    merged.source = root->source;
+    merged.position = root->position;
+    MergeInto(merged, std::move(*root));
+    return merged;
+  }
+
+ private:
+  std::optional<YamlNode> ParseBase(const YamlNode& extends) {
+    if (!extends.IsScalar()) {
+      errors_.Add(extends, std::string("'extends' must be a file, not ") + Describe(extends));
+      return std::nullopt;
+    }
+    const fs::path wanted(extends.text);
+    const bool goes_up = std::find(wanted.begin(), wanted.end(), "..") != wanted.end();
+    if (wanted.is_absolute() || goes_up || wanted.extension() != ".yaml") {
+      errors_.Add(extends, "'extends' must be a .yaml file under the folder of the scenarios",
+                  "written from there, without '..': such as nan/lr-too-high.yaml");
+      return std::nullopt;
+    }
+    const fs::path path = (fs::path(options_.scenarios_root) / wanted).lexically_normal();
+    if (std::find(files_.begin(), files_.end(), path) != files_.end()) {
+      errors_.Add(extends, "'extends' goes in a circle: " + extends.text + " leads back here");
+      return std::nullopt;
+    }
+    if (files_.size() > static_cast<std::size_t>(kMaxExtends)) {
+      errors_.Add(extends, "more than " + std::to_string(kMaxExtends) + " files extend each other");
+      return std::nullopt;
+    }
+    std::string why;
+    std::optional<std::string> text;
+    if (StaysInside(path)) {
+      text = ReadSmallFile(path.string(), why);
+    } else {
+      why = "it leads out of the folder of the scenarios";
+    }
+    if (!text) {
+      errors_.Add(extends, "cannot extend '" + extends.text + "': " + why,
+                  "the path is taken from " + options_.scenarios_root + "/");
+      return std::nullopt;
+    }
+    return Parse(*text, path.string());
+  }
+
+  // Symbolic links could lead anywhere.
+  bool StaysInside(const fs::path& path) const {
+    std::error_code error;
+    const fs::path root = fs::weakly_canonical(options_.scenarios_root, error);
+    const fs::path real = fs::weakly_canonical(path, error);
+    return !error &&
+           std::mismatch(root.begin(), root.end(), real.begin(), real.end()).first == root.end();
+  }
+
+  static YamlNode Inheritable(YamlNode base) {
+    YamlNode rest = base;
+    rest.keys.clear();
+    rest.items.clear();
+    for (std::size_t i = 0; i < base.keys.size(); ++i) {
+      if (!IsInherited(base.keys[i].text)) continue;
+      rest.keys.push_back(std::move(base.keys[i]));
+      rest.items.push_back(std::move(base.items[i]));
+    }
+    return rest;
+  }
+
+  const LoadOptions& options_;
+  Errors& errors_;
+  std::vector<fs::path> files_;
+};
+
+}  // namespace
+
+std::optional<YamlNode> ParseWithExtends(const std::string& text, const std::string& file,
+                                         const LoadOptions& options, Errors& errors) {
+  return Chain(options, errors).Parse(text, file);
+}
+
+std::optional<std::string> ReadSmallFile(const std::string& path, std::string& why) {
+  std::error_code error;
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error)) {
+    why = "it is no file";
+    return std::nullopt;
+  }
+  errno = 0;
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) {
+    why = errno == 0 ? "it cannot be read" : std::strerror(errno);
+    return std::nullopt;
+  }
+  std::string text(kMaxScenarioBytes + 1, '\0');  // one more than allowed, so that too much shows
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,325 @@
+#include "harness/spec/reader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "harness/spec/fields.h"
+#include "harness/spec/matrix_reader.h"
+#include "harness/spec/parts_reader.h"
+#include "harness/spec/recipe_reader.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr char kApiVersion[] = "trainwreck/v1";
+constexpr int kMaxSeeds = 1000;
+constexpr int kMaxSteps = 1'000'000'000;
+
+const std::vector<std::string>& ClassesOf(const std::string& verdict) {
+  static const std::map<std::string, std::vector<std::string>> kClasses = {
+      {"fail",
+       {"control_unhealthy", "symptom_in_control", "symptom_absent", "symptom_weak",
+        "fault_not_fired", "remedy_ineffective", "remedy_costly", "decoy_effective",
+        "unexpected_pass", "nondeterministic"}},
+      {"inconclusive", {"undecided", "too_few_seeds"}},
+      {"error", {"infrastructure", "timeout", "crash", "leak"}},
+  };
+  static const std::vector<std::string> kNone;
+  auto found = kClasses.find(verdict);
+  return found == kClasses.end() ? kNone : found->second;
+}
+
+// Reads the sections of one scenario, in the order of docs/scenario.md.
+class Reader {
+ public:
+  Reader(const TargetDescription& target, Errors& errors) : target_(target), errors_(errors) {}
+
+  Draft Read(const YamlNode& root) {
+    draft_.root = &root;
+    Fields fields(root, "the scenario", errors_);
+    if (!fields.is_map()) return std::move(draft_);
+    ReadHead(fields);
+    if (const YamlNode* node = fields.Require("inject"))
+      ReadFaults(*node, target_, errors_, draft_);
+    ReadRecipeAndPoints(fields);
+    if (const YamlNode* node = fields.Take("seeds")) ReadSeeds(*node);
+    if (const YamlNode* node = fields.Take("phases")) ReadPhases(*node);
+    if (scenario().phases.empty()) scenario().phases = {{"train", std::nullopt}};
+    ReadChecks(fields, errors_, draft_);
+    ReadRemedies(fields, target_, errors_, draft_);
+    ReadDecoys(fields, target_, errors_, draft_);
+    if (const YamlNode* node = fields.Take("reference")) {
+      scenario().has_reference = ReadBool(*node, "'reference'", errors_).value_or(false);
+    }
+    ReadExpectation(fields);
+    if (const YamlNode* node = fields.Take("requires")) ReadRequirements(*node);
+    if (const YamlNode* node = fields.Take("budget")) ReadBudget(*node);
+    fields.Take("extends");  // resolved before
+    fields.RejectRest(/*allow_notes=*/true);
+    return std::move(draft_);
+  }
+
+ private:
+  Scenario& scenario() { return draft_.scenario; }
+
+  void ReadHead(Fields& fields) {
+    if (const YamlNode* node = fields.Require("apiVersion")) {
+      if (!node->IsScalar() || node->text != kApiVersion) {
+        errors_.Add(*node, std::string("'apiVersion' must be ") + kApiVersion);
+      }
+    }
+    if (const YamlNode* node = fields.Require("kind")) {
+      if (!node->IsScalar() || node->text != "Scenario") {
+        errors_.Add(*node, "'kind' must be Scenario");
+      }
+    }
+    if (const YamlNode* node = fields.Require("name")) ReadScenarioName(*node);
+    if (const YamlNode* node = fields.Require("title")) {
+      scenario().title = ReadText(*node, "'title'", errors_).value_or("");
+    }
+    if (const YamlNode* node = fields.Take("sources")) {
+      scenario().sources = ReadTexts(*node, "'sources'", errors_);
+    }
+    if (const YamlNode* node = fields.Take("tags")) {
+      scenario().tags = ReadTexts(*node, "'tags'", errors_);
+    }
+  }
+
+  void ReadScenarioName(const YamlNode& node) {
+    std::optional<std::string> name = ReadText(node, "'name'", errors_);
+    if (!name) return;
+    scenario().name = *name;
+    const auto fits = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '/';
+    };
+    const bool has_empty_part =
+        name->front() == '/' || name->back() == '/' || name->find("//") != std::string::npos;
+    if (has_empty_part || !std::all_of(name->begin(), name->end(), fits)) {
+      errors_.Add(node, "'name' must be words of a-z, 0-9, '-' and '_', separated by '/'",
+                  "such as nan/lr-too-high");
+    }
+  }
+
+  void ReadRecipeAndPoints(Fields& fields) {
+    const std::size_t errors_before = errors_.size();
+    if (const YamlNode* node = fields.Take("recipe")) {
+      scenario().recipe.set = ReadRecipe(*node, "'recipe'", target_, errors_);
+    }
+    if (const YamlNode* node = fields.Take("matrix")) {
+      scenario().points = ReadMatrix(*node, FaultInfos(), target_, errors_);
+    }
+    if (scenario().points.empty()) scenario().points = {Point{}};
+    draft_.is_recipe_sound = errors_.size() == errors_before;
+  }
+
+  std::map<std::string, const FaultInfo*> FaultInfos() const {
+    std::map<std::string, const FaultInfo*> infos;
+    for (const std::string& id : draft_.fault_ids) infos[id] = nullptr;
+    for (const InjectedFault& fault : draft_.scenario.faults) {
+      infos[fault.id] = target_.FindFault(fault.fault);
+    }
+    return infos;
+  }
+
+  void ReadSeeds(const YamlNode& node) {
+    int& count = scenario().seed_count;
+    int& require = scenario().seed_require;
+    if (!node.IsMap()) {
+      count = ReadInt(node, "'seeds'", errors_, 1, kMaxSeeds).value_or(count);
+      require = count;
+      return;
+    }
+    Fields fields(node, "'seeds'", errors_);
+    if (const YamlNode* value = fields.Require("count")) {
+      count = ReadInt(*value, "'count'", errors_, 1, kMaxSeeds).value_or(kMaxSeeds);
+    }
+    require = count;
+    if (const YamlNode* value = fields.Take("require")) {
+      require = ReadInt(*value, "'require'", errors_, 1, kMaxSeeds).value_or(1);
+      if (require > count) {
+        errors_.Add(*value,
+                    "'require' must not be more than 'count', which is " + std::to_string(count));
+      }
+    }
+    fields.RejectRest();
+  }
+
+  void ReadPhases(const YamlNode& node) {
+    if (!node.IsList()) {
+      errors_.Add(node, std::string("'phases' must be a list of maps, not ") + Describe(node),
+                  "such as [{name: train, until: 50}, {name: resume}]");
+      return;
+    }
+    for (const YamlNode* item : ReadList(node, "'phases'", errors_)) {
+      Fields fields(*item, "a phase", errors_);
+      Phase phase;
+      if (const YamlNode* name = fields.Require("name"); name != nullptr && name->IsScalar()) {
+        CheckName(*name, "the name of a phase", errors_);
+        if (std::count(draft_.phase_names.begin(), draft_.phase_names.end(), name->text) > 0) {
+          errors_.Add(*name, "two phases are called '" + name->text + "'");
+        }
+        phase.name = name->text;
+      } else if (name != nullptr) {
+        errors_.Add(*name, std::string("the name of a phase must be text, not ") + Describe(*name));
+      }
+      if (const YamlNode* until = fields.Take("until")) {
+        phase.until = ReadInt(*until, "'until'", errors_, 1, kMaxSteps);
+      } else if (fields.is_map() && item != &node.items.back()) {
+        errors_.Add(*item, "only the last phase goes on to the end: this one needs 'until'");
+      }
+      fields.RejectRest();
+      draft_.phase_names.push_back(phase.name);
+      scenario().phases.push_back(std::move(phase));
+    }
+  }
+
+  void ReadExpectation(Fields& fields) {
+    Expectation& expect = scenario().expect;
+    const YamlNode* node = fields.Take("expect");
+    const YamlNode* reason = fields.Take("reason");
+    if (reason != nullptr) expect.reason = ReadText(*reason, "'reason'", errors_).value_or("-");
+    if (node == nullptr) {
+      if (reason != nullptr) errors_.Add(*reason, "'reason' belongs to 'expect', which is missing");
+      return;
+    }
+    if (node->IsMap()) {
+      ReadExpectationMap(*node);
+    } else {
+      ReadVerdict(*node);
+    }
+    if (expect.verdict != "pass" && expect.reason.empty()) {
+      errors_.Add(*node, "'expect: " + expect.verdict + "' needs a 'reason'",
+                  "add 'reason: ...': why this limit is known and accepted");
+    }
+  }
+
+  void ReadVerdict(const YamlNode& node) {
+    static const std::vector<std::string> kVerdicts = {"pass", "fail", "inconclusive", "error",
+                                                       "skip"};
+    std::optional<std::string> verdict = ReadText(node, "'expect'", errors_);
+    if (!verdict) return;
+    if (std::count(kVerdicts.begin(), kVerdicts.end(), *verdict) == 0) {
+      errors_.Add(node, "no verdict is called '" + *verdict + "'",
+                  SuggestName(*verdict, kVerdicts));
+      return;
+    }
+    scenario().expect.verdict = *verdict;
+  }
+
+  void ReadExpectationMap(const YamlNode& node) {
+    Expectation& expect = scenario().expect;
+    Fields fields(node, "'expect'", errors_);
+    const YamlNode* verdict = fields.Require("verdict");
+    if (verdict != nullptr) ReadVerdict(*verdict);
+    if (const YamlNode* reason = fields.Take("reason")) {
+      expect.reason = ReadText(*reason, "'reason'", errors_).value_or("-");
+    }
+    if (const YamlNode* item = fields.Take("class")) {
+      expect.failure_class = ReadText(*item, "'class'", errors_).value_or("");
+      const std::vector<std::string>& classes = ClassesOf(expect.verdict);
+      const bool is_known =
+          std::count(classes.begin(), classes.end(), expect.failure_class) > 0 ||
+          (expect.verdict == "skip" && expect.failure_class.rfind("requires:", 0) == 0);
+      if (!is_known && !expect.failure_class.empty()) {
+        std::string hint = NearestName(expect.failure_class, classes);
+        if (!hint.empty()) hint = "did you mean '" + hint + "'?";
+        errors_.Add(
+            *item, "verdict '" + expect.verdict + "' has no class '" + expect.failure_class + "'",
+            hint.empty() ? "'trainwreck explain " + expect.verdict + "' shows its classes" : hint);
+      }
+    }
+    fields.RejectRest();
+  }
+
+  void ReadRequirements(const YamlNode& node) {
+    if (!CheckFilledMap(node, "'requires'", errors_)) return;
+    Requirements& needs = scenario().requires_;
+    Fields fields(node, "'requires'", errors_);
+    if (const YamlNode* value = fields.Take("ranks")) {
+      needs.ranks = ReadInt(*value, "'ranks'", errors_, 1, 4096).value_or(1);
+    }
+    if (const YamlNode* value = fields.Take("devices")) {
+      static const std::vector<std::string> kDevices = {"cpu", "cuda"};
+      needs.devices = ReadTexts(*value, "'devices'", errors_);
+      for (const std::string& device : needs.devices) {
+        if (std::count(kDevices.begin(), kDevices.end(), device) == 0) {
+          errors_.Add(*value, "no device is called '" + device + "'",
+                      SuggestName(device, kDevices));
+        }
+      }
+    }
+    if (const YamlNode* value = fields.Take("features")) {
+      needs.features = ReadTexts(*value, "'features'", errors_);
+    }
+    if (const YamlNode* value = fields.Take("memory")) {
+      needs.memory_bytes = ReadBytes(*value, "'memory'", errors_).value_or(0);
+    }
+    fields.RejectRest();
+  }
+
+  void ReadBudget(const YamlNode& node) {
+    if (!CheckFilledMap(node, "'budget'", errors_)) return;
+    Budget& budget = scenario().budget;
+    Fields fields(node, "'budget'", errors_);
+    budget.seconds = ReadSeconds(fields, "seconds", budget.seconds);
+    budget.stall_seconds =
+        ReadSeconds(fields, "stall_seconds", std::min(budget.stall_seconds, budget.seconds));
+    if (budget.stall_seconds > budget.seconds) {
+      errors_.Add(Locate(node, {"stall_seconds"}),
+                  "'stall_seconds' must not be more than 'seconds'");
+    }
+    fields.RejectRest();
+  }
+
+  double ReadSeconds(Fields& fields, const std::string& key, double fallback) {
+    constexpr double kDay = 86400;
+    const YamlNode* node = fields.Take(key);
+    if (node == nullptr) return fallback;
+    std::optional<double> seconds = ReadNumber(*node, "'" + key + "'", errors_);
+    if (!seconds) return fallback;
+    if (*seconds > 0 && *seconds <= kDay) return *seconds;
+    errors_.Add(*node, "'" + key + "' must be more than 0 and at most a day (86400)");
+    return fallback;
+  }
+
+  const TargetDescription& target_;
+  Errors& errors_;
+  Draft draft_;
+};
+
+}  // namespace
+
+Draft ReadScenario(const YamlNode& root, const TargetDescription& target, Errors& errors) {
+  return Reader(target, errors).Read(root);
+}
+
+const YamlNode& Locate(const YamlNode& root, const std::vector<std::string>& path) {
+  const YamlNode* shown = &root;
+  const YamlNode* node = &root;
+  for (std::string word : path) {
+    while (!word.empty()) {
+      if (node->IsList()) {
+        std::size_t index = 0;
+        const char* end = word.data() + word.size();
+        const bool is_index = std::from_chars(word.data(), end, index).ptr == end;
+        if (!is_index || index >= node->items.size()) return *shown;
+        shown = node = &node->items[index];
+        break;
+      }
+      // The whole word, or a leading part of it that ends before a dot.
+      std::size_t length = word.size();
+      while (length != std::string::npos && node->Find(word.substr(0, length)) == nullptr) {
+        length = length == 0 ? std::string::npos : word.rfind('.', length - 1);
+      }
+      if (length == std::string::npos) return *shown;
+      const YamlNode* key = node->FindKey(word.substr(0, length));
+      node = node->Find(word.substr(0, length));
+      shown = node->IsScalar() ? node : key;
+      word = length < word.size() ? word.substr(length + 1) : "";
+    }
+  }
+  return *shown;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,35 @@
+// From the YAML tree of a scenario to its parts: each read and checked by itself. What parts mean
+// together is checked by Validate (validate.h).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/spec/scenario.h"
+#include "harness/spec/yaml.h"
+
+namespace trainwreck {
+
+// A scenario as far as it could be read. Names are there even where what they name is broken, so
+// that one mistake is not reported again wherever the name is used.
+struct Draft {
+  Scenario scenario;
+  const YamlNode* root = nullptr;
+  std::vector<std::string> healthy_names;
+  std::vector<std::string> symptom_names;
+  std::vector<std::string> fault_ids;
+  std::vector<std::string> phase_names;
+  std::map<std::string, const YamlNode*> formulas;  // "symptoms.blows_up" -> where its text stands
+  bool is_recipe_sound = true;                      // false: steps and ranks cannot be relied on
+  bool has_seed_require = false;
+};
+
+Draft ReadScenario(const YamlNode& root, const TargetDescription& target, Errors& errors);
+
+// Where something stands: follows keys and list indices ("2") from `root` as far as they exist. An
+// element with dots may stand for nested keys, as in recipes. A map, a list or nothing is shown by
+// its key.
+const YamlNode& Locate(const YamlNode& root, const std::vector<std::string>& path);
+
+}  // namespace trainwreck

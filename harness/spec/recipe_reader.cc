@@ -1,0 +1,142 @@
+#include "harness/spec/recipe_reader.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace trainwreck {
+namespace {
+
+struct Leaf {
+  const YamlNode* key = nullptr;  // where it stands
+  const YamlNode* value = nullptr;
+  const ParamInfo* info = nullptr;
+};
+
+// Walks a map of the recipe down to the target's keys.
+class Flattener {
+ public:
+  Flattener(const std::string& what, const TargetDescription& target, Errors& errors)
+      : what_(what), target_(target), errors_(errors) {}
+
+  void Walk(const YamlNode& map, const std::string& prefix) {
+    for (std::size_t i = 0; i < map.keys.size(); ++i) {
+      const YamlNode& key = map.keys[i];
+      const YamlNode& value = map.items[i];
+      const std::string path = prefix.empty() ? key.text : prefix + "." + key.text;
+      if (const ParamInfo* info = target_.FindRecipeKey(path)) {
+        Keep({&key, &value, info});
+      } else if (!IsSection(path)) {
+        RejectUnknown(key, path, prefix, value.IsMap());
+      } else if (value.IsMap() && !value.keys.empty()) {
+        Walk(value, path);
+      } else {
+        errors_.Add(value, "'" + path + "' holds several keys and must be a map that is not empty",
+                    "such as {" + FirstOf(path).substr(path.size() + 1) + ": ...}");
+      }
+    }
+  }
+
+  const std::vector<Leaf>& leaves() const { return leaves_; }
+
+ private:
+  void Keep(Leaf leaf) {
+    auto [found, is_new] = by_name_.emplace(leaf.info->name, leaves_.size());
+    if (is_new) {
+      leaves_.push_back(leaf);
+      return;
+    }
+    Leaf& first = leaves_[found->second];
+    if (first.key->source == leaf.key->source) {
+      errors_.Add(*leaf.key, "'" + leaf.info->name + "' is given twice",
+                  "first on line " + std::to_string(first.key->position.line));
+    } else if (leaf.key->source < first.key->source) {
+      first = leaf;  // the extending file outdoes the one that it extends
+    }
+  }
+
+  bool IsSection(const std::string& path) const { return !FirstOf(path).empty(); }
+
+  std::string FirstOf(const std::string& section) const {
+    for (const ParamInfo& info : target_.recipe) {
+      if (info.name.rfind(section + ".", 0) == 0) return info.name;
+    }
+    return "";
+  }
+
+  void RejectUnknown(const YamlNode& key, const std::string& path, const std::string& prefix,
+                     bool is_map) {
+    std::vector<std::string> known;
+    for (const ParamInfo& info : target_.recipe) {
+      const std::size_t dot = info.name.find('.', prefix.size() + 1);
+      known.push_back(is_map && dot != std::string::npos ? info.name.substr(0, dot) : info.name);
+    }
+    std::string nearest = NearestName(path, known);
+    if (nearest.empty()) {
+      // The last word alone: `lr` for `optimizer.lr`.
+      const std::string ending = "." + key.text;
+      for (const ParamInfo& info : target_.recipe) {
+        const std::string& name = info.name;
+        if (name.size() > ending.size() &&
+            name.compare(name.size() - ending.size(), ending.size(), ending) == 0) {
+          nearest = name;
+          break;
+        }
+      }
+    } else if (!prefix.empty() && nearest.rfind(prefix + ".", 0) == 0) {
+      nearest = nearest.substr(prefix.size() + 1);
+    }
+    errors_.Add(key, "unknown recipe key '" + path + "' in " + what_,
+                nearest.empty() ? "'trainwreck list recipe' shows the target's keys"
+                                : "did you mean '" + nearest + "'?");
+  }
+
+  const std::string& what_;
+  const TargetDescription& target_;
+  Errors& errors_;
+  std::vector<Leaf> leaves_;
+  std::map<std::string, std::size_t> by_name_;
+};
+
+std::vector<Leaf> Flatten(const YamlNode& node, const std::string& what,
+                          const TargetDescription& target, Errors& errors) {
+  if (!CheckFilledMap(node, what, errors)) return {};
+  Flattener flattener(what, target, errors);
+  flattener.Walk(node, "");
+  return flattener.leaves();
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, Json>> ReadRecipe(const YamlNode& node, const std::string& what,
+                                                     const TargetDescription& target,
+                                                     Errors& errors) {
+  std::vector<std::pair<std::string, Json>> set;
+  for (const Leaf& leaf : Flatten(node, what, target, errors)) {
+    std::optional<Json> value = ReadValue(*leaf.value, *leaf.info, errors);
+    if (value) set.emplace_back(leaf.info->name, std::move(*value));
+  }
+  return set;
+}
+
+Changes ReadChanges(Fields& fields, const std::string& what, const TargetDescription& target,
+                    Errors& errors) {
+  Changes changes;
+  if (const YamlNode* set = fields.Take("set")) {
+    changes.set = ReadRecipe(*set, "'set' of " + what, target, errors);
+  }
+  const YamlNode* scale = fields.Take("scale");
+  if (scale == nullptr) return changes;
+  for (const Leaf& leaf : Flatten(*scale, "'scale' of " + what, target, errors)) {
+    if (leaf.info->type != ValueType::kInt && leaf.info->type != ValueType::kNumber) {
+      errors.Add(*leaf.key, "'" + leaf.info->name + "' is no number and cannot be scaled",
+                 "use 'set'");
+      continue;
+    }
+    std::optional<double> factor = ReadNumber(*leaf.value, "'" + leaf.info->name + "'", errors);
+    if (factor) changes.scale.emplace_back(leaf.info->name, *factor);
+  }
+  return changes;
+}
+
+}  // namespace trainwreck

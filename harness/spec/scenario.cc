@@ -1,0 +1,93 @@
+#include "harness/spec/scenario.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "harness/spec/extends.h"
+#include "harness/spec/reader.h"
+#include "harness/spec/validate.h"
+#include "harness/spec/yaml.h"
+
+namespace trainwreck {
+namespace {
+
+// A whole number stays one where the product is whole; elsewhere validation has complained.
+Json Scaled(const Json& value, double factor) {
+  if (!value.is_number()) return value;
+  const double product = value.get<double>() * factor;
+  const double whole = std::round(product);
+  constexpr double kRounding = 1e-9;  // 70 * 0.1 is not quite 7
+  constexpr double kLargest = 9e15;
+  if (value.is_number_integer() && std::fabs(whole) < kLargest &&
+      std::fabs(product - whole) <= kRounding * std::max(1.0, std::fabs(product))) {
+    return static_cast<std::int64_t>(whole);
+  }
+  return product;
+}
+
+}  // namespace
+
+ScenarioFile LoadScenario(const std::string& path, const TargetDescription& target,
+                          const LoadOptions& options) {
+  std::string why;
+  std::optional<std::string> text = ReadSmallFile(path, why);
+  if (text) return ParseScenario(*text, path, target, options);
+  ScenarioFile file;
+  file.errors.push_back({path, {}, "cannot read the scenario: " + why, "", ""});
+  return file;
+}
+
+ScenarioFile ParseScenario(const std::string& text, const std::string& file,
+                           const TargetDescription& target, const LoadOptions& options) {
+  Errors errors;
+  ScenarioFile result;
+  if (std::optional<YamlNode> root = ParseWithExtends(text, file, options, errors)) {
+    Draft draft = ReadScenario(*root, target, errors);
+    draft.scenario.file = file;
+    Validate(draft, target, options, errors);
+    if (errors.empty()) result.scenario = std::move(draft.scenario);
+  }
+  result.errors = errors.Sorted();
+  return result;
+}
+
+Recipe ResolveRecipe(const TargetDescription& target, const Scenario& scenario, const Point& point,
+                     const Changes& overrides) {
+  Recipe recipe;
+  for (const ParamInfo& info : target.recipe) recipe[info.name] = info.default_value;
+  Apply(scenario.recipe, recipe);
+  Apply(point.changes, recipe);
+  Apply(overrides, recipe);
+  return recipe;
+}
+
+void Apply(const Changes& changes, Recipe& recipe) {
+  for (const auto& [key, value] : changes.set) recipe[key] = value;
+  for (const auto& [key, factor] : changes.scale) recipe[key] = Scaled(recipe[key], factor);
+}
+
+std::vector<AmendedKey> Amend(const FaultInfo& fault, const std::map<std::string, Json>& with,
+                              Recipe& recipe) {
+  std::vector<AmendedKey> amended;
+  for (const Amendment& amendment : fault.amends) {
+    auto param = with.find(amendment.param);
+    const Json& operand = param != with.end() ? param->second : amendment.value;
+    Json& value = recipe[amendment.key];
+    AmendedKey change{amendment.key, value, operand};
+    if (amendment.op == Amendment::Op::kScale) {
+      change.after = Scaled(value, operand.is_number() ? operand.get<double>() : 1.0);
+    }
+    value = change.after;
+    amended.push_back(std::move(change));
+  }
+  return amended;
+}
+
+bool AppliesTo(const std::vector<std::string>& when, const Point& point) {
+  return when.empty() || std::any_of(when.begin(), when.end(), [&](const std::string& glob) {
+           return GlobMatches(glob, point.name);
+         });
+}
+
+}  // namespace trainwreck

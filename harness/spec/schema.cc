@@ -1,0 +1,321 @@
+// The JSON Schema of scenario files: what an editor can check and complete while one is written.
+// What depends on several places at once (references, steps, formulas) only `trainwreck validate`
+// knows.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/spec/scenario.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr char kName[] = "^[a-z][a-z0-9_]{0,63}$";
+
+Json Text(const std::string& doc) {
+  return {{"type", "string"}, {"minLength", 1}, {"description", doc}};
+}
+
+Json Integer(int min, const std::string& doc) {
+  return {{"type", "integer"}, {"minimum", min}, {"description", doc}};
+}
+
+Json Number(const std::string& doc) { return {{"type", "number"}, {"description", doc}}; }
+
+Json PositiveNumber(const std::string& doc) {
+  return {{"type", "number"}, {"exclusiveMinimum", 0}, {"description", doc}};
+}
+
+// A list that is not empty, or one value in its place.
+Json OneOrMore(const Json& element, const std::string& doc) {
+  Json list = {{"type", "array"}, {"items", element}, {"minItems", 1}};
+  return {{"anyOf", {element, list}}, {"description", doc}};
+}
+
+Json Texts(const std::string& doc) {
+  return OneOrMore({{"type", "string"}, {"minLength", 1}}, doc);
+}
+
+Json Object(Json properties, std::vector<std::string> required, const std::string& doc) {
+  Json object = {{"type", "object"},
+                 {"properties", std::move(properties)},
+                 {"additionalProperties", false},
+                 {"description", doc}};
+  if (!required.empty()) object["required"] = required;
+  return object;
+}
+
+// Entries with names of the author's choice.
+Json NamedEntries(const Json& entry, const std::string& doc) {
+  return {{"type", "object"},
+          {"patternProperties", {{kName, entry}}},
+          {"additionalProperties", false},
+          {"minProperties", 1},
+          {"description", doc}};
+}
+
+Json ValueSchema(const ParamInfo& info) {
+  Json schema = Json::object();
+  switch (info.type) {
+    case ValueType::kBool:
+      schema["type"] = "boolean";
+      break;
+    case ValueType::kInt:
+    case ValueType::kIntList:
+      schema["type"] = "integer";
+      break;
+    case ValueType::kNumber:
+      schema["type"] = "number";
+      break;
+    case ValueType::kString:
+    case ValueType::kStringList:
+      // Words that YAML takes for something else (a date, a number) are text here all the same.
+      schema["type"] = {"string", "number", "boolean"};
+      break;
+  }
+  if (info.min) schema["minimum"] = *info.min;
+  if (info.max) schema["maximum"] = *info.max;
+  if (!info.choices.empty()) schema = {{"enum", info.choices}};
+  const bool is_list = info.type == ValueType::kStringList || info.type == ValueType::kIntList;
+  if (is_list) schema = OneOrMore(schema, "");
+  std::string doc = info.doc;
+  if (!info.unit.empty()) doc += " [" + info.unit + "]";
+  schema["description"] = doc;
+  if (!info.default_value.is_null()) schema["default"] = info.default_value;
+  return schema;
+}
+
+// Recipe keys, dotted and nested; `leaf` gives the schema of one key.
+template <typename LeafFunction>
+Json RecipeSchema(const TargetDescription& target, const std::string& prefix,
+                  const std::string& doc, LeafFunction leaf) {
+  Json properties = Json::object();
+  for (const ParamInfo& info : target.recipe) {
+    if (info.name.rfind(prefix, 0) != 0) continue;
+    const std::string rest = info.name.substr(prefix.size());
+    Json schema = leaf(info);
+    if (schema.is_null()) continue;
+    const std::size_t dot = rest.find('.');
+    if (dot != std::string::npos) {
+      const std::string section = rest.substr(0, dot);
+      if (!properties.contains(section)) {
+        properties[section] = RecipeSchema(target, prefix + section + ".", "", leaf);
+      }
+    }
+    properties[rest] = std::move(schema);
+  }
+  Json object = Object(std::move(properties), {}, doc);
+  object["minProperties"] = 1;
+  return object;
+}
+
+Json TriggerProperties() {
+  return {
+      {"at", Integer(0, "The one step at which the fault acts.")},
+      {"from", Integer(0, "The first step at which it acts.")},
+      {"to", Integer(0, "The last step at which it acts.")},
+      {"every", Integer(1, "Only every so many steps, counted from `from`.")},
+      {"ranks", OneOrMore({{"type", "integer"}, {"minimum", 0}}, "Only on these ranks.")},
+      {"phase", Text("Only in this phase.")},
+      {"attempt", Integer(0, "Only in this attempt: 0 before any restart.")},
+      {"probability",
+       {{"type", "number"},
+        {"exclusiveMinimum", 0},
+        {"maximum", 1},
+        {"description", "Drawn at each step from the run's seed."}}},
+  };
+}
+
+Json ParametersSchema(const FaultInfo& info, bool needs_all) {
+  Json properties = Json::object();
+  std::vector<std::string> required;
+  for (const ParamInfo& param : info.params) {
+    properties[param.name] = ValueSchema(param);
+    if (needs_all && param.default_value.is_null()) required.push_back(param.name);
+  }
+  Json object = Object(std::move(properties), required, info.doc);
+  object["minProperties"] = 1;
+  return object;
+}
+
+// One branch per fault, so that an editor offers just its parameters.
+Json FaultSchema(const TargetDescription& target) {
+  Json names = Json::array();
+  Json branches = Json::array();
+  for (const FaultInfo& info : target.faults) {
+    names.push_back(info.name);
+    Json properties = info.has_trigger ? TriggerProperties() : Json::object();
+    properties["fault"] = {{"const", info.name}, {"description", info.doc}};
+    properties["with"] = ParametersSchema(info, false);
+    branches.push_back({{"if", {{"properties", {{"fault", {{"const", info.name}}}}}}},
+                        {"then", Object(std::move(properties), {"fault"}, info.doc)}});
+  }
+  Json schema = {{"type", "object"},
+                 {"required", {"fault"}},
+                 {"properties",
+                  {{"fault", {{"enum", names}, {"description", "Which fault, as site.fault."}}}}}};
+  if (!branches.empty()) schema["allOf"] = branches;
+  return schema;
+}
+
+Json CheckSchema() {
+  Json map = Object({{"assert", Text("The formula.")},
+                     {"min_margin",
+                      {{"type", {"string", "number"}},
+                       {"description", "How clearly it must hold: 10 steps, 1 octave, 0.2."}}},
+                     {"when", Texts("Globs of the points where it is checked.")}},
+                    {"assert"}, "A formula with its conditions.");
+  return {{"anyOf", {Text("A formula."), map}}};
+}
+
+Json MatrixSchema(const Json& set, const Json& scale) {
+  Json with = {{"type", "object"},
+               {"additionalProperties", {{"type", "object"}}},
+               {"minProperties", 1},
+               {"description", "Parameters of faults at this point: {FAULT_ID: {NAME: VALUE}}."}};
+  Json point = Object({{"set", set}, {"scale", scale}, {"with", with}}, {},
+                      "What is different at this point.");
+  Json axis = NamedEntries(point, "The points of one axis.");
+  return {{"type", "object"},
+          {"properties",
+           {{"exclude",
+             {{"type", "array"},
+              {"minItems", 1},
+              {"items",
+               {{"type", "object"},
+                {"minProperties", 1},
+                {"additionalProperties", {{"type", "string"}}}}},
+              {"description", "Combinations of points to leave out: [{AXIS: POINT, ...}]."}}}}},
+          {"patternProperties", {{"^(?!exclude$)[a-z][a-z0-9_]{0,63}$", axis}}},
+          {"additionalProperties", false},
+          {"minProperties", 1},
+          {"description", "Named points; each gets a verdict of its own."}};
+}
+
+Json ArmProperties(const Json& set, const Json& scale) {
+  return {{"set", set},
+          {"scale", scale},
+          {"when", Texts("Globs of the points where this arm runs.")},
+          {"note", Text("For the reader of the report.")}};
+}
+
+Json RemedySchema(const Json& set, const Json& scale) {
+  Json properties = ArmProperties(set, scale);
+  properties["resolves"] = Texts("Names of the symptoms that go away; all when left out.");
+  properties["waives"] = Texts("`quality` or names of healthy checks that need not hold.");
+  properties["kind"] = {{"enum", {"correct", "mitigate"}},
+                        {"description", "Takes the cause away, or only limits the damage."}};
+  return Object(std::move(properties), {}, "A prescribed fix; the fault stays in.");
+}
+
+Json DecoySchema(const Json& set, const Json& scale) {
+  Json properties = ArmProperties(set, scale);
+  properties["keeps"] = Texts("Names of the symptoms that must stay; all when left out.");
+  return Object(std::move(properties), {}, "A popular fix that must not help.");
+}
+
+Json SeedsSchema() {
+  return {{"anyOf",
+           {Integer(1, "So many seeds, which all must agree."),
+            Object({{"count", Integer(1, "Seeds to run.")},
+                    {"require", Integer(1, "How many of them must agree.")}},
+                   {"count"}, "Not all seeds need to agree.")}},
+          {"default", 5},
+          {"description", "Each arm runs once per seed."}};
+}
+
+Json ExpectSchema() {
+  Json verdicts = {{"enum", {"pass", "fail", "inconclusive", "error", "skip"}}};
+  Json map = Object({{"verdict", verdicts},
+                     {"class", Text("The class of that verdict, such as symptom_absent.")},
+                     {"reason", Text("Why this limit is known and accepted.")}},
+                    {"verdict"}, "A known limit.");
+  return {{"anyOf", {verdicts, map}}, {"description", "The verdict that is expected."}};
+}
+
+Json RequiresSchema() {
+  Json object =
+      Object({{"ranks", Integer(1, "Processes; follows from the recipe when left out.")},
+              {"devices", OneOrMore({{"enum", {"cpu", "cuda"}}}, "Devices of the machine.")},
+              {"features", Texts("Features of the target, as `trainwreck doctor` shows them.")},
+              {"memory",
+               {{"type", "string"},
+                {"pattern", "^[0-9.]+ *[KMGT]iB$"},
+                {"description", "Main memory of the machine: 4GiB."}}}},
+             {}, "What must be there; else the scenario is skipped, loudly.");
+  object["minProperties"] = 1;
+  return object;
+}
+
+Json BudgetSchema() {
+  Json object = Object(
+      {{"seconds", PositiveNumber("Wall clock of one run, with its phases and restarts.")},
+       {"stall_seconds", PositiveNumber("Without progress of any rank; then the run is ended.")}},
+      {}, "What one run may use.");
+  object["minProperties"] = 1;
+  return object;
+}
+
+Json PhasesSchema() {
+  return {{"type", "array"},
+          {"minItems", 1},
+          {"items", Object({{"name", {{"type", "string"}, {"pattern", kName}}},
+                            {"until", Integer(1, "Optimizer steps done when this phase ends.")}},
+                           {"name"}, "One process start to its end.")},
+          {"description", "Parts of a run; each but the first resumes from a checkpoint."}};
+}
+
+}  // namespace
+
+Json ScenarioSchema(const TargetDescription& target) {
+  const auto value_of = [](const ParamInfo& info) { return ValueSchema(info); };
+  const auto factor_of = [](const ParamInfo& info) -> Json {
+    const bool is_number = info.type == ValueType::kInt || info.type == ValueType::kNumber;
+    return is_number ? Number("Factor. " + info.doc) : Json();
+  };
+  const Json set = RecipeSchema(target, "", "Recipe keys and their new values.", value_of);
+  const Json scale = RecipeSchema(target, "", "Recipe keys and their factors.", factor_of);
+  Json properties = {
+      {"apiVersion", {{"const", "trainwreck/v1"}}},
+      {"kind", {{"const", "Scenario"}}},
+      {"name",
+       {{"type", "string"},
+        {"pattern", "^[a-z0-9_-]+(/[a-z0-9_-]+)*$"},
+        {"description", "The file's path under the folder of the scenarios, without .yaml."}}},
+      {"title", Text("One sentence: what breaks, and how it shows.")},
+      {"sources", Texts("Where the claim comes from.")},
+      {"tags", Texts("For `trainwreck run -t TAG`.")},
+      {"extends", Text("A scenario to start from, as its path under the folder of the scenarios.")},
+      {"recipe",
+       RecipeSchema(target, "", "The healthy run, over the target's defaults.", value_of)},
+      {"matrix", MatrixSchema(set, scale)},
+      {"seeds", SeedsSchema()},
+      {"phases", PhasesSchema()},
+      {"inject", NamedEntries(FaultSchema(target), "The faults.")},
+      {"healthy", NamedEntries(CheckSchema(), "Hold in control and in every remedy.")},
+      {"symptoms", NamedEntries(CheckSchema(), "Hold with the fault, not without it.")},
+      {"remedies", NamedEntries(RemedySchema(set, scale), "Prescribed fixes.")},
+      {"no_remedy", Text("Why there is no remedy, or none that is more than an undo.")},
+      {"decoys", NamedEntries(DecoySchema(set, scale), "Popular fixes that must not help.")},
+      {"quality", CheckSchema()},
+      {"reference",
+       {{"type", "boolean"},
+        {"default", false},
+        {"description", "Adds an uninterrupted healthy run, which formulas call `reference`."}}},
+      {"expect", ExpectSchema()},
+      {"reason", Text("Why the expected limit is known and accepted.")},
+      {"requires", RequiresSchema()},
+      {"budget", BudgetSchema()},
+  };
+  properties["quality"]["description"] = "How good a remedy's run must be, unless it waives this.";
+  Json schema = Object(std::move(properties), {"apiVersion", "kind", "name", "title"},
+                       "What breaks a training run, how it shows, and what helps.");
+  schema["$schema"] = "http://json-schema.org/draft-07/schema#";
+  schema["title"] = "trainwreck scenario";
+  schema["patternProperties"] = {{"^x-", {{"description", "A note; not read."}}}};
+  // What a scenario may also take over by `extends`.
+  schema["anyOf"] = {{{"required", {"extends"}}}, {{"required", {"inject", "symptoms"}}}};
+  return schema;
+}
+
+}  // namespace trainwreck
