@@ -260,6 +260,8 @@ void ActiveRun::OnExit(const Json& message) {
 }
 
 void ActiveRun::OnAllExited() {
+  while (PollTrace()) {  // a poll reads so much at most
+  }
   CheckTrace();
   state_ = State::kReaping;
   // After a clean end helpers get a moment to notice; after a kill there is nothing to wait for.
@@ -294,7 +296,8 @@ void ActiveRun::OnAllExited() {
 
 void ActiveRun::OnReaped() {
   if (has_end_) return Finish();
-  reader_->Poll();
+  while (PollTrace()) {
+  }
   reader_->CutTornTails();
   if (next_ == Next::kPhase) {
     ++phase_;

@@ -257,9 +257,14 @@ void SpawnServer::Spawn(const SpawnRequest& request) {
     close_all();
     return refuse(error, "pipe");
   }
+  // A signal for the child that comes before it has its own handlers must wait, not vanish in ours.
+  sigset_t all, before;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, &before);
   const pid_t pid = fork();
   const int fork_error = errno;
   if (pid == 0) RunChild(request, fds[0], fds[1], fds[2], error_pipe[1]);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
   close_all();
   if (error_pipe[1] >= 0) close(error_pipe[1]);
   if (pid < 0) {

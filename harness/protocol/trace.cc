@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -11,6 +12,8 @@ namespace trainwreck {
 namespace {
 
 constexpr std::size_t kMaxProblems = 8;
+constexpr std::int64_t kPollBytes =
+    8 << 20;                           // of a file at once: a flood must not hold up the caller
 constexpr int kMaxStep = 100'000'000;  // a record beyond it is garbage, not a reason to allocate
 
 int IntField(const Json& record, const char* key, int fallback) {
@@ -133,7 +136,9 @@ bool TraceReader::Poll(bool last) {
       }
     }
     ssize_t got;
-    while (!file.broken && (got = pread(file.fd, buffer, sizeof buffer, file.offset)) > 0) {
+    const std::int64_t enough = file.offset + kPollBytes;
+    while (!file.broken && (last || file.offset < enough) &&
+           (got = pread(file.fd, buffer, sizeof buffer, file.offset)) > 0) {
       file.offset += got;
       bytes_ += got;
       std::size_t begin = 0;
@@ -165,7 +170,8 @@ bool TraceReader::Poll(bool last) {
 
 void TraceReader::CutTornTails() {
   for (File& file : files_) {
-    if (file.tail.empty()) continue;
+    // Never more than the tail: bytes that were not read yet are no tail.
+    if (file.tail.empty() || lseek(file.fd, 0, SEEK_END) != file.offset) continue;
     file.offset -= static_cast<std::int64_t>(file.tail.size());
     file.tail.clear();
     if (truncate((folder_ + "/" + file.name).c_str(), file.offset) != 0) {
@@ -174,16 +180,25 @@ void TraceReader::CutTornTails() {
   }
 }
 
+bool TraceReader::Add(Series& series, int step, double value) {
+  values_ += std::max<std::int64_t>(0, step + 1 - static_cast<std::int64_t>(series.values.size()));
+  if (values_ > limits_.values) return false;
+  series.Set(step, value);
+  return true;
+}
+
 void TraceReader::Take(File& file, const std::string& line) {
   auto complain = [&](const std::string& what) {
     if (problems_.size() < kMaxProblems) {
       problems_.push_back(file.name + ":" + std::to_string(file.line) + ": " + what);
     }
   };
+  auto give_up = [&](const std::string& what) {
+    complain(what);
+    file.broken = true;  // nothing more of it is read
+  };
   if (static_cast<std::int64_t>(line.size()) > limits_.line_bytes) {
-    complain("the line is too long");
-    file.broken = true;
-    return;
+    return give_up("the line is too long");
   }
   const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!record.is_object()) return complain("not a JSON object");
@@ -203,15 +218,22 @@ void TraceReader::Take(File& file, const std::string& line) {
         complain("signal '" + key + "' is no number");
         continue;
       }
-      if (key == "time") trace_.time_s[rank].Set(step, *number);
-      trace_.series[{key, rank}].Set(step, *number);
+      if ((key == "time" && !Add(trace_.time_s[rank], step, *number)) ||
+          !Add(trace_.series[{key, rank}], step, *number)) {
+        return give_up("too many values");
+      }
     }
     // A step without a time still counts as progress.
-    if (!record.contains("time")) trace_.time_s[rank].Set(step, 0.0);
+    if (!record.contains("time") && !Add(trace_.time_s[rank], step, 0.0)) {
+      return give_up("too many values");
+    }
   } else if (type == "event" || type == "end") {
     Event event;
     event.name = type == "end" ? "ended" : TextField(record, "event");
     if (event.name.empty()) return complain("an event without a name");
+    if (static_cast<std::int64_t>(trace_.events.size()) >= limits_.events && rank >= 0) {
+      return give_up("too many events");
+    }
     event.step = IntField(record, "step", -1);
     event.rank = IntField(record, "rank", rank);
     event.time_s = DecodeNumber(record.value("time", Json(0.0))).value_or(0.0);
@@ -220,6 +242,7 @@ void TraceReader::Take(File& file, const std::string& line) {
     if (type == "end") trace_.end_why[rank] = TextField(record, "why");
     trace_.events.push_back(std::move(event));
   } else if (type == "collective") {
+    if (++collectives_ > limits_.collectives) return give_up("too many collectives");
     trace_.collectives[rank].push_back({IntField(record, "step", 0), IntField(record, "call", 0),
                                         TextField(record, "op"), TextField(record, "shape"),
                                         TextField(record, "dtype")});

@@ -84,6 +84,9 @@ struct RunTrace {
 struct TraceLimits {
   std::int64_t line_bytes = 1 << 20;
   std::int64_t file_bytes = 256LL << 20;
+  std::int64_t events = 100'000;  // of the run; what a target writes must not fill our memory
+  std::int64_t collectives = 4'000'000;
+  std::int64_t values = 50'000'000;  // of all series together, gaps included
 };
 
 // Reads a growing folder of trace files; never throws on what it finds there.
@@ -94,11 +97,13 @@ class TraceReader {
   TraceReader(TraceReader&&) noexcept;
   TraceReader& operator=(TraceReader&&) noexcept;
 
-  // Takes in whole new lines; true when there were any. With `last`, a half line at the end of a
-  // file is a loss of its own kind (lost_tail), and the trace is marked finished.
+  // Takes in whole new lines, some MiB of a file at most; true when there were any. With `last`, a
+  // half line at the end of a file is a loss of its own kind (lost_tail), all is read, and the
+  // trace is marked finished.
   bool Poll(bool last = false);
 
-  // Before a next attempt appends to the files: cuts off what a killed process left of its last line.
+  // Before a next attempt appends to the files: cuts off what a killed process left of its last
+  // line.
   void CutTornTails();
 
   const RunTrace& trace() const { return trace_; }
@@ -111,12 +116,16 @@ class TraceReader {
  private:
   struct File;
   void Take(File& file, const std::string& line);
+  // False when the value would go over a limit.
+  bool Add(Series& series, int step, double value);
   RunTrace trace_;
   std::string folder_;
   TraceLimits limits_;
   std::vector<File> files_;
   std::vector<std::string> problems_;
   std::int64_t bytes_ = 0;
+  std::int64_t values_ = 0;
+  std::int64_t collectives_ = 0;
 };
 
 }  // namespace trainwreck

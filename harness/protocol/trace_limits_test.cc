@@ -1,0 +1,86 @@
+// What a hostile or broken target writes must cost the reader no more than its limits.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <fstream>
+
+#include "harness/protocol/trace.h"
+
+namespace trainwreck {
+namespace {
+
+class TraceLimitsTest : public testing::Test {
+ protected:
+  TraceLimitsTest() : folder_(testing::TempDir() + "/limits.XXXXXX") { mkdtemp(folder_.data()); }
+
+  void Append(const std::string& text, int times = 1) {
+    std::ofstream file(folder_ + "/rank0.jsonl", std::ios::app);
+    for (int i = 0; i < times; ++i) file << text;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(TraceLimitsTest, BoundsEventsCollectivesAndValues) {
+  struct Example {
+    const char* line;
+    const char* problem;
+  };
+  for (const Example& example : {Example{R"({"t":"event","event":"e"})"
+                                         "\n",
+                                         "rank0.jsonl:11: too many events"},
+                                 Example{R"({"t":"collective","call":1})"
+                                         "\n",
+                                         "rank0.jsonl:11: too many collectives"},
+                                 Example{R"({"t":"step","step":999,"a":1,"b":2})"
+                                         "\n",
+                                         "rank0.jsonl:1: too many values"}}) {
+    std::ofstream(folder_ + "/rank0.jsonl", std::ios::trunc);
+    Append(example.line, 100);
+    TraceLimits limits;
+    limits.events = 10;
+    limits.collectives = 10;
+    limits.values = 1500;
+    TraceReader reader(folder_, 1, 0, limits);
+    reader.Poll(true);
+    ASSERT_EQ(reader.problems().size(), 1u) << example.line;
+    EXPECT_EQ(reader.problems()[0], example.problem);
+  }
+}
+
+TEST_F(TraceLimitsTest, ReadsAFloodInPieces) {
+  const std::string line = R"({"t":"step","step":1,"loss":1})"
+                           "\n";
+  Append(line, 400'000);  // 12 MB
+  TraceReader reader(folder_, 1, 10);
+  EXPECT_TRUE(reader.Poll());
+  EXPECT_LT(reader.bytes(), 9 << 20);
+  EXPECT_TRUE(reader.Poll());
+  EXPECT_EQ(reader.bytes(), static_cast<std::int64_t>(line.size()) * 400'000);
+  EXPECT_FALSE(reader.Poll());
+}
+
+TEST_F(TraceLimitsTest, CutsATornTailSoThatTheNextAttemptStartsALine) {
+  Append("{\"t\":\"step\",\"step\":0}\n{\"t\":\"step\",\"st");
+  TraceReader reader(folder_, 1, 10);
+  reader.Poll();
+  reader.CutTornTails();
+  Append("{\"t\":\"step\",\"step\":1}\n");
+  reader.Poll(true);
+  EXPECT_TRUE(reader.problems().empty()) << reader.problems()[0];
+  EXPECT_EQ(reader.trace().last_step(0), 1);
+}
+
+TEST_F(TraceLimitsTest, NeverCutsWhatItHasNotRead) {
+  Append("{\"t\":\"step\",\"step\":0}\n{\"t\":\"st");
+  TraceReader reader(folder_, 1, 10);
+  reader.Poll();
+  Append("ep\",\"step\":1}\n");  // it was still being written
+  reader.CutTornTails();
+  reader.Poll(true);
+  EXPECT_TRUE(reader.problems().empty());
+  EXPECT_EQ(reader.trace().last_step(0), 1);
+}
+
+}  // namespace
+}  // namespace trainwreck
