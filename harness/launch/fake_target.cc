@@ -55,6 +55,20 @@ TargetDescription Description() {
   target.events.push_back({"resumed", {"from_step"}, "Went on from a checkpoint."});
   target.events.push_back({"checkpoint_saved", {"steps_done"}, "Wrote a checkpoint."});
   target.features = {"device:cpu", "fork-server"};
+  target.faults.push_back(
+      {.name = "fake.slow_descent",
+       .doc = "Slows the loss's descent.",
+       .params = {{.name = "factor", .default_value = 0.1, .unit = "times", .doc = "Of the rate."}},
+       .amends = {{.key = "optimizer.lr", .op = Amendment::Op::kScale, .param = "factor"}},
+       .has_trigger = false});
+  target.faults.push_back({.name = "fake.misbehave",
+                           .doc = "Sets the mode.",
+                           .params = {{.name = "mode",
+                                       .type = ValueType::kString,
+                                       .default_value = nullptr,
+                                       .doc = "As fake.mode."}},
+                           .amends = {{.key = "fake.mode", .param = "mode"}},
+                           .has_trigger = false});
   return target;
 }
 
@@ -197,10 +211,11 @@ int FakeRank::Run() {
       for (;;) pause();
     }
     if (Int("fake.step_ms") > 0) usleep(1000 * Int("fake.step_ms"));
+    const double drift = mode_ == "drifts" ? 1e-9 * getpid() : 0.0;
     trace.Write({{"t", "step"},
                  {"step", step},
                  {"time", 0.001 * step},
-                 {"loss", EncodeNumber(4.0 * std::exp(-lr * step))}});
+                 {"loss", EncodeNumber(4.0 * std::exp(-lr * step) + drift)}});
   }
   std::ofstream(saved) << end;
   trace.Write(
