@@ -1,0 +1,526 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "harness/judge/test_support.h"
+#include "harness/judge/verdict.h"
+
+namespace trainwreck {
+namespace {
+
+using testing::AddEvent;
+using testing::AddFired;
+using testing::Bench;
+using testing::ExplodingLoss;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::LearningLoss;
+using testing::MakeCheck;
+using testing::WithLoss;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+const CheckResult& Find(const Verdict& verdict, const std::string& check, const std::string& arm) {
+  for (const CheckResult& result : verdict.checks) {
+    if (result.check == check && result.arm == arm) return result;
+  }
+  throw std::runtime_error("no check " + check + " in " + arm);
+}
+
+std::string Outcome(const Verdict& verdict) {
+  return verdict.verdict + (verdict.failure_class.empty() ? "" : "/" + verdict.failure_class);
+}
+
+TEST(JudgeTest, PassesWhenEveryClaimHolds) {
+  Bench bench;
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(Outcome(verdict), "pass") << verdict.reason;
+  EXPECT_FALSE(verdict.expected_limit);
+  EXPECT_EQ(verdict.checks.size(), 10u);  // 2 control, 2 fault, 4 remedy, 2 decoy, with `fired`
+  for (const CheckResult& check : verdict.checks) {
+    EXPECT_EQ(check.agree, testing::kSeeds) << check.check << " " << check.arm;
+    EXPECT_THAT(check.rerun_command, IsEmpty());
+  }
+  ASSERT_TRUE(verdict.worst_margin.has_value());
+  EXPECT_GT(*verdict.worst_margin, 0);
+  EXPECT_DOUBLE_EQ(verdict.wall_seconds, 4 * 3 * 0.5);
+}
+
+// Every way in which a scenario can fail to keep its word: one change, one class.
+struct Mutation {
+  const char* name;
+  const char* outcome;
+  std::function<void(Bench&)> mutate;
+};
+
+class MutationTest : public ::testing::TestWithParam<Mutation> {};
+
+TEST_P(MutationTest, TurnsRed) {
+  Bench bench;
+  GetParam().mutate(bench);
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(Outcome(verdict), GetParam().outcome) << verdict.reason;
+  EXPECT_FALSE(verdict.reason.empty());
+}
+
+std::function<void(RunResult&)> EndingWith(RunEnd end) {
+  return [end](RunResult& run) { run.end = end; };
+}
+
+const Mutation kMutations[] = {
+    {"ConstantLossInControl", "fail/control_unhealthy",
+     [](Bench& b) { b.In("control", -1, WithLoss(LearningLoss(4))); }},
+    {"OneUnhealthyControl", "fail/control_unhealthy",
+     [](Bench& b) { b.In("control", 1, WithLoss(LearningLoss(4))); }},
+    {"ControlShowsTheSymptom", "fail/symptom_in_control",
+     [](Bench& b) {
+       std::vector<double> loss = LearningLoss(1);
+       loss[8] = kNan;
+       b.In("control", 0, WithLoss(loss));
+     }},
+    {"FlippedSymptom", "fail/symptom_in_control",
+     [](Bench& b) {
+       b.scenario().symptoms[0] = MakeCheck("blows_up", "not eventually[:10] nonfinite(loss)");
+     }},
+    {"FlippedHealthyCheck", "fail/control_unhealthy",
+     [](Bench& b) {
+       b.scenario().healthy[0] = MakeCheck("learns", "mean(loss[-5:]) > 0.8 * mean(loss[:5])");
+     }},
+    {"FaultArmEqualToControl", "fail/symptom_absent",
+     [](Bench& b) { b.In("fault", -1, WithLoss(LearningLoss(1))); }},
+    {"SymptomAbsentInOneSeed", "fail/symptom_absent",
+     [](Bench& b) { b.In("fault", 2, WithLoss(LearningLoss(1))); }},
+    {"SymptomTooLateForItsMargin", "fail/symptom_weak",
+     [](Bench& b) { b.In("fault", -1, WithLoss(ExplodingLoss(9))); }},
+    {"NoFiredEvent", "fail/fault_not_fired",
+     [](Bench& b) { b.In("fault", 1, [](RunResult& run) { run.trace.events.clear(); }); }},
+    {"FiredInTheFaultArmOnly", "fail/fault_not_fired",
+     [](Bench& b) { b.In("decay", -1, [](RunResult& run) { run.trace.events.clear(); }); }},
+    {"NotFiredInTheRemedyArm", "fail/fault_not_fired",
+     [](Bench& b) { b.In("lower_lr", -1, [](RunResult& run) { run.trace.events.clear(); }); }},
+    {"FiredButChangedNothing", "fail/fault_not_fired",
+     [](Bench& b) {
+       b.In("fault", -1, [](RunResult& run) {
+         run.trace.events.clear();
+         AddFired(run, 0.1, 0.1);
+       });
+     }},
+    {"FiredWithoutEvidence", "fail/fault_not_fired",
+     [](Bench& b) {
+       b.In("fault", -1, [](RunResult& run) {
+         run.trace.events.clear();
+         AddEvent(run, "fired", 0, {{"id", "hot"}});
+       });
+     }},
+    {"AnotherFaultFired", "fail/fault_not_fired",
+     [](Bench& b) {
+       b.In("fault", -1, [](RunResult& run) { run.trace.events[0].fields["id"] = "cold"; });
+     }},
+    {"RemedyArmEqualToFaultArm", "fail/remedy_ineffective",
+     [](Bench& b) { b.In("lower_lr", -1, WithLoss(ExplodingLoss(testing::kBlowUpStep))); }},
+    {"RemedyIneffectiveInOneSeed", "fail/remedy_ineffective",
+     [](Bench& b) {
+       std::vector<double> loss = LearningLoss(1);
+       loss[3] = kNan;
+       loss[4] = 3;
+       b.scenario().healthy[0] = MakeCheck("learns", "mean(loss[-5:]) < 3");
+       b.In("lower_lr", 0, WithLoss(loss));
+     }},
+    {"RemedyDoesNotLearn", "fail/remedy_ineffective",
+     [](Bench& b) { b.In("lower_lr", -1, WithLoss(LearningLoss(4))); }},
+    {"RemedyCostly", "fail/remedy_costly",
+     [](Bench& b) { b.In("lower_lr", -1, WithLoss(LearningLoss(1.8))); }},
+    {"EveryRemedyIsAnUndo", "fail/remedy_ineffective",
+     [](Bench& b) {
+       b.scenario().remedies[0].changes = {{{"optimizer.lr", 0.1}}, {}};
+     }},
+    {"NoRemedy", "fail/remedy_ineffective", [](Bench& b) { b.scenario().remedies.clear(); }},
+    {"DecoyEffective", "fail/decoy_effective",
+     [](Bench& b) { b.In("decay", -1, WithLoss(LearningLoss(1))); }},
+    {"DecoyEffectiveInOneSeed", "fail/decoy_effective",
+     [](Bench& b) { b.In("decay", 0, WithLoss(LearningLoss(1))); }},
+    {"NanHidesWhetherControlLearns", "inconclusive/undecided",
+     [](Bench& b) {
+       std::vector<double> loss = LearningLoss(1);
+       loss[18] = kNan;
+       b.In("control", -1, WithLoss(loss));
+     }},
+    {"ControlOfQualityIsUnknown", "inconclusive/undecided",
+     [](Bench& b) {
+       b.scenario().quality =
+           MakeCheck("quality", "mean(loss[-5:]) <= 1.25 * control.mean(loss[9:10])");
+       std::vector<double> loss = LearningLoss(1);
+       loss[9] = kNan;  // in no window of another check... but the symptom's
+       b.scenario().symptoms[0] = MakeCheck("blows_up", "eventually[:8] nonfinite(loss)");
+       b.In("control", 0, WithLoss(loss));
+     }},
+    {"RunStoppedBeforeTheWindowEnds", "inconclusive/undecided",
+     [](Bench& b) {
+       std::vector<double> loss = LearningLoss(4);
+       loss.resize(8);
+       b.In("decay", 0, WithLoss(loss));
+     }},
+    {"TooFewSeeds", "inconclusive/too_few_seeds", [](Bench& b) { b.options.seeds = 2; }},
+    {"Crash", "error/crash", [](Bench& b) { b.In("fault", 0, EndingWith(RunEnd::kFailed)); }},
+    {"Garbage", "error/crash", [](Bench& b) { b.In("control", 0, EndingWith(RunEnd::kGarbage)); }},
+    {"CrashOfARemedy", "error/crash",
+     [](Bench& b) { b.In("lower_lr", 0, EndingWith(RunEnd::kFailed)); }},
+    {"Stall", "error/timeout", [](Bench& b) { b.In("decay", 2, EndingWith(RunEnd::kStalled)); }},
+    {"Timeout", "error/timeout",
+     [](Bench& b) { b.In("control", -1, EndingWith(RunEnd::kTimeout)); }},
+    {"Leak", "error/leak", [](Bench& b) { b.In("fault", 1, EndingWith(RunEnd::kLeak)); }},
+    {"DiskBudget", "error/infrastructure",
+     [](Bench& b) { b.In("fault", 1, EndingWith(RunEnd::kDiskBudget)); }},
+    {"Infrastructure", "error/infrastructure",
+     [](Bench& b) { b.In("fault", 1, EndingWith(RunEnd::kInfrastructure)); }},
+    {"ReferenceCrashes", "error/crash",
+     [](Bench& b) {
+       b.scenario().has_reference = true;
+       b.In("reference", 1, EndingWith(RunEnd::kFailed));
+     }},
+    {"MissingDevice", "skip/requires:device:cuda",
+     [](Bench& b) { b.scenario().requires_.devices = {"cuda"}; }},
+    {"UnexpectedPass", "fail/unexpected_pass",
+     [](Bench& b) {
+       b.scenario().expect = {"fail", "symptom_absent", "a known limit"};
+     }},
+    {"OtherClassThanExpected", "fail/remedy_costly",
+     [](Bench& b) {
+       b.scenario().expect = {"fail", "symptom_absent", "a known limit"};
+       b.In("lower_lr", -1, WithLoss(LearningLoss(1.8)));
+     }},
+    {"ErrorOutranksFailure", "error/leak",
+     [](Bench& b) {
+       b.In("fault", 1, EndingWith(RunEnd::kLeak));
+       b.In("control", -1, WithLoss(LearningLoss(4)));
+     }},
+    {"UnhealthyControlOutranksTheRest", "fail/control_unhealthy",
+     [](Bench& b) {
+       b.In("control", -1, WithLoss(LearningLoss(4)));
+       b.In("fault", -1, WithLoss(LearningLoss(1)));
+       b.In("decay", -1, WithLoss(LearningLoss(1)));
+     }},
+};
+
+INSTANTIATE_TEST_SUITE_P(Claims, MutationTest, ::testing::ValuesIn(kMutations),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(JudgeTest, KOfNSeedsTolerateTheirShareAndNoMore) {
+  for (int absent = 0; absent <= 2; ++absent) {
+    Bench bench;
+    bench.scenario().seed_count = 10;
+    bench.scenario().seed_require = 9;
+    for (int seed = 0; seed < absent; ++seed) {
+      bench.In("fault", seed, WithLoss(LearningLoss(1)));
+    }
+    EXPECT_EQ(Outcome(bench.Judged()), absent <= 1 ? "pass" : "fail/symptom_absent") << absent;
+  }
+}
+
+TEST(JudgeTest, UnknownSeedsBeyondTheShareAreUndecidedNotFailed) {
+  Bench bench;
+  bench.scenario().seed_count = 10;
+  bench.scenario().seed_require = 9;
+  std::vector<double> cut = LearningLoss(4);
+  cut.resize(6);
+  bench.In("fault", 0, WithLoss(cut));
+  EXPECT_EQ(Outcome(bench.Judged()), "pass");
+  bench.In("fault", 1, WithLoss(LearningLoss(4)));
+  EXPECT_EQ(Outcome(bench.Judged()), "inconclusive/undecided");
+  bench.In("fault", 2, WithLoss(LearningLoss(4)));
+  EXPECT_EQ(Outcome(bench.Judged()), "fail/symptom_absent");
+}
+
+TEST(JudgeTest, ARemedyIsHeldToTheSeedsWhoseFaultArmShowsTheSymptom) {
+  Bench bench;
+  bench.scenario().seed_count = 3;
+  bench.scenario().seed_require = 2;
+  bench.In("fault", 0, WithLoss(LearningLoss(1)));
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(Outcome(verdict), "pass") << verdict.reason;
+  EXPECT_EQ(Find(verdict, "blows_up", "lower_lr").agree, 2);
+}
+
+TEST(JudgeTest, ResolvesKeepsAndWaivesLimitTheClaims) {
+  Bench bench;
+  bench.scenario().symptoms.push_back(MakeCheck("never_below_2", "min(loss[:5]) > 2"));
+  bench.scenario().healthy.push_back(MakeCheck("ends_below_2", "mean(loss[-2:]) < 2"));
+  bench.scenario().remedies[0].resolves = {"blows_up"};
+  bench.scenario().remedies[0].waives = {"quality", "ends_below_2"};
+  bench.scenario().decoys[0].keeps = {"blows_up"};
+  bench.In("lower_lr", -1, WithLoss(LearningLoss(2.2)));
+  bench.In("control", -1, [](RunResult& run) { run.trace.series[{"loss", 0}].Set(4, 1.5); });
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(Outcome(verdict), "pass") << verdict.reason;
+  EXPECT_THROW(Find(verdict, "quality", "lower_lr"), std::runtime_error);
+  EXPECT_THROW(Find(verdict, "ends_below_2", "lower_lr"), std::runtime_error);
+  EXPECT_THROW(Find(verdict, "never_below_2", "lower_lr"), std::runtime_error);
+  EXPECT_THROW(Find(verdict, "never_below_2", "decay"), std::runtime_error);
+  EXPECT_NO_THROW(Find(verdict, "never_below_2", "control"));
+}
+
+TEST(JudgeTest, ChecksOfOtherPointsDoNotApply) {
+  Bench bench;
+  bench.scenario().points[0].name = "sgd";
+  bench.scenario().symptoms.push_back(MakeCheck("stuck", "min(loss[:5]) > 100"));
+  bench.scenario().symptoms.back().when = {"adamw*"};
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(Outcome(verdict), "pass") << verdict.reason;
+  EXPECT_EQ(verdict.case_name, "nan/test[sgd]");
+}
+
+TEST(JudgeTest, AnUndoIsReportedAndNotRun) {
+  Bench bench;
+  Remedy undo = bench.scenario().remedies[0];
+  undo.name = "as_it_was";
+  undo.changes = {{}, {{"optimizer.lr", 1.0 / 15}}};
+  bench.scenario().remedies.push_back(undo);
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(Outcome(verdict), "pass") << verdict.reason;
+  EXPECT_EQ(verdict.undo_remedies, std::vector<std::string>{"as_it_was"});
+  EXPECT_FALSE(verdict.runs.contains("as_it_was"));
+}
+
+TEST(JudgeTest, AScenarioMaySayWhyItHasNoRemedy) {
+  Bench bench;
+  bench.scenario().remedies.clear();
+  bench.scenario().no_remedy = "nothing helps but another machine";
+  EXPECT_EQ(Outcome(bench.Judged()), "pass");
+}
+
+TEST(JudgeTest, AnExpectedFailurePassesAndSaysSo) {
+  Bench bench;
+  bench.scenario().expect = {"fail", "symptom_absent", "the detector is blind here"};
+  bench.In("fault", -1, WithLoss(LearningLoss(1)));
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(Outcome(verdict), "pass");
+  EXPECT_TRUE(verdict.expected_limit);
+  EXPECT_THAT(verdict.reason, HasSubstr("the detector is blind here"));
+  EXPECT_EQ(Find(verdict, "blows_up", "fault").failure_class, "symptom_absent");
+}
+
+// A scenario about a hang: the symptom is the way in which the run ends.
+Bench HangBench() {
+  Bench bench;
+  bench.scenario().symptoms = {MakeCheck("hangs", "eventually stalled(lagging_rank=1)")};
+  auto hang = [](RunResult& run) {
+    run.end = RunEnd::kStalled;
+    AddEvent(run, "stalled", 5, {{"waiting_rank", 0}, {"lagging_rank", 1}});
+  };
+  bench.In("fault", -1, hang);
+  bench.In("decay", -1, hang);
+  return bench;
+}
+
+TEST(JudgeTest, AnEndThatASymptomClaimsIsNoError) {
+  Bench bench = HangBench();
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(Outcome(verdict), "pass") << verdict.reason;
+}
+
+TEST(JudgeTest, AnAbsentSymptomAboutEndingsExcusesNoEnding) {
+  Bench crashing_remedy = HangBench();
+  crashing_remedy.In("lower_lr", 1, EndingWith(RunEnd::kFailed));
+  EXPECT_EQ(Outcome(crashing_remedy.Judged()), "error/crash");
+  Bench crashing_control = HangBench();
+  crashing_control.In("control", 1, EndingWith(RunEnd::kFailed));
+  EXPECT_EQ(Outcome(crashing_control.Judged()), "error/crash");
+}
+
+TEST(JudgeTest, ARemedyThatStillHangsIsIneffective) {
+  Bench bench = HangBench();
+  bench.In("lower_lr", -1, [](RunResult& run) {
+    run.end = RunEnd::kStalled;
+    AddEvent(run, "stalled", 5, {{"waiting_rank", 0}, {"lagging_rank", 1}});
+  });
+  EXPECT_EQ(Outcome(bench.Judged()), "fail/remedy_ineffective");
+}
+
+TEST(JudgeTest, ALeakIsAlwaysAnError) {
+  Bench bench = HangBench();
+  bench.In("fault", 0, EndingWith(RunEnd::kLeak));
+  EXPECT_EQ(Outcome(bench.Judged()), "error/leak");
+}
+
+TEST(JudgeTest, AFailureSaysWhatWhereAndHowToRepeatIt) {
+  Bench bench;
+  bench.scenario().points[0].name = "sgd";
+  bench.In("fault", 2, WithLoss(LearningLoss(1)));
+  Verdict verdict = bench.Judged();
+  const CheckResult& check = Find(verdict, "blows_up", "fault");
+  EXPECT_EQ(check.message, "expected true in 3 of 3 seeds, seen false in 1 (seed 2)");
+  EXPECT_EQ(check.position.line, 7);
+  EXPECT_EQ(check.file, "scenarios/nan/test.yaml");
+  EXPECT_EQ(check.worst_seed, 2);
+  EXPECT_EQ(check.rerun_command,
+            "trainwreck run scenarios/nan/test.yaml --arm fault --seed 2 --point sgd");
+  ASSERT_TRUE(check.worst_margin.has_value());
+  EXPECT_LT(*check.worst_margin, 0);
+  EXPECT_THAT(verdict.reason, HasSubstr("'blows_up' in fault"));
+
+  bench.In("fault", 2, [](RunResult& run) { run.folder = "/tmp/out dir/nan/test/fault/2"; });
+  verdict = bench.Judged();
+  EXPECT_EQ(Find(verdict, "blows_up", "fault").rerun_command,
+            "trainwreck rerun '/tmp/out dir/nan/test/fault/2'");
+}
+
+TEST(JudgeTest, MarginsAreSignedTowardsTheClaim) {
+  Bench bench;
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(*Find(verdict, "blows_up", "fault").worst_margin, 5);  // step 5, window to 10
+  EXPECT_EQ(Find(verdict, "blows_up", "fault").unit, formula::Unit::kStep);
+  EXPECT_GT(*Find(verdict, "blows_up", "control").worst_margin, 0);
+  EXPECT_GT(*Find(verdict, "learns", "control").worst_margin, 0);
+  EXPECT_EQ(Find(verdict, "learns", "control").unit, formula::Unit::kOctave);
+}
+
+TEST(JudgeTest, SummarizesTheMedianRunOfEachArm) {
+  Bench bench;
+  bench.In("control", 0, WithLoss(LearningLoss(1.2)));
+  bench.In("control", 1, WithLoss(LearningLoss(0.8)));
+  const Verdict verdict = bench.Judged();
+  ASSERT_EQ(verdict.arms.size(), 4u);
+  EXPECT_EQ(verdict.arms[0].arm, "control");
+  EXPECT_EQ(verdict.arms[0].median_seed, 2);
+  EXPECT_EQ(verdict.arms[0].final_loss, 1.0);
+  EXPECT_EQ(verdict.arms[0].loss.size(), 20u);
+  EXPECT_EQ(verdict.arms[0].status, "ok");
+  EXPECT_TRUE(std::isnan(verdict.arms[1].final_loss));
+}
+
+TEST(JudgeTest, SummariesHoldAtMost200PointsWithBothEnds) {
+  Bench bench;
+  bench.In("control", -1, [](RunResult& run) {
+    for (int step = 0; step < 1001; ++step) run.trace.series[{"loss", 0}].Set(step, step);
+  });
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(verdict.arms[0].steps.size(), 200u);
+  EXPECT_EQ(verdict.arms[0].steps.front(), 0);
+  EXPECT_EQ(verdict.arms[0].steps.back(), 1000);
+}
+
+TEST(JudgeTest, RunsThatWereNotMadeLeaveTheCaseUndecided) {
+  Bench bench;
+  bench.MakeRuns();
+  bench.results.runs["decay"].erase(1);
+  EXPECT_EQ(Outcome(Judge(bench.results, bench.target)), "inconclusive/undecided");
+}
+
+class DecidedTest : public ::testing::Test {
+ protected:
+  // What is known after `steps` steps of the arm's first run.
+  bool Decided(const std::string& arm_name, int steps) {
+    bench_.MakeRuns();
+    for (const ArmPlan& arm : bench_.cases[0].arms) {
+      if (arm.name != arm_name) continue;
+      RunTrace prefix = bench_.results.runs[arm_name][0].trace;
+      prefix.finished = false;
+      for (auto& [key, series] : prefix.series) {
+        series.values.resize(steps);
+        series.present.resize(steps);
+      }
+      prefix.time_s[0].values.resize(steps);
+      prefix.time_s[0].present.resize(steps);
+      std::map<std::string, const RunTrace*> finished;
+      if (control_is_finished_) finished["control"] = &bench_.results.runs["control"][0].trace;
+      return IsDecided(bench_.cases[0], arm.runs[0], prefix, finished, bench_.target);
+    }
+    throw std::runtime_error("no arm " + arm_name);
+  }
+  Bench bench_;
+  bool control_is_finished_ = true;
+};
+
+TEST_F(DecidedTest, OnceTheSymptomIsSeen) {
+  EXPECT_FALSE(Decided("fault", 5));
+  EXPECT_TRUE(Decided("fault", 6));
+  EXPECT_FALSE(Decided("decay", 5));
+  EXPECT_TRUE(Decided("decay", 6));
+}
+
+TEST_F(DecidedTest, OnceTheSymptomCannotComeAnyMore) {
+  bench_.In("fault", -1, WithLoss(LearningLoss(1)));
+  EXPECT_FALSE(Decided("fault", 10));
+  EXPECT_TRUE(Decided("fault", 11));
+}
+
+TEST_F(DecidedTest, NeverForControlAndRemedies) {
+  EXPECT_FALSE(Decided("control", 20));
+  EXPECT_FALSE(Decided("lower_lr", 20));
+}
+
+TEST_F(DecidedTest, NotBeforeTheFaultFired) {
+  bench_.In("fault", -1, [](RunResult& run) { run.trace.events.clear(); });
+  EXPECT_FALSE(Decided("fault", 12));
+}
+
+TEST_F(DecidedTest, NotBeforeTheArmsItIsComparedWithAreFinished) {
+  bench_.scenario().symptoms[0] =
+      MakeCheck("worse", "mean(loss[3:5]) > 1.01 * control.mean(loss[3:5])");
+  control_is_finished_ = false;
+  EXPECT_FALSE(Decided("fault", 12));
+  control_is_finished_ = true;
+  EXPECT_TRUE(Decided("fault", 12));
+}
+
+TEST_F(DecidedTest, NotWhenAnotherArmIsComparedWithIt) {
+  bench_.scenario().quality = MakeCheck("quality", "mean(loss[-5:]) < 100 + fault.mean(loss[:2])");
+  EXPECT_FALSE(Decided("fault", 12));
+}
+
+TEST_F(DecidedTest, AnEarlyStopChangesNoVerdict) {
+  bench_.MakeRuns();
+  for (const char* arm : {"fault", "decay"}) {
+    for (auto& [seed, run] : bench_.results.runs[arm]) {
+      std::vector<double> loss = ExplodingLoss(5);
+      loss.resize(6);
+      WithLoss(loss)(run);
+      run.end = RunEnd::kDecided;
+    }
+  }
+  const Verdict verdict = Judge(bench_.results, bench_.target);
+  EXPECT_EQ(Outcome(verdict), "pass") << verdict.reason;
+}
+
+TEST(CompareTracesTest, FindsTheFirstDifferenceAndIgnoresTimes) {
+  RunResult a = testing::MakeRun(LearningLoss(1));
+  RunResult b = testing::MakeRun(LearningLoss(1));
+  b.trace.series[{"step_s", 0}].Set(3, 0.5);
+  b.trace.series[{"memory_bytes", 0}].Set(3, 1);
+  b.trace.series[{"time", 0}].Set(3, 1);
+  EXPECT_EQ(CompareTraces(a.trace, b.trace), "");
+  b.trace.series[{"loss", 0}].Set(12, std::nextafter(a.trace.Find("loss", 0)->values[12], 9));
+  b.trace.series[{"grad_norm", 0}].Set(15, 1);
+  EXPECT_THAT(CompareTraces(a.trace, b.trace), HasSubstr("loss at step 12 of rank 0: "));
+  b.trace.series[{"grad_norm", 0}].Set(2, 1);
+  EXPECT_EQ(CompareTraces(a.trace, b.trace), "grad_norm at step 2 of rank 0: nothing and 1");
+}
+
+TEST(CompareTracesTest, NanEqualsNanAndZerosHaveSigns) {
+  RunResult a = testing::MakeRun({kNan, 0.0});
+  RunResult b = testing::MakeRun({kNan, 0.0});
+  EXPECT_EQ(CompareTraces(a.trace, b.trace), "");
+  b.trace.series[{"loss", 0}].Set(1, -0.0);
+  EXPECT_EQ(CompareTraces(a.trace, b.trace), "loss at step 1 of rank 0: 0 and -0");
+}
+
+TEST(ExitCodeTest, FollowsTheWorst) {
+  auto code = [](std::vector<std::string> names) {
+    std::vector<Verdict> verdicts;
+    for (std::string& name : names) {
+      verdicts.emplace_back();
+      verdicts.back().verdict = std::move(name);
+    }
+    return ExitCode(verdicts);
+  };
+  EXPECT_EQ(code({}), 4);
+  EXPECT_EQ(code({"skip", "skip"}), 4);
+  EXPECT_EQ(code({"pass", "skip"}), 0);
+  EXPECT_EQ(code({"pass", "inconclusive"}), 5);
+  EXPECT_EQ(code({"pass", "inconclusive", "error"}), 7);
+  EXPECT_EQ(code({"pass", "inconclusive", "error", "fail"}), 1);
+}
+
+}  // namespace
+}  // namespace trainwreck

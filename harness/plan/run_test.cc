@@ -1,0 +1,276 @@
+#include "harness/plan/run.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+namespace trainwreck {
+namespace {
+
+void AddKey(TargetDescription& target, const char* name, ValueType type, Json value) {
+  ParamInfo info;
+  info.name = name;
+  info.type = type;
+  info.default_value = std::move(value);
+  target.recipe.push_back(std::move(info));
+}
+
+TargetDescription MakeTarget() {
+  TargetDescription target;
+  AddKey(target, "optimizer.lr", ValueType::kNumber, 0.5);
+  AddKey(target, "optimizer.clip_norm", ValueType::kNumber, 0.0);
+  AddKey(target, "loader.guard", ValueType::kString, "none");
+  AddKey(target, "schedule.warmup_steps", ValueType::kInt, 20);
+  AddKey(target, "steps", ValueType::kInt, 100);
+  AddKey(target, "parallel.ranks", ValueType::kInt, 1);
+  target.features = {"device:cpu"};
+  FaultInfo high_lr;
+  high_lr.name = "recipe.high_lr";
+  high_lr.amends = {{"optimizer.lr", Amendment::Op::kScale, "factor", Json()}};
+  target.faults.push_back(high_lr);
+  FaultInfo corrupt;
+  corrupt.name = "data.corrupt_sample";
+  target.faults.push_back(corrupt);
+  AddHarnessVocabulary(target);
+  return target;
+}
+
+Check MakeCheck(const std::string& name, const std::string& text) {
+  return {name, *formula::Formula::Parse(text).formula, std::nullopt, {}, {}, ""};
+}
+
+Scenario MakeScenario() {
+  Scenario scenario;
+  scenario.name = "nan/test";
+  scenario.recipe.set = {{"optimizer.lr", 0.1}};
+  scenario.seed_count = scenario.seed_require = 5;
+  scenario.faults.push_back({"hot", "recipe.high_lr", {{"factor", 15.0}}, {}, {}, ""});
+  Remedy lower;
+  lower.name = "lower";
+  lower.changes.scale = {{"optimizer.lr", 0.1}};
+  scenario.remedies.push_back(lower);
+  Decoy clip;
+  clip.name = "clip";
+  clip.changes.set = {{"optimizer.clip_norm", 1.0}};
+  scenario.decoys.push_back(clip);
+  scenario.points.emplace_back();
+  scenario.phases = {{"train", std::nullopt}};
+  return scenario;
+}
+
+class PlanTest : public ::testing::Test {
+ protected:
+  const Case& Planned() {
+    cases_ = PlanCases(scenarios_, target_, options_);
+    return cases_.front();
+  }
+  static const ArmPlan& Arm(const Case& planned, const std::string& name) {
+    for (const ArmPlan& arm : planned.arms) {
+      if (arm.name == name) return arm;
+    }
+    throw std::runtime_error("no arm " + name);
+  }
+  static double LearningRate(const ArmPlan& arm) {
+    return arm.runs.front().plan.recipe.at("optimizer.lr").get<double>();
+  }
+  Scenario& scenario() { return scenarios_.front(); }
+
+  TargetDescription target_ = MakeTarget();
+  std::vector<Scenario> scenarios_ = {MakeScenario()};
+  PlanOptions options_;
+  std::vector<Case> cases_;
+};
+
+TEST_F(PlanTest, MakesAnArmPerRemedyAndDecoyWithARunPerSeed) {
+  const Case& planned = Planned();
+  ASSERT_EQ(planned.arms.size(), 4u);
+  EXPECT_EQ(planned.name, "nan/test");
+  EXPECT_EQ(planned.arms[0].kind, ArmKind::kControl);
+  EXPECT_EQ(planned.arms[1].kind, ArmKind::kFault);
+  EXPECT_EQ(planned.arms[2].kind, ArmKind::kRemedy);
+  EXPECT_EQ(planned.arms[3].kind, ArmKind::kDecoy);
+  std::set<std::string> ids;
+  for (const ArmPlan& arm : planned.arms) {
+    ASSERT_EQ(arm.runs.size(), 5u);
+    for (int seed = 0; seed < 5; ++seed) {
+      const auto& run = arm.runs[seed];
+      EXPECT_EQ(run.seed, seed);
+      EXPECT_EQ(run.plan.seed, static_cast<std::uint64_t>(seed));
+      EXPECT_EQ(run.plan.run, run.id);
+      EXPECT_EQ(run.plan.arm, arm.name);
+      EXPECT_EQ(run.steps, 100);
+      ids.insert(run.id);
+    }
+  }
+  EXPECT_EQ(ids.size(), 20u);
+  EXPECT_TRUE(ids.contains("nan/test/lower/3"));
+}
+
+TEST_F(PlanTest, TheFaultStaysInWhileARemedyIsTested) {
+  const Case& planned = Planned();
+  EXPECT_DOUBLE_EQ(LearningRate(Arm(planned, "control")), 0.1);
+  EXPECT_DOUBLE_EQ(LearningRate(Arm(planned, "fault")), 1.5);
+  EXPECT_DOUBLE_EQ(LearningRate(Arm(planned, "lower")), 0.15);
+  EXPECT_DOUBLE_EQ(LearningRate(Arm(planned, "clip")), 1.5);
+  EXPECT_FALSE(Arm(planned, "lower").is_undo);
+}
+
+TEST_F(PlanTest, FaultsOfTheRecipeLeaveEvidenceAndStayInTheHarness) {
+  const Case& planned = Planned();
+  for (const char* arm : {"fault", "lower", "clip"}) {
+    const auto& run = Arm(planned, arm).runs.front();
+    ASSERT_EQ(run.amendments.size(), 1u) << arm;
+    EXPECT_EQ(run.amendments[0].fault_id, "hot");
+    EXPECT_EQ(run.amendments[0].fault, "recipe.high_lr");
+    EXPECT_EQ(run.amendments[0].key, "optimizer.lr");
+    EXPECT_EQ(run.amendments[0].before, 0.1);
+    EXPECT_EQ(run.amendments[0].after, 1.5);
+    EXPECT_TRUE(run.plan.faults.empty());
+  }
+  EXPECT_TRUE(Arm(planned, "control").runs.front().amendments.empty());
+}
+
+TEST_F(PlanTest, OtherFaultsGoToTheTarget) {
+  scenario().faults.push_back({"bad", "data.corrupt_sample", {{"field", "input"}}, {}, {}, ""});
+  scenario().faults.back().trigger.at = 7;
+  const Case& planned = Planned();
+  EXPECT_TRUE(Arm(planned, "control").runs.front().plan.faults.empty());
+  for (const char* arm : {"fault", "lower", "clip"}) {
+    const Plan& plan = Arm(planned, arm).runs.front().plan;
+    ASSERT_EQ(plan.faults.size(), 1u) << arm;
+    EXPECT_EQ(plan.faults[0].id, "bad");
+    EXPECT_EQ(plan.faults[0].with.at("field"), "input");
+    EXPECT_EQ(plan.faults[0].trigger.at, 7);
+  }
+}
+
+TEST_F(PlanTest, PointsSetParametersAndChangeTheRecipe) {
+  scenario().points = {{"mild", {}, {{"hot", {{"factor", 3.0}}}}},
+                       {"slow", {{{"optimizer.lr", 0.01}}, {}}, {}}};
+  Planned();
+  ASSERT_EQ(cases_.size(), 2u);
+  EXPECT_EQ(cases_[0].name, "nan/test[mild]");
+  EXPECT_EQ(Arm(cases_[0], "fault").runs[2].id, "nan/test/mild/fault/2");
+  EXPECT_EQ(Arm(cases_[0], "fault").runs[2].plan.point, "mild");
+  EXPECT_DOUBLE_EQ(LearningRate(Arm(cases_[0], "fault")), 0.1 * 3);
+  EXPECT_DOUBLE_EQ(LearningRate(Arm(cases_[1], "fault")), 0.01 * 15);
+}
+
+TEST_F(PlanTest, OverridesComeBeforeTheFault) {
+  options_.overrides.set = {{"optimizer.lr", 0.2}};
+  const Case& planned = Planned();
+  EXPECT_DOUBLE_EQ(LearningRate(Arm(planned, "control")), 0.2);
+  EXPECT_DOUBLE_EQ(LearningRate(Arm(planned, "lower")), 0.2 * 15 * 0.1);
+}
+
+TEST_F(PlanTest, ARemedyThatRestoresControlIsAnUndo) {
+  scenario().remedies[0].changes = {{{"optimizer.lr", 0.1}}, {}};
+  EXPECT_TRUE(Arm(Planned(), "lower").is_undo);
+  EXPECT_TRUE(Arm(Planned(), "lower").runs.empty());
+  scenario().remedies[0].changes = {{}, {{"optimizer.lr", 0.0666666667}}};
+  EXPECT_TRUE(Arm(Planned(), "lower").is_undo);
+  scenario().remedies[0].changes.set = {{"optimizer.clip_norm", 1.0}};
+  EXPECT_FALSE(Arm(Planned(), "lower").is_undo);
+}
+
+TEST_F(PlanTest, AFaultInTheTargetIsNeverUndoneByTheRecipe) {
+  scenario().faults[0] = {"bad", "data.corrupt_sample", {}, {}, {}, ""};
+  scenario().remedies[0].changes = {};
+  EXPECT_FALSE(Arm(Planned(), "lower").is_undo);
+}
+
+TEST_F(PlanTest, RemediesAndDecoysOfOtherPointsAreLeftOut) {
+  scenario().points = {{"sgd", {}, {}}, {"adamw", {}, {}}};
+  scenario().remedies[0].when = {"sgd"};
+  scenario().decoys[0].when = {"ada*"};
+  Planned();
+  EXPECT_NO_THROW(Arm(cases_[0], "lower"));
+  EXPECT_THROW(Arm(cases_[0], "clip"), std::runtime_error);
+  EXPECT_THROW(Arm(cases_[1], "lower"), std::runtime_error);
+  EXPECT_NO_THROW(Arm(cases_[1], "clip"));
+}
+
+TEST_F(PlanTest, PhasesAreTheSameInControlAndOneInTheReference) {
+  scenario().phases = {{"train", 50}, {"resume", std::nullopt}};
+  scenario().has_reference = true;
+  const Case& planned = Planned();
+  for (const char* arm : {"control", "fault", "lower", "clip"}) {
+    const auto& run = Arm(planned, arm).runs.front();
+    EXPECT_EQ(run.phases.size(), 2u);
+    EXPECT_EQ(run.plan.until, 50);
+    EXPECT_FALSE(run.plan.resume);
+    EXPECT_EQ(run.cost, 200);
+  }
+  const auto& reference = Arm(planned, "reference").runs.front();
+  EXPECT_EQ(reference.phases.size(), 1u);
+  EXPECT_EQ(reference.plan.until, std::nullopt);
+  EXPECT_TRUE(reference.plan.faults.empty());
+  EXPECT_DOUBLE_EQ(LearningRate(Arm(planned, "reference")), 0.1);
+}
+
+TEST_F(PlanTest, RecordsWhatTheFormulasOfThePointRead) {
+  scenario().symptoms.push_back(MakeCheck("frozen", "always update_norm{head.*} <= 0"));
+  scenario().healthy.push_back(MakeCheck("moves", "mean(grad_norm{block.0.*}[:5]) > 0"));
+  scenario().symptoms.push_back(MakeCheck("elsewhere", "always update_norm{tail} <= 0"));
+  scenario().symptoms.back().when = {"other"};
+  const Case& planned = Planned();
+  const std::vector<std::string> expected = {"grad_norm{block.0.*}", "update_norm{head.*}"};
+  for (const ArmPlan& arm : planned.arms) EXPECT_EQ(arm.runs[0].plan.record, expected);
+}
+
+TEST_F(PlanTest, RanksAndThePolicyComeFromTheRecipe) {
+  scenario().recipe.set.push_back({"parallel.ranks", 2});
+  scenario().budget = {30, 3};
+  scenario().remedies[0].changes.set = {{"supervisor.max_restarts", 2},
+                                        {"supervisor.stall_s", 1.5}};
+  const Case& planned = Planned();
+  const auto& fault = Arm(planned, "fault").runs.front();
+  EXPECT_EQ(fault.ranks, 2);
+  EXPECT_EQ(fault.cost, 200);
+  EXPECT_EQ(fault.policy.max_restarts, 0);
+  EXPECT_EQ(fault.policy.seconds, 30);
+  EXPECT_EQ(fault.policy.stall_seconds, 3);
+  const auto& remedy = Arm(planned, "lower").runs.front();
+  EXPECT_EQ(remedy.policy.max_restarts, 2);
+  EXPECT_EQ(remedy.policy.stall_seconds, 1.5);
+}
+
+TEST_F(PlanTest, OtherNumbersOfSeedsKeepTheRequiredShare) {
+  scenario().seed_count = 10;
+  scenario().seed_require = 9;
+  for (auto [seeds, require] : {std::pair{0, 9}, {1, 1}, {5, 5}, {10, 9}, {20, 18}, {21, 19}}) {
+    options_.seeds = seeds;
+    EXPECT_EQ(Planned().seed_require, require) << seeds;
+    EXPECT_EQ(Planned().arms[0].runs.size(), static_cast<std::size_t>(seeds ? seeds : 10));
+  }
+}
+
+TEST_F(PlanTest, WhatIsMissingSkipsTheCase) {
+  auto reason = [&] { return Planned().skip_reason; };
+  EXPECT_EQ(reason(), "");
+  scenario().requires_.devices = {"cpu", "cuda"};
+  EXPECT_EQ(reason(), "requires:device:cuda");
+  EXPECT_TRUE(Planned().arms.empty());
+  options_.available_features = {"device:cuda"};
+  EXPECT_EQ(reason(), "");
+  scenario().requires_.features = {"backend:nccl"};
+  EXPECT_EQ(reason(), "requires:backend:nccl");
+  scenario().requires_ = {};
+  scenario().requires_.memory_bytes = std::int64_t{1} << 60;
+  EXPECT_EQ(reason(), "requires:memory:1099511627776MiB");
+  scenario().requires_ = {};
+  scenario().requires_.ranks = 4;
+  EXPECT_EQ(reason(), "");
+  for (ParamInfo& key : target_.recipe) {
+    if (key.name == "parallel.ranks") key.max = 2;
+  }
+  EXPECT_EQ(reason(), "requires:ranks:4");
+  scenario().requires_ = {};
+  target_.faults[0].features = {"backend:gloo"};
+  EXPECT_EQ(reason(), "requires:backend:gloo");
+}
+
+}  // namespace
+}  // namespace trainwreck
