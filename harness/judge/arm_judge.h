@@ -1,5 +1,6 @@
 // The claims of a case, arm by arm: which check must have which truth where, and what it says when
-// it has another. Private to this package; verdict.h is what others use.
+// it has another. For this package and for what shows claims without judging them (`explain`,
+// `run --dry-run`); verdict.h is what others use.
 #pragma once
 
 #include <string>
