@@ -87,12 +87,22 @@ void Hide() {
   }
 }
 
-[[noreturn]] void Flood(const char* path) {
-  const int fd = path != nullptr ? open(path, O_WRONLY | O_CREAT | O_APPEND, 0644) : 1;
+// One process at a time, each the child of the one before, which has ended: whoever looks finds
+// another.
+void Flicker() {
+  if (fork() != 0) return;
+  setsid();
+  for (;;) {
+    const pid_t child = fork();
+    if (child > 0) _exit(0);
+    usleep(200);
+  }
+}
+
+// Writes `text` over and over until somebody stops it.
+[[noreturn]] void Flood(int fd, const std::string& text) {
   std::string block;
-  while (block.size() < (1 << 20))
-    block += R"({"t":"step","step":1,"loss":1})"
-             "\n";
+  while (block.size() < (1 << 20)) block += text;
   for (;;) {
     if (write(fd, block.data(), block.size()) < 0) std::_Exit(9);
   }
@@ -131,8 +141,14 @@ std::optional<int> FakeRank::MisbehaveAtOnce() {
     if (std::system(("mkfifo " + trace_path()).c_str()) != 0) return 1;
     return 0;
   }
-  if (mode_ == "flood_stdout") Flood(nullptr);
-  if (mode_ == "flood_trace") Flood(trace_path().c_str());
+  if (mode_.rfind("flood_", 0) == 0) {
+    const int fd = mode_ == "flood_stdout"
+                       ? 1
+                       : open(trace_path().c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (mode_ == "flood_line") Flood(fd, "x");
+    if (mode_ == "flood_events") Flood(fd, "{\"t\":\"event\",\"event\":\"e\"}\n");
+    Flood(fd, "{\"t\":\"step\",\"step\":1,\"loss\":1}\n");
+  }
   if (mode_ == "ignores_sigterm" || mode_ == "hides_and_hangs") {
     for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) signal(number, SIG_IGN);
     if (mode_ == "hides_and_hangs") Hide();
@@ -161,6 +177,15 @@ std::optional<int> FakeRank::MisbehaveAtStep(TraceWriter& trace, int step) {
     if (write(trace.fd(), half.data(), half.size()) > 0) raise(SIGKILL);
   }
   if (mode_ == "hides") Hide();
+  if (mode_ == "flickers") Flicker();
+  if (mode_ == "fills_disk") {
+    const int fd = open((plan_.checkpoint_dir + "/big").c_str(), O_WRONLY | O_CREAT, 0644);
+    const std::string block(1 << 12, 'x');
+    while (write(fd, block.data(), block.size()) > 0) {
+    }
+    std::perror("checkpoint");
+    return 1;
+  }
   if (mode_ == "quits_quietly") return 0;
   if (mode_ == "mismatch") {
     trace.Write({{"t", "collective"},

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/time.h>
 
 #include <filesystem>
 #include <fstream>
@@ -275,22 +274,6 @@ TEST(LauncherEnvironmentTest, SetsTheEnvironmentOfEveryLauncher) {
   std::string line;
   std::getline(file, line);
   EXPECT_EQ(line, "1/2/1/2 127.0.0.1 environment mine");
-}
-
-// Last: the flag stays set.
-TEST(LauncherZInterruptTest, KillsEverythingAndReturns) {
-  std::list<trainwreck::Run> runs;
-  for (int i = 0; i < 4; ++i) runs.push_back(FakeRun("i/" + std::to_string(i), "hides_and_hangs"));
-  const std::string marker = "TRAINWRECK_TEST=interrupt" + std::to_string(getpid());
-  signal(SIGALRM, [](int) { Launcher::Interrupt(); });
-  const itimerval soon{{0, 0}, {0, 300'000}};
-  setitimer(ITIMER_REAL, &soon, nullptr);
-  const auto results = RunFakes(runs, Isolation::kExec, [&](LauncherOptions& options) {
-    options.target.environment["TRAINWRECK_TEST"] = marker.substr(marker.find('=') + 1);
-  });
-  EXPECT_TRUE(Launcher::interrupted());
-  EXPECT_TRUE(results.empty());
-  EXPECT_TRUE(ProcessesWith(marker).empty());
 }
 
 }  // namespace

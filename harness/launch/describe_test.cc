@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "harness/launch/fake_runs.h"
+#include "harness/launch/launcher.h"
+
+namespace trainwreck {
+namespace {
+
+Target Shell(const std::string& script) {
+  Target target;
+  target.command = {"/bin/sh", "-c", script};
+  return target;
+}
+
+std::string ErrorOf(const Target& target, const std::string& cache) {
+  try {
+    Describe(target, cache);
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+int FilesIn(const std::string& folder) {
+  const std::filesystem::directory_iterator files(folder);
+  return static_cast<int>(std::distance(begin(files), end(files)));
+}
+
+TEST(DescribeTest, AsksTheTargetAndAddsTheHarnessesOwn) {
+  const std::string cache = FreshFolder("cache");
+  const TargetDescription description = Describe(FakeTarget(), cache);
+  EXPECT_EQ(description.name, "fake");
+  EXPECT_NE(description.FindRecipeKey("fake.mode"), nullptr);
+  EXPECT_NE(description.FindRecipeKey("supervisor.max_restarts"), nullptr);
+  EXPECT_NE(description.FindEvent("stalled"), nullptr);
+  EXPECT_EQ(FilesIn(cache), 1);
+}
+
+TEST(DescribeTest, AsksOnceUntilTheTargetChanges) {
+  const std::string cache = FreshFolder("cache");
+  const std::string count = cache + "/../count." + std::to_string(getpid());
+  const std::string script = FreshFolder("script") + "/target.sh";
+  auto write = [&](const std::string& comment) {
+    std::ofstream(script) << "echo asked >> " << count << "; exec " << FakeTargetPath()
+                          << " --describe # " << comment << "\n";
+  };
+  auto asked = [&] {
+    std::ifstream file(count);
+    int lines = 0;
+    for (std::string line; std::getline(file, line);) ++lines;
+    return lines;
+  };
+  Target target;
+  target.command = {"/bin/sh", script};
+  write("one");
+  EXPECT_EQ(Describe(target, cache).name, "fake");
+  EXPECT_EQ(Describe(target, cache).name, "fake");
+  EXPECT_EQ(asked(), 1);
+  write("two");
+  EXPECT_EQ(Describe(target, cache).name, "fake");
+  EXPECT_EQ(asked(), 2);
+  // A damaged cache is no failure.
+  for (const auto& entry : std::filesystem::directory_iterator(cache)) {
+    std::ofstream(entry.path()) << "{\"half\":";
+  }
+  EXPECT_EQ(Describe(target, cache).name, "fake");
+  EXPECT_EQ(asked(), 3);
+}
+
+TEST(DescribeTest, SaysWhatIsWrong) {
+  const std::string cache = FreshFolder("cache");
+  Target missing;
+  missing.command = {"/no/such/program"};
+  EXPECT_EQ(ErrorOf(missing, cache),
+            "cannot start the target: No such file or directory: /no/such/program");
+  EXPECT_EQ(ErrorOf(Shell("echo broken >&2; exit 3"), cache),
+            "/bin/sh --describe exited with code 3: broken");
+  EXPECT_EQ(ErrorOf(Shell("kill -9 $$"), cache), "/bin/sh --describe was killed by SIGKILL");
+  EXPECT_EQ(ErrorOf(Shell("echo hello"), cache),
+            "/bin/sh --describe printed no description: not JSON");
+  EXPECT_NE(ErrorOf(Shell("echo '{}'"), cache).find("printed no description"), std::string::npos);
+  EXPECT_EQ(FilesIn(cache), 0);  // nothing of it is kept
+}
+
+TEST(DescribeTest, BoundsTheOutput) {
+  const std::string error = ErrorOf(Shell("exec cat /dev/zero"), FreshFolder("cache"));
+  EXPECT_EQ(error, "/bin/sh --describe was killed by SIGXFSZ");
+}
+
+}  // namespace
+}  // namespace trainwreck
