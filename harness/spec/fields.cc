@@ -47,20 +47,38 @@ std::optional<std::int64_t> ParseInt(const std::string& text) {
   return value;
 }
 
-std::string QuoteHint(const YamlNode& node, bool fits) {
-  return !node.is_plain && fits ? "drop the quotes" : "";
+// What is wrong with a value that almost fits.
+std::string HintFor(const YamlNode& node, bool fits) {
+  if (!node.is_plain) return fits ? "drop the quotes" : "";
+  const std::string& text = node.text;
+  if (text == "yes" || text == "on") return "write true";
+  if (text == "no" || text == "off") return "write false";
+  if (text.size() > 1 && text[0] == '0' && IsDigit(text[1])) return "without leading zeros";
+  return "";
+}
+
+// "remedy" for "remedies": a long common beginning makes up for another ending.
+std::string SameBeginning(const std::string& name, const std::vector<std::string>& known) {
+  constexpr std::size_t kLong = 5;
+  for (const std::string& candidate : known) {
+    const std::size_t longest = std::min(name.size(), candidate.size());
+    std::size_t same = 0;
+    while (same < longest && name[same] == candidate[same]) ++same;
+    if (same >= kLong && same + 2 >= name.size()) return candidate;
+  }
+  return "";
 }
 
 // `node` holds one value: a scalar, not a map, a list or nothing.
 bool IsValue(const YamlNode& node, const std::string& what, const char* wanted, Errors& errors) {
   if (node.IsScalar()) return true;
-  errors.Add(node, what + " must be " + wanted + ", not " + Describe(node));
+  errors.Add(node, what + " must be " + wanted + ", but is " + Describe(node));
   return false;
 }
 
 std::optional<Json> ReadScalarValue(const YamlNode& node, const ParamInfo& info, ValueType type,
                                     Errors& errors) {
-  const std::string what = "'" + info.name + "'";
+  std::string what = "'" + info.name + "'";
   switch (type) {
     case ValueType::kBool: {
       std::optional<bool> value = ReadBool(node, what, errors);
@@ -68,10 +86,11 @@ std::optional<Json> ReadScalarValue(const YamlNode& node, const ParamInfo& info,
     }
     case ValueType::kInt:
     case ValueType::kIntList: {
+      if (type == ValueType::kIntList) what.insert(0, "an entry of ");
       if (!IsValue(node, what, "a whole number", errors)) return std::nullopt;
       std::optional<std::int64_t> value = ParseInt(node.text);
       if (node.is_plain && value) return Json(*value);
-      errors.Add(node, what + " must be a whole number", QuoteHint(node, value.has_value()));
+      errors.Add(node, what + " must be a whole number", HintFor(node, value.has_value()));
       return std::nullopt;
     }
     case ValueType::kNumber: {
@@ -93,7 +112,7 @@ Fields::Fields(const YamlNode& node, std::string owner, Errors& errors)
   if (node.IsMap()) {
     map_ = &node;
   } else {
-    errors.Add(node, owner_ + " must be a map, not " + Describe(node));
+    errors.Add(node, owner_ + " must be a map, but is " + Describe(node));
   }
 }
 
@@ -104,7 +123,7 @@ const YamlNode* Fields::Take(const std::string& key) {
 
 const YamlNode* Fields::Require(const std::string& key) {
   const YamlNode* value = Take(key);
-  if (value == nullptr && map_ != nullptr) errors_.Add(node_, owner_ + " lacks '" + key + "'");
+  if (value == nullptr) missing_.push_back(key);
   return value;
 }
 
@@ -114,7 +133,11 @@ void Fields::RejectRest(bool allow_notes) {
     if (allow_notes && key.text.rfind("x-", 0) == 0) continue;
     if (std::find(known_.begin(), known_.end(), key.text) != known_.end()) continue;
     errors_.Add(key, "unknown key '" + key.text + "' in " + owner_, SuggestName(key.text, known_));
+    // A key that is spelled wrong is not missing as well.
+    missing_.erase(std::remove(missing_.begin(), missing_.end(), NearestName(key.text, known_)),
+                   missing_.end());
   }
+  for (const std::string& key : missing_) errors_.Add(node_, owner_ + " lacks '" + key + "'");
 }
 
 std::optional<std::string> ReadText(const YamlNode& node, const std::string& what, Errors& errors) {
@@ -130,7 +153,7 @@ std::optional<bool> ReadBool(const YamlNode& node, const std::string& what, Erro
   if (!IsValue(node, what, "true or false", errors)) return std::nullopt;
   const bool fits = node.text == "true" || node.text == "false";
   if (fits && node.is_plain) return node.text == "true";
-  errors.Add(node, what + " must be true or false", QuoteHint(node, fits));
+  errors.Add(node, what + " must be true or false", HintFor(node, fits));
   return std::nullopt;
 }
 
@@ -139,7 +162,7 @@ std::optional<int> ReadInt(const YamlNode& node, const std::string& what, Errors
   if (!IsValue(node, what, "a whole number", errors)) return std::nullopt;
   std::optional<std::int64_t> value = ParseInt(node.text);
   if (!value || !node.is_plain) {
-    errors.Add(node, what + " must be a whole number", QuoteHint(node, value.has_value()));
+    errors.Add(node, what + " must be a whole number", HintFor(node, value.has_value()));
     return std::nullopt;
   }
   if (*value < min || *value > max) {
@@ -154,7 +177,7 @@ std::optional<double> ReadNumber(const YamlNode& node, const std::string& what, 
   if (!IsValue(node, what, "a number", errors)) return std::nullopt;
   const bool fits = LooksLikeNumber(node.text);
   if (!fits || !node.is_plain) {
-    errors.Add(node, what + " must be a number", QuoteHint(node, fits));
+    errors.Add(node, what + " must be a number", HintFor(node, fits));
     return std::nullopt;
   }
   const double value = std::strtod(node.text.c_str(), nullptr);
@@ -191,10 +214,11 @@ std::vector<const YamlNode*> ReadList(const YamlNode& node, const std::string& w
   if (node.IsScalar()) return {&node};
   std::vector<const YamlNode*> list;
   if (!node.IsList()) {
-    errors.Add(node, what + " must be a list, not " + Describe(node));
+    errors.Add(node, what + " must be a list, but is " + Describe(node));
     return list;
   }
-  if (node.items.empty()) errors.Add(node, what + " is an empty list", "leave it out");
+  if (node.items.empty())
+    errors.Add(node, what + " is an empty list", "it needs at least one entry, or is left out");
   for (const YamlNode& item : node.items) list.push_back(&item);
   return list;
 }
@@ -238,14 +262,13 @@ std::optional<Json> ReadValue(const YamlNode& node, const ParamInfo& info, Error
 
 bool CheckFilledMap(const YamlNode& node, const std::string& what, Errors& errors) {
   if (!node.IsMap()) {
-    errors.Add(node, what + " must be a map, not " + Describe(node));
+    errors.Add(node, what + " must be a map, but is " + Describe(node));
     return false;
   }
-  if (node.keys.empty()) {
-    errors.Add(node, what + " is an empty map", "leave it out or fill it in");
-    return false;
+  if (node.keys.empty() && !node.is_partial) {
+    errors.Add(node, what + " is an empty map", "it needs at least one entry");
   }
-  return true;
+  return !node.keys.empty();
 }
 
 bool CheckName(const YamlNode& key, const std::string& what, Errors& errors) {
@@ -263,7 +286,8 @@ bool CheckName(const YamlNode& key, const std::string& what, Errors& errors) {
 
 std::string SuggestName(const std::string& name, const std::vector<std::string>& known) {
   constexpr std::size_t kShown = 8;
-  const std::string nearest = NearestName(name, known);
+  std::string nearest = NearestName(name, known);
+  if (nearest.empty()) nearest = SameBeginning(name, known);
   if (!nearest.empty()) return "did you mean '" + nearest + "'?";
   if (known.empty() || known.size() > kShown) return "";
   std::string list;

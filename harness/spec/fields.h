@@ -21,7 +21,7 @@ class Fields {
   Fields(const YamlNode& node, std::string owner, Errors& errors);
 
   const YamlNode* Take(const std::string& key);     // nullptr when absent
-  const YamlNode* Require(const std::string& key);  // absent is an error
+  const YamlNode* Require(const std::string& key);  // absent is an error, told by RejectRest
   void RejectRest(bool allow_notes = false);        // notes: keys that begin with "x-"
   bool is_map() const { return map_ != nullptr; }
 
@@ -31,6 +31,7 @@ class Fields {
   std::string owner_;
   Errors& errors_;
   std::vector<std::string> known_;
+  std::vector<std::string> missing_;
 };
 
 // Each says what is wrong and returns empty when `node` does not fit. `what` names the value in

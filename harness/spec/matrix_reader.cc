@@ -92,7 +92,7 @@ class MatrixReader {
 
   void ReadExclusions(const YamlNode& node) {
     if (!node.IsList()) {
-      errors_.Add(node, std::string("'exclude' must be a list of maps, not ") + Describe(node),
+      errors_.Add(node, std::string("'exclude' must be a list of maps, but is ") + Describe(node),
                   "such as [{AXIS: POINT, OTHER_AXIS: POINT}]");
       return;
     }
@@ -147,7 +147,7 @@ class MatrixReader {
     for (const Exclusion& exclusion : exclusions_) {
       if (!exclusion.is_used) {
         errors_.Add(*exclusion.node, "this excludes no point of the matrix",
-                    "an earlier entry may have excluded it, or its axes never meet");
+                    "the entries before it have left nothing for it");
       }
     }
     if (points.empty()) {
@@ -164,6 +164,7 @@ class MatrixReader {
       if (!std::includes(coordinates.begin(), coordinates.end(), wanted.begin(), wanted.end())) {
         continue;
       }
+      if (is_excluded) continue;  // an entry that only repeats others is of no use
       is_excluded = exclusion.is_used = true;
     }
     return is_excluded;

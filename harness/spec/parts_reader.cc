@@ -126,7 +126,7 @@ std::optional<formula::Formula> ReadFormula(const YamlNode& node, const std::str
 
 std::optional<formula::Amount> ReadAmount(const YamlNode& node, Errors& errors) {
   if (!node.IsScalar()) {
-    errors.Add(node, std::string("'min_margin' must be an amount, not ") + Describe(node));
+    errors.Add(node, std::string("'min_margin' must be an amount, but is ") + Describe(node));
     return std::nullopt;
   }
   std::optional<formula::Amount> amount = formula::ParseAmount(node.text);
@@ -151,7 +151,7 @@ std::optional<Check> ReadCheck(const YamlNode& key, const YamlNode& node, const 
   std::vector<std::string> when;
   if (!node.IsScalar()) {
     if (!node.IsMap()) {
-      errors.Add(node, "'" + key.text + "' must be a formula or a map, not " + Describe(node),
+      errors.Add(node, "'" + key.text + "' must be a formula or a map, but is " + Describe(node),
                  "such as {assert: FORMULA, min_margin: 10 steps}");
       return std::nullopt;
     }
@@ -210,6 +210,9 @@ void CheckArmName(const YamlNode& key, const Draft& draft, Errors& errors) {
 void RequireChanges(const Changes& changes, const YamlNode& key, const YamlNode& node,
                     const std::string& what, Errors& errors) {
   if (!node.IsMap() || node.Find("set") != nullptr || node.Find("scale") != nullptr) return;
+  for (const YamlNode& given : node.keys) {
+    if (!NearestName(given.text, {"set", "scale"}).empty()) return;  // has its own error
+  }
   if (changes.set.empty() && changes.scale.empty()) {
     errors.Add(key, what + " changes nothing", "give it 'set' or 'scale'");
   }

@@ -89,7 +89,6 @@ class Reader {
   void ReadScenarioName(const YamlNode& node) {
     std::optional<std::string> name = ReadText(node, "'name'", errors_);
     if (!name) return;
-    scenario().name = *name;
     const auto fits = [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '/';
     };
@@ -98,6 +97,8 @@ class Reader {
     if (has_empty_part || !std::all_of(name->begin(), name->end(), fits)) {
       errors_.Add(node, "'name' must be words of a-z, 0-9, '-' and '_', separated by '/'",
                   "such as nan/lr-too-high");
+    } else {
+      scenario().name = *name;
     }
   }
 
@@ -147,7 +148,7 @@ class Reader {
 
   void ReadPhases(const YamlNode& node) {
     if (!node.IsList()) {
-      errors_.Add(node, std::string("'phases' must be a list of maps, not ") + Describe(node),
+      errors_.Add(node, std::string("'phases' must be a list of maps, but is ") + Describe(node),
                   "such as [{name: train, until: 50}, {name: resume}]");
       return;
     }
@@ -161,7 +162,8 @@ class Reader {
         }
         phase.name = name->text;
       } else if (name != nullptr) {
-        errors_.Add(*name, std::string("the name of a phase must be text, not ") + Describe(*name));
+        errors_.Add(*name,
+                    std::string("the name of a phase must be text, but is ") + Describe(*name));
       }
       if (const YamlNode* until = fields.Take("until")) {
         phase.until = ReadInt(*until, "'until'", errors_, 1, kMaxSteps);

@@ -74,8 +74,11 @@ class Validator {
     if (!draft_.root->IsMap()) return;
     CheckScenarioName();
     CheckNamesOfChecks();
-    CheckWhens();
-    CheckCoverage();
+    if (draft_.is_recipe_sound) {
+      const std::size_t errors_before = errors_.size();
+      CheckWhens();
+      if (errors_.size() == errors_before) CheckCoverage();
+    }
     CheckPhaseOrder();
     for (const Point& point : scenario_.points) CheckPoint(point);
     at_points_.Report(scenario_.points.size(), errors_);
@@ -191,7 +194,6 @@ class Validator {
   }
 
   void CheckWhens() {
-    if (!draft_.is_recipe_sound) return;
     for (const Check& check : scenario_.healthy) CheckWhen({"healthy", check.name}, check.when);
     for (const Check& check : scenario_.symptoms) CheckWhen({"symptoms", check.name}, check.when);
     if (scenario_.quality) CheckWhen({"quality"}, scenario_.quality->when);
@@ -227,7 +229,7 @@ class Validator {
 
   void CheckCoverage() {
     const bool all_read = scenario_.symptoms.size() == draft_.symptom_names.size();
-    if (!draft_.is_recipe_sound || !all_read) return;
+    if (!all_read) return;
     // Only what was written out: a default means the symptoms that there are.
     for (const Remedy& remedy : scenario_.remedies) {
       const YamlNode* node = draft_.root->Find("remedies")->Find(remedy.name);
@@ -291,7 +293,9 @@ class Validator {
     const Extent extent = ExtentOf(healthy);
     if (draft_.is_recipe_sound) {
       CheckComplete(point, healthy);
-      CheckScaled(point, point.changes, healthy, {"matrix"});
+      for (const auto& [key, factor] : point.changes.scale) {
+        CheckScaled(point, {{}, {{key, factor}}}, healthy, AxisOf(point, key));
+      }
       largest_ranks_ = std::max(largest_ranks_, extent.ranks);
     }
     CheckFormulas(point, extent, "");
@@ -329,6 +333,20 @@ class Validator {
       Complain(point, At(place),
                "'" + key + "' becomes " + result.at(key).dump() + ", but " + wrong);
     }
+  }
+
+  // The part of the matrix that scales `key` at this point.
+  Path AxisOf(const Point& point, const std::string& key) const {
+    const YamlNode& matrix = *draft_.root->Find("matrix");
+    const std::string names = "-" + point.name + "-";
+    for (std::size_t i = 0; i < matrix.keys.size(); ++i) {
+      for (const YamlNode& name : matrix.items[i].keys) {
+        const Path path = {"matrix", matrix.keys[i].text, name.text};
+        const bool is_here = names.find("-" + name.text + "-") != std::string::npos;
+        if (is_here && &At({path[0], path[1], path[2], "scale", key}) != &At(path)) return path;
+      }
+    }
+    return {"matrix"};
   }
 
   void CheckChanges(const Point& point, const Path& path, const Changes& changes,

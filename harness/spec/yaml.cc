@@ -83,6 +83,7 @@ class TreeBuilder : public YAML::EventHandler {
     node.is_plain = tag != "!";
     node.position.length =
         TokenLength(errors_.SourceLine(source_, node.position.line), node.position, value);
+    CheckClosed(node);
     Put(std::move(node));
   }
 
@@ -120,6 +121,28 @@ class TreeBuilder : public YAML::EventHandler {
     if (is_written || (tag != "" && tag != "?" && tag != "!")) {
       errors_.Add(node, "tags are not allowed in scenario files", "remove the '!' and its word");
     }
+  }
+
+  // yaml-cpp takes the end of the file for a closing quote.
+  void CheckClosed(const YamlNode& node) {
+    const std::string& first = errors_.SourceLine(source_, node.position.line);
+    std::size_t i = node.position.column - 1;
+    const char quote = i < first.size() ? first[i] : '\0';
+    if (node.is_plain || (quote != '"' && quote != '\'')) return;
+    ++i;
+    for (int line = node.position.line; line <= errors_.LineCount(source_); ++line, i = 0) {
+      const std::string& text = errors_.SourceLine(source_, line);
+      for (; i < text.size(); ++i) {
+        if (quote == '"' && text[i] == '\\') {
+          ++i;
+        } else if (text[i] == quote) {
+          if (quote == '"' || i + 1 >= text.size() || text[i + 1] != quote) return;
+          ++i;
+        }
+      }
+    }
+    errors_.Add(node, "this quote is not closed");
+    throw GiveUp();
   }
 
   void Open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag) {
@@ -160,8 +183,9 @@ class TreeBuilder : public YAML::EventHandler {
 
   void PutKey(Frame& frame, YamlNode key) {
     frame.drops_value = true;
+    const std::size_t errors_before = errors_.size();
     if (key.IsMap() || key.IsList()) {
-      errors_.Add(key, std::string("a key must be a word, not ") + Describe(key));
+      errors_.Add(key, std::string("a key must be a word, but is ") + Describe(key));
     } else if (key.kind == YamlNode::Kind::kNull || (key.IsScalar() && key.text.empty())) {
       errors_.Add(key, "a key is missing here");
     } else if (key.text == "<<") {
@@ -174,6 +198,7 @@ class TreeBuilder : public YAML::EventHandler {
     } else {
       frame.drops_value = false;
     }
+    frame.node.is_partial = frame.node.is_partial || errors_.size() > errors_before;
     frame.key = std::move(key);
   }
 
@@ -296,7 +321,7 @@ const YamlNode* YamlNode::FindKey(const std::string& key) const {
 const char* Describe(const YamlNode& node) {
   switch (node.kind) {
     case YamlNode::Kind::kNull:
-      return "nothing";
+      return "empty";
     case YamlNode::Kind::kScalar:
       return "text";
     case YamlNode::Kind::kMap:
@@ -319,6 +344,8 @@ int Errors::AddSource(const std::string& name, const std::string& text) {
   sources_.push_back(std::move(source));
   return static_cast<int>(sources_.size()) - 1;
 }
+
+int Errors::LineCount(int source) const { return static_cast<int>(sources_[source].lines.size()); }
 
 const std::string& Errors::SourceLine(int source, int line) const {
   static const std::string kNone;

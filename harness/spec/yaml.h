@@ -27,6 +27,7 @@ struct YamlNode {
   Kind kind = Kind::kNull;
   std::string text;             // of a scalar
   bool is_plain = true;         // a scalar without quotes or block marks
+  bool is_partial = false;      // of a map: some of its keys were rejected
   int source = 0;               // index of the file
   Position position;            // columns count bytes
   std::vector<YamlNode> keys;   // of a map, parallel to `items`
@@ -39,7 +40,7 @@ struct YamlNode {
   const YamlNode* FindKey(const std::string& key) const;  // the key itself
 };
 
-const char* Describe(const YamlNode& node);  // "a map", "a list", "text", "nothing"
+const char* Describe(const YamlNode& node);  // "a map", "a list", "text", "empty"
 
 // Collects the errors of one scenario, which may be spread over the files that it extends.
 class Errors {
@@ -48,6 +49,7 @@ class Errors {
   const std::string& SourceName(int source) const { return sources_[source].name; }
   // The line without its newline, empty when there is no such line; counts from 1.
   const std::string& SourceLine(int source, int line) const;
+  int LineCount(int source) const;
 
   void Add(const YamlNode& at, std::string message, std::string hint = "");
   void Add(int source, Position position, std::string message, std::string hint = "");
