@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <stdexcept>
 
 namespace trainwreck {
@@ -170,10 +171,16 @@ std::string Join(const std::vector<std::string>& words) {
   return text;
 }
 
+// "1", not "1.0", for a bound that is whole.
+std::string BoundText(double bound) {
+  const bool is_whole = bound == std::floor(bound) && std::fabs(bound) < 1e15;
+  return is_whole ? std::to_string(static_cast<std::int64_t>(bound)) : Json(bound).dump();
+}
+
 std::string CheckRange(const ParamInfo& info, double value) {
   if (!std::isfinite(value)) return "must be finite";
-  if (info.min && value < *info.min) return "must be >= " + Json(*info.min).dump();
-  if (info.max && value > *info.max) return "must be <= " + Json(*info.max).dump();
+  if (info.min && value < *info.min) return "must be >= " + BoundText(*info.min);
+  if (info.max && value > *info.max) return "must be <= " + BoundText(*info.max);
   return "";
 }
 
