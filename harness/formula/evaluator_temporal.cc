@@ -29,7 +29,11 @@ Windows LeadWindows(const Window& window, int steps) {
   return windows;
 }
 
+// While it is unknown whether the formula holds, its margin can't rule out either side. (A distance
+// in steps may know better: whichever q is the first, a p came before. Kleene's logic does not see
+// that.)
 Value WithMargin(Value value, Unit unit, Interval margin) {
+  if (value.truth == kMaybe) margin = {std::min(margin.lo, 0.0), std::max(margin.hi, 0.0)};
   value.has[static_cast<int>(unit)] = true;
   value.margins[static_cast<int>(unit)] = margin;
   return value;
