@@ -32,8 +32,8 @@ std::vector<std::vector<double>> MarkovTransitions(std::int64_t vocab);
 std::unique_ptr<Dataset> MakeTextData(const std::string& path, std::int64_t seq_len,
                                       SampleStream stream);
 
-// Feature vectors around their class's centre: centre + noise * N(0, 1); the centres are N(0, 1),
-// the same for every seed.
+// Feature vectors around their class's centre, (centre + noise * N(0, 1)) / sqrt(1 + noise^2), so
+// that each feature has variance 1; the centres are N(0, 1), the same for every seed.
 std::unique_ptr<Dataset> MakeFeatureData(std::int64_t features, std::int64_t classes, double noise,
                                          SampleStream stream);
 

@@ -30,6 +30,7 @@ class FeatureData : public Dataset {
       : features_(features),
         classes_(classes),
         noise_(noise),
+        scale_(1.0 / std::sqrt(1.0 + noise * noise)),
         stream_(stream),
         stream_seed_(MixSeed(stream.seed, stream.held_out ? 2 : 1)),
         centres_(static_cast<std::size_t>(features * classes)),
@@ -51,7 +52,7 @@ class FeatureData : public Dataset {
     auto* data = input.mutable_data_ptr<float>();
     const double* centre = centres_.data() + label * features_;
     DrawNormals(random, features_, [&](std::int64_t i, double value) {
-      data[i] = static_cast<float>(centre[i] + noise_ * value);
+      data[i] = static_cast<float>((centre[i] + noise_ * value) * scale_);
     });
     return {id, input, at::scalar_tensor(label, at::kLong), weight_};
   }
@@ -59,6 +60,7 @@ class FeatureData : public Dataset {
  private:
   std::int64_t features_, classes_;
   double noise_;
+  double scale_;
   SampleStream stream_;
   std::uint64_t stream_seed_;
   std::vector<double> centres_;

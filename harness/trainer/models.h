@@ -11,9 +11,9 @@ namespace trainwreck {
 
 // Decoder-only transformer (Radford et al. 2019): learned positions, GELU, untied head; layer norm
 // before each sublayer, or after its residual sum as in Vaswani et al. 2017 (model.norm: post).
-// Weights N(0, 0.02), those of blocks times model.init_scale, residual projections divided by
-// sqrt(2 * layers). Names: embed, pos, blocks.<i>.{norm1, attn.qkv, attn.proj, norm2, mlp.fc,
-// mlp.proj}, norm, head.
+// Weights N(0, 0.02), token embeddings N(0, 0.1); those of blocks times model.init_scale, residual
+// projections divided by sqrt(2 * layers). Names: embed, pos, blocks.<i>.{norm1, attn.qkv,
+// attn.proj, norm2, mlp.fc, mlp.proj}, norm, head.
 std::shared_ptr<Model> MakeGpt(const ModelRecipe& recipe, std::int64_t vocab, std::int64_t seq_len,
                                std::uint64_t seed);
 

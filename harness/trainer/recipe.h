@@ -49,7 +49,7 @@ struct DataRecipe {
 
 struct OptimizerRecipe {
   OptimizerKind kind = OptimizerKind::kSgd;
-  double lr = 0.05;
+  double lr = 0.02;
   double momentum = 0.9;
   double weight_decay = 0.0;
   double beta1 = 0.9;
