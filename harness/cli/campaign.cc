@@ -12,6 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kAgain = ".again";
+constexpr const char* kNondeterministic = "nondeterministic";
 
 // Folders of runs lie in folders of their arms, points, scenarios: empty ones go too, up to `root`.
 void RemoveFolder(const std::string& folder, const std::string& root) {
@@ -81,7 +82,8 @@ CampaignResult Campaign::Execute(const std::function<void(const Verdict&)>& judg
         ++progress_[i].missing;
       }
     }
-    if (options_.verify_determinism) PlanRepetitions(i);
+    const bool expects_difference = cases_[i].scenario->expect.failure_class == kNondeterministic;
+    if (options_.verify_determinism || expects_difference) PlanRepetitions(i);
   }
   for (const Run& run : repetitions_) runs.push_back(&run);
   for (std::size_t i = 0; i < cases_.size() && !stopped_; ++i) {
@@ -138,10 +140,13 @@ void Campaign::JudgeCase(std::size_t index) {
   Verdict verdict = Judge(progress.results, target_);
   const std::string difference = CompareRepetitions(progress);
   if (!difference.empty() && verdict.verdict != "error") {
-    verdict.verdict = "fail";
-    verdict.failure_class = "nondeterministic";
-    verdict.reason = difference;
-    verdict.expected_limit = false;
+    const Expectation& expect = cases_[index].scenario->expect;
+    verdict.expected_limit = expect.failure_class == kNondeterministic;
+    verdict.verdict = verdict.expected_limit ? "pass" : "fail";
+    verdict.failure_class = verdict.expected_limit ? "" : kNondeterministic;
+    verdict.reason = verdict.expected_limit
+                         ? "known limit, fail/nondeterministic as expected: " + expect.reason
+                         : difference;
   }
   const bool keep =
       options_.keep == KeepRuns::kAll || (options_.keep == KeepRuns::kFailed && !Counts(verdict));

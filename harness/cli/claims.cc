@@ -1,62 +1,17 @@
 #include "harness/cli/claims.h"
 
-#include <algorithm>
 #include <set>
 
 #include "harness/report/console.h"
 
 namespace trainwreck {
-namespace {
 
-bool Contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// An empty list in the file means all.
-bool Names(const std::vector<std::string>& names, const std::string& name) {
-  return names.empty() || Contains(names, name);
-}
-
-}  // namespace
-
-std::vector<Claim> ClaimsOf(const Case& one, const ArmPlan& arm) {
-  const Scenario& scenario = *one.scenario;
-  std::vector<Claim> claims;
-  const bool is_remedy = arm.kind == ArmKind::kRemedy && arm.remedy != nullptr;
-  const bool is_healthy = arm.kind == ArmKind::kControl || is_remedy;
-  for (const Check& check : scenario.healthy) {
-    if (!is_healthy || !AppliesTo(check.when, *one.point)) continue;
-    if (is_remedy && Contains(arm.remedy->waives, check.name)) continue;
-    claims.push_back({&check, "healthy", true});
+std::string RoleOf(const Case& one, const Claim& claim) {
+  if (one.scenario->quality && claim.check == &*one.scenario->quality) return "quality";
+  for (const Check& check : one.scenario->healthy) {
+    if (claim.check == &check) return "healthy";
   }
-  for (const Check& check : scenario.symptoms) {
-    if (!AppliesTo(check.when, *one.point)) continue;
-    switch (arm.kind) {
-      case ArmKind::kControl:
-        claims.push_back({&check, "symptom", false});
-        break;
-      case ArmKind::kFault:
-        claims.push_back({&check, "symptom", true});
-        break;
-      case ArmKind::kRemedy:
-        if (is_remedy && Names(arm.remedy->resolves, check.name)) {
-          claims.push_back({&check, "symptom", false});
-        }
-        break;
-      case ArmKind::kDecoy:
-        if (arm.decoy != nullptr && Names(arm.decoy->keeps, check.name)) {
-          claims.push_back({&check, "symptom", true});
-        }
-        break;
-      case ArmKind::kReference:
-        break;
-    }
-  }
-  if (is_remedy && scenario.quality && AppliesTo(scenario.quality->when, *one.point) &&
-      !Contains(arm.remedy->waives, "quality")) {
-    claims.push_back({&*scenario.quality, "quality", true});
-  }
-  return claims;
+  return "symptom";
 }
 
 std::vector<std::string> ArmsNeeded(const Case& one, const ArmPlan& arm) {

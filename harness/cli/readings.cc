@@ -118,7 +118,7 @@ int PrintReadings(const Wanted& each, const std::map<std::string, RunResult>& re
     }
     const std::string margin = MarginText(reading);
     std::cout << "    " << word << std::string(word == std::string("as claimed") ? 4 : 2, ' ')
-              << claim.role << " " << claim.check->name << " must "
+              << RoleOf(*each.one, claim) << " " << claim.check->name << " must "
               << (claim.expected ? "hold: " : "not hold: ") << claim.check->formula.text()
               << (margin.empty() ? "" : "  margin " + margin)
               << (reading.seen.empty() ? "" : "  seen " + reading.seen) << "\n";

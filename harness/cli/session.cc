@@ -54,7 +54,7 @@ bool LiesBelow(const std::string& file, const std::string& root) {
 
 bool SaysForkServer(const TargetDescription& description) {
   for (const std::string& feature : description.features) {
-    if (feature == "fork-server" || feature == "fork_server") return true;
+    if (feature == "fork-server") return true;
   }
   return false;
 }
@@ -143,8 +143,9 @@ std::vector<Scenario> LoadScenarios(const Session& session, const std::vector<st
   std::vector<Scenario> scenarios;
   std::size_t errors = 0, bad_files = 0;
   for (const std::string& file : files) {
-    ScenarioFile loaded =
-        LoadScenario(file, session.description, {.scenarios_root = session.scenarios_root});
+    ScenarioFile loaded = LoadScenario(file, session.description,
+                                       {.scenarios_root = session.scenarios_root,
+                                        .check_name = LiesBelow(file, session.scenarios_root)});
     for (const Diagnostic& diagnostic : loaded.errors) {
       std::cerr << Format(diagnostic, session.color);
     }
