@@ -49,7 +49,7 @@ std::string CleanText(const std::string& text) {
     const bool control =
         (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0);
     if (control) {
-      char escaped[8];
+      char escaped[16];
       std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned>(code));
       clean += escaped;
     } else {
