@@ -271,16 +271,22 @@ bool CheckFilledMap(const YamlNode& node, const std::string& what, Errors& error
   return !node.keys.empty();
 }
 
-bool CheckName(const YamlNode& key, const std::string& what, Errors& errors) {
+bool CheckName(const YamlNode& key, const std::string& what, Errors& errors, bool may_have_dash) {
   constexpr std::size_t kLongest = 64;
   const std::string& text = key.text;
-  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || IsDigit(c) || c == '_'; };
+  const auto fits = [&](char c) {
+    return (c >= 'a' && c <= 'z') || IsDigit(c) || c == '_' || (c == '-' && may_have_dash);
+  };
   const bool is_letter_first = !text.empty() && text[0] >= 'a' && text[0] <= 'z';
-  if (is_letter_first && text.size() <= kLongest && std::all_of(text.begin(), text.end(), fits)) {
+  if (is_letter_first && text.back() != '-' && text.size() <= kLongest &&
+      std::all_of(text.begin(), text.end(), fits)) {
     return true;
   }
-  errors.Add(key, what + " must be at most 64 of a-z, 0-9 and '_', a letter first",
-             "it becomes a name in formulas and folders");
+  errors.Add(key,
+             what + " must be at most 64 of a-z, 0-9" + (may_have_dash ? ", '-'" : "") +
+                 " and '_', a letter first",
+             may_have_dash ? "it becomes the name of a folder"
+                           : "it becomes a name in formulas and folders");
   return false;
 }
 

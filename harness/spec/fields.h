@@ -53,7 +53,8 @@ std::optional<Json> ReadValue(const YamlNode& node, const ParamInfo& info, Error
 // Whether a map with at least one entry stands here.
 bool CheckFilledMap(const YamlNode& node, const std::string& what, Errors& errors);
 // Lower-case letters, digits and '_', a letter first: what becomes a name in formulas and folders.
-bool CheckName(const YamlNode& key, const std::string& what, Errors& errors);
+bool CheckName(const YamlNode& key, const std::string& what, Errors& errors,
+               bool may_have_dash = false);
 
 // "did you mean 'x'?", or the list of what is known when it is short, else empty.
 std::string SuggestName(const std::string& name, const std::vector<std::string>& known);

@@ -65,7 +65,7 @@ class MatrixReader {
   Point ReadPoint(const YamlNode& key, const YamlNode& node) {
     Point point;
     point.name = key.text;
-    CheckName(key, "the name of a point", errors_);
+    CheckName(key, "the name of a point", errors_, /*may_have_dash=*/true);
     const std::string what = "point '" + key.text + "'";
     Fields fields(node, what, errors_);
     point.changes = ReadChanges(fields, what, target_, errors_);
@@ -142,7 +142,15 @@ class MatrixReader {
         coordinates.emplace(axis.name, part.name);
         Combine(part, point);
       }
-      if (!IsExcluded(coordinates)) points.push_back(std::move(point));
+      if (IsExcluded(coordinates)) continue;
+      const bool is_new = std::none_of(points.begin(), points.end(), [&](const Point& other) {
+        return other.name == point.name;
+      });
+      if (!is_new) {
+        errors_.Add(node, "two combinations of the matrix are called '" + point.name + "'",
+                    "choose names that stay apart when they are joined with '-'");
+      }
+      points.push_back(std::move(point));
     }
     for (const Exclusion& exclusion : exclusions_) {
       if (!exclusion.is_used) {

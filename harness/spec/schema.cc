@@ -176,6 +176,7 @@ Json MatrixSchema(const Json& set, const Json& scale) {
   Json point = Object({{"set", set}, {"scale", scale}, {"with", with}}, {},
                       "What is different at this point.");
   Json axis = NamedEntries(point, "The points of one axis.");
+  axis["patternProperties"] = {{"^[a-z][a-z0-9_-]{0,63}$", point}};
   return {{"type", "object"},
           {"properties",
            {{"exclude",
