@@ -483,6 +483,17 @@ TEST_F(DecidedTest, AnEarlyStopChangesNoVerdict) {
   EXPECT_EQ(Outcome(verdict), "pass") << verdict.reason;
 }
 
+TEST_F(DecidedTest, WhatAStoppedRunHasNotSaidIsUnknown) {
+  bench_.scenario().symptoms.push_back(MakeCheck("goes_on", "not stalled(waiting_rank=0)"));
+  bench_.scenario().remedies[0].resolves = {"blows_up"};
+  bench_.In("control", -1, [](RunResult& run) {
+    AddEvent(run, "stalled", 3, {{"waiting_rank", 0}});
+  });
+  EXPECT_EQ(Outcome(bench_.Judged()), "pass");
+  bench_.In("fault", -1, EndingWith(RunEnd::kDecided));
+  EXPECT_EQ(Outcome(bench_.Judged()), "inconclusive/undecided");
+}
+
 TEST(CompareTracesTest, FindsTheFirstDifferenceAndIgnoresTimes) {
   RunResult a = testing::MakeRun(LearningLoss(1));
   RunResult b = testing::MakeRun(LearningLoss(1));
