@@ -65,6 +65,7 @@ class Checker {
         return CheckDetector(node, place);
       case Kind::kHolds:
         NeedSteps(node, place);
+        place.at_steps = true;  // one error is enough
         CheckCount(node, "for", vocabulary_.planned_steps);
         break;
       case Kind::kAllRanks:
@@ -234,7 +235,8 @@ class Checker {
       for (const std::string& arm : arms) hint += (hint.empty() ? "" : ", ") + arm;
       hint = hint.empty() ? "there is no other arm to compare with here" : "one of: " + hint;
     }
-    Fail(node.begin, node.begin + node.arm.size(), fmt::format("unknown arm '{}'", node.arm), hint);
+    Fail(node.arm_begin, node.arm_begin + node.arm.size(),
+         fmt::format("unknown arm '{}'", node.arm), hint);
   }
 
   void CheckSlice(const Slice& slice) {

@@ -98,6 +98,7 @@ struct Node {
 
   double number = 0;                            // kNumber
   std::string arm;                              // kSignal, kEvent; empty: the run itself
+  std::size_t arm_begin = 0;                    // where the arm stands: control.mean(loss[:5])
   std::string name;                             // of the signal or event
   bool has_call = false;                        // kEvent: written with parentheses
   std::optional<std::string> glob;              // kSignal

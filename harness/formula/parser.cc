@@ -47,9 +47,12 @@ std::optional<CompareOp> Comparison(const Token& token) {
 }
 
 // control.mean(loss[-20:]): the arm goes to every signal and event inside that has none.
-void GiveArm(Node& node, const std::string& arm) {
-  if ((node.kind == Kind::kSignal || node.kind == Kind::kEvent) && node.arm.empty()) node.arm = arm;
-  for (NodePtr& child : node.children) GiveArm(*child, arm);
+void GiveArm(Node& node, const std::string& arm, std::size_t begin) {
+  if ((node.kind == Kind::kSignal || node.kind == Kind::kEvent) && node.arm.empty()) {
+    node.arm = arm;
+    node.arm_begin = begin;
+  }
+  for (NodePtr& child : node.children) GiveArm(*child, arm, begin);
 }
 
 // Recursive descent. The first error ends it: what follows one is mostly its echo.
@@ -97,7 +100,7 @@ class Parser {
     if (token.Is("=")) hint = "write == to compare";
     if (token.kind == TokenKind::kName) {
       const std::string nearest = NearestName(token.text, Keywords());
-      if (!nearest.empty()) hint = "did you mean '" + nearest + "'?";
+      if (!nearest.empty() && nearest != token.text) hint = "did you mean '" + nearest + "'?";
     }
     return Fail(token.begin, token.end, fmt::format("'{}' where {} is expected", shown, expected),
                 hint);
@@ -321,7 +324,7 @@ class Parser {
       }
     }
     NodePtr node = Ahead(1).Is("(") ? Call(token.begin) : Signal(token.begin);
-    if (node != nullptr && !arm.empty()) GiveArm(*node, arm);
+    if (node != nullptr && !arm.empty()) GiveArm(*node, arm, token.begin);
     return node;
   }
 
@@ -359,7 +362,7 @@ class Parser {
     if (!Enter()) return nullptr;
     while (!Now().Is(")")) {
       if (!node->children.empty() || !node->parameters.empty()) {
-        if (!Expect(",")) return nullptr;
+        if (!Take(",")) return Unexpected("',' or ')'");
       }
       if (Now().kind == TokenKind::kName && Ahead(1).Is("=")) {
         if (!ParseParameter(*function, *node)) return nullptr;
@@ -446,7 +449,7 @@ class Parser {
       first = false;
     }
     while (!Now().Is(")")) {
-      if (!first && !Expect(",")) return nullptr;
+      if (!first && !Take(",")) return Unexpected("',' or ')'");
       first = false;
       if (Now().kind != TokenKind::kName || !Ahead(1).Is("=")) return NoFilter(name);
       Filter filter;
@@ -536,7 +539,7 @@ class Parser {
       slice.is_index = true;
     } else {
       if (!Expect(":")) return false;
-      if (!Now().Is("]") && !Integer(slice.to, "a step")) return false;
+      if (!Now().Is("]") && !Integer(slice.to, "a step or ']'")) return false;
     }
     if (!Expect("]")) return false;
     slice.end = tokens_[at_ - 1].end;
@@ -554,7 +557,7 @@ class Parser {
       return false;
     }
     if (Now().number != std::floor(Now().number) || Now().number > kMaxStepBound) {
-      Fail(Now().begin, Now().end, what + " is a whole number");
+      Fail(Now().begin, Now().end, "a whole number must stand here");
       return false;
     }
     value = static_cast<int>(negative ? -Now().number : Now().number);
