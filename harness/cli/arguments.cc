@@ -296,6 +296,8 @@ std::optional<int> AnswerDirectly(CLI::App& app, const std::vector<std::string>&
     return kExitUsage;
   }
   const std::string& first = words.front();
+  const bool asks_help = words.size() > 1 && (words[1] == "--help" || words[1] == "-h");
+  if (asks_help && (first == "version" || first == "help")) return PrintHelp(app, first);
   if (first == "version" || first == "--version") {
     std::cout << "trainwreck " << kVersion << "\n";
     return kExitPassed;

@@ -148,18 +148,19 @@ TEST_F(CliTest, CrashGivesSeven) {
 TEST_F(CliTest, InterruptGives130AndAReport) {
   folder.WritePassing("quick");
   folder.WritePassing("slow", "budget: {seconds: 100, stall_seconds: 100}\n");
-  const std::string slow = folder.Read("scenarios/fake/slow.yaml");
-  std::string text = slow;
+  std::string text = folder.Read("scenarios/fake/slow.yaml");
   text.replace(text.find("steps: 20"), 9, "fake.mode: hangs, steps: 20");
   folder.Write("scenarios/fake/slow.yaml", text);
   // Interrupted as soon as the quick one is judged.
-  const Called called = folder.Call(
-      "run --output out -j 2 --color never & pid=$!; while ! grep -q fake/quick .stdout; do sleep "
-      "0.05; done; "
-      "kill -INT $pid; wait $pid; exit $? #");
-  EXPECT_EQ(called.status, 130) << called.output();
+  folder.Write(
+      "interrupt.sh",
+      "\"$1\" run --output out -j 2 >run.out 2>run.err & pid=$!\n"
+      "for i in $(seq 600); do grep -q 'PASS.*fake/quick' run.out && break; sleep 0.05; done\n"
+      "kill -TERM $pid; wait $pid; exit $?\n");
+  const Called called = folder.Shell("sh interrupt.sh '" + folder.program() + "'");
+  EXPECT_EQ(called.status, 130) << called.output() << folder.Read("run.out");
   EXPECT_TRUE(Contains(folder.Read("out/verdicts.json"), "fake/quick"));
-  EXPECT_TRUE(Contains(called.err, "1 case was cut off")) << called.err;
+  EXPECT_TRUE(Contains(folder.Read("run.err"), "1 case was cut off")) << folder.Read("run.err");
 }
 
 TEST_F(CliTest, KeywordTagsAndShardsPartition) {
@@ -270,8 +271,8 @@ TEST_F(CliTest, RepeatRunsAllAgain) {
 
 TEST_F(CliTest, TwoInvocationsInOneSecondHaveTwoFolders) {
   folder.WritePassing("ok");
-  const Called called = folder.Call("run >/dev/null & '" + folder.program() +
-                                    "' run >/dev/null; wait; ls .trainwreck/runs #");
+  const std::string run = "'" + folder.program() + "' run";
+  const Called called = folder.Shell("{ " + run + " & " + run + " & wait; }");
   const std::filesystem::path runs = folder.path() + "/.trainwreck/runs";
   int folders = 0;
   for (const auto& entry : std::filesystem::directory_iterator(runs)) {

@@ -37,10 +37,14 @@ std::string CliFolder::Read(const std::string& path) const {
 bool CliFolder::Has(const std::string& path) const { return fs::exists(fs::path(path_) / path); }
 
 Called CliFolder::Call(const std::string& arguments, const std::string& environment) const {
-  const std::string command = "cd '" + path_ +
-                              "' && env -u GITHUB_STEP_SUMMARY TRAINWRECK_TARGET='" + target_ +
-                              "' TRAINWRECK_CACHE='" + path_ + "/cache' " + environment + " '" +
-                              program_ + "' " + arguments + " >.stdout 2>.stderr </dev/null";
+  return Shell("'" + program_ + "' " + arguments, environment);
+}
+
+Called CliFolder::Shell(const std::string& text, const std::string& environment) const {
+  const std::string command = "cd '" + path_ + "' && { export TRAINWRECK_TARGET='" + target_ +
+                              "' TRAINWRECK_CACHE='" + path_ + "/cache' " + environment +
+                              "; unset GITHUB_STEP_SUMMARY; " + text +
+                              "; } >.stdout 2>.stderr </dev/null";
   const int status = std::system(command.c_str());
   Called called;
   called.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -29,6 +29,9 @@ class CliFolder {
   // `arguments` goes through the shell; `environment` as "NAME=value NAME=value".
   Called Call(const std::string& arguments, const std::string& environment = "") const;
 
+  // Any command, in this folder and with the fake target in the environment.
+  Called Shell(const std::string& command, const std::string& environment = "") const;
+
   // scenarios/fake/NAME.yaml of a scenario that passes: the fault slows the descent of the loss.
   // `extra` is appended as it is.
   void WritePassing(const std::string& name, const std::string& extra = "",

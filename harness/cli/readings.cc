@@ -27,10 +27,8 @@ bool Has(const std::vector<std::string>& names, const std::string& name) {
 
 std::vector<Wanted> FindWanted(const std::vector<Case>& cases, const RunOptions& options) {
   std::vector<Wanted> wanted;
-  std::vector<std::string> known;
   for (const Case& one : cases) {
     for (const ArmPlan& arm : one.arms) {
-      known.push_back(arm.name);
       if (!Has(options.arms, arm.name)) continue;
       if (arm.is_undo) {
         std::cout << one.name << "/" << arm.name << ": undo, only takes the fault back; not run\n";
@@ -42,14 +40,6 @@ std::vector<Wanted> FindWanted(const std::vector<Case>& cases, const RunOptions&
         }
       }
     }
-  }
-  for (const std::string& arm : options.arms) {
-    if (std::find(known.begin(), known.end(), arm) != known.end()) continue;
-    std::sort(known.begin(), known.end());
-    known.erase(std::unique(known.begin(), known.end()), known.end());
-    std::string all;
-    for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
-    throw UsageError("no arm '" + arm + "'" + DidYouMean(arm, known) + "; there are " + all);
   }
   return wanted;
 }
@@ -131,6 +121,20 @@ int PrintReadings(const Wanted& each, const std::map<std::string, RunResult>& re
 }
 
 }  // namespace
+
+void CheckArmNames(const std::vector<Case>& cases, const std::vector<std::string>& arms) {
+  std::set<std::string> names;
+  for (const Case& one : cases) {
+    for (const ArmPlan& arm : one.arms) names.insert(arm.name);
+  }
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  for (const std::string& arm : arms) {
+    if (names.count(arm) > 0) continue;
+    throw UsageError("no arm '" + arm + "'" + DidYouMean(arm, {names.begin(), names.end()}) +
+                     "; there are " + all);
+  }
+}
 
 int ReadArms(const std::vector<Case>& cases, const RunOptions& options,
              const TargetDescription& target, const LauncherOptions& launcher_options) {

@@ -12,6 +12,9 @@
 
 namespace trainwreck {
 
+// Throws UsageError when no case has an arm of one of these names.
+void CheckArmNames(const std::vector<Case>& cases, const std::vector<std::string>& arms);
+
 // 0: all read as claimed, 1: some do not, 5: some are unknown, 7: a run could not be made. Throws
 // UsageError when no case has such an arm or seed.
 int ReadArms(const std::vector<Case>& cases, const RunOptions& options,

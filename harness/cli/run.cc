@@ -124,7 +124,10 @@ int ExecuteAll(Invocation& invocation) {
                        .verify_determinism = options.verify_determinism,
                        .keep = options.keep});
     last = campaign.Execute(
-        [&](const Verdict& verdict) { console.Finished(verdict); },
+        [&](const Verdict& verdict) {
+          console.Finished(verdict);
+          std::cout << std::flush;  // a pipe or a file sees each case when it ends, too
+        },
         [&](int running, int done, int total) { console.Progress(running, done, total); });
     invocation.info.runs += last.runs;
     unjudged += last.unjudged;
@@ -175,6 +178,8 @@ int RunVerb(const Options& options) {
     PrintPlan(std::cout, chosen.cases);
     return kExitPassed;
   }
+  const bool is_restricted = !run.arms.empty() || !run.only_seeds.empty();
+  if (is_restricted) CheckArmNames(chosen.cases, run.arms);
   const std::string output = MakeOutputFolder(run.output);
   StoreDescription(output, session.description);
   LauncherOptions launcher;
@@ -182,7 +187,7 @@ int RunVerb(const Options& options) {
   launcher.isolation = run.exec ? Isolation::kExec : Isolation::kFork;
   launcher.cores = run.cores;
   launcher.output_dir = std::filesystem::absolute(output).lexically_normal().string();
-  if (!run.arms.empty() || !run.only_seeds.empty()) {
+  if (is_restricted) {
     return ReadArms(chosen.cases, run, session.description, launcher);
   }
   RunInfo info;
