@@ -19,8 +19,9 @@ using std::chrono::milliseconds;
 constexpr auto kPollEvery = milliseconds(50);
 constexpr auto kDiskEvery = milliseconds(250);
 constexpr auto kAskEvery = milliseconds(100);
-constexpr double kStartupSeconds = 20;  // until a rank's first step: loading, warming up
-constexpr int kGraceMs = 200;           // for helpers that end when their rank has
+constexpr double kStartupSeconds = 20;            // until a rank's first step: loading, warming up
+constexpr auto kRestartAfter = milliseconds(30);  // after a death, to see whose it was in truth
+constexpr int kGraceMs = 200;                     // for helpers that end when their rank has
 constexpr std::size_t kNamedLeaks = 8;
 
 double SecondsOf(ActiveRun::Clock::duration duration) {
@@ -107,6 +108,7 @@ void ActiveRun::BeginAttempt() {
   ranks_.clear();
   rank_of_spawn_.clear();
   deaths_.clear();
+  restart_at_ = Clock::time_point::max();
   attempt_memory_bytes_ = 0;
   const std::string phase = phase_name();
   Plan plan = run_.plan;
@@ -177,6 +179,7 @@ void ActiveRun::OnReadable() {
     EndWith(RunEnd::kInfrastructure, error.what());
   }
   if (!open && !done()) {
+    state_ = State::kRunning;
     running_ = 0;
     has_end_ = false;
     EndWith(RunEnd::kInfrastructure, "the process that guards this run ended unexpectedly");
@@ -253,7 +256,9 @@ void ActiveRun::OnExit(const Json& message) {
       EndWith(RunEnd::kDiskBudget, fmt::format("rank {} wrote a file of more than {} bytes", index,
                                                options_.disk_bytes));
     } else if (MayRestart() && state_ == State::kRunning) {
-      Restart(FirstDeath());
+      // The peer that complains of a lost connection may be gone before the rank that broke it.
+      restart_at_ = std::min(restart_at_, Clock::now() + kRestartAfter);
+      next_poll_ = std::min(next_poll_, restart_at_);
     }
   }
   if (running_ == 0 && state_ != State::kReaping) OnAllExited();
@@ -263,6 +268,7 @@ void ActiveRun::OnAllExited() {
   while (PollTrace()) {  // a poll reads so much at most
   }
   CheckTrace();
+  if (restart_at_ != Clock::time_point::max() && !has_end_) Restart(FirstDeath(), FirstDead());
   state_ = State::kReaping;
   // After a clean end helpers get a moment to notice; after a kill there is nothing to wait for.
   guard_->Send({{"reap", true}, {"grace_ms", was_killed_ ? 0 : kGraceMs}});
@@ -313,13 +319,18 @@ void ActiveRun::OnReaped() {
         from_step = std::max(from_step, static_cast<int>(steps->get<double>()));
       }
     }
-    WriteEvent("restarted", {{"attempt", attempt_}, {"from_step", from_step}});
+    Json fields = std::move(restart_cause_);
+    fields["attempt"] = attempt_;
+    fields["from_step"] = from_step;
+    WriteEvent("restarted", std::move(fields));
   }
   BeginAttempt();
 }
 
-void ActiveRun::Restart(const std::string& why) {
+void ActiveRun::Restart(const std::string& why, int rank) {
   next_ = Next::kRestart;
+  restart_at_ = Clock::time_point::max();
+  restart_cause_ = {{"why", why}, {"dead_rank", rank}};
   KillRanks(why);
 }
 
@@ -349,8 +360,8 @@ void ActiveRun::KillRanks(const std::string& why) {
 }
 
 void ActiveRun::Finish() {
+  if (state_ != State::kReaping) guard_.reset();  // it may have descendants
   state_ = State::kDone;
-  guard_.reset();
   if (result_.end == RunEnd::kDiskBudget) folder_.TruncateLargeFiles();
   if (reader_) {
     reader_->Poll(/*last=*/true);
@@ -396,6 +407,7 @@ void ActiveRun::Tick(Clock::time_point now) {
     next_poll_ = now + kPollEvery;
     PollTrace();
     CheckTrace();
+    if (state_ == State::kRunning && now >= restart_at_) Restart(FirstDeath(), FirstDead());
     if (state_ == State::kRunning && Seconds(now) > run_.policy.seconds) {
       WriteEvent("timeout", {{"seconds", run_.policy.seconds}});
       EndWith(RunEnd::kTimeout, fmt::format("over its budget of {} s at step {}",
@@ -433,7 +445,7 @@ void ActiveRun::CheckStall(Clock::time_point now) {
   std::string detail = StallSentence(fields);
   if (!deaths_.empty()) detail += "; " + FirstDeath();
   if (MayRestart()) {
-    Restart(detail);
+    Restart(detail, fields.at("lagging_rank").get<int>());
   } else {
     EndWith(RunEnd::kStalled, detail);
   }
@@ -451,9 +463,23 @@ std::vector<RankState> ActiveRun::RankStates() const {
   return states;
 }
 
+// A rank that dies of another's death does so in a collective that the other has not come to. Then:
+// a signal comes from outside, an exit code may be a complaint. Then the order of the ends.
+int ActiveRun::FirstDead() const {
+  const RunTrace& trace = reader_->trace();
+  auto calls = [&](int rank) {
+    const auto found = trace.collectives.find(rank);
+    return found == trace.collectives.end() ? std::size_t{0} : found->second.size();
+  };
+  return *std::min_element(deaths_.begin(), deaths_.end(), [&](int a, int b) {
+    if (calls(a) != calls(b)) return calls(a) < calls(b);
+    return ranks_[a].signal != 0 && ranks_[b].signal == 0;
+  });
+}
+
 std::string ActiveRun::FirstDeath() const {
   if (deaths_.empty()) return "";
-  const int rank = deaths_.front();
+  const int rank = FirstDead();
   std::string sentence = fmt::format("rank {} {} after step {}", rank,
                                      DescribeExit(ranks_[rank].code, ranks_[rank].signal),
                                      reader_->trace().last_step(rank));

@@ -33,6 +33,8 @@ class ActiveRun {
   bool uses_cores() const { return running_ > 0 || state_ == State::kRunning; }
   bool done() const { return state_ == State::kDone; }
   RunResult TakeResult() { return std::move(result_); }
+  // The guard, when nothing of the run is left below it: it can serve another. Else null.
+  std::unique_ptr<SpawnConnection> TakeGuard() { return std::move(guard_); }
 
  private:
   enum class State { kRunning, kKilling, kReaping, kDone };
@@ -53,7 +55,7 @@ class ActiveRun {
   void OnExit(const Json& message);
   void OnAllExited();
   void OnReaped();
-  void Restart(const std::string& why);
+  void Restart(const std::string& why, int rank);
   void KillRanks(const std::string& why);
   void Finish();
   void CheckStall(Clock::time_point now);
@@ -64,7 +66,9 @@ class ActiveRun {
   void WriteEvent(const std::string& name, Json fields);
   double Seconds(Clock::time_point now) const;
   std::vector<RankState> RankStates() const;
-  std::string FirstDeath() const;  // one sentence
+  // Of the ranks that died in this attempt, the one that did not die of another's death.
+  int FirstDead() const;
+  std::string FirstDeath() const;  // one sentence about it
   std::string phase_name() const;
 
   const Run& run_;
@@ -90,6 +94,7 @@ class ActiveRun {
   int next_spawn_ = 0;
   std::map<int, int> rank_of_spawn_;
   std::vector<int> deaths_;  // ranks in the order of their abnormal ends, in this attempt
+  Json restart_cause_;       // fields of the `restarted` event
   std::int64_t attempt_memory_bytes_ = 0;
   std::vector<std::string> leaks_;
   Clock::time_point begin_;
@@ -97,6 +102,7 @@ class ActiveRun {
   Clock::time_point next_poll_;
   Clock::time_point next_disk_check_;
   Clock::time_point next_question_;
+  Clock::time_point restart_at_ = Clock::time_point::max();  // after a death
 };
 
 // "was killed by SIGKILL", "exited with code 7"

@@ -216,6 +216,10 @@ int FakeRank::Run() {
   const bool may_misbehave = rank_ == Int("fake.rank") && plan_.attempt < Int("fake.attempts");
   const double lr = plan_.recipe.at("optimizer.lr").get<double>();
   for (int step = begin; step < end; ++step) {
+    if (mode_ == "breaks" && may_misbehave && step == Int("fake.at")) {
+      usleep(10'000);
+      throw std::runtime_error("the cause");
+    }
     if (plan_.recipe.count("parallel.ranks") > 0 && Int("parallel.ranks") > 1 &&
         !(mode_ == "mismatch" && may_misbehave && step == Int("fake.at"))) {
       trace.Write({{"t", "collective"},
@@ -227,6 +231,10 @@ int FakeRank::Run() {
     }
     if (may_misbehave && step == Int("fake.at")) {
       if (const auto code = MisbehaveAtStep(trace, step)) return *code;
+    }
+    if (mode_ == "breaks" && rank_ != Int("fake.rank") && step == Int("fake.at") &&
+        plan_.attempt < Int("fake.attempts")) {
+      throw std::runtime_error("connection closed by peer");
     }
     // Peers of a rank that is late wait for it, as in a collective.
     if (mode_ == "waits" && rank_ != Int("fake.rank") && step > Int("fake.at")) {

@@ -50,6 +50,22 @@ class Harness {
     }
     return true;
   }
+  // Waits until the launcher has heard of them.
+  bool AwaitSpawns(int count) {
+    const auto deadline =
+        std::chrono::steady_clock::now() + std::chrono::duration<double>(kPatienceSeconds);
+    for (;;) {
+      int spawns = 0;
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) {
+        if (entry.path().filename() != "launcher.jsonl") continue;
+        std::ifstream file(entry.path());
+        for (std::string line; std::getline(file, line);) ++spawns;
+      }
+      if (spawns >= count) return true;
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      poll(nullptr, 0, 5);
+    }
+  }
   std::vector<int> Processes() { return ProcessesWith(MarkerVariable() + "=" + marker_); }
   std::vector<int> Survivors() {
     return AwaitNoProcessWith(MarkerVariable() + "=" + marker_, kBurialSeconds);
@@ -98,6 +114,7 @@ TEST_P(HostileTest, NothingOutlivesAHarnessThatIsKilled) {
   // The harness, its server, three guards, four ranks, four that hide.
   Harness harness("hides_and_hangs", GetParam());
   ASSERT_TRUE(harness.AwaitProcesses(13));
+  ASSERT_TRUE(harness.AwaitSpawns(4));
   harness.End(SIGKILL);
   EXPECT_TRUE(harness.Survivors().empty());
   // What it wrote so far is whole, and the folder can be used again.

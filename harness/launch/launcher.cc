@@ -59,25 +59,41 @@ const char* ToString(RunEnd end) {
   return "";
 }
 
-struct Launcher::Impl {
-  LauncherOptions options;
-  std::unique_ptr<SpawnServerProcess> server;
-  int server_starts = 0;
-  std::string server_failure;  // not empty: no more runs can be started
+// The spawn server and the guards that it forked.
+class GuardSource {
+ public:
+  explicit GuardSource(const LauncherOptions& options) : options_(options) {}
 
+  // For one run at a time. Throws when the target's fork server does not start.
+  std::unique_ptr<SpawnConnection> Open();
+  void Keep(std::unique_ptr<SpawnConnection> guard);
+  void KillAll();  // returns when everything below the server is gone
+
+ private:
   void EnsureServer();
-  std::unique_ptr<SpawnConnection> OpenGuard();
+
+  const LauncherOptions& options_;
+  std::unique_ptr<SpawnServerProcess> server_;
+  int server_starts_ = 0;
+  std::string failure_;  // not empty: no more runs can be started
+  // Without a run and without descendants: a fork of a large process saved.
+  std::vector<std::unique_ptr<SpawnConnection>> idle_;
+};
+
+struct Launcher::Impl {
+  explicit Impl(LauncherOptions given) : options(std::move(given)), guards(options) {}
+  const LauncherOptions options;
+  GuardSource guards;
 };
 
 // One call of RunAll.
 class Packing {
  public:
   Packing(const LauncherOptions& options, const std::vector<const Run*>& runs,
-          const LauncherCallbacks& callbacks,
-          std::function<std::unique_ptr<SpawnConnection>()> open_guard)
+          const LauncherCallbacks& callbacks, GuardSource& guards)
       : options_(options),
         callbacks_(callbacks),
-        open_guard_(std::move(open_guard)),
+        guards_(guards),
         total_(static_cast<int>(runs.size())),
         waiting_(runs.begin(), runs.end()) {
     waiting_.sort([](const Run* a, const Run* b) { return a->cost > b->cost; });
@@ -94,7 +110,7 @@ class Packing {
 
   const LauncherOptions& options_;
   const LauncherCallbacks& callbacks_;
-  std::function<std::unique_ptr<SpawnConnection>()> open_guard_;
+  GuardSource& guards_;
   int total_ = 0;
   int done_ = 0;
   int overtakes_ = 0;              // of the first that waits, by smaller ones
@@ -125,7 +141,7 @@ void Packing::StartWhatFits() {
     waiting_.erase(next);
     ActiveRun& started = active_.emplace_back(run, options_, callbacks_);
     try {
-      started.Start(open_guard_());
+      started.Start(guards_.Open());
     } catch (const std::exception& error) {
       started.EndWith(RunEnd::kInfrastructure, error.what());
     }
@@ -161,6 +177,7 @@ void Packing::HandOverFinished() {
     }
     const Run& run = it->run();
     RunResult result = it->TakeResult();
+    guards_.Keep(it->TakeGuard());
     it = active_.erase(it);
     ++done_;
     if (callbacks_.finished) callbacks_.finished(run, std::move(result));
@@ -168,53 +185,68 @@ void Packing::HandOverFinished() {
   }
 }
 
-void Launcher::Impl::EnsureServer() {
-  if (server) {
+void GuardSource::EnsureServer() {
+  if (server_) {
     std::vector<Json> messages;
-    if (server->connection().Receive(messages)) return;
-    server.reset();  // it died; its guards go on with their runs
+    if (server_->connection().Receive(messages)) return;
+    server_.reset();  // it died; its guards go on with their runs
   }
-  if (!server_failure.empty()) throw std::runtime_error(server_failure);
-  if (++server_starts > kServerStarts) {
-    server_failure = fmt::format("the spawn server died {} times", kServerStarts);
-    throw std::runtime_error(server_failure);
+  if (!failure_.empty()) throw std::runtime_error(failure_);
+  if (++server_starts_ > kServerStarts) {
+    failure_ = fmt::format("the spawn server died {} times", kServerStarts);
+    throw std::runtime_error(failure_);
   }
-  const bool forks = options.isolation == Isolation::kFork && options.target.has_fork_server;
-  const std::string log = options.output_dir + "/fork-server.log";
-  server = forks ? SpawnServerProcess::Exec(options.target.command, options.target.environment, log)
-                 : SpawnServerProcess::Fork();
-  if (!server->AwaitReady(kReadyMs, g_interrupt_pipe[0])) {
-    server.reset();
-    server_failure = "the fork server did not start";
-    const std::string words = LastWords(log, 0);
-    if (!words.empty()) server_failure += ": " + words;
-    throw std::runtime_error(server_failure);
-  }
+  const bool forks = options_.isolation == Isolation::kFork && options_.target.has_fork_server;
+  const std::string log = options_.output_dir + "/fork-server.log";
+  const Target& target = options_.target;
+  server_ = forks ? SpawnServerProcess::Exec(target.command, target.environment, log)
+                  : SpawnServerProcess::Fork();
+  if (server_->AwaitReady(kReadyMs, g_interrupt_pipe[0])) return;
+  server_.reset();
+  failure_ = "the fork server did not start";
+  const std::string words = LastWords(log, 0);
+  if (!words.empty()) failure_ += ": " + words;
+  throw std::runtime_error(failure_);
 }
 
-std::unique_ptr<SpawnConnection> Launcher::Impl::OpenGuard() {
+std::unique_ptr<SpawnConnection> GuardSource::Open() {
+  while (!idle_.empty()) {
+    std::unique_ptr<SpawnConnection> guard = std::move(idle_.back());
+    idle_.pop_back();
+    std::vector<Json> messages;
+    if (guard->Receive(messages)) return guard;
+  }
   EnsureServer();
-  return server->OpenGuard();
+  return server_->OpenGuard();
 }
 
-Launcher::Launcher(LauncherOptions options) : impl_(std::make_unique<Impl>()) {
+void GuardSource::Keep(std::unique_ptr<SpawnConnection> guard) {
+  if (guard) idle_.push_back(std::move(guard));
+}
+
+void GuardSource::KillAll() {
+  idle_.clear();
+  server_.reset();
+}
+
+Launcher::Launcher(LauncherOptions options) {
   if (g_interrupt_pipe[0] < 0 && pipe2(g_interrupt_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
     throw std::system_error(errno, std::generic_category(), "pipe");
   }
   if (options.target.command.empty()) throw std::invalid_argument("a target without a command");
   if (options.cores <= 0) options.cores = UsableCores();
   options.output_dir = std::filesystem::absolute(options.output_dir).lexically_normal();
-  impl_->options = std::move(options);
+  impl_ = std::make_unique<Impl>(std::move(options));
 }
 
 Launcher::~Launcher() = default;
 
 void Launcher::RunAll(const std::vector<const Run*>& runs, const LauncherCallbacks& callbacks) {
   std::filesystem::create_directories(impl_->options.output_dir);
-  Packing packing(impl_->options, runs, callbacks, [this] { return impl_->OpenGuard(); });
+  Packing packing(impl_->options, runs, callbacks, impl_->guards);
   while (packing.busy()) {
     if (interrupted()) {
-      impl_->server.reset();  // returns when everything below it is gone
+      impl_->guards.KillAll();
       return;
     }
     packing.StartWhatFits();

@@ -14,7 +14,7 @@
 
 namespace trainwreck {
 
-// A command that speaks the protocol. Placeholders are for later targets.
+// A command that speaks the protocol.
 struct Target {
   std::vector<std::string> command;  // argv
   std::map<std::string, std::string> environment;
@@ -82,7 +82,8 @@ class Launcher {
   explicit Launcher(LauncherOptions options);
   ~Launcher();
 
-  // Runs all, then returns. Ends early, with everything killed, after Interrupt().
+  // Runs all, then returns. Ends early, with everything killed, after Interrupt(): runs that were
+  // not over by then are not reported.
   void RunAll(const std::vector<const Run*>& runs, const LauncherCallbacks& callbacks);
 
   // Async-signal-safe: RunAll kills all runs and returns.

@@ -150,6 +150,20 @@ TEST_P(LauncherTest, LetsPeersOfADeadRankGoOn) {
   EXPECT_TRUE(EventsNamed(result.trace, "killed").empty());
 }
 
+TEST_P(LauncherTest, NamesTheRankThatDiedFirstAndNotThePeerThatComplained) {
+  Run run = FakeRun("breaks", "breaks", {{"parallel.ranks", 2}, {"fake.rank", 1}});
+  const RunResult failed = RunOne(run);
+  EXPECT_EQ(failed.end, RunEnd::kFailed);
+  EXPECT_EQ(failed.detail.find("rank 1 exited with code 1 after step 2: "), 0u) << failed.detail;
+  EXPECT_NE(failed.detail.find("the cause"), std::string::npos) << failed.detail;
+  run.policy.max_restarts = 1;
+  const RunResult restarted = RunOne(run);
+  EXPECT_EQ(restarted.end, RunEnd::kCompleted) << restarted.detail;
+  const auto events = EventsNamed(restarted.trace, "restarted");
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].fields["dead_rank"], 1);
+}
+
 TEST_P(LauncherTest, RestartsAfterADeathAndAStall) {
   for (const char* mode : {"killed", "hangs", "half_line"}) {
     Run run = FakeRun(std::string("restart/") + mode, mode,

@@ -210,6 +210,7 @@ void SpawnServer::Handle(const Json& message) {
     if (found != pid_of_.end()) kill(-found->second, message.value("signal", SIGKILL));
   } else if (message.contains("reap")) {
     const int orphans = KillDescendants(message.value("grace_ms", 0), /*report=*/true);
+    groups_.clear();  // none has a member left: their numbers are free for others
     Send({{"reaped", orphans}});
   }
 }

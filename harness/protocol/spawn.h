@@ -4,9 +4,9 @@
 // (`trainwreck-trainer --fork-server`: a rank is a fork of a warm process); for any other command
 // the launcher forks one of its own that execs.
 //
-// Each run has a spawn server of its own, its guard, which the first server forks: so every
-// descendant that a guard finds belongs to that run, however often it forked or changed its
-// session.
+// While it lasts, a run has a spawn server to itself, its guard, which the first server forked: so
+// every descendant that a guard finds belongs to that run, however often it forked or changed its
+// session. When all is reaped the guard may serve another run.
 //
 // Wire: one JSON object a line over a stream socket.
 //   launcher -> server  {"guard":true}                   with a socket (SCM_RIGHTS): fork a server
