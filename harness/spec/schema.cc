@@ -126,14 +126,11 @@ Json TriggerProperties() {
   };
 }
 
-Json ParametersSchema(const FaultInfo& info, bool needs_all) {
+// Parameters without default may also come from the matrix or by `extends`, so none is required.
+Json ParametersSchema(const FaultInfo& info) {
   Json properties = Json::object();
-  std::vector<std::string> required;
-  for (const ParamInfo& param : info.params) {
-    properties[param.name] = ValueSchema(param);
-    if (needs_all && param.default_value.is_null()) required.push_back(param.name);
-  }
-  Json object = Object(std::move(properties), required, info.doc);
+  for (const ParamInfo& param : info.params) properties[param.name] = ValueSchema(param);
+  Json object = Object(std::move(properties), {}, info.doc);
   object["minProperties"] = 1;
   return object;
 }
@@ -146,12 +143,12 @@ Json FaultSchema(const TargetDescription& target) {
     names.push_back(info.name);
     Json properties = info.has_trigger ? TriggerProperties() : Json::object();
     properties["fault"] = {{"const", info.name}, {"description", info.doc}};
-    properties["with"] = ParametersSchema(info, false);
-    branches.push_back({{"if", {{"properties", {{"fault", {{"const", info.name}}}}}}},
-                        {"then", Object(std::move(properties), {"fault"}, info.doc)}});
+    properties["with"] = ParametersSchema(info);
+    branches.push_back(
+        {{"if", {{"required", {"fault"}}, {"properties", {{"fault", {{"const", info.name}}}}}}},
+         {"then", Object(std::move(properties), {"fault"}, info.doc)}});
   }
   Json schema = {{"type", "object"},
-                 {"required", {"fault"}},
                  {"properties",
                   {{"fault", {{"enum", names}, {"description", "Which fault, as site.fault."}}}}}};
   if (!branches.empty()) schema["allOf"] = branches;
@@ -164,7 +161,7 @@ Json CheckSchema() {
                       {{"type", {"string", "number"}},
                        {"description", "How clearly it must hold: 10 steps, 1 octave, 0.2."}}},
                      {"when", Texts("Globs of the points where it is checked.")}},
-                    {"assert"}, "A formula with its conditions.");
+                    {}, "A formula with its conditions.");
   return {{"anyOf", {Text("A formula."), map}}};
 }
 
@@ -314,8 +311,17 @@ Json ScenarioSchema(const TargetDescription& target) {
   schema["$schema"] = "http://json-schema.org/draft-07/schema#";
   schema["title"] = "trainwreck scenario";
   schema["patternProperties"] = {{"^x-", {{"description", "A note; not read."}}}};
-  // What a scenario may also take over by `extends`.
-  schema["anyOf"] = {{{"required", {"extends"}}}, {{"required", {"inject", "symptoms"}}}};
+  // All this a scenario may also take over by `extends`.
+  const auto entries_need = [](const char* key) -> Json {
+    return {{"patternProperties", {{kName, {{"required", {key}}}}}}};
+  };
+  schema["if"] = {{"required", {"extends"}}};
+  schema["else"] = {{"required", {"inject", "symptoms"}},
+                    {"properties",
+                     {{"inject", entries_need("fault")},
+                      {"healthy", entries_need("assert")},
+                      {"symptoms", entries_need("assert")},
+                      {"quality", {{"required", {"assert"}}}}}}};
   return schema;
 }
 

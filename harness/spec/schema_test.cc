@@ -1,0 +1,117 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validation_results.hpp>
+#include <valijson/validator.hpp>
+
+#include "harness/spec/scenario.h"
+#include "harness/spec/test_target.h"
+#include "harness/spec/yaml_json.h"
+
+namespace trainwreck {
+namespace {
+
+class ScenarioSchemaTest : public ::testing::Test {
+ protected:
+  ScenarioSchemaTest() {
+    valijson::SchemaParser parser(valijson::SchemaParser::kDraft7);
+    const Json json = ScenarioSchema(TestTarget());
+    parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(json), schema_);
+  }
+
+  // What is wrong with a file, empty when nothing is.
+  std::string Check(const std::string& text) {
+    const Json json = YamlToJson(YAML::Load(text));
+    valijson::Validator validator;
+    valijson::ValidationResults results;
+    if (validator.validate(schema_, valijson::adapters::NlohmannJsonAdapter(json), &results)) {
+      return "";
+    }
+    std::string messages;
+    valijson::ValidationResults::Error error;
+    while (results.popError(error)) {
+      for (const std::string& context : error.context) messages += context;
+      messages += ": " + error.description + "\n";
+    }
+    return messages.empty() ? "invalid" : messages;
+  }
+
+  std::string CheckFile(const std::string& path) { return Check(ReadTestFile(path)); }
+
+  valijson::Schema schema_;
+};
+
+TEST_F(ScenarioSchemaTest, AcceptsGoodScenarios) {
+  for (const char* name : {"minimal", "everything", "child"}) {
+    EXPECT_EQ(CheckFile(std::string("harness/spec/testdata/family/") + name + ".yaml"), "") << name;
+  }
+  EXPECT_EQ(CheckFile("tests/bad_scenarios/support/good.yaml"), "");
+}
+
+TEST_F(ScenarioSchemaTest, RejectsWhatAnEditorShouldMark) {
+  for (const char* name : {"head-api-version",
+                           "head-kind",
+                           "head-missing",
+                           "head-unknown-keys",
+                           "head-title-empty",
+                           "recipe-unknown-key",
+                           "recipe-unknown-section",
+                           "recipe-wrong-types",
+                           "recipe-choice",
+                           "recipe-out-of-range",
+                           "matrix-empty",
+                           "matrix-unknown-keys",
+                           "inject-unknown-fault",
+                           "inject-unknown-parameter",
+                           "inject-wrong-parameter",
+                           "inject-trigger-on-recipe",
+                           "inject-misspelled-key",
+                           "symptoms-missing",
+                           "symptoms-list",
+                           "check-unknown-key",
+                           "remedy-unknown-keys",
+                           "remedies-empty",
+                           "seeds-wrong",
+                           "phases-shape",
+                           "phases-not-a-list",
+                           "expect-unknown-verdict",
+                           "requires-wrong",
+                           "budget-zero",
+                           "yaml-null-value",
+                           "several-mistakes"}) {
+    EXPECT_NE(CheckFile(std::string("tests/bad_scenarios/") + name + ".yaml"), "") << name;
+  }
+}
+
+TEST_F(ScenarioSchemaTest, KnowsTheTargetsKeysAndFaults) {
+  const Json schema = ScenarioSchema(TestTarget());
+  const Json& recipe = schema["properties"]["recipe"]["properties"];
+  EXPECT_EQ(recipe["optimizer.lr"]["description"], "Peak learning rate");
+  EXPECT_EQ(recipe["optimizer"]["properties"]["kind"]["enum"], (Json{"sgd", "adamw"}));
+  EXPECT_EQ(recipe["steps"]["minimum"], 1);
+  EXPECT_EQ(recipe["steps"]["default"], 100);
+  const Json& fault =
+      schema["properties"]["inject"]["patternProperties"].begin().value()["properties"]["fault"];
+  EXPECT_EQ(fault["enum"].size(), TestTarget().faults.size());
+  // Only numbers can be scaled.
+  const Json& remedy = schema["properties"]["remedies"]["patternProperties"].begin().value();
+  EXPECT_FALSE(remedy["properties"]["scale"]["properties"].contains("optimizer.kind"));
+  EXPECT_TRUE(remedy["properties"]["scale"]["properties"].contains("optimizer.lr"));
+}
+
+// The schema must never mark what `validate` accepts, so every key that it knows is tried here.
+TEST_F(ScenarioSchemaTest, MentionsEveryKeyOfTheDocument) {
+  const Json schema = ScenarioSchema(TestTarget());
+  const std::string document = ReadTestFile("docs/scenario.md");
+  for (const auto& [key, value] : schema["properties"].items()) {
+    EXPECT_NE(document.find("`" + key + "`"), std::string::npos) << key << " is not in docs";
+    EXPECT_TRUE(value.contains("description") || value.contains("const")) << key;
+  }
+}
+
+}  // namespace
+}  // namespace trainwreck
