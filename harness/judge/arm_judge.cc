@@ -47,9 +47,9 @@ std::string ShellWord(const std::string& text) {
   return quoted + "'";
 }
 
-std::string MarginText(double margin, formula::Unit unit) {
-  const std::string name = formula::ToString(unit);
-  return (margin > 0 ? "+" : "") + ShortNumber(margin) + (name.empty() ? "" : " " + name);
+std::string AmountText(const formula::Amount& amount) {
+  const std::string name = formula::ToString(amount.unit);
+  return ShortNumber(amount.value) + (name.empty() ? "" : " " + name);
 }
 
 // Signed so that positive agrees with the claim; the end of the interval that speaks against it.
@@ -184,8 +184,6 @@ std::string SeenAt(const CheckResult& result, int seed) {
   std::string text = "seed " + std::to_string(seed) + ": ";
   text += reading.seen.empty() ? std::string(Word(reading.truth)) : reading.seen;
   if (reading.step >= 0) text += " (step " + std::to_string(reading.step) + ")";
-  const std::optional<double> margin = SignedMargin(reading, result.unit, result.expected);
-  if (margin) text += ", margin " + MarginText(*margin, result.unit);
   return text;
 }
 
@@ -205,8 +203,7 @@ std::string Describe(const Claim& claim, const CheckResult& result, const Tally&
   add(tally.disagree, std::string("seen ") + (result.expected ? "false" : "true"));
   add(tally.unknown, "unknown");
   if (claim.check->min_margin) {
-    const std::string least =
-        MarginText(claim.check->min_margin->value, claim.check->min_margin->unit);
+    const std::string least = AmountText(*claim.check->min_margin);
     add(tally.weak, "holds by less than min_margin " + least);
     add(tally.unclear, "not known to hold by min_margin " + least);
   }

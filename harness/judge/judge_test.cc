@@ -358,6 +358,7 @@ TEST(JudgeTest, AFailureSaysWhatWhereAndHowToRepeatIt) {
   ASSERT_TRUE(check.worst_margin.has_value());
   EXPECT_LT(*check.worst_margin, 0);
   EXPECT_THAT(verdict.reason, HasSubstr("'blows_up' in fault"));
+  EXPECT_EQ(verdict.worst_margin, check.worst_margin);
 
   bench.In("fault", 2, [](RunResult& run) { run.folder = "/tmp/out dir/nan/test/fault/2"; });
   verdict = bench.Judged();
@@ -387,6 +388,21 @@ TEST(JudgeTest, SummarizesTheMedianRunOfEachArm) {
   EXPECT_EQ(verdict.arms[0].loss.size(), 20u);
   EXPECT_EQ(verdict.arms[0].status, "ok");
   EXPECT_TRUE(std::isnan(verdict.arms[1].final_loss));
+}
+
+TEST(JudgeTest, TheStatusOfAnArmIsTheWorstOfItsChecks) {
+  Bench bench;
+  bench.In("fault", 2, WithLoss(LearningLoss(1)));
+  bench.In("lower_lr", 0, EndingWith(RunEnd::kLeak));
+  std::vector<double> cut = LearningLoss(4);
+  cut.resize(8);
+  bench.In("decay", 0, WithLoss(cut));
+  const Verdict verdict = bench.Judged();
+  ASSERT_EQ(verdict.arms.size(), 4u);
+  EXPECT_EQ(verdict.arms[0].status, "ok");
+  EXPECT_EQ(verdict.arms[1].status, "fail");
+  EXPECT_EQ(verdict.arms[2].status, "error");
+  EXPECT_EQ(verdict.arms[3].status, "undecided");
 }
 
 TEST(JudgeTest, SummariesHoldAtMost200PointsWithBothEnds) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "harness/judge/arm_judge.h"
 #include "harness/judge/summary.h"
@@ -150,16 +151,18 @@ void KeepRuns(const CaseResults& results, Verdict& verdict) {
   }
 }
 
+// Units do not compare: octaves before steps, seconds and plain numbers, then the smallest. The
+// infinite margins of events say nothing beyond the verdict, so they come last.
 void FindWorstMargin(Verdict& verdict) {
+  auto rank = [](double margin, formula::Unit unit) {
+    return std::make_tuple(std::isinf(margin), static_cast<int>(unit), margin);
+  };
+  const std::string wanted = verdict.verdict == "pass" ? "" : verdict.failure_class;
   for (const CheckResult& check : verdict.checks) {
-    if (!check.failure_class.empty() || !check.worst_margin || std::isnan(*check.worst_margin)) {
-      continue;
-    }
-    // Margins of events are infinite, and units do not compare: octaves first, then the smaller.
-    const bool better = !verdict.worst_margin || (check.unit == verdict.worst_margin_unit
-                                                      ? *check.worst_margin < *verdict.worst_margin
-                                                      : check.unit < verdict.worst_margin_unit);
-    if (std::isfinite(*check.worst_margin) && better) {
+    if (check.failure_class != wanted || !check.worst_margin) continue;
+    if (std::isinf(*check.worst_margin) && wanted.empty()) continue;
+    if (!verdict.worst_margin || rank(*check.worst_margin, check.unit) <
+                                     rank(*verdict.worst_margin, verdict.worst_margin_unit)) {
       verdict.worst_margin = check.worst_margin;
       verdict.worst_margin_unit = check.unit;
     }

@@ -28,7 +28,7 @@ struct CheckResult {
   formula::Unit unit = formula::Unit::kPlain;
   std::string failure_class;  // empty: as claimed
   std::string message;        // what was expected, in how many seeds it was seen; for people
-  std::string seen;           // "seed 4: loss = 3.2 (step 60), margin -3 steps"; may be empty
+  std::string seen;           // "seed 4: loss = 3.2 (step 60)"; may be empty
   std::string rerun_command;  // empty when as claimed
   int worst_seed = -1;        // the one to look at first; -1: none
 };
@@ -62,7 +62,9 @@ struct Verdict {
   // Arm -> by seed. Their traces have no series and no collectives any more.
   std::map<std::string, std::vector<RunResult>> runs;
   std::vector<std::string> undo_remedies;
-  std::optional<double> worst_margin;  // the smallest of the checks that hold as claimed
+  // The smallest of the checks that hold as claimed; of those that gave the failure its class when
+  // it failed.
+  std::optional<double> worst_margin;
   formula::Unit worst_margin_unit = formula::Unit::kPlain;
   double wall_seconds = 0;
   double cpu_seconds = 0;

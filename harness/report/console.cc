@@ -135,24 +135,10 @@ void ConsoleReport::Finished(const Verdict& verdict) {
 void ConsoleReport::PrintFailures(const Verdict& verdict) {
   for (const CheckResult& check : verdict.checks) {
     if (check.failure_class.empty()) continue;
-    out_ << "  ";
-    if (!check.file.empty()) {
-      out_ << OneLine(check.file) << ":";
-      if (check.position.line > 0) {
-        out_ << check.position.line << ":" << check.position.column << ":";
-      }
-      out_ << " ";
+    out_ << "  " << Paint(verdict.verdict, OneLine(FailureHeading(check))) << "\n";
+    for (const auto& [label, text] : FailureLines(check)) {
+      out_ << "    " << Padded(label, 10) << OneLine(text) << "\n";
     }
-    out_ << Paint(verdict.verdict, check.failure_class) << ": '" << OneLine(check.check) << "' in "
-         << OneLine(check.arm) << "\n";
-    if (!check.formula.empty()) out_ << "    formula   " << OneLine(check.formula) << "\n";
-    out_ << "    claim     " << OneLine(check.message) << "\n";
-    if (!check.seen.empty()) out_ << "    seen      " << OneLine(check.seen) << "\n";
-    if (check.worst_margin) {
-      out_ << "    margin    " << FormatMargin(*check.worst_margin, check.unit) << "\n";
-    }
-    if (!check.rerun_command.empty())
-      out_ << "    repeat    " << OneLine(check.rerun_command) << "\n";
   }
 }
 

@@ -63,7 +63,8 @@ struct SparkScale {
   bool log = false;
 };
 // One that suits all of `series` together, so that arms can be compared by eye. Log where values
-// are positive and span a decade; at most four decades, higher values get the highest bar.
+// are positive and span a decade. What is more than twice where a series began gets the highest
+// bar: an explosion would flatten everything else.
 SparkScale FitScale(const std::vector<const std::vector<double>*>& series);
 
 // One character per column; non-finite values show as 'x'. A column shows the last of its values,

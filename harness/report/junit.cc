@@ -78,13 +78,10 @@ std::string Details(const Verdict& verdict) {
   std::string text = verdict.reason + "\n";
   for (const CheckResult& check : verdict.checks) {
     if (check.failure_class.empty()) continue;
-    text += "\n" + check.file + ":" + std::to_string(check.position.line) + ":" +
-            std::to_string(check.position.column) + ": " + check.failure_class + ": '" +
-            check.check + "' in " + check.arm + "\n";
-    if (!check.formula.empty()) text += "  formula: " + check.formula + "\n";
-    text += "  " + check.message + "\n";
-    if (!check.seen.empty()) text += "  " + check.seen + "\n";
-    if (!check.rerun_command.empty()) text += "  repeat: " + check.rerun_command + "\n";
+    text += "\n" + FailureHeading(check) + "\n";
+    for (const auto& [label, line] : FailureLines(check)) {
+      text += "  " + label + ": " + line + "\n";
+    }
   }
   return text;
 }

@@ -46,11 +46,11 @@ std::string Escape(const std::string& text) {
 }
 
 // A block that nothing in it can close.
-std::string Fenced(const std::string& text, const char* language) {
+std::string Fenced(const std::string& text) {
   const std::string clean = CleanText(text);
   std::string fence = "```";
   while (clean.find(fence) != std::string::npos) fence += '`';
-  return fence + language + "\n" + clean + (clean.ends_with('\n') ? "" : "\n") + fence + "\n";
+  return fence + "text\n" + clean + (clean.ends_with('\n') ? "" : "\n") + fence + "\n";
 }
 
 const char* Icon(const std::string& verdict) {
@@ -92,14 +92,9 @@ std::string Details(const Verdict& verdict) {
                      "\n\n" + Arms(verdict);
   for (const CheckResult& check : verdict.checks) {
     if (check.failure_class.empty()) continue;
-    std::string block = check.file + ":" + std::to_string(check.position.line) + ":" +
-                        std::to_string(check.position.column) + ": " + check.failure_class + ": '" +
-                        check.check + "' in " + check.arm + "\n";
-    if (!check.formula.empty()) block += "formula  " + check.formula + "\n";
-    block += check.message + "\n";
-    if (!check.seen.empty()) block += check.seen + "\n";
-    text += Fenced(block, "text");
-    if (!check.rerun_command.empty()) text += Fenced(check.rerun_command, "sh");
+    std::string block = FailureHeading(check) + "\n";
+    for (const auto& [label, line] : FailureLines(check)) block += label + ": " + line + "\n";
+    text += Fenced(block);
     text += "\n";
   }
   return text + "</details>\n\n";

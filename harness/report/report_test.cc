@@ -92,7 +92,7 @@ Verdict Failed() {
   check.unit = formula::Unit::kStep;
   check.failure_class = "symptom_absent";
   check.message = "expected true in 2 of 2 seeds, seen false in 2 (seeds 0, 1)";
-  check.seen = "seed 0: loss = nan (step 63), margin -3 steps";
+  check.seen = "seed 0: loss = nan (step 63)";
   check.rerun_command = "trainwreck rerun out/nan/lr-too-high/adamw/fault/0";
   check.worst_seed = 0;
   verdict.checks.push_back(check);
@@ -242,7 +242,7 @@ TEST(MarkdownReportTest, SummarizesAndFoldsDetailsAway) {
   EXPECT_THAT(text, HasSubstr("| nan/lr-too-high\\[sgd\\] | pass | +0.3125 octaves | 3.25 |"));
   EXPECT_THAT(text, HasSubstr("<details><summary>nan/lr-too-high\\[adamw\\]"));
   EXPECT_THAT(text, HasSubstr("a &lt; b &amp; \"c\" \\| \\`d\\`"));
-  EXPECT_THAT(text, HasSubstr("```sh\ntrainwreck rerun out/"));
+  EXPECT_THAT(text, HasSubstr("repeat: trainwreck rerun out/"));
   EXPECT_THAT(text, HasSubstr("█"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
@@ -323,11 +323,12 @@ TEST(SparklineTest, MarksWhatIsNotFiniteAndNeverLosesIt) {
 }
 
 TEST(SparklineTest, IsLogWhereValuesSpanADecade) {
-  const std::vector<double> wide = {1, 10, 100};
+  const std::vector<double> wide = {100, 10, 1};
   EXPECT_TRUE(FitScale({&wide}).log);
-  EXPECT_EQ(Sparkline(wide, 3, false, FitScale({&wide})), "_+#");
-  const std::vector<double> explosion = {1, 1e30};
-  EXPECT_EQ(FitScale({&explosion}).hi, 1e4);
+  EXPECT_EQ(Sparkline(wide, 3, false, FitScale({&wide})), "#+_");
+  const std::vector<double> explosion = {4, 2, 1e30};
+  EXPECT_EQ(FitScale({&explosion}).hi, 8);
+  EXPECT_EQ(Sparkline(explosion, 3, false, FitScale({&explosion})), "-_#");
   const std::vector<double> constant = {3, 3};
   EXPECT_EQ(Sparkline(constant, 2, false, FitScale({&constant})), "++");
 }

@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr const char* kAscii[] = {"_", ".", "-", "=", "+", "*", "%", "#"};
 constexpr int kLevels = 8;
-constexpr double kMaxRatio = 1e4;
+constexpr double kExploded = 2;  // times where it began: higher values are all alike
 
 int LevelOf(double value, const SparkScale& scale) {
   double share = 0.5;
@@ -28,7 +28,11 @@ int LevelOf(double value, const SparkScale& scale) {
 SparkScale FitScale(const std::vector<const std::vector<double>*>& series) {
   double lo = std::numeric_limits<double>::infinity();
   double hi = -lo;
+  double beginning = hi;
   for (const std::vector<double>* values : series) {
+    if (!values->empty() && std::isfinite(values->front())) {
+      beginning = std::max(beginning, values->front());
+    }
     for (double value : *values) {
       if (!std::isfinite(value)) continue;
       lo = std::min(lo, value);
@@ -38,9 +42,8 @@ SparkScale FitScale(const std::vector<const std::vector<double>*>& series) {
   SparkScale scale;
   if (lo > hi) return scale;
   scale.lo = lo;
-  scale.hi = hi;
-  scale.log = lo > 0 && hi >= 10 * lo;
-  if (scale.log) scale.hi = std::min(hi, lo * kMaxRatio);
+  scale.hi = beginning > 0 && std::isfinite(beginning) ? std::min(hi, kExploded * beginning) : hi;
+  scale.log = lo > 0 && scale.hi >= 10 * lo;
   return scale;
 }
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "harness/report/console.h"
+
 namespace trainwreck {
 namespace {
 
@@ -72,6 +74,29 @@ std::string FormatSeconds(double seconds) {
   char text[40];
   std::snprintf(text, sizeof text, seconds < 10 ? "%.2f" : "%.1f", seconds);
   return text;
+}
+
+std::string FailureHeading(const CheckResult& check) {
+  std::string place = check.file;
+  if (check.position.line > 0) {
+    place +=
+        ":" + std::to_string(check.position.line) + ":" + std::to_string(check.position.column);
+  }
+  if (!place.empty()) place += ": ";
+  return place + check.failure_class + ": '" + check.check + "' in " + check.arm;
+}
+
+std::vector<std::pair<std::string, std::string>> FailureLines(const CheckResult& check) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  auto add = [&](const char* label, const std::string& text) {
+    if (!text.empty()) lines.emplace_back(label, text);
+  };
+  add("formula", check.formula);
+  add("claim", check.message);
+  add("seen", check.seen);
+  if (check.worst_margin) add("margin", FormatMargin(*check.worst_margin, check.unit));
+  add("repeat", check.rerun_command);
+  return lines;
 }
 
 std::string UpperCase(std::string text) {

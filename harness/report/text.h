@@ -3,6 +3,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/judge/verdict.h"
 
 namespace trainwreck {
 
@@ -15,6 +19,11 @@ std::string FormatNumber(double value);
 
 // "12.3"
 std::string FormatSeconds(double seconds);
+
+// A failed check, as every report shows it: "file:12:5: symptom_absent: 'blows_up' in fault", then
+// labels with their texts (formula, claim, seen, margin, repeat), those that there are.
+std::string FailureHeading(const CheckResult& check);
+std::vector<std::pair<std::string, std::string>> FailureLines(const CheckResult& check);
 
 // For ASCII.
 std::string UpperCase(std::string text);
