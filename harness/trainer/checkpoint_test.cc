@@ -201,6 +201,11 @@ TEST(Checkpoint, AFullDiskLeavesTheLastOneWhole) {
       }
       if (FilesIn(folder).size() != 1) return "left a file at " + std::to_string(limit);
       if (store.List() != std::vector<int>{10}) return "lost it at " + std::to_string(limit);
+      // Nor does a second save of the same step harm the first.
+      EXPECT_THROW(store.Save(10, SmallState(2)), std::runtime_error);
+      if (!SameBits(store.Load(10).at("model.weight"), SmallState(1).at("model.weight"))) {
+        return "changed it at " + std::to_string(limit);
+      }
     }
     return std::string("fine");
   });

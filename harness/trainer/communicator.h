@@ -10,7 +10,7 @@
 //       });
 //
 // End a healthy run with a Barrier() before the communicator is destroyed: a rank that leaves while
-// a peer is still in its last collective takes that peer down.
+// a peer is still in its last collective can take that peer down.
 #pragma once
 
 #include <functional>

@@ -283,10 +283,13 @@ void TrainingLoop::Restore() {
     for (const auto& [name, tensor] : fresh) {
       if (!state.contains(name)) missing.push_back(name);
     }
-    if (recipe_.checkpoint_require_complete && !missing.empty()) {
-      events_.Report("checkpoint_incomplete",
-                     {{"steps_done", *steps_done}, {"missing", std::move(missing)}});
-      continue;
+    if (recipe_.checkpoint_require_complete) {
+      const bool complete = missing.empty();
+      if (!complete) {
+        events_.Report("checkpoint_incomplete",
+                       {{"steps_done", *steps_done}, {"missing", std::move(missing)}});
+      }
+      if (!AllRanksSay(complete)) continue;  // or ranks would go on from different steps
     }
     at::NoGradGuard no_grad;
     for (const auto& [name, tensor] : fresh) {
@@ -310,6 +313,13 @@ void TrainingLoop::Restore() {
         {{"from_step", clock_.step}, {"steps_done", *steps_done}, {"missing", std::move(missing)}});
     return;
   }
+}
+
+bool TrainingLoop::AllRanksSay(bool yes) {
+  if (parts_.communicator->world_size() == 1) return yes;
+  at::Tensor all = at::scalar_tensor(yes ? 1 : 0, at::kLong);
+  parts_.communicator->AllReduce(all, Reduction::kMin);
+  return all.item<std::int64_t>() == 1;
 }
 
 void TrainingLoop::AuditTrainable() {

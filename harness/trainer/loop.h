@@ -50,6 +50,7 @@ class TrainingLoop {
 
   StateDict Capture() const;
   void Restore();
+  bool AllRanksSay(bool yes);
   void SaveCheckpoint();
   void AuditTrainable();
 

@@ -257,6 +257,62 @@ TEST(Restart, PassesOverADamagedCheckpoint) {
   ExpectSameBits(whole.Trace(), run.Trace());
 }
 
+// Saves without the optimizer's state at one step.
+class ForgetfulStore : public CheckpointStore {
+ public:
+  ForgetfulStore(std::unique_ptr<CheckpointStore> inner, int step)
+      : inner_(std::move(inner)), step_(step) {}
+  void Save(int steps_done, const StateDict& state) override {
+    StateDict kept = state;
+    if (steps_done == step_) {
+      std::erase_if(kept, [](const auto& entry) { return entry.first.starts_with("optimizer."); });
+    }
+    inner_->Save(steps_done, kept);
+  }
+  std::vector<int> List() const override { return inner_->List(); }
+  StateDict Load(int steps_done) const override { return inner_->Load(steps_done); }
+
+ private:
+  std::unique_ptr<CheckpointStore> inner_;
+  int step_;
+};
+
+class ForgetAt : public PartWrapper {
+ public:
+  explicit ForgetAt(int step) : step_(step) {}
+  using PartWrapper::Wrap;
+  std::unique_ptr<CheckpointStore> Wrap(std::unique_ptr<CheckpointStore> part) override {
+    return std::make_unique<ForgetfulStore>(std::move(part), step_);
+  }
+
+ private:
+  int step_;
+};
+
+TEST(Restart, RanksGoBackTogetherWhenOneLacksEntries) {
+  Recipe recipe = Small("gpt+adamw");
+  recipe["checkpoint.every"] = 10;
+  recipe["checkpoint.require_complete"] = true;
+  recipe["parallel.timeout_s"] = 5;
+  TestRun whole(recipe, 2), run(recipe, 2);
+  ExpectDone(whole.Train());
+  ExpectDone(run.Train(20, [](const Plan&, int rank, int, const Clock&, EventSink&) {
+    Wrappers wrappers;
+    if (rank == 1) wrappers.push_back(std::make_unique<ForgetAt>(20));
+    return wrappers;
+  }));
+  ExpectDone(run.Train());
+  const RunTrace trace = run.Trace();
+  EXPECT_EQ(Count(trace, "checkpoint_incomplete", 0), 0);
+  EXPECT_EQ(Count(trace, "checkpoint_incomplete", 1), 1);
+  for (const Event& event : trace.events) {
+    if (event.name == "resumed") {
+      EXPECT_EQ(event.fields.at("from_step"), 10) << event.rank;
+    }
+  }
+  ExpectSameBits(whole.Trace(), trace);
+}
+
 // Rank 1 has 12 samples less than rank 0.
 class ShortShards : public Shards {
  public:
