@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <sstream>
 #include <stdexcept>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
@@ -109,6 +110,9 @@ std::unique_ptr<Communicator> MakeGlooCommunicator(const GlooOptions& options) {
     throw std::runtime_error("rank " + std::to_string(options.rank) + " of " +
                              std::to_string(options.world_size) + " ranks does not exist");
   }
+  // Gloo writes to sockets whose peer may just have died: that must be an error of the call, which
+  // says which call it was, and not this process's own death.
+  std::signal(SIGPIPE, SIG_IGN);
   return std::make_unique<GlooCommunicator>(options);
 }
 
