@@ -1,0 +1,116 @@
+// What is claimed of each arm, and the small questions that every claim comes down to.
+#include <algorithm>
+#include <cstdio>
+
+#include "harness/judge/arm_judge.h"
+
+namespace trainwreck {
+namespace {
+
+using formula::Interval;
+using formula::Reading;
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+bool IsFaulty(ArmKind kind) {
+  return kind == ArmKind::kFault || kind == ArmKind::kRemedy || kind == ArmKind::kDecoy;
+}
+
+std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm) {
+  const Scenario& scenario = *plan.scenario;
+  std::vector<Claim> claims;
+  auto add = [&](const Check& check, bool expected, const char* failure_class) {
+    if (!AppliesTo(check.when, *plan.point)) return;
+    Claim claim;
+    claim.check = &check;
+    claim.expected = expected;
+    claim.failure_class = failure_class;
+    claim.has_to_be_clear = expected && arm.kind != ArmKind::kDecoy;
+    claim.only_where_shown = arm.kind == ArmKind::kRemedy && !expected;
+    claims.push_back(claim);
+  };
+  switch (arm.kind) {
+    case ArmKind::kControl:
+      for (const Check& check : scenario.healthy) add(check, true, "control_unhealthy");
+      for (const Check& check : scenario.symptoms) add(check, false, "symptom_in_control");
+      break;
+    case ArmKind::kFault:
+      for (const Check& check : scenario.symptoms) add(check, true, "symptom_absent");
+      break;
+    case ArmKind::kRemedy: {
+      const Remedy& remedy = *arm.remedy;
+      for (const Check& check : scenario.symptoms) {
+        if (remedy.resolves.empty() || Contains(remedy.resolves, check.name)) {
+          add(check, false, "remedy_ineffective");
+        }
+      }
+      for (const Check& check : scenario.healthy) {
+        if (!Contains(remedy.waives, check.name)) add(check, true, "remedy_ineffective");
+      }
+      if (scenario.quality && !Contains(remedy.waives, "quality")) {
+        add(*scenario.quality, true, "remedy_costly");
+      }
+      break;
+    }
+    case ArmKind::kDecoy:
+      for (const Check& check : scenario.symptoms) {
+        if (arm.decoy->keeps.empty() || Contains(arm.decoy->keeps, check.name)) {
+          add(check, true, "decoy_effective");
+        }
+      }
+      break;
+    case ArmKind::kReference:
+      break;
+  }
+  return claims;
+}
+
+bool HasFired(const RunTrace& trace, const InjectedFault& fault, std::string* seen) {
+  std::string text = "it did not fire";
+  bool fired = false;
+  for (const Event& event : trace.events) {
+    if (event.name != "fired" || !event.fields.is_object()) continue;
+    auto id = event.fields.find("id");
+    if (id == event.fields.end() || *id != Json(fault.id)) continue;
+    const Json before = event.fields.value("before", Json());
+    const Json after = event.fields.value("after", Json());
+    auto dump = [](const Json& value) {
+      return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80);
+    };
+    if (before != after) {
+      fired = true;
+      text = "it changed " + dump(before) + " to " + dump(after);
+      break;
+    }
+    text = before.is_null() ? "it fired without saying what it changed"
+                            : "it fired but changed nothing: " + dump(before) + " before and after";
+  }
+  if (seen != nullptr) *seen = text;
+  return fired;
+}
+
+Clearance ClearanceOf(const Check& check, const Reading& reading) {
+  if (!check.min_margin) return Clearance::kClear;
+  const std::optional<Interval>& margin = reading.margins[static_cast<int>(check.min_margin->unit)];
+  if (!margin) return Clearance::kUnknown;
+  if (margin->lo >= check.min_margin->value) return Clearance::kClear;
+  return margin->hi < check.min_margin->value ? Clearance::kWeak : Clearance::kUnknown;
+}
+
+std::string ExactNumber(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return text;
+}
+
+std::string ShortNumber(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+}  // namespace trainwreck
