@@ -265,7 +265,7 @@ void ActiveRun::OnExit(const Json& message) {
 }
 
 void ActiveRun::OnAllExited() {
-  while (PollTrace()) {  // a poll reads so much at most
+  while (!has_end_ && PollTrace()) {  // a poll reads so much at most
   }
   CheckTrace();
   if (restart_at_ != Clock::time_point::max() && !has_end_) Restart(FirstDeath(), FirstDead());

@@ -103,7 +103,7 @@ TEST_P(LauncherTest, SaysHowARankEnded) {
 
 TEST_P(LauncherTest, NamesWaitingAndLaggingRankOfAStall) {
   Run run = FakeRun("stall", "waits", {{"parallel.ranks", 2}, {"fake.rank", 1}});
-  run.policy.stall_seconds = 0.3;
+  run.policy.stall_seconds = 0.6;
   const RunResult result = RunOne(run);
   EXPECT_EQ(result.end, RunEnd::kStalled) << result.detail;
   const auto stalled = EventsNamed(result.trace, "stalled");
@@ -121,7 +121,7 @@ TEST_P(LauncherTest, NamesWaitingAndLaggingRankOfAStall) {
 
 TEST_P(LauncherTest, SeesAStoppedRank) {
   Run run = FakeRun("stopped", "stops", {{"parallel.ranks", 2}, {"fake.rank", 1}});
-  run.policy.stall_seconds = 0.3;
+  run.policy.stall_seconds = 0.6;
   const RunResult result = RunOne(run);
   EXPECT_EQ(result.end, RunEnd::kStalled) << result.detail;
   const auto stalled = EventsNamed(result.trace, "stalled");
@@ -132,7 +132,7 @@ TEST_P(LauncherTest, SeesAStoppedRank) {
 
 TEST_P(LauncherTest, ReportsCollectivesThatDoNotMatch) {
   Run run = FakeRun("mismatch", "mismatch", {{"parallel.ranks", 2}, {"fake.rank", 1}});
-  run.policy.stall_seconds = 0.3;
+  run.policy.stall_seconds = 0.6;
   const RunResult result = RunOne(run);
   const auto mismatches = EventsNamed(result.trace, "collective_mismatch");
   ASSERT_EQ(mismatches.size(), 1u);
@@ -169,7 +169,7 @@ TEST_P(LauncherTest, RestartsAfterADeathAndAStall) {
     Run run = FakeRun(std::string("restart/") + mode, mode,
                       {{"parallel.ranks", 2}, {"fake.rank", 1}, {"fake.attempts", 2}});
     run.policy.max_restarts = 2;
-    run.policy.stall_seconds = 0.3;
+    run.policy.stall_seconds = 0.6;
     const RunResult result = RunOne(run);
     EXPECT_EQ(result.end, RunEnd::kCompleted) << mode << ": " << result.detail;
     EXPECT_EQ(result.restarts, 2) << mode;
