@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/util/Exception.h>
 #include <torch/version.h>
 #include <unistd.h>
 
@@ -176,10 +177,17 @@ std::string Run(Process& process, const Plan& plan, int rank, int world_size,
   return ToString(process.loop->Run({.until = plan.until, .resume = plan.resume}));
 }
 
+// LibTorch's errors carry a stack of addresses, which would bury what they say.
+std::string MessageOf(const std::exception& error) {
+  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+  return torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
+}
+
 // Says why in the trace and on stderr.
 int Fail(Process& process, const std::exception& error, const std::string& why, int code) {
-  std::cerr << "trainwreck-trainer: " << error.what() << std::endl;
-  Json fields = {{"what", error.what()}, {"samples", Json::array()}};
+  const std::string what = MessageOf(error);
+  std::cerr << "trainwreck-trainer: " << what << std::endl;
+  Json fields = {{"what", what}, {"samples", Json::array()}};
   if (process.loop) fields["samples"] = process.loop->current_samples();
   try {
     if (why == "exception") process.sink->Report("exception", std::move(fields));

@@ -1,0 +1,177 @@
+#include "harness/trainer/recipe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "harness/trainer/vocabulary.h"
+
+namespace trainwreck {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string ErrorOf(const Recipe& recipe) {
+  try {
+    ParseRecipe(recipe);
+  } catch (const RecipeError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(RecipeTest, DefaultsOfTheTableAreValidAndThoseOfTheType) {
+  Recipe complete;
+  for (const ParamInfo& key : RecipeKeys()) {
+    EXPECT_EQ(CheckValue(key, key.default_value), "") << key.name;
+    EXPECT_NE(key.doc, "") << key.name;
+    EXPECT_TRUE(complete.emplace(key.name, key.default_value).second)
+        << key.name << " is there twice";
+  }
+  const TrainingRecipe parsed = ParseRecipe(complete);
+  const TrainingRecipe fresh;
+  EXPECT_EQ(parsed.model.kind, fresh.model.kind);
+  EXPECT_EQ(parsed.optimizer.lr, fresh.optimizer.lr);
+  EXPECT_EQ(parsed.data.noise, fresh.data.noise);
+  EXPECT_EQ(parsed.eval_at_epoch_end, fresh.eval_at_epoch_end);
+}
+
+// A key whose field is that of another key would pass every test of that other key.
+TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
+  const TrainingRecipe recipe = ParseRecipe({{"model.kind", "gpt"},
+                                             {"model.layers", 3},
+                                             {"model.width", 48},
+                                             {"model.heads", 6},
+                                             {"model.norm", "post"},
+                                             {"model.init_scale", 1.5},
+                                             {"model.trainable", "head.*"},
+                                             {"data.kind", "text"},
+                                             {"data.path", "/tmp"},
+                                             {"data.seq_len", 7},
+                                             {"data.vocab", 9},
+                                             {"data.samples", 11},
+                                             {"data.batch_size", 13},
+                                             {"data.features", 15},
+                                             {"data.classes", 17},
+                                             {"data.noise", 0.19},
+                                             {"loader.guard", "drop_sample"},
+                                             {"sampler.uneven", "pad"},
+                                             {"sampler.shuffle", false},
+                                             {"optimizer.kind", "adamw"},
+                                             {"optimizer.lr", 0.21},
+                                             {"optimizer.momentum", 0.23},
+                                             {"optimizer.weight_decay", 0.25},
+                                             {"optimizer.beta1", 0.27},
+                                             {"optimizer.beta2", 0.29},
+                                             {"optimizer.eps", 0.31},
+                                             {"optimizer.clip_norm", 0.33},
+                                             {"schedule.kind", "warmup_linear"},
+                                             {"schedule.warmup_steps", 35},
+                                             {"schedule.final_ratio", 0.37},
+                                             {"steps", 39},
+                                             {"accumulation", 41},
+                                             {"precision", "bf16"},
+                                             {"eval.every", 43},
+                                             {"eval.at_epoch_end", false},
+                                             {"eval.batches", 45},
+                                             {"checkpoint.every", 47},
+                                             {"checkpoint.keep", 49},
+                                             {"checkpoint.require_complete", true},
+                                             {"resume.rewarm_steps", 51},
+                                             {"audit.trainable", true},
+                                             {"parallel.ranks", 53},
+                                             {"parallel.timeout_s", 0.55},
+                                             {"parallel.bucket_mb", 0.57}});
+  EXPECT_EQ(RecipeKeys().size(), 44u) << "a new key belongs into this test";
+  EXPECT_EQ(recipe.model.kind, ModelKind::kGpt);
+  EXPECT_EQ(recipe.model.layers, 3);
+  EXPECT_EQ(recipe.model.width, 48);
+  EXPECT_EQ(recipe.model.heads, 6);
+  EXPECT_EQ(recipe.model.norm, NormPlace::kPost);
+  EXPECT_EQ(recipe.model.init_scale, 1.5);
+  EXPECT_EQ(recipe.model.trainable, "head.*");
+  EXPECT_EQ(recipe.data.kind, DataKind::kText);
+  EXPECT_EQ(recipe.data.path, "/tmp");
+  EXPECT_EQ(recipe.data.seq_len, 7);
+  EXPECT_EQ(recipe.data.vocab, 9);
+  EXPECT_EQ(recipe.data.samples, 11);
+  EXPECT_EQ(recipe.data.batch_size, 13);
+  EXPECT_EQ(recipe.data.features, 15);
+  EXPECT_EQ(recipe.data.classes, 17);
+  EXPECT_EQ(recipe.data.noise, 0.19);
+  EXPECT_EQ(recipe.loader_guard, LoaderGuard::kDropSample);
+  EXPECT_EQ(recipe.sampler_uneven, UnevenMode::kPad);
+  EXPECT_FALSE(recipe.sampler_shuffle);
+  EXPECT_EQ(recipe.optimizer.kind, OptimizerKind::kAdamW);
+  EXPECT_EQ(recipe.optimizer.lr, 0.21);
+  EXPECT_EQ(recipe.optimizer.momentum, 0.23);
+  EXPECT_EQ(recipe.optimizer.weight_decay, 0.25);
+  EXPECT_EQ(recipe.optimizer.beta1, 0.27);
+  EXPECT_EQ(recipe.optimizer.beta2, 0.29);
+  EXPECT_EQ(recipe.optimizer.eps, 0.31);
+  EXPECT_EQ(recipe.optimizer.clip_norm, 0.33);
+  EXPECT_EQ(recipe.schedule.kind, ScheduleKind::kWarmupLinear);
+  EXPECT_EQ(recipe.schedule.warmup_steps, 35);
+  EXPECT_EQ(recipe.schedule.final_ratio, 0.37);
+  EXPECT_EQ(recipe.steps, 39);
+  EXPECT_EQ(recipe.accumulation, 41);
+  EXPECT_EQ(recipe.precision, Precision::kBf16);
+  EXPECT_EQ(recipe.eval_every, 43);
+  EXPECT_FALSE(recipe.eval_at_epoch_end);
+  EXPECT_EQ(recipe.eval_batches, 45);
+  EXPECT_EQ(recipe.checkpoint_every, 47);
+  EXPECT_EQ(recipe.checkpoint_keep, 49);
+  EXPECT_TRUE(recipe.checkpoint_require_complete);
+  EXPECT_EQ(recipe.resume_rewarm_steps, 51);
+  EXPECT_TRUE(recipe.audit_trainable);
+  EXPECT_EQ(recipe.parallel_ranks, 53);
+  EXPECT_EQ(recipe.parallel_timeout_s, 0.55);
+  EXPECT_EQ(recipe.parallel_bucket_mb, 0.57);
+}
+
+TEST(RecipeTest, NamesEveryBadKeyAtOnce) {
+  EXPECT_THAT(ErrorOf({{"optimizer.lrr", 1.0}, {"data.seq_len", -1}, {"optimizer.kind", "lion"}}),
+              AllOf(HasSubstr("optimizer.lrr"), HasSubstr("data.seq_len"),
+                    HasSubstr("optimizer.kind"), Not(HasSubstr("model.kind"))));
+}
+
+TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
+  EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}}), HasSubstr("model.kind"));
+  EXPECT_THAT(ErrorOf({{"data.kind", "markov"}}), HasSubstr("model.kind"));
+  EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}, {"data.kind", "text"}, {"model.heads", 5}}),
+              HasSubstr("model.heads"));
+}
+
+TEST(RecipeTest, LeavesTheSupervisorsKeysToTheHarness) {
+  EXPECT_EQ(ErrorOf({{"supervisor.max_restarts", 2}}), "");
+  EXPECT_NE(ErrorOf({{"supervision", 2}}), "");
+}
+
+TEST(RecipeTest, GlobsAreSeparatedByCommas) {
+  EXPECT_TRUE(AnyGlobMatches("*", "head.weight"));
+  EXPECT_TRUE(AnyGlobMatches("embed.*, head.*", "head.weight"));
+  EXPECT_FALSE(AnyGlobMatches("embed.*, head.*", "norm.weight"));
+  EXPECT_FALSE(AnyGlobMatches("", "head.weight"));
+  EXPECT_FALSE(AnyGlobMatches(" , ", "head.weight"));
+}
+
+TEST(VocabularyTest, NamesAreUniqueAndExplained) {
+  const TargetDescription description = DescribeTrainer({});
+  std::set<std::string> names;
+  for (const SignalInfo& signal : description.signals) {
+    EXPECT_TRUE(names.insert(signal.name).second) << signal.name;
+    EXPECT_NE(signal.doc, "") << signal.name;
+  }
+  for (const EventInfo& event : description.events) {
+    EXPECT_TRUE(names.insert("event " + event.name).second) << event.name;
+    EXPECT_NE(event.doc, "") << event.name;
+  }
+  const TargetDescription again = DescriptionFromJson(ToJson(description));
+  EXPECT_EQ(ToJson(again), ToJson(description));
+}
+
+}  // namespace
+}  // namespace trainwreck
