@@ -29,14 +29,16 @@ std::string RangeText(const ParamInfo& info) {
   return "";
 }
 
-std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+std::string FirstSentence(const std::string& text) {
+  return text.substr(0, std::min(text.find('\n'), text.find(". ")));
+}
 
 Rows FaultRows(const TargetDescription& target) {
   Rows rows = {{"fault", "parameters", "what it does"}};
   for (const FaultInfo& fault : target.faults) {
     std::vector<std::string> params;
     for (const ParamInfo& param : fault.params) params.push_back(param.name);
-    rows.push_back({fault.name, Join(params, ","), FirstLine(fault.doc)});
+    rows.push_back({fault.name, Join(params, ","), FirstSentence(fault.doc)});
   }
   return rows;
 }
@@ -50,7 +52,7 @@ Rows SignalRows(const TargetDescription& target) {
     if (signal.per_module) kinds.push_back("per-module");
     if (signal.sparse) kinds.push_back("sparse");
     rows.push_back({signal.name, signal.unit.empty() ? "-" : signal.unit,
-                    kinds.empty() ? "-" : Join(kinds, ","), FirstLine(signal.doc)});
+                    kinds.empty() ? "-" : Join(kinds, ","), FirstSentence(signal.doc)});
   }
   return rows;
 }
@@ -60,7 +62,7 @@ Rows RecipeRows(const TargetDescription& target) {
   for (const ParamInfo& key : target.recipe) {
     const std::string range = RangeText(key);
     rows.push_back({key.name, ToString(key.type), key.default_value.dump(),
-                    range.empty() ? "-" : range, FirstLine(key.doc)});
+                    range.empty() ? "-" : range, FirstSentence(key.doc)});
   }
   return rows;
 }
@@ -68,8 +70,8 @@ Rows RecipeRows(const TargetDescription& target) {
 Rows EventRows(const TargetDescription& target) {
   Rows rows = {{"event", "fields", "what happened"}};
   for (const EventInfo& event : target.events) {
-    rows.push_back(
-        {event.name, event.fields.empty() ? "-" : Join(event.fields, ","), FirstLine(event.doc)});
+    rows.push_back({event.name, event.fields.empty() ? "-" : Join(event.fields, ","),
+                    FirstSentence(event.doc)});
   }
   return rows;
 }

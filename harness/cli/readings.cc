@@ -109,9 +109,9 @@ int PrintReadings(const Wanted& each, const std::map<std::string, RunResult>& re
     const std::string margin = MarginText(reading);
     std::cout << "    " << word << std::string(word == std::string("as claimed") ? 4 : 2, ' ')
               << RoleOf(*each.one, claim) << " " << claim.check->name << " must "
-              << (claim.expected ? "hold: " : "not hold: ") << claim.check->formula.text()
-              << (margin.empty() ? "" : "  margin " + margin)
-              << (reading.seen.empty() ? "" : "  seen " + reading.seen) << "\n";
+              << (claim.expected ? "hold: " : "not hold: ") << claim.check->formula.text() << "\n";
+    if (!reading.seen.empty()) std::cout << "                  seen " << reading.seen << "\n";
+    if (!margin.empty()) std::cout << "                  margin " << margin << "\n";
   }
   const bool ended_well = result.end == RunEnd::kCompleted || result.end == RunEnd::kDecided;
   const bool may_end_badly = result.end == RunEnd::kFailed || result.end == RunEnd::kStalled ||

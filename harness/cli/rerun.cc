@@ -84,7 +84,7 @@ int RerunVerb(const Options& options) {
   LauncherOptions launcher;
   launcher.target = session.target;
   launcher.isolation = options.rerun.exec ? Isolation::kExec : Isolation::kFork;
-  const std::string output = MakeOutputFolder(options.rerun.output);
+  const std::string output = MakeOutputFolder(options.rerun.output, /*is_latest=*/false);
   launcher.output_dir = std::filesystem::absolute(output).lexically_normal().string();
   if (std::filesystem::weakly_canonical(launcher.output_dir + "/" + stored.run.id) ==
       std::filesystem::weakly_canonical(folder)) {

@@ -180,7 +180,7 @@ int RunVerb(const Options& options) {
   }
   const bool is_restricted = !run.arms.empty() || !run.only_seeds.empty();
   if (is_restricted) CheckArmNames(chosen.cases, run.arms);
-  const std::string output = MakeOutputFolder(run.output);
+  const std::string output = MakeOutputFolder(run.output, /*is_latest=*/!is_restricted);
   StoreDescription(output, session.description);
   LauncherOptions launcher;
   launcher.target = session.target;

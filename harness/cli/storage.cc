@@ -42,7 +42,7 @@ void PointLatestTo(const fs::path& folder) {
 
 }  // namespace
 
-std::string MakeOutputFolder(const std::string& wanted) {
+std::string MakeOutputFolder(const std::string& wanted, bool is_latest) {
   try {
     if (!wanted.empty()) {
       fs::create_directories(wanted);
@@ -53,7 +53,7 @@ std::string MakeOutputFolder(const std::string& wanted) {
     for (int number = 1;; ++number) {
       std::string folder = number == 1 ? base : base + "-" + std::to_string(number);
       if (!fs::create_directory(folder)) continue;  // another invocation has it
-      PointLatestTo(folder);
+      if (is_latest) PointLatestTo(folder);
       return folder;
     }
   } catch (const fs::filesystem_error& error) {

@@ -16,9 +16,10 @@ namespace trainwreck {
 
 inline constexpr const char* kRunsFolder = ".trainwreck/runs";
 
-// Makes the folder: `wanted`, or a new one under .trainwreck/runs named by the UTC time, with
-// `latest` pointing to it. Two calls in one second get two folders. Throws ConfigurationError.
-std::string MakeOutputFolder(const std::string& wanted);
+// Makes the folder: `wanted`, or a new one under .trainwreck/runs named by the UTC time. Two calls
+// in one second get two folders. With `is_latest`, `latest` points to the new one. Throws
+// ConfigurationError.
+std::string MakeOutputFolder(const std::string& wanted, bool is_latest);
 
 // Writes beside and renames: readers see the old file or the whole new one. Throws
 // std::runtime_error.
