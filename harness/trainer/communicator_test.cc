@@ -114,21 +114,28 @@ TEST(Bucket, DividesByTheRanksThatHadData) {
   ExpectAllReturn(ends, "0 1 2 ");
 }
 
-TEST(GlooFailure, DeathOfAPeerIsAnErrorWithinASecond) {
-  ScratchFolder folder;
-  const auto ends = RunForked(2, [&](int rank) {
-    auto communicator = Join(folder, rank, 2);
-    communicator->Barrier();
-    if (rank == 1) raise(SIGKILL);
-    at::Tensor tensor = Numbers(100000, rank);
-    communicator->AllReduce(tensor, Reduction::kSum);
-    return std::string("not reached");
-  });
-  EXPECT_EQ(ends[1].signal, SIGKILL);
-  EXPECT_EQ(ends[0].exit_code, 1) << ends[0].output;
-  EXPECT_NE(ends[0].output.find("all_reduce (call 1 of rank 0 of 2)"), std::string::npos)
-      << ends[0].output;
-  EXPECT_LT(ends[0].seconds - ends[1].seconds, 1.0);
+// At moments around the survivor's write as well: an error of the call, never a SIGPIPE.
+TEST(GlooFailure, DeathOfAPeerIsAnErrorAtOnce) {
+  for (int round = 0; round < 10; ++round) {
+    ScratchFolder folder;
+    const auto ends = RunForked(2, [&](int rank) {
+      auto communicator = Join(folder, rank, 2);
+      communicator->Barrier();
+      if (rank == 1) raise(SIGKILL);
+      usleep(300 * round);
+      at::Tensor tensor = Numbers(100000, rank);
+      communicator->AllReduce(tensor, Reduction::kSum);
+      return std::string("not reached");
+    });
+    EXPECT_EQ(ends[1].signal, SIGKILL);
+    EXPECT_EQ(ends[0].exit_code, 1) << ends[0].output;
+    EXPECT_EQ(ends[0].signal, 0);
+    // The barrier returns on one rank before the other is through with it.
+    EXPECT_TRUE(ends[0].output.starts_with("all_reduce (call 1 of rank 0 of 2)") ||
+                ends[0].output.starts_with("barrier (call 0 of rank 0 of 2)"))
+        << ends[0].output;
+    EXPECT_LT(ends[0].seconds - ends[1].seconds, 3.0);
+  }
 }
 
 TEST(GlooFailure, APeerThatNeverCallsIsATimeout) {
@@ -136,17 +143,17 @@ TEST(GlooFailure, APeerThatNeverCallsIsATimeout) {
   const auto ends = RunForked(
       2,
       [&](int rank) {
-        auto communicator = Join(folder, rank, 2, /*timeout_s=*/0.5);
+        auto communicator = Join(folder, rank, 2, /*timeout_s=*/1.5);
         if (rank == 1) raise(SIGSTOP);
         communicator->Barrier();
         return std::string("not reached");
       },
-      /*limit_s=*/3);
+      /*limit_s=*/7);
   EXPECT_EQ(ends[0].exit_code, 1) << ends[0].output;
   EXPECT_NE(ends[0].output.find("barrier (call 0 of rank 0 of 2)"), std::string::npos)
       << ends[0].output;
-  EXPECT_GT(ends[0].seconds, 0.4);
-  EXPECT_LT(ends[0].seconds, 2.9);
+  EXPECT_GT(ends[0].seconds, 1.4);
+  EXPECT_LT(ends[0].seconds, 6.9);
   EXPECT_EQ(ends[1].signal, SIGKILL) << "a stopped rank stays until somebody kills it";
 }
 
@@ -154,7 +161,7 @@ TEST(GlooFailure, RendezvousNamesWhoIsMissing) {
   ScratchFolder folder;
   const auto ends = RunForked(3, [&](int rank) {
     if (rank == 1) return std::string("never came");
-    Join(folder, rank, 3, /*timeout_s=*/0.3);
+    Join(folder, rank, 3, /*timeout_s=*/2);
     return std::string("not reached");
   });
   EXPECT_EQ(ends[0].exit_code, 1);
@@ -168,8 +175,6 @@ TEST(GlooFailure, RefusesARankThatDoesNotExist) {
                std::runtime_error);
 }
 
-// Without the barrier at the end this fails about one time in four when ranks end at different
-// times.
 TEST(GlooTeardown, HealthyRanksThatEndApartEndWell) {
   for (int round = 0; round < 20; ++round) {
     ScratchFolder folder;
