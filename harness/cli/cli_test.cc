@@ -145,6 +145,15 @@ TEST_F(CliTest, CrashGivesSeven) {
   EXPECT_TRUE(Contains(called.out, "crash")) << called.out;
 }
 
+TEST_F(CliTest, UnwritableReportGivesSevenAndUnwritableOutputThree) {
+  folder.WritePassing("ok");
+  const Called called = folder.Call("run --report junit=/proc/nowhere/j.xml");
+  EXPECT_EQ(called.status, 7) << called.output();
+  EXPECT_TRUE(Contains(called.err, "/proc/nowhere")) << called.err;
+  EXPECT_TRUE(folder.Has(".trainwreck/runs/latest/verdicts.json"));
+  EXPECT_EQ(folder.Call("run --output /proc/nowhere").status, 3);
+}
+
 TEST_F(CliTest, InterruptGives130AndAReport) {
   folder.WritePassing("quick");
   folder.WritePassing("slow", "budget: {seconds: 100, stall_seconds: 100}\n");
@@ -215,6 +224,8 @@ TEST_F(CliTest, ArmAndSeedGiveReadingsNotVerdicts) {
   called = folder.Call("run fake/fails --arm faster");
   EXPECT_EQ(called.status, 1) << called.output();
   EXPECT_TRUE(Contains(called.out, "NOT AS CLAIMED")) << called.out;
+  // `latest` is for invocations with verdicts.
+  EXPECT_FALSE(folder.Has(".trainwreck/runs/latest"));
 }
 
 TEST_F(CliTest, StoredRunsCanBeCheckedAndRunAgain) {
@@ -234,6 +245,21 @@ TEST_F(CliTest, StoredRunsCanBeCheckedAndRunAgain) {
     EXPECT_EQ(again.status, 0) << again.output();
     EXPECT_TRUE(Contains(again.out, "same bits")) << again.output();
   }
+}
+
+TEST_F(CliTest, ChecksTracesOfAnyOrigin) {
+  folder.Write(
+      "foreign/rank0.jsonl",
+      "{\"t\":\"step\",\"step\":0,\"loss\":4}\n{\"t\":\"step\",\"step\":1,\"loss\":\"nan\"}\n");
+  EXPECT_EQ(folder.Call("check foreign --assert 'eventually nonfinite(loss)'").status, 0);
+  EXPECT_EQ(folder.Call("check foreign --assert 'never nonfinite(loss)'").status, 1);
+  EXPECT_EQ(folder.Call("check foreign --assert 'mean(loss[:]) < 5'").status, 5);
+  folder.Write("other/rank0.jsonl", "{\"t\":\"step\",\"step\":0,\"loss\":2}\n");
+  EXPECT_EQ(
+      folder
+          .Call("check foreign --arm twin=other --assert 'first(loss[:1]) > twin.first(loss[:1])'")
+          .status,
+      0);
 }
 
 TEST_F(CliTest, ReportsCanBeMadeLater) {

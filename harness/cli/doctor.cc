@@ -1,6 +1,5 @@
 // trainwreck doctor: is this machine, and is the target, fit to run scenarios? Every line that is
 // not ok says what to do.
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -54,9 +53,7 @@ std::string Gibibytes(double bytes) {
 }
 
 void CheckCores(Findings& findings) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  const int usable = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 0;
+  const int usable = UsableCores();
   const unsigned all = std::thread::hardware_concurrency();
   findings.Add(
       usable >= 2 ? Health::kOk : Health::kWarn, "cores",

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <system_error>
 
 #include "harness/cli/arguments.h"
 #include "harness/cli/session.h"
@@ -61,6 +62,9 @@ int CallVerb(const Options& options) {
   } catch (const ConfigurationError& error) {
     std::cerr << "trainwreck: " << error.what() << "\n";
     return kExitInvalid;
+  } catch (const std::system_error& error) {  // a full disk, a folder that may not be written
+    std::cerr << "trainwreck: " << error.what() << "\n";
+    return kExitInfrastructure;
   } catch (const std::exception& error) {
     std::cerr << "trainwreck: internal error: " << error.what() << "\n";
     return kExitInternal;

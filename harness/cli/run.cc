@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
-#include <thread>
 
 #include "harness/cli/campaign.h"
 #include "harness/cli/chosen.h"
@@ -198,7 +197,7 @@ int RunVerb(const Options& options) {
   info.started_utc = UtcNow();
   info.host = HostName();
   info.output_dir = output;
-  info.cores = run.cores > 0 ? run.cores : static_cast<int>(std::thread::hardware_concurrency());
+  info.cores = run.cores > 0 ? run.cores : UsableCores();
   Invocation invocation{options, session, chosen.cases, launcher, info};
   return ExecuteAll(invocation);
 }

@@ -1,5 +1,6 @@
 #include "harness/cli/session.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -60,6 +61,12 @@ bool SaysForkServer(const TargetDescription& description) {
 }
 
 }  // namespace
+
+int UsableCores() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  return sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 1;
+}
 
 std::string ProgramFolder() {
   std::error_code error;

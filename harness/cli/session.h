@@ -33,6 +33,9 @@ std::string FindTarget(const CommonOptions& options);
 // program, else in Bazel's runfiles, else "scenarios".
 std::string FindScenariosRoot(const CommonOptions& options);
 
+// Cores that this process may use.
+int UsableCores();
+
 // The folder of this program's file.
 std::string ProgramFolder();
 

@@ -69,9 +69,9 @@ void WriteWholeFile(const std::string& path, const std::string& text) {
   file << text;
   file.close();
   if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string why = std::strerror(errno);
+    const int error = errno;
     std::remove(temporary.c_str());
-    throw std::runtime_error("cannot write " + path + ": " + why);
+    throw std::system_error(error, std::generic_category(), "cannot write " + path);
   }
 }
 

@@ -22,7 +22,7 @@ inline constexpr const char* kRunsFolder = ".trainwreck/runs";
 std::string MakeOutputFolder(const std::string& wanted, bool is_latest);
 
 // Writes beside and renames: readers see the old file or the whole new one. Throws
-// std::runtime_error.
+// std::system_error.
 void WriteWholeFile(const std::string& path, const std::string& text);
 std::string ReadWholeFile(const std::string& path);  // throws std::runtime_error
 
