@@ -41,7 +41,7 @@ void Evaluate(benchmark::State& state, const std::string& text) {
 }
 
 void Sizes(benchmark::internal::Benchmark* benchmark) {
-  benchmark->Arg(10'000)->Arg(30'000)->Arg(100'000)->Complexity();
+  benchmark->Arg(10'000)->Arg(30'000)->Arg(100'000)->Complexity(benchmark::oN);
   benchmark->Unit(benchmark::kMicrosecond);
 }
 

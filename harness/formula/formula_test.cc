@@ -70,6 +70,13 @@ TEST(Comparisons, EqualityOfExactValues) {
   ExpectMargin(Read("not sum(skipped[:]) == 5", run), Unit::kPlain, 3);
 }
 
+TEST(Comparisons, ExactValuesAndEqualityArePlain) {
+  const TestRun run = TestRun(1).With("tokens", {4}).With("loss", {4});
+  ExpectMargin(Read("tokens[0] < 8", run), Unit::kPlain, 4);  // a count, though it spans decades
+  ExpectMargin(Read("loss[0] == 8", run), Unit::kPlain, -4);  // the checker rejects it
+  EXPECT_FALSE(Read("loss[0] == 8", run).margins[static_cast<int>(Unit::kOctave)]);
+}
+
 TEST(Slices, Functions) {
   const TestRun run = TestRun(6).With("lr", {1, 2, 4, 8, 16, 33});
   const std::vector<std::pair<std::string, double>> cases = {
@@ -173,6 +180,20 @@ TEST(Temporal, Precedes) {
   // Only the first of the second counts, and there must be one.
   ExpectTruth("grad_norm > 4 precedes grad_norm <= 4", run, Truth::kFalse);
   ExpectTruth("grad_norm > 4 precedes grad_norm > 99", run, Truth::kFalse);
+}
+
+TEST(Temporal, StepMarginLeavesOpenWhatTheTruthDoes) {
+  // Whichever step the first NaN-or-more comes at, a spike precedes it: by steps it is sure, by
+  // logic not.
+  const TestRun run =
+      TestRun(8).With("loss", {0.5, 1, 1, 1, 1, 1, 1, 1}).With("lr", {2, 2, 2, kNan, 1, 1, 1, 1});
+  const Reading reading = Read("loss < 1 precedes[1:8] lr < 2", run);
+  EXPECT_EQ(reading.truth, Truth::kUnknown);
+  EXPECT_EQ(Lo(reading, Unit::kStep), 0);
+  EXPECT_EQ(Hi(reading, Unit::kStep), 3);
+  // A window beyond the run (the checker rejects it): it may come at step 8 at the earliest.
+  EXPECT_EQ(Hi(Read("eventually[:20] loss > 9", run), Unit::kStep), 12);
+  EXPECT_EQ(Lo(Read("eventually[:20] loss > 9", run), Unit::kStep), -kInf);
 }
 
 TEST(Temporal, NanHidesNeitherViolationNorProof) {
@@ -302,6 +323,16 @@ TEST(Ranks, AtAllAnySpread) {
   ExpectTruth("eventually[:0] spread(loss) <= 0", run, Truth::kTrue);
 }
 
+TEST(Ranks, EventsInsideAreOfTheRank) {
+  TestRun run(2, 2);
+  run.With("loss", {1, 1}, 0).With("loss", {1, 1}, 1);
+  run.Happened("exited", 1, {{"signal", 9}}, 1);
+  ExpectTruth("exited", run, Truth::kTrue);
+  ExpectTruth("any_rank(exited(signal=9))", run, Truth::kTrue);
+  ExpectTruth("all_ranks(exited)", run, Truth::kFalse);
+  ExpectTruth("all_ranks(never exited)", run, Truth::kFalse);
+}
+
 TEST(Modules, GlobsHoldForAllUnlessAny) {
   const TestRun run = TestRun(2)
                           .With("updated{head.weight}", {0, 0})
@@ -337,6 +368,24 @@ TEST(Seconds, WindowsOverTheRunCountFromItsStart) {
   ExpectTruth("fired(x) precedes[:3s] stalled", run, Truth::kFalse);
   ExpectTruth("eventually (loss > 5 and eventually[1s:2s] loss < 5)", run, Truth::kTrue);
   ExpectTruth("eventually (loss > 5 and eventually[0.1s:1s] loss < 5)", run, Truth::kUnknown);
+}
+
+TEST(Seconds, StepsWithoutATimeMayBeAnywhereLater) {
+  const TestRun died = TestRun(6).With("loss", {1, 1, 1}).Times({1, 2, 3});
+  ExpectTruth("always[:2.5s] loss < 5", died, Truth::kTrue);  // the missing steps came after 3 s
+  ExpectTruth("always[:4s] loss < 5", died, Truth::kUnknown);
+  ExpectTruth("eventually[:4s] loss > 5", died, Truth::kUnknown);
+  EXPECT_EQ(Hi(Read("eventually[:4s] loss > 5", died), Unit::kSecond), 1);
+  // The same around an inner window; and a step whose time is not known has none.
+  ExpectTruth("eventually[:0] always[:1.5s] loss < 5", died, Truth::kTrue);
+  ExpectTruth("eventually[2:2] always[:1.5s] loss < 5", died, Truth::kUnknown);
+  ExpectTruth("eventually[4:4] eventually[:1s] loss < 5", died, Truth::kUnknown);
+  TestRun hole = TestRun(4).With("loss", {1, 9, 1, 1}).Times({1, kMissing, 3, 4});
+  ExpectTruth("eventually[:0] eventually[:1s] loss > 5", hole, Truth::kUnknown);
+  ExpectTruth("eventually[:1s] loss > 5", hole, Truth::kUnknown);
+  ExpectTruth("eventually[:4s] loss < 5", hole, Truth::kTrue);
+  hole.Unfinished();
+  ExpectTruth("fired precedes[:1s] loss < 5", hole, Truth::kUnknown);
 }
 
 TEST(Unfinished, HasIntervalsAsTightAsWhatWasSeen) {

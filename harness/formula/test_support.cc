@@ -33,6 +33,7 @@ TargetDescription MakeTarget() {
       Signal("param_digest", Scale::kLinear, true, false, false),
       Signal("sample_digest", Scale::kLinear, true, false, false),
       Signal("skipped", Scale::kLinear, true, false, false),
+      Signal("tokens", Scale::kLog, true, false, false),
       Signal("eval_loss", Scale::kLog, false, false, true),
   };
   target.events = {{"sample_rejected", {"sample", "field", "why", "samples"}, ""},

@@ -10,12 +10,11 @@
 namespace trainwreck::formula::testing {
 
 // Signals: loss, grad_norm (log scale), lr (linear), param_norm and update_norm (log, per module),
-// updated (exact, per module), digest, samples (exact), eval_loss (log, sparse). Events: the
-// harness's own, and sample_rejected {sample, why}.
+// updated (exact, per module), param_digest, sample_digest, skipped (exact), tokens (exact, log),
+// eval_loss (log, sparse). Events: the harness's own, and sample_rejected {sample, why}.
 const TargetDescription& TestTarget();
 
-// A run that is built up by one call a fact: TestRun(10).With("loss", {3, 2, 1}).Happened("fired",
-// 5).
+// A run that is built up by one call a fact: TestRun(10).With("loss", {3, 2}).Happened("fired", 5).
 class TestRun {
  public:
   explicit TestRun(int planned_steps, int world_size = 1);
