@@ -49,14 +49,6 @@ std::unique_ptr<Communicator> BuildCommunicator(const TrainingRecipe& recipe, co
       });
 }
 
-NamedTensors ParametersOf(const Model& model) {
-  NamedTensors parameters;
-  for (const auto& item : model.named_parameters()) {
-    parameters.emplace_back(item.key(), item.value());
-  }
-  return parameters;
-}
-
 std::string Versions() {
   return std::string(kTrainerVersion) + ", LibTorch " + TORCH_VERSION + ", " +
          at::get_cpu_capability();

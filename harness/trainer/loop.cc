@@ -8,7 +8,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <stdexcept>
 
+#include "harness/protocol/digest.h"
 #include "harness/trainer/bucket.h"
 #include "harness/trainer/clipping.h"
 #include "harness/trainer/rng.h"
@@ -47,14 +49,6 @@ class AutocastGuard {
  private:
   bool enabled_;
 };
-
-NamedTensors ParametersOf(const Model& model) {
-  NamedTensors parameters;
-  for (const auto& item : model.named_parameters()) {
-    parameters.emplace_back(item.key(), item.value());
-  }
-  return parameters;
-}
 
 bool Due(std::int64_t every, int steps_done) { return every > 0 && steps_done % every == 0; }
 
@@ -130,6 +124,7 @@ void TrainingLoop::TrainStep() {
 std::vector<Batch> TrainingLoop::DrawBatches() {
   Stopwatch watch(now_.data_s);
   std::vector<Batch> batches;
+  int epochs_ended = 0;
   while (static_cast<std::int64_t>(batches.size()) < recipe_.accumulation) {
     now_.epoch = static_cast<double>(parts_.sampler->epoch());
     if (std::optional<Batch> batch = loader_.Next()) {
@@ -137,6 +132,7 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
       if (batch->size() > 0) now_.tokens += static_cast<double>(batch->targets.numel());
       batches.push_back(std::move(*batch));
     } else if (batches.empty()) {
+      if (++epochs_ended > 1) throw std::runtime_error("a whole epoch without a usable sample");
       EndEpoch();
     } else {
       epoch_over_ = true;  // the step makes do with what it has
@@ -271,7 +267,9 @@ void TrainingLoop::SaveCheckpoint() {
   StateDict state = Capture();
   const std::size_t entries = state.size();
   parts_.checkpoints->Save(clock_.step, state);
-  events_.Report("checkpoint_saved", {{"steps_done", clock_.step}, {"entries", entries}});
+  events_.Report("checkpoint_saved", {{"steps_done", clock_.step},
+                                      {"entries", entries},
+                                      {"digest", DigestSignal(DigestTensors(parameters_))}});
 }
 
 void TrainingLoop::Restore() {

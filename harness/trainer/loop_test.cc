@@ -330,6 +330,15 @@ TEST(LoaderTest, ALabelOutOfRangeIsAnExceptionThatNamesTheBatch) {
   EXPECT_EQ(guarded.EventsOf("sample_rejected")[0]["field"], "target");
 }
 
+TEST(LoaderTest, DataWithoutAUsableSampleIsAnErrorNotAnEndlessLoop) {
+  const Outcome outcome = RunOnce(
+      With(Mlp(),
+           {{"loader.guard", "skip_batch"}, {"data.batch_size", 64}, {"eval.at_epoch_end", false}}),
+      {}, DamageOf(SpoilInput));
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(outcome.Values("loss").empty());
+}
+
 TEST(LoopTest, ABadPlanIsRefusedWithItsOwnCode) {
   const Outcome outcome = RunOnce(With(Mlp(), {{"optimizer.lrr", 1}}));
   EXPECT_EQ(outcome.code, 2);
