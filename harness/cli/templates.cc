@@ -20,8 +20,8 @@ tags: [new]
 
 # The healthy run, over the target's defaults. Small models break in the same ways, in seconds.
 recipe:
-  model: {kind: gpt, layers: 2, width: 64}
-  data: {kind: markov, vocab: 64, seq_len: 64, batch_size: 8}
+  model: {kind: gpt, layers: 2, width: 32}
+  data: {kind: markov, vocab: 32, seq_len: 32, batch_size: 8}
   optimizer: {kind: sgd, momentum: 0.9, lr: 0.1}
   schedule: {kind: warmup_cosine, warmup_steps: 10}
   steps: 60
