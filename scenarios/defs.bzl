@@ -8,6 +8,7 @@ def scenario_tests():
         native.sh_test(
             name = scenario.name,
             size = scenario.size,
+            timeout = "long",  # machines differ; each run has its own budget
             srcs = ["run_scenario.sh"],
             args = ["scenarios/" + scenario.file],
             data = [
