@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include "harness/formula/detectors.h"
 
@@ -23,7 +26,9 @@ std::string NumberText(const Interval& x) {
 
 class Explainer {
  public:
-  explicit Explainer(const Evaluator& evaluator) : evaluator_(evaluator) {}
+  Explainer(const Evaluator& evaluator, const Node& root, Tri truth) : evaluator_(evaluator) {
+    truths_[KeyOf(root, {})] = truth;
+  }
 
   Explanation OverRun(const Node& node, const Scope& scope) const {
     switch (node.kind) {
@@ -34,15 +39,15 @@ class Explainer {
       case Kind::kNot:
         return OverRun(node.child(0), scope);
       case Kind::kImplies: {
-        const bool vacuous = evaluator_.OverRun(node.child(0), scope).truth == kNo;
+        const bool vacuous = TruthOverRun(node.child(0), scope) == kNo;
         return OverRun(node.child(vacuous ? 0 : 1), scope);
       }
       case Kind::kAnd:
       case Kind::kOr: {
-        const Tri truth = evaluator_.OverRun(node, scope).truth;
+        const Tri truth = TruthOverRun(node, scope);
         Explanation joined;
         for (const auto& child : node.children) {
-          if (evaluator_.OverRun(*child, scope).truth != truth) continue;
+          if (TruthOverRun(*child, scope) != truth) continue;
           Explanation part = OverRun(*child, scope);
           if (joined.step < 0) joined.step = part.step;
           joined.seen += (joined.seen.empty() ? "" : "; ") + part.seen;
@@ -53,8 +58,8 @@ class Explainer {
       case Kind::kAnyRank:
       case Kind::kAnyModule: {
         const auto [each, name] = DecisiveChoice(
-            node, scope, [&](const Scope& s) { return evaluator_.OverRun(node.child(0), s).truth; },
-            evaluator_.OverRun(node, scope).truth);
+            node, scope, [&](const Scope& s) { return TruthOverRun(node.child(0), s); },
+            TruthOverRun(node, scope));
         if (!each) return {-1, "no module matches"};
         Explanation part = OverRun(node.child(0), *each);
         part.seen = name + ": " + part.seen;
@@ -70,6 +75,24 @@ class Explainer {
   }
 
  private:
+  // Explaining looks at the same parts again and again; each is evaluated once.
+  using Key = std::tuple<const Node*, int, std::map<std::string, std::string>>;
+  static Key KeyOf(const Node& node, const Scope& scope) {
+    return {&node, scope.in_ranks ? scope.rank : -1, scope.modules};
+  }
+
+  Tri TruthOverRun(const Node& node, const Scope& scope) const {
+    auto [entry, is_new] = truths_.try_emplace(KeyOf(node, scope), kMaybe);
+    if (is_new) entry->second = evaluator_.OverRun(node, scope).truth;
+    return entry->second;
+  }
+
+  const Track& TrackOf(const Node& node, const Scope& scope) const {
+    auto [entry, is_new] = tracks_.try_emplace(KeyOf(node, scope));
+    if (is_new) entry->second = evaluator_.AtSteps(node, scope);
+    return entry->second;
+  }
+
   // The first choice of rank or modules that has the truth of the whole.
   template <typename TruthOf>
   std::pair<std::optional<Scope>, std::string> DecisiveChoice(const Node& node, const Scope& scope,
@@ -104,9 +127,9 @@ class Explainer {
 
   // The modules that decide a comparison which must hold for all.
   std::optional<Scope> DecisiveOverRun(const Node& node, const Scope& scope) const {
-    const Tri truth = evaluator_.OverRun(node, scope).truth;
+    const Tri truth = TruthOverRun(node, scope);
     for (const Scope& bound : evaluator_.context().Bound(node, scope)) {
-      if (evaluator_.OverRun(node, bound).truth == truth) return bound;
+      if (TruthOverRun(node, bound) == truth) return bound;
     }
     return std::nullopt;
   }
@@ -160,8 +183,8 @@ class Explainer {
 
   // What the atoms that decide show at one step.
   std::string AtStep(const Node& node, const Scope& scope, int step) const {
-    const Tri truth = evaluator_.AtSteps(node, scope).truth[step];
-    auto truth_at = [&](const Scope& s) { return evaluator_.AtSteps(node, s).truth[step]; };
+    const Tri truth = TrackOf(node, scope).truth[step];
+    auto truth_at = [&](const Scope& s) { return TrackOf(node, s).truth[step]; };
     switch (node.kind) {
       case Kind::kNot:
         return AtStep(node.child(0), scope, step);
@@ -170,7 +193,7 @@ class Explainer {
       case Kind::kOr: {
         std::string seen;
         for (std::size_t i = 0; i < node.children.size(); ++i) {
-          Tri own = evaluator_.AtSteps(node.child(i), scope).truth[step];
+          Tri own = TrackOf(node.child(i), scope).truth[step];
           if (node.kind == Kind::kImplies && i == 0) own = static_cast<Tri>(-own);
           if (own != truth) continue;
           seen += (seen.empty() ? "" : "; ") + AtStep(node.child(i), scope, step);
@@ -180,9 +203,7 @@ class Explainer {
       case Kind::kAllRanks:
       case Kind::kAnyRank:
       case Kind::kAnyModule: {
-        auto inner = [&](const Scope& s) {
-          return evaluator_.AtSteps(node.child(0), s).truth[step];
-        };
+        auto inner = [&](const Scope& s) { return TrackOf(node.child(0), s).truth[step]; };
         const auto [each, name] = DecisiveChoice(node, scope, inner, truth);
         return each ? name + ": " + AtStep(node.child(0), *each, step) : "no module matches";
       }
@@ -214,8 +235,8 @@ class Explainer {
   Explanation Temporal(const Node& node, const Scope& scope) const {
     const Node& child = node.child(0);
     if (child.kind == Kind::kEvent && node.window.in_seconds) return Event(child, scope);
-    const Tri whole = evaluator_.OverRun(node, scope).truth;
-    const Track track = evaluator_.AtSteps(child, scope);
+    const Tri whole = TruthOverRun(node, scope);
+    const Track& track = TrackOf(child, scope);
     const auto [from, to] = Reach(node);
     // The child's truth that decided; `never p` is decided by a p.
     const Tri decisive = node.kind == Kind::kNever ? static_cast<Tri>(-whole) : whole;
@@ -264,7 +285,7 @@ class Explainer {
     Explanation result;
     for (int side = 1; side >= 0; --side) {
       const Node& child = node.child(side);
-      const Track track = evaluator_.AtSteps(child, scope);
+      const Track& track = TrackOf(child, scope);
       int first = First(track, kYes, 0, track.size() - 1);
       const int q = result.step;
       if (side == 0 && node.kind == Kind::kPrecedes && q >= 0) {
@@ -289,12 +310,14 @@ class Explainer {
   }
 
   const Evaluator& evaluator_;
+  mutable std::map<Key, Tri> truths_;
+  mutable std::map<Key, Track> tracks_;
 };
 
 }  // namespace
 
-Explanation Explain(const Evaluator& evaluator, const Node& root) {
-  Explanation explanation = Explainer(evaluator).OverRun(root, {});
+Explanation Explain(const Evaluator& evaluator, const Node& root, Tri truth) {
+  Explanation explanation = Explainer(evaluator, root, truth).OverRun(root, {});
   if (explanation.seen.size() > kMaxSeen) {
     std::size_t end = kMaxSeen;
     while (end > 0 && (static_cast<unsigned char>(explanation.seen[end]) & 0xC0) == 0x80) --end;

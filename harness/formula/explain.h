@@ -12,6 +12,7 @@ struct Explanation {
   std::string seen;  // "mean(loss[-20:]) = 3.22, 0.8 * mean(loss[:5]) = 2.1"
 };
 
-Explanation Explain(const Evaluator& evaluator, const Node& root);
+// `truth` is what the evaluator found for the whole formula.
+Explanation Explain(const Evaluator& evaluator, const Node& root, Tri truth);
 
 }  // namespace trainwreck::formula

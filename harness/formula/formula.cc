@@ -72,7 +72,7 @@ Reading Formula::Evaluate(const Runs& runs, const TargetDescription& target) con
   for (int unit = 0; unit < kUnitCount; ++unit) {
     if (value.has[unit]) reading.margins[unit] = value.margins[unit];
   }
-  Explanation explanation = Explain(evaluator, *root_);
+  Explanation explanation = Explain(evaluator, *root_, value.truth);
   reading.step = explanation.step;
   reading.seen = std::move(explanation.seen);
   return reading;
