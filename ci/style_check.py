@@ -10,8 +10,9 @@ import subprocess
 import sys
 
 SOURCE_ENDINGS = (".h", ".cc", ".cu", ".cuh")
-MAX_FUNCTION_LINES = 80
-MAX_FILE_LINES = 600
+MAX_FUNCTION_LINES = 90
+MAX_TEST_LINES = 120  # a table of cases is easier to read in one piece
+MAX_FILE_LINES = 650
 MAX_COLUMNS = 100
 TORCH_FOLDERS = ("harness/trainer/", "injectors/", "kernels/")
 # The reference loop knows of no faults.
@@ -57,7 +58,8 @@ def check_text(path, text):
         if FUNCTION_START.match(line):
             start = number
         elif line == "}" and start is not None:
-            if number - start + 1 > MAX_FUNCTION_LINES:
+            limit = MAX_TEST_LINES if "_test." in path else MAX_FUNCTION_LINES
+            if number - start + 1 > limit:
                 yield start, f"a function of {number - start + 1} lines"
             start = None
 

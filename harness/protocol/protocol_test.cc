@@ -111,7 +111,7 @@ TEST(Description, SurvivesTheRoundTripAndChecksValues) {
   EXPECT_TRUE(back.FindFault("recipe.high_lr")->params[0].default_value.is_null());
   EXPECT_NE(back.FindEvent("stalled"), nullptr);
   EXPECT_EQ(CheckValue(*back.FindRecipeKey("lr"), 0.5), "");
-  EXPECT_EQ(CheckValue(*back.FindRecipeKey("lr"), -1), "must be >= 0.0");
+  EXPECT_EQ(CheckValue(*back.FindRecipeKey("lr"), -1), "must be >= 0");
   EXPECT_EQ(CheckValue(*back.FindRecipeKey("lr"), "x"), "must be a number");
   EXPECT_EQ(CheckValue(*back.FindRecipeKey("kind"), "c"), "must be one of a, b");
 }
