@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Whole-program figures of docs/benchmarks.md, all in one go so that their ratios hold on a noisy machine.
+
+  tools/benchmark.py --bin "$(bazel info bazel-bin)/harness" [--python PYTHON_WITH_TORCH] [--suite]
+
+Prints: short runs a minute (fork, exec; 1 and 2 cores), the cost of a start (a run of 1 step against one of 41),
+`import torch` where that Python has it, the gpt's step against its twin in PyTorch eager (alternating), memory of
+harness and run, and with --suite the wall time of the suite.
+"""
+import argparse
+import json
+import os
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SCENARIO = """apiVersion: trainwreck/v1
+kind: Scenario
+name: bench/mlp
+title: Short runs, for timing
+recipe: {{model: {{kind: mlp, layers: 2, width: 64}}, data: {{kind: features, batch_size: 16}}, steps: {steps}}}
+seeds: {seeds}
+inject: {{hot: {{fault: recipe.high_lr, with: {{factor: 1.5}}}}}}
+symptoms: {{hotter: "max(lr[:1]) > 1.2 * control.max(lr[:1])"}}
+no_remedy: only timed
+"""
+
+
+def timed(command, **options):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    wall = time.perf_counter() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    if done.returncode not in (0, 5):
+        sys.exit(f"{command}: exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return wall, cpu, done.stdout
+
+
+def short_runs(options, steps, seeds, isolate, cores):
+    with tempfile.TemporaryDirectory() as root:
+        os.makedirs(root + "/bench")
+        with open(root + "/bench/mlp.yaml", "w", encoding="utf-8") as file:
+            file.write(SCENARIO.format(steps=steps, seeds=seeds))
+        return timed([options.bin + "/cli/trainwreck", "run", root + "/bench/mlp.yaml", "--scenarios-root", root,
+                      "--target", options.bin + "/trainer/trainwreck-trainer", "--isolate", isolate, "-j", str(cores),
+                      "--output", root + "/out", "--keep", "none", "--full"])[:2]
+
+
+def trainer_step_ms(options):
+    """Median step of the reference gpt on one thread, telemetry and trace included."""
+    described = json.loads(subprocess.run([options.bin + "/trainer/trainwreck-trainer", "--describe"],
+                                          capture_output=True, text=True, check=True).stdout)
+    recipe = {key["name"]: key["default"] for key in described["recipe"]}
+    recipe.update({"model.kind": "gpt", "data.kind": "markov", "model.width": 64, "data.seq_len": 64,
+                   "data.vocab": 64, "data.batch_size": 8, "optimizer.kind": "adamw", "optimizer.lr": 0.003,
+                   "optimizer.clip_norm": 1.0, "steps": 110, "eval.at_epoch_end": False})
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/plan.json", "w", encoding="utf-8") as file:
+            json.dump({"protocol": 1, "run": "bench", "seed": 0, "recipe": recipe}, file)
+        timed([options.bin + "/trainer/trainwreck-trainer"],
+              env=dict(os.environ, TRAINWRECK_PLAN=folder + "/plan.json", TRAINWRECK_TRACE=folder, RANK="0",
+                       WORLD_SIZE="1"))
+        with open(folder + "/rank0.jsonl", encoding="utf-8") as file:
+            times = [r["time"] for r in map(json.loads, file) if r["t"] == "step"]
+    return 1e3 * statistics.median(b - a for a, b in zip(times[9:], times[10:]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--python", default="", help="a Python that can import torch")
+    parser.add_argument("--suite", action="store_true")
+    parser.add_argument("--seeds", type=int, default=500)
+    options = parser.parse_args()
+    for isolate in ("fork", "exec"):
+        seeds = options.seeds if isolate == "fork" else max(10, options.seeds // 10)
+        for cores in (1, 2):
+            long_wall, long_cpu = short_runs(options, 41, seeds, isolate, cores)
+            short_wall, _ = short_runs(options, 1, seeds, isolate, cores)
+            runs = 2 * seeds
+            print(f"{isolate}, {cores} core(s): {60 * runs / long_wall:.0f} runs of 41 steps a minute, "
+                  f"{1e3 * long_wall * cores / runs:.2f} ms a run and core ({1e3 * long_cpu / runs:.2f} ms cpu); "
+                  f"start alone (1 step) {1e3 * short_wall * cores / runs:.2f} ms", flush=True)
+    if options.python:
+        imports = [timed([options.python, "-c", "import torch"])[0] for _ in range(3)]
+        print(f"python -c 'import torch': {1e3 * statistics.median(imports):.0f} ms")
+        pairs = []
+        for _ in range(5):
+            twin = os.path.join(os.path.dirname(os.path.abspath(__file__)), "eager_step.py")
+            eager = float(re.search(r"([0-9.]+) ms", timed([options.python, twin])[2])[1])
+            pairs.append((trainer_step_ms(options), eager))
+        ratios = sorted(ours / eager for ours, eager in pairs)
+        print(f"gpt step: reference loop {statistics.median(p[0] for p in pairs):.2f} ms, PyTorch eager "
+              f"{statistics.median(p[1] for p in pairs):.2f} ms; ratio {ratios[0]:.2f} / {ratios[2]:.2f} / {ratios[4]:.2f} "
+              "(minimum / median / maximum of 5 pairs)")
+    peak = "/usr/bin/time"
+    if os.path.exists(peak):
+        done = subprocess.run([peak, "-f", "%M", options.bin + "/cli/trainwreck", "list", "--target",
+                               options.bin + "/trainer/trainwreck-trainer"], capture_output=True, text=True, check=False)
+        print(f"memory of the harness: {int(done.stderr.split()[-1]) / 1024:.0f} MiB")
+    if options.suite:
+        wall, cpu, out = timed([options.bin + "/cli/trainwreck", "run", "--target",
+                                options.bin + "/trainer/trainwreck-trainer", "--output", tempfile.mkdtemp()])
+        print(f"suite: {wall:.1f} s wall, {cpu:.1f} s cpu; {out.strip().splitlines()[-2].lstrip('# ')}")
+
+
+if __name__ == "__main__":
+    main()
