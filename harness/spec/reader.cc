@@ -324,4 +324,16 @@ const YamlNode& Locate(const YamlNode& root, const std::vector<std::string>& pat
   return *shown;
 }
 
+const YamlNode& LocateEntry(const YamlNode& root, const std::vector<std::string>& path,
+                            const std::string& text) {
+  const YamlNode* node = &root;
+  for (const std::string& word : path) node = node == nullptr ? nullptr : node->Find(word);
+  if (node != nullptr) {
+    for (const YamlNode& item : node->items) {
+      if (item.text == text) return item;
+    }
+  }
+  return Locate(root, path);
+}
+
 }  // namespace trainwreck

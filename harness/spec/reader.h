@@ -32,4 +32,8 @@ Draft ReadScenario(const YamlNode& root, const TargetDescription& target, Errors
 // its key.
 const YamlNode& Locate(const YamlNode& root, const std::vector<std::string>& path);
 
+// The entry of the list at `path` that reads `text`, or the single value in its place.
+const YamlNode& LocateEntry(const YamlNode& root, const std::vector<std::string>& path,
+                            const std::string& text);
+
 }  // namespace trainwreck

@@ -187,7 +187,7 @@ TEST(ScenarioFuzz, DamagedFilesAreAnswered) {
   const std::vector<std::string> corpus = Corpus();
   ASSERT_GE(corpus.size(), 60U);
   for (const std::string& text : corpus) FuzzScenario(text);
-  constexpr int kInputs = 12'000;
+  constexpr int kInputs = 30'000;
   Mutator mutator(corpus);
   for (int i = 0; i < kInputs; ++i) FuzzScenario(mutator.Next());
 }

@@ -297,11 +297,12 @@ TEST(ResolveRecipe, PutsOverridesOverPointOverRecipeOverDefaults) {
       std::string("matrix: {a: {x: {set: {model.heads: 8}, scale: {model.width: 2}}}}\n") + kRest,
       "{steps: 60, model.width: 32, model.heads: 2}");
   ASSERT_TRUE(file.scenario) << AllMessages(file);
-  const Recipe recipe = ResolveRecipe(TestTarget(), *file.scenario, file.scenario->points[0],
-                                      {{{"steps", 70}}, {{"optimizer.lr", 2.0}}});
+  const Recipe recipe =
+      ResolveRecipe(TestTarget(), *file.scenario, file.scenario->points[0],
+                    {{{"steps", 70}, {"model.heads", 16}}, {{"optimizer.lr", 2.0}}});
   EXPECT_EQ(recipe.at("steps"), 70);
   EXPECT_EQ(recipe.at("model.width"), 64);
-  EXPECT_EQ(recipe.at("model.heads"), 8);
+  EXPECT_EQ(recipe.at("model.heads"), 16);
   EXPECT_EQ(recipe.at("optimizer.lr"), 0.006);
   EXPECT_EQ(recipe.at("supervisor.max_restarts"), 0);
   EXPECT_EQ(recipe.size(), TestTarget().recipe.size());

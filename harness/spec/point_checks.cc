@@ -1,0 +1,316 @@
+#include "harness/spec/point_checks.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "harness/spec/parts_reader.h"
+
+namespace trainwreck {
+namespace {
+
+// Stands for a recipe that has errors of its own: nothing is outside of it.
+constexpr int kUnknownSteps = 1 << 30;
+constexpr int kUnknownRanks = 4096;
+
+int IntOf(const Recipe& recipe, const std::string& key, int fallback) {
+  auto found = recipe.find(key);
+  if (found == recipe.end() || !found->second.is_number()) return fallback;
+  const double value = found->second.get<double>();
+  return value >= 0 && value <= kUnknownSteps ? static_cast<int>(value) : fallback;
+}
+
+// Errors that depend on the point: said once, with the first point where it is not all of them.
+class PointErrors {
+ public:
+  void Add(const std::string& point, int source, Position position, std::string message,
+           std::string hint) {
+    for (Found& found : found_) {
+      if (found.source == source && found.position.line == position.line &&
+          found.position.column == position.column && found.message == message) {
+        if (found.points.back() != point) found.points.push_back(point);
+        return;
+      }
+    }
+    found_.push_back({source, position, std::move(message), std::move(hint), {point}});
+  }
+
+  void Report(std::size_t point_count, Errors& errors) {
+    for (Found& found : found_) {
+      if (found.points.size() < point_count) {
+        found.message += " (at point '" + found.points.front() + "'" +
+                         (found.points.size() > 1 ? " and others)" : ")");
+      }
+      errors.Add(found.source, found.position, std::move(found.message), std::move(found.hint));
+    }
+  }
+
+ private:
+  struct Found {
+    int source;
+    Position position;
+    std::string message;
+    std::string hint;
+    std::vector<std::string> points;
+  };
+  std::vector<Found> found_;
+};
+
+class PointChecks {
+ public:
+  PointChecks(const Draft& draft, const TargetDescription& target, Errors& errors)
+      : draft_(draft), scenario_(draft.scenario), target_(target), errors_(errors) {}
+
+  int Run() {
+    for (const Point& point : scenario_.points) CheckPoint(point);
+    at_points_.Report(scenario_.points.size(), errors_);
+    return largest_ranks_;
+  }
+
+ private:
+  using Path = std::vector<std::string>;
+
+  const YamlNode& At(const Path& path) const { return Locate(*draft_.root, path); }
+
+  void Complain(const Point& point, const YamlNode& at, std::string message,
+                std::string hint = "") {
+    at_points_.Add(point.name, at.source, at.position, std::move(message), std::move(hint));
+  }
+
+  struct Extent {
+    int steps = kUnknownSteps;
+    int ranks = kUnknownRanks;
+    bool operator==(const Extent&) const = default;
+  };
+
+  Extent ExtentOf(const Recipe& recipe) const {
+    if (!draft_.is_recipe_sound) return {};
+    return {IntOf(recipe, "steps", kUnknownSteps), IntOf(recipe, "parallel.ranks", 1)};
+  }
+
+  void CheckPoint(const Point& point) {
+    const Recipe healthy = ResolveRecipe(target_, scenario_, point, {});
+    const Extent extent = ExtentOf(healthy);
+    if (draft_.is_recipe_sound) {
+      CheckComplete(point, healthy);
+      for (const auto& [key, factor] : point.changes.scale) {
+        CheckScaled(point, {{}, {{key, factor}}}, healthy, AxisOf(point, key));
+      }
+      largest_ranks_ = std::max(largest_ranks_, extent.ranks);
+    }
+    CheckFormulas(point, extent, "");
+    CheckPhases(point, extent);
+    Recipe faulty = healthy;
+    for (const InjectedFault& fault : scenario_.faults) CheckFault(point, fault, extent, faulty);
+    if (!draft_.is_recipe_sound) return;
+    CheckArm(point, "fault", faulty, extent);
+    for (const Remedy& remedy : scenario_.remedies) {
+      if (!AppliesTo(remedy.when, point)) continue;
+      CheckChanges(point, {"remedies", remedy.name}, remedy.changes, faulty, extent);
+    }
+    for (const Decoy& decoy : scenario_.decoys) {
+      if (!AppliesTo(decoy.when, point)) continue;
+      CheckChanges(point, {"decoys", decoy.name}, decoy.changes, faulty, extent);
+    }
+  }
+
+  void CheckComplete(const Point& point, const Recipe& recipe) {
+    for (const ParamInfo& info : target_.recipe) {
+      if (!recipe.at(info.name).is_null()) continue;
+      Complain(point, At({"recipe"}), "the recipe lacks '" + info.name + "'",
+               "the target has no default for it");
+    }
+  }
+
+  void CheckScaled(const Point& point, const Changes& changes, const Recipe& result, Path path) {
+    path.push_back("scale");
+    for (const auto& [key, factor] : changes.scale) {
+      const ParamInfo* info = target_.FindRecipeKey(key);
+      const std::string wrong = info == nullptr ? "" : CheckValue(*info, result.at(key));
+      if (wrong.empty()) continue;
+      Path place = path;
+      place.push_back(key);
+      Complain(point, At(place),
+               "'" + key + "' becomes " + result.at(key).dump() + ", but " + wrong);
+    }
+  }
+
+  // The part of the matrix that scales `key` at this point.
+  Path AxisOf(const Point& point, const std::string& key) const {
+    const YamlNode& matrix = *draft_.root->Find("matrix");
+    const std::string names = "-" + point.name + "-";
+    for (std::size_t i = 0; i < matrix.keys.size(); ++i) {
+      for (const YamlNode& name : matrix.items[i].keys) {
+        const Path path = {"matrix", matrix.keys[i].text, name.text};
+        const bool is_here = names.find("-" + name.text + "-") != std::string::npos;
+        if (is_here && &At({path[0], path[1], path[2], "scale", key}) != &At(path)) return path;
+      }
+    }
+    return {"matrix"};
+  }
+
+  void CheckChanges(const Point& point, const Path& path, const Changes& changes,
+                    const Recipe& faulty, const Extent& extent) {
+    Recipe recipe = faulty;
+    Apply(changes, recipe);
+    CheckScaled(point, changes, recipe, path);
+    if (recipe == faulty && !(changes.set.empty() && changes.scale.empty())) {
+      Complain(point, At(path), "'" + path[1] + "' changes nothing: the recipe says so already");
+    }
+    CheckArm(point, path[1], recipe, extent);
+  }
+
+  // An arm that is longer or wider than control is checked with its own extent, too.
+  void CheckArm(const Point& point, const std::string& arm, const Recipe& recipe,
+                const Extent& control) {
+    const Extent extent = ExtentOf(recipe);
+    if (extent != control) CheckFormulas(point, extent, " (in arm '" + arm + "')");
+    largest_ranks_ = std::max(largest_ranks_, extent.ranks);
+  }
+
+  void CheckPhases(const Point& point, const Extent& extent) {
+    const std::vector<Phase>& phases = scenario_.phases;
+    for (std::size_t i = 0; i < phases.size(); ++i) {
+      if (!phases[i].until) continue;
+      const bool is_last = i + 1 == phases.size();
+      const int until = *phases[i].until;
+      const YamlNode& at = At({"phases", std::to_string(i), "until"});
+      if (until > extent.steps || (!is_last && until == extent.steps)) {
+        Complain(point, at, "the run ends after " + std::to_string(extent.steps) + " steps");
+      } else if (is_last && until < extent.steps && extent.steps < kUnknownSteps) {
+        Complain(point, at,
+                 "the last phase must go on to the end, after " + std::to_string(extent.steps) +
+                     " steps",
+                 "leave its 'until' out, or change 'steps'");
+      }
+    }
+  }
+
+  void CheckFault(const Point& point, const InjectedFault& fault, const Extent& extent,
+                  Recipe& faulty) {
+    const FaultInfo* info = target_.FindFault(fault.fault);
+    CheckTrigger(point, fault, extent);
+    if (info == nullptr) return;
+    if (extent.ranks < info->min_ranks) {
+      Complain(point, At({"inject", fault.id, "fault"}),
+               "fault '" + info->name + "' needs " + std::to_string(info->min_ranks) +
+                   " ranks, the run has " + std::to_string(extent.ranks),
+               "set parallel.ranks in the recipe");
+    }
+    std::map<std::string, Json> with = fault.with;
+    if (auto found = point.with.find(fault.id); found != point.with.end()) {
+      for (const auto& [name, value] : found->second) with[name] = value;
+    }
+    bool is_complete = true;
+    for (const ParamInfo& param : info->params) {
+      auto found = with.find(param.name);
+      is_complete = is_complete && found != with.end() && !found->second.is_null();
+      if (found != with.end()) continue;
+      Complain(point, At({"inject", fault.id, "with"}),
+               "fault '" + fault.id + "' lacks the parameter '" + param.name + "'",
+               param.doc.empty() ? "" : param.name + ": " + param.doc);
+    }
+    if (!is_complete || !draft_.is_recipe_sound) return;
+    for (const AmendedKey& change : Amend(*info, with, faulty)) {
+      const ParamInfo* key = target_.FindRecipeKey(change.key);
+      const std::string wrong = key == nullptr ? "" : CheckValue(*key, change.after);
+      if (wrong.empty()) continue;
+      Complain(point, At({"inject", fault.id, "fault"}),
+               "fault '" + fault.id + "' makes '" + change.key + "' " + change.after.dump() +
+                   ", but it " + wrong);
+    }
+  }
+
+  void CheckTrigger(const Point& point, const InjectedFault& fault, const Extent& extent) {
+    // A checkpoint is named by the steps done, so the last one bears the number of all steps.
+    const bool counts_done_steps = fault.fault.rfind("checkpoint.", 0) == 0;
+    const int last = counts_done_steps ? extent.steps : extent.steps - 1;
+    const std::pair<const char*, std::optional<int>> steps[] = {
+        {"at", fault.trigger.at}, {"from", fault.trigger.from}, {"to", fault.trigger.to}};
+    for (const auto& [key, step] : steps) {
+      if (!step || *step <= last) continue;
+      Complain(point, At({"inject", fault.id, key}),
+               std::string("'") + key + "' is after the run's last step, " + std::to_string(last));
+    }
+    for (int rank : fault.trigger.ranks) {
+      if (rank < extent.ranks) continue;
+      Complain(point,
+               LocateEntry(*draft_.root, {"inject", fault.id, "ranks"}, std::to_string(rank)),
+               "there is no rank " + std::to_string(rank) + ": the run has " +
+                   std::to_string(extent.ranks) + (extent.ranks == 1 ? " rank" : " ranks"),
+               "set parallel.ranks in the recipe");
+    }
+  }
+
+  // Formulas.
+
+  void CheckFormulas(const Point& point, const Extent& extent, const std::string& suffix) {
+    for (const Check& check : scenario_.healthy) {
+      CheckFormula(point, check, "healthy." + check.name, false, extent, suffix);
+    }
+    for (const Check& check : scenario_.symptoms) {
+      CheckFormula(point, check, "symptoms." + check.name, false, extent, suffix);
+    }
+    if (scenario_.quality) {
+      CheckFormula(point, *scenario_.quality, "quality", true, extent, suffix);
+    }
+  }
+
+  void CheckFormula(const Point& point, const Check& check, const std::string& path,
+                    bool may_see_fault, const Extent& extent, const std::string& suffix) {
+    if (!AppliesTo(check.when, point)) return;
+    const YamlNode& node = *draft_.formulas.at(path);
+    CheckArms(point, check, node, may_see_fault);
+    formula::Vocabulary vocabulary;
+    vocabulary.target = &target_;
+    // What is mentioned but must not be used here has had its own error.
+    vocabulary.arms = {"control"};
+    const std::set<std::string> mentioned = check.formula.arms();
+    if (may_see_fault || mentioned.count("fault") > 0) vocabulary.arms.insert("fault");
+    if (scenario_.has_reference || mentioned.count("reference") > 0) {
+      vocabulary.arms.insert("reference");
+    }
+    vocabulary.planned_steps = extent.steps;
+    vocabulary.world_size = extent.ranks;
+    vocabulary.fault_ids.insert(draft_.fault_ids.begin(), draft_.fault_ids.end());
+    for (const formula::FormulaError& error : check.formula.Check(vocabulary)) {
+      const Position position = PlaceInFormula(node, error.begin, error.end, errors_);
+      at_points_.Add(point.name, node.source, position, error.message + suffix, error.hint);
+    }
+  }
+
+  void CheckArms(const Point& point, const Check& check, const YamlNode& node, bool may_see_fault) {
+    const auto complain = [&](const std::string& arm, std::string message, std::string hint) {
+      const std::size_t found = node.text.find(arm + ".");
+      const std::size_t begin = found == std::string::npos ? 0 : found;
+      at_points_.Add(point.name, node.source,
+                     PlaceInFormula(node, begin, begin + arm.size(), errors_), std::move(message),
+                     std::move(hint));
+    };
+    const std::set<std::string> arms = check.formula.arms();
+    if (arms.count("fault") > 0 && !may_see_fault) {
+      complain("fault", "'fault.' cannot stand here: this is checked in the control arm, too",
+               "only 'quality' may compare with the fault arm");
+    }
+    if (arms.count("reference") > 0 && !scenario_.has_reference) {
+      complain("reference", "the scenario has no reference run",
+               "add 'reference: true' for an extra run that is not interrupted");
+    }
+  }
+
+  const Draft& draft_;
+  const Scenario& scenario_;
+  const TargetDescription& target_;
+  Errors& errors_;
+  PointErrors at_points_;
+  int largest_ranks_ = 1;
+};
+
+}  // namespace
+
+int CheckPoints(const Draft& draft, const TargetDescription& target, Errors& errors) {
+  return PointChecks(draft, target, errors).Run();
+}
+
+}  // namespace trainwreck
