@@ -67,9 +67,10 @@ std::string Sparkline(const std::vector<double>& values, int width, bool unicode
   return text;
 }
 
+// Adding 0.0 makes -0, which an exact equality has, read as 0.
 std::string FormatMargin(double margin, formula::Unit unit) {
   const std::string name = formula::ToString(unit);
-  return (margin > 0 ? "+" : "") + FormatNumber(margin) + (name.empty() ? "" : " " + name);
+  return (margin > 0 ? "+" : "") + FormatNumber(margin + 0.0) + (name.empty() ? "" : " " + name);
 }
 
 }  // namespace trainwreck
