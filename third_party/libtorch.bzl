@@ -1,7 +1,7 @@
 """The LibTorch that TORCH_HOME names (ci/setup.sh finds or unpacks one), CPU libraries only."""
 
 _BUILD = """
-package(default_visibility = ["//visibility:public"])
+package(default_visibility = ["@//:torch_users"])
 
 # Headers as one directory: thousands of files, one sandbox mount.
 cc_library(
