@@ -19,9 +19,9 @@ using std::chrono::milliseconds;
 constexpr auto kPollEvery = milliseconds(50);
 constexpr auto kDiskEvery = milliseconds(250);
 constexpr auto kAskEvery = milliseconds(100);
-constexpr double kStartupSeconds = 20;            // until a rank's first step: loading, warming up
-constexpr auto kRestartAfter = milliseconds(30);  // after a death, to see whose it was in truth
-constexpr int kGraceMs = 200;                     // for helpers that end when their rank has
+constexpr double kStartupSeconds = 20;             // until a rank's first step: loading, warming up
+constexpr auto kRestartAfter = milliseconds(100);  // after a death, to see whose it was in truth
+constexpr int kGraceMs = 200;                      // for helpers that end when their rank has
 constexpr std::size_t kNamedLeaks = 8;
 
 double SecondsOf(ActiveRun::Clock::duration duration) {

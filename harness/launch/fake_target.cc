@@ -166,7 +166,7 @@ std::optional<int> FakeRank::MisbehaveAtOnce() {
 }
 
 std::optional<int> FakeRank::MisbehaveAtStep(TraceWriter& trace, int step) {
-  if (mode_ == "crashes") raise(SIGSEGV);
+  if (mode_ == "crashes") std::abort();
   if (mode_ == "killed") raise(SIGKILL);
   if (mode_ == "stops") raise(SIGSTOP);
   if (mode_ == "hangs") {
@@ -217,7 +217,7 @@ int FakeRank::Run() {
   const double lr = plan_.recipe.at("optimizer.lr").get<double>();
   for (int step = begin; step < end; ++step) {
     if (mode_ == "breaks" && may_misbehave && step == Int("fake.at")) {
-      usleep(10'000);
+      std::ofstream(plan_.checkpoint_dir + "/broken") << step;
       throw std::runtime_error("the cause");
     }
     if (plan_.recipe.count("parallel.ranks") > 0 && Int("parallel.ranks") > 1 &&
@@ -234,6 +234,7 @@ int FakeRank::Run() {
     }
     if (mode_ == "breaks" && rank_ != Int("fake.rank") && step == Int("fake.at") &&
         plan_.attempt < Int("fake.attempts")) {
+      while (access((plan_.checkpoint_dir + "/broken").c_str(), F_OK) != 0) usleep(500);
       throw std::runtime_error("connection closed by peer");
     }
     // Peers of a rank that is late wait for it, as in a collective.

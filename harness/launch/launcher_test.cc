@@ -74,7 +74,7 @@ TEST_P(LauncherTest, SaysHowARankEnded) {
   const Example examples[] = {
       {"exits_7", RunEnd::kFailed, "rank 0 exited with code 7"},
       {"throws", RunEnd::kFailed, "out of cheese"},
-      {"crashes", RunEnd::kFailed, "rank 0 was killed by SIGSEGV after step 2"},
+      {"crashes", RunEnd::kFailed, "rank 0 was killed by SIGABRT after step 2"},
       {"killed", RunEnd::kFailed, "rank 0 was killed by SIGKILL after step 2"},
       {"half_line", RunEnd::kFailed, "rank 0 was killed by SIGKILL after step 2"},
       {"garbage", RunEnd::kGarbage, "rank0.jsonl:1: not a JSON object"},
