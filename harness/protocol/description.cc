@@ -299,7 +299,7 @@ void AddHarnessVocabulary(TargetDescription& description) {
       {"fired", {"id", "fault", "before", "after"}, "a fault acted; what it changed"},
       {"spawned", {"rank", "pid", "attempt", "phase"}, "a rank's process was started"},
       {"exited",
-       {"rank", "code", "signal", "attempt", "phase", "last_words"},
+       {"rank", "code", "signal", "attempt", "phase", "last_words", "peak_memory_bytes", "cpu_s"},
        "a rank's process ended"},
       {"ended", {"rank", "why"}, "a rank said that it was done, and why"},
       {"stalled",
@@ -307,12 +307,15 @@ void AddHarnessVocabulary(TargetDescription& description) {
         "lagging_call", "lagging_step", "lagging_state", "idle_s"},
        "no rank made progress: who waits in which call, and who is behind"},
       {"collective_mismatch",
-       {"call", "rank_a", "op_a", "rank_b", "op_b"},
+       {"call", "rank_a", "op_a", "step_a", "shape_a", "dtype_a", "rank_b", "op_b", "step_b",
+        "shape_b", "dtype_b"},
        "two ranks made different collective calls at the same place of their sequence"},
       {"killed", {"why"}, "the launcher killed the run's processes"},
-      {"restarted", {"attempt", "from_step"}, "the supervisor started all ranks again"},
+      {"restarted",
+       {"attempt", "from_step", "dead_rank", "why"},
+       "the supervisor started all ranks again"},
       {"timeout", {"seconds"}, "the run used up its budget of time"},
-      {"leaked", {"pid"}, "a process outlived its run and was killed"},
+      {"leaked", {"pid", "command"}, "a process outlived its run and was killed"},
   };
   for (const EventInfo& event : events) {
     if (description.FindEvent(event.name) == nullptr) description.events.push_back(event);
