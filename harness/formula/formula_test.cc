@@ -403,6 +403,10 @@ TEST(Unfinished, HasIntervalsAsTightAsWhatWasSeen) {
   ExpectTruth("always[:2] lr < 6", run, Truth::kTrue);
   ExpectTruth("count(lr[:]) >= 3", run, Truth::kTrue);
   ExpectTruth("count(lr[:]) >= 4", run, Truth::kUnknown);
+  // A hole before the last step will not be filled any more.
+  const TestRun hole = TestRun(10).With("lr", {1, kMissing, 2, 3}).Unfinished();
+  ExpectTruth("count(lr[:]) <= 9", hole, Truth::kTrue);
+  ExpectTruth("count(lr[:]) <= 8", hole, Truth::kUnknown);
 }
 
 TEST(Readings, SayWhatWasSeen) {
