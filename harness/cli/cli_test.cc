@@ -247,6 +247,23 @@ TEST_F(CliTest, StoredRunsCanBeCheckedAndRunAgain) {
   }
 }
 
+TEST_F(CliTest, RerunTellsOtherBitsAndOtherEnds) {
+  folder.WritePassing("ok");
+  ASSERT_EQ(folder.Call("run --keep all --full --output out --set fake.mode=drifts").status, 0);
+  const Called drifted = folder.Call("rerun out/fake/ok/control/0");
+  EXPECT_EQ(drifted.status, 1) << drifted.output();
+  EXPECT_TRUE(Contains(drifted.out, "not the same bits: loss")) << drifted.out;
+  std::string stored = folder.Read("out/fake/ok/control/0/run.json");
+  for (std::size_t at; (at = stored.find("drifts")) != std::string::npos;) {
+    stored.replace(at, 6, "exits_7");
+  }
+  folder.Write("out/fake/ok/control/0/run.json", stored);
+  const Called ended = folder.Call("rerun out/fake/ok/control/0");
+  EXPECT_EQ(ended.status, 1) << ended.output();
+  EXPECT_TRUE(Contains(ended.out, "ended otherwise")) << ended.out;
+  EXPECT_EQ(folder.Call("rerun out/fake/ok/control/0 --output out").status, 2);
+}
+
 TEST_F(CliTest, ChecksTracesOfAnyOrigin) {
   folder.Write(
       "foreign/rank0.jsonl",
