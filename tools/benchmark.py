@@ -62,7 +62,8 @@ def trainer_step_ms(options):
                    "optimizer.clip_norm": 1.0, "steps": 110, "eval.at_epoch_end": False})
     with tempfile.TemporaryDirectory() as folder:
         with open(folder + "/plan.json", "w", encoding="utf-8") as file:
-            json.dump({"protocol": 1, "run": "bench", "seed": 0, "recipe": recipe}, file)
+            json.dump({"protocol": 1, "run": "bench", "seed": 0, "recipe": recipe,
+                       "checkpoint_dir": folder + "/checkpoints"}, file)
         timed([options.bin + "/trainer/trainwreck-trainer"],
               env=dict(os.environ, TRAINWRECK_PLAN=folder + "/plan.json", TRAINWRECK_TRACE=folder, RANK="0",
                        WORLD_SIZE="1"))
