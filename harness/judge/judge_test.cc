@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "harness/judge/test_support.h"
 #include "harness/judge/verdict.h"
@@ -440,12 +441,15 @@ class DecidedTest : public ::testing::Test {
       prefix.time_s[0].present.resize(steps);
       std::map<std::string, const RunTrace*> finished;
       if (control_is_finished_) finished["control"] = &bench_.results.runs["control"][0].trace;
-      return IsDecided(bench_.cases[0], arm.runs[0], prefix, finished, bench_.target);
+      trainwreck::Run run = arm.runs[0];
+      change_run_(run);
+      return IsDecided(bench_.cases[0], run, prefix, finished, bench_.target);
     }
     throw std::runtime_error("no arm " + arm_name);
   }
   Bench bench_;
   bool control_is_finished_ = true;
+  std::function<void(trainwreck::Run&)> change_run_ = [](trainwreck::Run&) {};
 };
 
 TEST_F(DecidedTest, OnceTheSymptomIsSeen) {
@@ -464,6 +468,13 @@ TEST_F(DecidedTest, OnceTheSymptomCannotComeAnyMore) {
 TEST_F(DecidedTest, NeverForControlAndRemedies) {
   EXPECT_FALSE(Decided("control", 20));
   EXPECT_FALSE(Decided("lower_lr", 20));
+}
+
+TEST_F(DecidedTest, NeverWhereAStepMayBeRunAgain) {
+  change_run_ = [](trainwreck::Run& run) { run.policy.max_restarts = 1; };
+  EXPECT_FALSE(Decided("fault", 6));
+  change_run_ = [](trainwreck::Run& run) { run.phases = {{"train", 5}, {"resume", std::nullopt}}; };
+  EXPECT_FALSE(Decided("fault", 6));
 }
 
 TEST_F(DecidedTest, NotBeforeTheFaultFired) {
