@@ -1,0 +1,21 @@
+// Which instruction set the kernels use, decided once at run time.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace trainwreck::kernels {
+
+enum class InstructionSet { kPortable, kAvx2, kAvx512 };
+
+std::string_view Name(InstructionSet set);  // "portable", "avx2", "avx512"
+
+// Those that this processor has, the widest last.
+std::vector<InstructionSet> AvailableInstructionSets();
+
+// The widest available one, or what the environment variable TRAINWRECK_CPU names. A name that is
+// unknown or that this processor lacks throws std::runtime_error: a test that asks for a path must
+// not get another.
+InstructionSet ChosenInstructionSet();
+
+}  // namespace trainwreck::kernels
