@@ -9,7 +9,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+
+#include "harness/launch/process_status.h"
 
 namespace trainwreck {
 namespace {
@@ -19,6 +20,7 @@ using std::chrono::milliseconds;
 constexpr auto kPollEvery = milliseconds(50);
 constexpr auto kDiskEvery = milliseconds(250);
 constexpr auto kAskEvery = milliseconds(100);
+constexpr auto kWaitsAfter = milliseconds(300);    // without progress and processor time
 constexpr double kStartupSeconds = 20;             // until a rank's first step: loading, warming up
 constexpr auto kRestartAfter = milliseconds(100);  // after a death, to see whose it was in truth
 constexpr int kGraceMs = 200;                      // for helpers that end when their rank has
@@ -43,14 +45,6 @@ int FreePort() {
   }
   close(fd);
   return port;
-}
-
-char ProcessState(int pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const std::size_t name_end = text.rfind(')');
-  return name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : '?';
 }
 
 std::string Joined(const std::vector<std::string>& parts) {
@@ -414,6 +408,7 @@ void ActiveRun::Tick(Clock::time_point now) {
                                             run_.policy.seconds, reader_->trace().last_step(0)));
     }
     if (state_ == State::kRunning && now >= next_disk_check_) CheckDisk();
+    if (state_ == State::kRunning) NoticeWaiting(now);
     if (state_ == State::kRunning) CheckStall(now);
     if (state_ == State::kRunning && callbacks_.is_decided && !asked_once_ &&
         now >= next_question_) {
@@ -433,6 +428,26 @@ void ActiveRun::CheckDisk() {
     EndWith(RunEnd::kDiskBudget, fmt::format("wrote {} MiB, over the {} MiB that a run may",
                                              bytes >> 20, options_.disk_bytes >> 20));
   }
+}
+
+// Processes below a rank are not counted, so a rank that has some is taken to be busy.
+void ActiveRun::NoticeWaiting(Clock::time_point now) {
+  if (now - last_progress_ < kWaitsAfter) {
+    waits_ = false;
+    cpu_ticks_.reset();
+    return;
+  }
+  if (cpu_ticks_ && now - cpu_measured_ < kWaitsAfter) return;
+  std::int64_t ticks = 0;
+  for (const Rank& rank : ranks_) {
+    if (!rank.running) continue;
+    const auto status = ReadProcess(rank.pid);
+    if (!status || status->has_children) return;
+    ticks += status->cpu_ticks;
+  }
+  waits_ = cpu_ticks_ == ticks;
+  cpu_ticks_ = ticks;
+  cpu_measured_ = now;
 }
 
 void ActiveRun::CheckStall(Clock::time_point now) {
@@ -455,7 +470,8 @@ std::vector<RankState> ActiveRun::RankStates() const {
   std::vector<RankState> states;
   for (const Rank& rank : ranks_) {
     if (rank.running) {
-      states.push_back(ProcessState(rank.pid) == 'T' ? RankState::kStopped : RankState::kRunning);
+      const auto status = ReadProcess(rank.pid);
+      states.push_back(status && status->state == 'T' ? RankState::kStopped : RankState::kRunning);
     } else {
       states.push_back(rank.Died() ? RankState::kDied : RankState::kFinished);
     }

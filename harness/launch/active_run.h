@@ -6,6 +6,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,10 @@ class ActiveRun {
 
   const Run& run() const { return run_; }
   int fd() const { return guard_ ? guard_->fd() : -1; }
-  bool uses_cores() const { return running_ > 0 || state_ == State::kRunning; }
+  // Not when its ranks only wait, for one that died or was stopped, say.
+  bool uses_cores() const {
+    return (running_ > 0 || state_ == State::kRunning) && !(waits_ && state_ == State::kRunning);
+  }
   bool done() const { return state_ == State::kDone; }
   RunResult TakeResult() { return std::move(result_); }
   // The guard, when nothing of the run is left below it: it can serve another. Else null.
@@ -58,6 +62,7 @@ class ActiveRun {
   void Restart(const std::string& why, int rank);
   void KillRanks(const std::string& why);
   void Finish();
+  void NoticeWaiting(Clock::time_point now);
   void CheckStall(Clock::time_point now);
   void CheckDisk();
   void CheckTrace();
@@ -97,6 +102,9 @@ class ActiveRun {
   Json restart_cause_;       // fields of the `restarted` event
   std::int64_t attempt_memory_bytes_ = 0;
   std::vector<std::string> leaks_;
+  bool waits_ = false;                     // the ranks use no processor time
+  std::optional<std::int64_t> cpu_ticks_;  // of all ranks, since there is no progress
+  Clock::time_point cpu_measured_;
   Clock::time_point begin_;
   Clock::time_point last_progress_;
   Clock::time_point next_poll_;

@@ -59,7 +59,8 @@ Run FakeRun(const std::string& id, const std::string& mode, const Recipe& change
 std::map<std::string, RunResult> RunFakes(
     const std::list<Run>& runs, Isolation isolation,
     const std::function<void(LauncherOptions&)>& adjust,
-    const std::function<bool(const Run&, const RunTrace&)>& is_decided) {
+    const std::function<bool(const Run&, const RunTrace&)>& is_decided,
+    const std::function<void(int running, int done, int total)>& progress) {
   LauncherOptions options;
   options.target = FakeTarget();
   options.isolation = isolation;
@@ -69,6 +70,7 @@ std::map<std::string, RunResult> RunFakes(
   std::map<std::string, RunResult> results;
   LauncherCallbacks callbacks;
   callbacks.is_decided = is_decided;
+  callbacks.progress = progress;
   callbacks.finished = [&](const Run& run, RunResult result) {
     results[run.id] = std::move(result);
   };

@@ -24,7 +24,8 @@ Run FakeRun(const std::string& id, const std::string& mode, const Recipe& change
 std::map<std::string, RunResult> RunFakes(
     const std::list<Run>& runs, Isolation isolation,
     const std::function<void(LauncherOptions&)>& adjust = {},
-    const std::function<bool(const Run&, const RunTrace&)>& is_decided = {});
+    const std::function<bool(const Run&, const RunTrace&)>& is_decided = {},
+    const std::function<void(int running, int done, int total)>& progress = {});
 
 // Names of the processes whose environment holds `marker`.
 std::vector<int> ProcessesWith(const std::string& marker);

@@ -172,6 +172,9 @@ std::optional<int> FakeRank::MisbehaveAtStep(TraceWriter& trace, int step) {
   if (mode_ == "hangs") {
     for (;;) pause();
   }
+  if (mode_ == "spins") {
+    for (volatile int i = 0;;) i = i + 1;
+  }
   if (mode_ == "half_line") {
     const std::string half = R"({"t":"step","step":)" + std::to_string(step) + R"(,"lo)";
     if (write(trace.fd(), half.data(), half.size()) > 0) raise(SIGKILL);

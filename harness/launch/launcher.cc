@@ -22,8 +22,9 @@ namespace trainwreck {
 namespace {
 
 constexpr int kTickMs = 25;
-constexpr int kReadyMs = 60'000;  // for the target to load and warm up
-constexpr int kServerStarts = 3;  // how often a spawn server that dies is replaced
+constexpr int kReadyMs = 60'000;   // for the target to load and warm up
+constexpr int kActivePerCore = 4;  // at most, of which most wait
+constexpr int kServerStarts = 3;   // how often a spawn server that dies is replaced
 
 std::atomic<bool> g_interrupted{false};
 int g_interrupt_pipe[2] = {-1, -1};
@@ -133,7 +134,8 @@ void Packing::StartWhatFits() {
   for (const ActiveRun& run : active_) {
     if (run.uses_cores()) free -= CoresOf(run.run());
   }
-  while (free > 0 && !waiting_.empty()) {
+  const std::size_t most = static_cast<std::size_t>(kActivePerCore * options_.cores);
+  while (free > 0 && !waiting_.empty() && active_.size() < most) {
     const auto next = NextThatFits(free);
     if (next == waiting_.end()) return;
     overtakes_ = next == waiting_.begin() ? 0 : overtakes_ + 1;

@@ -1,5 +1,6 @@
 #include "harness/launch/launcher.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -128,6 +129,29 @@ TEST_P(LauncherTest, SeesAStoppedRank) {
   ASSERT_EQ(stalled.size(), 1u);
   EXPECT_EQ(stalled[0].fields["lagging_rank"], 1);
   EXPECT_EQ(stalled[0].fields["lagging_state"], "stopped");
+}
+
+// The most that were on their way at once, of three runs of two ranks each on two cores.
+int MostAtOnce(const std::string& mode, double stall_s, Isolation isolation) {
+  std::list<trainwreck::Run> runs;
+  for (int i = 0; i < 3; ++i) {
+    runs.push_back(FakeRun(fmt::format("{}/{}", mode, i), mode, {{"parallel.ranks", 2}}));
+    runs.back().policy.stall_seconds = stall_s;
+  }
+  int most = 0;
+  const auto see = [&](int running, int done, int total) { most = std::max(most, running + 1); };
+  for (const auto& [id, result] : RunFakes(runs, isolation, {}, {}, see)) {
+    EXPECT_EQ(result.end, RunEnd::kStalled) << id << ": " << result.detail;
+  }
+  return most;
+}
+
+TEST_P(LauncherTest, LendsTheCoresOfRunsThatOnlyWait) {
+  EXPECT_GE(MostAtOnce("hangs", 2.5, GetParam()), 3);
+}
+
+TEST_P(LauncherTest, KeepsTheCoresOfRunsThatComputeInSilence) {
+  EXPECT_LE(MostAtOnce("spins", 0.8, GetParam()), 2);  // one that is over, and the next
 }
 
 TEST_P(LauncherTest, ReportsCollectivesThatDoNotMatch) {
