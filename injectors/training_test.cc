@@ -227,6 +227,13 @@ TEST_F(CrashRankInTraining, ThrowsOutOfTheLoop) {
   EXPECT_EQ(run.Events("exception")[0]["what"], "injected exception at step 7 on rank 0");
 }
 
+TEST_F(FaultInTraining, ThatThePlanGetsWrongIsABadPlan) {
+  Inject("data.corrupt_sample", {{"valeu", "inf"}});
+  const RankTrace run = RunOne();
+  EXPECT_EQ(run.end.output, "2");
+  EXPECT_EQ(run.why(), "bad_plan");
+}
+
 TEST_F(FaultInTraining, OutsideItsTriggerChangesNoBit) {
   plan.record = {"param_digest"};
   const auto bits = [&] {

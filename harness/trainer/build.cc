@@ -159,7 +159,11 @@ std::string Run(Process& process, const Plan& plan, int rank, int world_size,
   }
   TraceSink& sink = *process.sink;
   if (make_wrappers) {
-    process.wrappers = make_wrappers(plan, rank, world_size, process.clock, sink);
+    try {
+      process.wrappers = make_wrappers(plan, rank, world_size, process.clock, sink);
+    } catch (const std::exception& error) {  // what they object to stands in the plan
+      throw RecipeError(error.what());
+    }
   }
   process.parts =
       BuildParts(process.recipe, plan, rank, world_size, process.clock, sink, process.wrappers);

@@ -10,7 +10,7 @@
 namespace trainwreck {
 namespace {
 
-// Gradients have their parameter's layout (contiguous, float), unless a fault replaced them.
+// Nothing is copied where the gradient has its parameter's layout: contiguous, float.
 at::Tensor Plain(const at::Tensor& gradient) { return gradient.to(at::kFloat).contiguous(); }
 
 }  // namespace
