@@ -194,7 +194,7 @@ TEST(ScenarioFuzz, DamagedFilesAreAnswered) {
 
 TEST(ScenarioFuzz, HostileShapesEndSoon) {
   const std::size_t many = 100'000;
-  for (const std::string& unit :
+  for (const std::string unit :
        {"[",   "{",     "{a: ", "- ",     "? ",  "a: ",   "a:\n", "\"",    "'",
         "&a ", "*a ",   "!a ",  "|\n",    "%\n", "---\n", "[a, ", "{a: [", "#",
         "\t",  "a\n  ", "-\n",  "x: 1\n", "!<",  "((",    "\\"}) {
