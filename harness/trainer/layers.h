@@ -4,14 +4,15 @@
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
-#include <torch/nn/module.h>
+
+#include "harness/trainer/forward_hook.h"
 
 namespace trainwreck {
 
 at::Generator MakeGenerator(std::uint64_t seed);
 
 // y = x W^T + b; W [out, in] from N(0, stddev), b zero.
-class Linear : public torch::nn::Module {
+class Linear : public Layer {
  public:
   Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& generator);
   at::Tensor Forward(const at::Tensor& x) const;
@@ -21,7 +22,7 @@ class Linear : public torch::nn::Module {
 };
 
 // Rows of a table [count, width] from N(0, stddev).
-class Embedding : public torch::nn::Module {
+class Embedding : public Layer {
  public:
   Embedding(std::int64_t count, std::int64_t width, double stddev, at::Generator& generator);
   at::Tensor Forward(const at::Tensor& ids) const;
@@ -32,7 +33,7 @@ class Embedding : public torch::nn::Module {
 };
 
 // Over the last dimension, with scale and shift.
-class LayerNorm : public torch::nn::Module {
+class LayerNorm : public Layer {
  public:
   explicit LayerNorm(std::int64_t width);
   at::Tensor Forward(const at::Tensor& x) const;
@@ -41,9 +42,30 @@ class LayerNorm : public torch::nn::Module {
   at::Tensor weight_, bias_;
 };
 
+class Relu : public Layer {
+ public:
+  at::Tensor Forward(const at::Tensor& x) const;
+};
+
+// By the tanh approximation.
+class Gelu : public Layer {
+ public:
+  at::Tensor Forward(const at::Tensor& x) const;
+};
+
+// softmax(q k^T / sqrt(width)) v, each position over itself and those before it. All [batch, heads,
+// length, width].
+class CausalAttention : public Layer {
+ public:
+  at::Tensor Forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) const;
+};
+
 // Mean of -log softmax(logits)[target], weighted: sum(w * nll) / sum(w). Logits [n, classes],
 // targets and weights [n]. Throws c10::Error for a target out of range.
-at::Tensor WeightedCrossEntropy(const at::Tensor& logits, const at::Tensor& targets,
-                                const at::Tensor& weights);
+class WeightedCrossEntropy : public Layer {
+ public:
+  at::Tensor Forward(const at::Tensor& logits, const at::Tensor& targets,
+                     const at::Tensor& weights) const;
+};
 
 }  // namespace trainwreck

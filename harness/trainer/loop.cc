@@ -66,7 +66,8 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
       telemetry_(telemetry),
       events_(events),
       loader_(*parts.sampler, *parts.train_data, recipe.loader_guard, events),
-      parameters_(ParametersOf(*parts.model)) {
+      parameters_(ParametersOf(*parts.model)),
+      diagnosis_(*parts.model, parameters_, events) {
   telemetry_.Watch(parameters_, parts_.train_data->entropy_floor());
 }
 
@@ -98,6 +99,7 @@ void TrainingLoop::TrainStep() {
 
   const std::vector<Batch> batches = DrawBatches();
   parts_.optimizer->ZeroGrad();
+  if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
   now_.loss = ForwardBackward(batches);
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
   ReduceOverRanks(/*has_data=*/!now_.sample_ids.empty());
@@ -109,6 +111,7 @@ void TrainingLoop::TrainStep() {
   if (!std::isfinite(now_.grad_norm)) {
     now_.nonfinite_grads = static_cast<double>(CountNonfiniteGradients(parameters_));
   }
+  if (recipe_.diagnose_nonfinite) DiagnoseNonfinite(batches);
   if (recipe_.optimizer.clip_norm > 0) {
     now_.clipped = ClipGradients(parameters_, now_.grad_norm, recipe_.optimizer.clip_norm);
   }
@@ -247,6 +250,12 @@ void TrainingLoop::ReportNonfinite(const std::vector<Batch>& batches) {
                                      {"loss", EncodeNumber(now_.loss)},
                                      {"samples", std::move(samples)},
                                      {"field", field}});
+}
+
+void TrainingLoop::DiagnoseNonfinite(const std::vector<Batch>& batches) {
+  const bool loss_is_finite = std::isfinite(now_.loss);
+  if (loss_is_finite && std::isfinite(now_.grad_norm)) return;
+  diagnosis_.Explain(loss_is_finite, batches, [&] { ForwardBackward(batches); });
 }
 
 StateDict TrainingLoop::Capture() const {

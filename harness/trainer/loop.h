@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/trainer/loader.h"
+#include "harness/trainer/nonfinite.h"
 #include "harness/trainer/parts.h"
 #include "harness/trainer/recipe.h"
 #include "harness/trainer/telemetry.h"
@@ -47,6 +48,8 @@ class TrainingLoop {
   void Evaluate();
   at::Tensor LossOf(const Batch& batch);  // under autocast, when the recipe says so
   void ReportNonfinite(const std::vector<Batch>& batches);
+  // Where it came from, when the step's loss or gradients are not finite.
+  void DiagnoseNonfinite(const std::vector<Batch>& batches);
 
   StateDict Capture() const;
   void Restore();
@@ -61,6 +64,7 @@ class TrainingLoop {
   EventSink& events_;
   Loader loader_;
   NamedTensors parameters_;  // in the model's order
+  NonfiniteDiagnosis diagnosis_;
   StepScalars now_;          // of the step in progress
   bool epoch_over_ = false;  // it ended within the step in progress
   bool nonfinite_seen_ = false;

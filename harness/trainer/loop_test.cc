@@ -6,84 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 
-#include "harness/protocol/plan.h"
-#include "harness/protocol/trace.h"
-#include "harness/trainer/build.h"
-#include "harness/trainer/forked_ranks.h"
+#include "harness/trainer/test_run.h"
 
 namespace trainwreck {
 namespace {
 
 constexpr int kBadSampleId = 5;
-
-// One run in this process and a folder of its own.
-struct Outcome {
-  int code = -1;
-  RunTrace trace;
-
-  std::vector<double> Values(const std::string& signal) const {
-    const Series* series = trace.Find(signal, 0);
-    return series == nullptr ? std::vector<double>() : series->values;
-  }
-  double Last(const std::string& signal) const { return Values(signal).back(); }
-  std::vector<Json> EventsOf(const std::string& name) const {
-    std::vector<Json> events;
-    for (const Event& event : trace.events) {
-      if (event.name == name) events.push_back(event.fields);
-    }
-    return events;
-  }
-};
-
-Outcome RunOnce(const Recipe& recipe, const std::vector<std::string>& record = {},
-                std::function<std::unique_ptr<PartWrapper>()> make_wrapper = nullptr) {
-  ScratchFolder folder;
-  Plan plan;
-  plan.run = "test";
-  plan.seed = 3;
-  plan.recipe = recipe;
-  plan.record = record;
-  plan.checkpoint_dir = folder.File("checkpoints");
-  Outcome outcome;
-  outcome.code =
-      Train(plan, 0, 1, folder.path(), [&](const Plan&, int, int, const Clock&, EventSink&) {
-        Wrappers wrappers;
-        if (make_wrapper) wrappers.push_back(make_wrapper());
-        return wrappers;
-      });
-  TraceReader reader(folder.path(), 1, 1000);
-  reader.Poll(/*last=*/true);
-  EXPECT_TRUE(reader.problems().empty()) << reader.problems().front();
-  outcome.trace = reader.trace();
-  return outcome;
-}
-
-Recipe Mlp() { return {{"steps", 20}, {"data.batch_size", 8}, {"data.samples", 64}}; }
-
-Recipe Gpt() {
-  return {{"model.kind", "gpt"},       {"data.kind", "markov"}, {"steps", 12},
-          {"model.width", 32},         {"data.seq_len", 32},    {"data.batch_size", 4},
-          {"optimizer.kind", "adamw"}, {"optimizer.lr", 0.003}};
-}
-
-Recipe With(Recipe recipe, const Recipe& changes) {
-  for (const auto& [key, value] : changes) recipe[key] = value;
-  return recipe;
-}
-
-// Everything but durations and memory.
-std::map<std::string, std::vector<double>> BitsOf(const Outcome& outcome) {
-  std::map<std::string, std::vector<double>> bits;
-  for (const auto& [key, series] : outcome.trace.series) {
-    const std::string& name = key.first;
-    if (name == "time" || name == "memory_bytes" || name.ends_with("_s")) continue;
-    bits[name] = series.values;
-  }
-  return bits;
-}
 
 TEST(LoopTest, TheSamePlanGivesTheSameBits) {
   for (const Recipe& recipe :

@@ -1,6 +1,3 @@
-#include <ATen/ops/gelu.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
-
 #include <cmath>
 
 #include "harness/trainer/layers.h"
@@ -20,6 +17,7 @@ class Attention : public torch::nn::Module {
             at::Generator& generator)
       : heads_(heads),
         qkv_(register_module("qkv", std::make_shared<Linear>(width, 3 * width, stddev, generator))),
+        mix_(register_module("mix", std::make_shared<CausalAttention>())),
         proj_(register_module("proj",
                               std::make_shared<Linear>(width, width, out_stddev, generator))) {}
 
@@ -28,32 +26,36 @@ class Attention : public torch::nn::Module {
     // [batch, length, 3, heads, head_width] -> 3 x [batch, heads, length, head_width]
     at::Tensor qkv =
         qkv_->Forward(x).view({batch, length, 3, heads_, width / heads_}).permute({2, 0, 3, 1, 4});
-    at::Tensor mixed = at::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], /*attn_mask=*/{},
-                                                        /*dropout_p=*/0.0, /*is_causal=*/true);
+    at::Tensor mixed = mix_->Forward(qkv[0], qkv[1], qkv[2]);
     return proj_->Forward(mixed.transpose(1, 2).reshape({batch, length, width}));
   }
 
  private:
   std::int64_t heads_;
-  std::shared_ptr<Linear> qkv_, proj_;
+  std::shared_ptr<Linear> qkv_;
+  std::shared_ptr<CausalAttention> mix_;
+  std::shared_ptr<Linear> proj_;
 };
 
 class FeedForward : public torch::nn::Module {
  public:
   FeedForward(std::int64_t width, double stddev, double out_stddev, at::Generator& generator)
       : fc_(register_module("fc", std::make_shared<Linear>(width, 4 * width, stddev, generator))),
+        gelu_(register_module("gelu", std::make_shared<Gelu>())),
         proj_(register_module("proj",
                               std::make_shared<Linear>(4 * width, width, out_stddev, generator))) {}
 
   at::Tensor Forward(const at::Tensor& x) const {
-    return proj_->Forward(at::gelu(fc_->Forward(x), "tanh"));
+    return proj_->Forward(gelu_->Forward(fc_->Forward(x)));
   }
 
  private:
-  std::shared_ptr<Linear> fc_, proj_;
+  std::shared_ptr<Linear> fc_;
+  std::shared_ptr<Gelu> gelu_;
+  std::shared_ptr<Linear> proj_;
 };
 
-class Block : public torch::nn::Module {
+class Block : public Layer {
  public:
   Block(const ModelRecipe& recipe, at::Generator& generator)
       : pre_norm_(recipe.norm == NormPlace::kPre) {
@@ -70,10 +72,10 @@ class Block : public torch::nn::Module {
   at::Tensor Forward(const at::Tensor& input) const {
     if (pre_norm_) {
       at::Tensor x = input + attn_->Forward(norm1_->Forward(input));
-      return x + mlp_->Forward(norm2_->Forward(x));
+      return Announce(x + mlp_->Forward(norm2_->Forward(x)));
     }
     at::Tensor x = norm1_->Forward(input + attn_->Forward(input));
-    return norm2_->Forward(x + mlp_->Forward(x));
+    return Announce(norm2_->Forward(x + mlp_->Forward(x)));
   }
 
  private:
@@ -114,6 +116,7 @@ class Gpt : public Model {
       norm_ = register_module("norm", std::make_shared<LayerNorm>(width));
     }
     head_ = register_module("head", std::make_shared<Linear>(width, vocab, kStddev, generator));
+    loss_ = register_module("loss", std::make_shared<WeightedCrossEntropy>());
   }
 
   at::Tensor Logits(const at::Tensor& tokens) const {
@@ -124,8 +127,7 @@ class Gpt : public Model {
 
   at::Tensor Loss(const Batch& batch) override {
     at::Tensor logits = Logits(batch.inputs);
-    return WeightedCrossEntropy(logits.flatten(0, 1), batch.targets.flatten(),
-                                batch.weights.flatten());
+    return loss_->Forward(logits.flatten(0, 1), batch.targets.flatten(), batch.weights.flatten());
   }
 
  private:
@@ -133,6 +135,7 @@ class Gpt : public Model {
   std::shared_ptr<Blocks> blocks_;
   std::shared_ptr<LayerNorm> norm_;  // post-norm blocks end in one of their own
   std::shared_ptr<Linear> head_;
+  std::shared_ptr<WeightedCrossEntropy> loss_;
 };
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include <ATen/ops/relu.h>
-
 #include <cmath>
 
 #include "harness/trainer/layers.h"
@@ -18,17 +16,21 @@ class Layers : public torch::nn::Module {
       const double stddev = HeStddev(in) * recipe.init_scale;
       layers_.push_back(register_module(
           std::to_string(i), std::make_shared<Linear>(in, recipe.width, stddev, generator)));
+      relus_.push_back(register_module("relu" + std::to_string(i), std::make_shared<Relu>()));
       in = recipe.width;
     }
   }
 
   at::Tensor Forward(at::Tensor x) const {
-    for (const auto& layer : layers_) x = at::relu(layer->Forward(x));
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      x = relus_[i]->Forward(layers_[i]->Forward(x));
+    }
     return x;
   }
 
  private:
   std::vector<std::shared_ptr<Linear>> layers_;
+  std::vector<std::shared_ptr<Relu>> relus_;
 };
 
 class Mlp : public Model {
@@ -40,16 +42,18 @@ class Mlp : public Model {
     head_ = register_module(
         "head",
         std::make_shared<Linear>(recipe.width, classes, 0.1 * HeStddev(recipe.width), generator));
+    loss_ = register_module("loss", std::make_shared<WeightedCrossEntropy>());
   }
 
   at::Tensor Loss(const Batch& batch) override {
-    return WeightedCrossEntropy(head_->Forward(layers_->Forward(batch.inputs)), batch.targets,
-                                batch.weights);
+    return loss_->Forward(head_->Forward(layers_->Forward(batch.inputs)), batch.targets,
+                          batch.weights);
   }
 
  private:
   std::shared_ptr<Layers> layers_;
   std::shared_ptr<Linear> head_;
+  std::shared_ptr<WeightedCrossEntropy> loss_;
 };
 
 }  // namespace

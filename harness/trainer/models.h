@@ -13,12 +13,13 @@ namespace trainwreck {
 // before each sublayer, or after its residual sum as in Vaswani et al. 2017 (model.norm: post).
 // Weights N(0, 0.02), token embeddings N(0, 0.1); those of blocks times model.init_scale, residual
 // projections divided by sqrt(2 * layers). Names: embed, pos, blocks.<i>.{norm1, attn.qkv,
-// attn.proj, norm2, mlp.fc, mlp.proj}, norm, head.
+// attn.mix, attn.proj, norm2, mlp.fc, mlp.gelu, mlp.proj}, norm, head, loss; a block announces its
+// own output as well.
 std::shared_ptr<Model> MakeGpt(const ModelRecipe& recipe, std::int64_t vocab, std::int64_t seq_len,
                                std::uint64_t seed);
 
 // Linear and ReLU, `layers` times, then a linear head. Weights N(0, sqrt(2 / fan_in)) (He et al.
-// 2015). Names: layers.<i>, head.
+// 2015). Names: layers.<i>, layers.relu<i>, head, loss.
 std::shared_ptr<Model> MakeMlp(const ModelRecipe& recipe, std::int64_t features,
                                std::int64_t classes, std::uint64_t seed);
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <torch/nn/module.h>
 
 #include <cstdint>
 #include <map>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "harness/protocol/json.h"
+#include "harness/trainer/forward_hook.h"
 
 namespace trainwreck {
 
@@ -75,7 +75,7 @@ class Sampler {
   virtual void Load(const StateDict& state) = 0;  // entries that are missing keep their values
 };
 
-class Model : public torch::nn::Module {
+class Model : public HookedModule {
  public:
   // Weighted mean loss over the batch's targets, in nats; a scalar with a graph.
   virtual at::Tensor Loss(const Batch& batch) = 0;

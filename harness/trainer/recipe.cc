@@ -164,6 +164,9 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                         "Ramp the learning rate up again over so many steps after a resume"));
   keys.push_back(Plain("audit.trainable", FIELD(audit_trainable),
                        "Before training, unfreeze what model.trainable says should train"));
+  keys.push_back(Plain("diagnose.nonfinite", FIELD(diagnose_nonfinite),
+                       "Run a step whose loss or gradients are not finite again, to name module, "
+                       "tensor and backward op: event first_nonfinite"));
   keys.push_back(Bounded(
       Number("parallel.ranks", FIELD(parallel_ranks), "ranks", 1, "Data-parallel processes"), 64));
   keys.push_back(Number("parallel.timeout_s", FIELD(parallel_timeout_s), "s", 0.001,

@@ -83,6 +83,7 @@ struct TrainingRecipe {
   bool checkpoint_require_complete = false;
   std::int64_t resume_rewarm_steps = 0;
   bool audit_trainable = false;
+  bool diagnose_nonfinite = true;
   std::int64_t parallel_ranks = 1;
   double parallel_timeout_s = 30.0;
   double parallel_bucket_mb = 1.0;

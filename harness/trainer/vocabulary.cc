@@ -69,6 +69,13 @@ std::vector<EventInfo> TrainerEvents() {
       {.name = "nonfinite_batch",
        .fields = {"batch_step", "loss", "samples", "field"},
        .doc = "The first loss that is not finite, and which samples of its batch are at fault"},
+      {.name = "first_nonfinite",
+       .fields = {"stage", "module", "tensor", "kind", "count", "elements", "backward_op", "error"},
+       .doc =
+           "Where the first number that is not finite was born: stage data, parameters, forward, "
+           "backward or after_backward; kind nan or inf. Of the rank's own passes, so that the "
+           "rank at fault says data, parameters, forward or backward and its peers "
+           "after_backward"},
       {.name = "sample_rejected",
        .fields = {"sample", "field", "position", "value", "why"},
        .doc = "The loader's guard found a bad sample"},
