@@ -15,7 +15,8 @@ bool Has(InstructionSet set) {
   if (set == InstructionSet::kPortable) return true;
 #if defined(__x86_64__)
   if (set == InstructionSet::kAvx2) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("f16c");
   }
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/cpu.h"
 #include "kernels/digest_mix.h"
+#include "kernels/versions.h"
 
 namespace trainwreck::kernels {
 
@@ -14,7 +14,17 @@ static_assert(std::endian::native == std::endian::little, "words are read as the
 
 namespace {
 
-DigestFunction FunctionOf(InstructionSet) { return PortableDigest(); }
+DigestFunction FunctionOf(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::kAvx512:
+      return Avx512Digest();
+    case InstructionSet::kAvx2:
+      return Avx2Digest();
+    case InstructionSet::kPortable:
+      break;
+  }
+  return PortableDigest();
+}
 
 }  // namespace
 

@@ -1,20 +1,17 @@
-// CompareTensors: 16 lanes, in the same order with every instruction set, and no fused multiply-add
-// (the square of a difference of doubles is inexact, so fusing would change the bits).
+// CompareTensors: 16 lanes, the same for every instruction set, and no fused multiply-add: the
+// square of a difference of doubles is inexact, so fusing would change the bits (the BUILD file
+// turns it off).
 #include <bit>
 
-#include "kernels/tensor_stats.h"
 #include "kernels/tensor_stats_order.h"
+#include "kernels/versions.h"
 
 namespace trainwreck::kernels {
+namespace {
 
-#if defined(__x86_64__)
-#define FOR_WIDE_AND_PLAIN_CPUS __attribute__((target_clones("avx2", "default")))
-#else
-#define FOR_WIDE_AND_PLAIN_CPUS
-#endif
-
-FOR_WIDE_AND_PLAIN_CPUS ChangeStats CompareTensors(const float* now, const float* before,
-                                                   std::int64_t count) {
+// The compiler vectorizes this anew in each function that it is inlined into.
+__attribute__((always_inline)) inline ChangeStats Compare(const float* now, const float* before,
+                                                          std::int64_t count) {
   double squares[kLanes] = {};
   double changes[kLanes] = {};
   std::int64_t changed[kLanes] = {};
@@ -40,6 +37,33 @@ FOR_WIDE_AND_PLAIN_CPUS ChangeStats CompareTensors(const float* now, const float
   AddByHalves(changes, kLanes);
   AddByHalves(changed, kLanes);
   return {squares[0], changes[0], changed[0]};
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) ChangeStats CompareAvx2(const float* now, const float* before,
+                                                        std::int64_t count) {
+  return Compare(now, before, count);
+}
+
+__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512"))) ChangeStats
+CompareAvx512(const float* now, const float* before, std::int64_t count) {
+  return Compare(now, before, count);
+}
+#endif
+
+}  // namespace
+
+ChangeStats CompareTensors(const float* now, const float* before, std::int64_t count,
+                           InstructionSet set) {
+#if defined(__x86_64__)
+  if (set == InstructionSet::kAvx512) return CompareAvx512(now, before, count);
+  if (set == InstructionSet::kAvx2) return CompareAvx2(now, before, count);
+#endif
+  return Compare(now, before, count);
+}
+
+ChangeStats CompareTensors(const float* now, const float* before, std::int64_t count) {
+  return CompareTensors(now, before, count, ChosenInstructionSet());
 }
 
 }  // namespace trainwreck::kernels

@@ -5,14 +5,24 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/cpu.h"
 #include "kernels/float16.h"
 #include "kernels/tensor_stats_order.h"
+#include "kernels/versions.h"
 
 namespace trainwreck::kernels {
 namespace {
 
-StripFunctions StripsOf(InstructionSet) { return PortableStrips(); }
+StripFunctions StripsOf(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::kAvx512:
+      return Avx512Strips();
+    case InstructionSet::kAvx2:
+      return Avx2Strips();
+    case InstructionSet::kPortable:
+      break;
+  }
+  return PortableStrips();
+}
 
 StripFunction StripOf(const StripFunctions& strips, DType dtype) {
   switch (dtype) {
@@ -50,7 +60,7 @@ std::int64_t CountNan(const void* data, std::int64_t count, DType dtype) {
       return CountIf<std::uint16_t>(data, count, [](auto b) { return (b & 0x7fffu) > 0x7f80u; });
     default:
       return CountIf<std::uint32_t>(data, count,
-                                    [](auto b) { return (b & 0x7fffffffu) > kInfinityBits; });
+                                    [](auto b) { return (b & 0x7fffffffu) > 0x7f800000u; });
   }
 }
 

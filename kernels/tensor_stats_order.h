@@ -14,7 +14,7 @@ inline constexpr int kStripsPerChunk = 8;
 inline constexpr int kChunk = kStrip * kStripsPerChunk;  // elements
 inline constexpr int kSlots = 256;
 
-inline constexpr std::uint32_t kInfinityBits = 0x7f800000u;  // as float32; above it: NaN
+inline constexpr std::int32_t kInfinityBits = 0x7f800000u;  // as float32; above it: NaN
 
 // Of one strip, and of several when added.
 struct StripSums {

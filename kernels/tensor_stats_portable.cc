@@ -25,26 +25,34 @@ struct BFloat16 {
 struct Lanes {
   double sum[kLanes] = {};
   double squares[kLanes] = {};
-  std::uint32_t max_bits[kLanes] = {};
+  std::int32_t max_bits[kLanes] = {};
   std::int32_t zeros[kLanes] = {};
-  std::int32_t nonfinite[kLanes] = {};
+  std::int32_t finite[kLanes] = {};
 };
 
+// Masks instead of conditions, and one loop per element size: compilers vectorize these.
 template <typename Format>
 void AddRow(const char* data, Lanes& lanes) {
   typename Format::Bits row[kLanes];
   std::memcpy(row, data, sizeof row);
+  float values[kLanes];
+  for (int k = 0; k < kLanes; ++k) values[k] = Format::Widen(row[k]);
+  std::int32_t bits[kLanes];
+  std::memcpy(bits, values, sizeof bits);
   for (int k = 0; k < kLanes; ++k) {
-    const float value = Format::Widen(row[k]);
-    const std::uint32_t magnitude = FloatBits(value) & 0x7fffffffu;
-    const bool finite = magnitude < kInfinityBits;
-    const double x = finite ? value : 0.0f;
+    const std::int32_t magnitude = bits[k] & 0x7fffffff;
+    const std::int32_t finite = -static_cast<std::int32_t>(magnitude < kInfinityBits);
+    const std::int32_t finite_magnitude = magnitude & finite;
+    lanes.max_bits[k] = lanes.max_bits[k] > finite_magnitude ? lanes.max_bits[k] : finite_magnitude;
+    lanes.zeros[k] += magnitude == 0;
+    lanes.finite[k] -= finite;
+    bits[k] &= finite;
+  }
+  std::memcpy(values, bits, sizeof bits);
+  for (int k = 0; k < kLanes; ++k) {
+    const double x = values[k];
     lanes.sum[k] += x;
     lanes.squares[k] += x * x;
-    const std::uint32_t finite_magnitude = finite ? magnitude : 0;
-    lanes.max_bits[k] = std::max(lanes.max_bits[k], finite_magnitude);
-    lanes.zeros[k] += magnitude == 0;
-    lanes.nonfinite[k] += !finite;
   }
 }
 
@@ -61,16 +69,18 @@ StripSums Strip(const void* data, int count) {
     std::memcpy(padded, row, rest * sizeof(typename Format::Bits));
     AddRow<Format>(padded, lanes);
     lanes.zeros[0] -= kLanes - rest;
+    lanes.finite[0] -= kLanes - rest;
   }
   StripSums sums;
+  sums.nonfinite = count;
   AddByHalves(lanes.sum, kLanes);
   AddByHalves(lanes.squares, kLanes);
   sums.sum = lanes.sum[0];
   sums.squares = lanes.squares[0];
   for (int k = 0; k < kLanes; ++k) {
-    sums.max_bits = std::max(sums.max_bits, lanes.max_bits[k]);
+    sums.max_bits = std::max(sums.max_bits, static_cast<std::uint32_t>(lanes.max_bits[k]));
     sums.zeros += lanes.zeros[k];
-    sums.nonfinite += lanes.nonfinite[k];
+    sums.nonfinite -= lanes.finite[k];
   }
   return sums;
 }

@@ -1,0 +1,19 @@
+// The kernels by instruction set, for their tests and benchmarks.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu.h"
+#include "kernels/tensor.h"
+#include "kernels/tensor_stats.h"
+
+namespace trainwreck::kernels {
+
+// As the public functions of the same names. `set` must be available.
+TensorStats ComputeTensorStats(const TensorView& tensor, InstructionSet set);
+ChangeStats CompareTensors(const float* now, const float* before, std::int64_t count,
+                           InstructionSet set);
+std::uint64_t DigestPart(const void* data, std::int64_t bytes, std::int64_t first_word,
+                         InstructionSet set);
+
+}  // namespace trainwreck::kernels
