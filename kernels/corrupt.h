@@ -32,8 +32,8 @@ struct Corruption {
   Kind kind = Kind::kFlipBit;
   Where where = Where::kScattered;
   std::int64_t elements = 1;  // at most all are taken
-  std::optional<std::int64_t>
-      first;  // the (first) element; else chosen by the seed. Implies kRegion
+  // The (first) element, else chosen by the seed. Implies kRegion.
+  std::optional<std::int64_t> first = std::nullopt;
   int bit = 0;
   double value = 0;
   std::uint64_t seed = 0;

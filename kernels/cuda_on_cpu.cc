@@ -136,7 +136,8 @@ void* AllocateDevice(std::size_t bytes) {
 }
 void* AllocatePinned(std::size_t bytes) { return AllocateDevice(bytes); }
 void FreeDevice(void* data) noexcept {
-  ++counts.synchronising;
+  // As on a device: what is under way may still use the memory.
+  for (auto& [stream, queue] : queues) WaitForStream(stream);
   std::free(data);
 }
 void FreePinned(void* data) noexcept { FreeDevice(data); }

@@ -65,13 +65,13 @@ void ComputeDigests(std::span<const TensorView> tensors, std::span<std::uint64_t
 std::uint64_t CombineDigests(std::span<const std::uint64_t> digests) {
   std::uint64_t terms = 0;
   for (std::size_t i = 0; i < digests.size(); ++i) terms += DigestTerm(digests[i], i);
-  return DigestMix(terms + DigestMix(digests.size()));
+  return DigestMix(terms + DigestMix(digests.size() + 1));
 }
 
 std::uint64_t ListDigest(std::span<const TensorView> tensors) {
   std::uint64_t terms = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) terms += DigestTerm(TensorDigest(tensors[i]), i);
-  return DigestMix(terms + DigestMix(tensors.size()));
+  return DigestMix(terms + DigestMix(tensors.size() + 1));
 }
 
 }  // namespace trainwreck::kernels

@@ -6,7 +6,7 @@
 // Definition. A tensor's bytes are read as little-endian 64-bit words, the last one padded with
 // zeros. With mix() a bijection of 64-bit words, G odd, and everything modulo 2^64,
 //
-//   digest = mix( sum over words i of mix(word_i + i * G) + mix(bytes * G + dtype) )
+//   digest = mix( sum over words i of mix(word_i + i * G) + mix(bytes * G + dtype + 1) )
 //
 // A sum does not care in which order or in what pieces it is made: every chunking, instruction set
 // and device gives the same value. (DigestPart gives the terms of a piece.)

@@ -43,8 +43,10 @@ AVX512_TARGET std::uint64_t Terms(const void* data, std::int64_t words, std::uin
     sum1 = _mm512_add_epi64(sum1, Mix(word1));
     key = _mm512_add_epi64(key, step16);
   }
-  std::uint64_t total =
-      static_cast<std::uint64_t>(_mm512_reduce_add_epi64(_mm512_add_epi64(sum0, sum1)));
+  alignas(64) std::uint64_t sums[8];
+  _mm512_store_si512(sums, _mm512_add_epi64(sum0, sum1));
+  std::uint64_t total = 0;
+  for (std::uint64_t sum : sums) total += sum;
   for (; i < words; ++i, at += 8) {
     std::uint64_t word;
     std::memcpy(&word, at, sizeof word);

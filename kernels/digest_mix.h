@@ -26,7 +26,7 @@ TRAINWRECK_HOST_DEVICE inline std::uint64_t DigestTerm(std::uint64_t word, std::
 TRAINWRECK_HOST_DEVICE inline std::uint64_t DigestEnd(std::uint64_t terms, std::int64_t bytes,
                                                       DType dtype) {
   const std::uint64_t header =
-      static_cast<std::uint64_t>(bytes) * kDigestStep + static_cast<std::uint64_t>(dtype);
+      static_cast<std::uint64_t>(bytes) * kDigestStep + static_cast<std::uint64_t>(dtype) + 1;
   return DigestMix(terms + DigestMix(header));
 }
 
