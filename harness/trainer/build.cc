@@ -14,11 +14,13 @@
 #include "harness/protocol/digest.h"
 #include "harness/trainer/checkpoint.h"
 #include "harness/trainer/communicator.h"
+#include "harness/trainer/cpu_memory.h"
 #include "harness/trainer/data.h"
 #include "harness/trainer/loop.h"
 #include "harness/trainer/models.h"
 #include "harness/trainer/rng.h"
 #include "harness/trainer/sampler.h"
+#include "harness/trainer/scaler.h"
 #include "harness/trainer/schedules.h"
 #include "harness/trainer/shards.h"
 #include "harness/trainer/vocabulary.h"
@@ -118,6 +120,8 @@ Parts BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int w
                                         *parts.shards, *parts.communicator, sampler)));
   parts.model = WrapAll(wrappers, BuildModel(recipe, *parts.train_data, plan.seed));
   parts.optimizer = WrapAll(wrappers, BuildOptimizer(recipe.optimizer, ParametersOf(*parts.model)));
+  parts.scaler = WrapAll(
+      wrappers, MakeLossScaler(recipe.scaler, ParametersOf(*parts.model).at(0).second.device()));
   parts.schedule =
       WrapAll(wrappers, MakeSchedule(recipe.schedule, recipe.optimizer.lr, recipe.steps));
   parts.checkpoints =
@@ -157,6 +161,7 @@ std::string Run(Process& process, const Plan& plan, int rank, int world_size,
     throw RecipeError("parallel.ranks is " + std::to_string(process.recipe.parallel_ranks) +
                       ", but the world has " + std::to_string(world_size));
   }
+  LimitCpuMemory(process.recipe.memory_limit_bytes);
   TraceSink& sink = *process.sink;
   if (make_wrappers) {
     try {
@@ -179,13 +184,24 @@ std::string MessageOf(const std::exception& error) {
   return torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
 }
 
+void ReportOutOfMemory(Process& process, const std::string& what) {
+  const MemoryRefusal refusal = LastCpuRefusal().value_or(MemoryRefusal());
+  process.sink->Report("out_of_memory", {{"stage", ToString(process.clock.stage)},
+                                         {"requested_bytes", refusal.requested_bytes},
+                                         {"allocated_bytes", refusal.allocated_bytes},
+                                         {"limit_bytes", refusal.limit_bytes},
+                                         {"what", what}});
+}
+
 // Says why in the trace and on stderr.
 int Fail(Process& process, const std::exception& error, const std::string& why, int code) {
   const std::string what = MessageOf(error);
   std::cerr << "trainwreck-trainer: " << what << std::endl;
   Json fields = {{"what", what}, {"samples", Json::array()}};
   if (process.loop) fields["samples"] = process.loop->current_samples();
+  LimitCpuMemory(0);  // what is left to do must not fail for the same reason
   try {
+    if (dynamic_cast<const c10::OutOfMemoryError*>(&error)) ReportOutOfMemory(process, what);
     if (why == "exception") process.sink->Report("exception", std::move(fields));
     process.sink->End(why);
   } catch (const std::exception& trace_error) {  // a full disk, say: stderr has to do
@@ -213,6 +229,7 @@ void WarmUpParts(TrainingRecipe recipe) {
 
 int Train(const Plan& plan, int rank, int world_size, const std::string& trace_dir,
           const WrapperFactory& make_wrappers) {
+  CountCpuMemory();
   auto process = std::make_unique<Process>();
   process->clock.phase = plan.phase;
   process->clock.attempt = plan.attempt;

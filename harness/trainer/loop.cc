@@ -1,6 +1,5 @@
 #include "harness/trainer/loop.h"
 
-#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
@@ -13,6 +12,8 @@
 #include "harness/protocol/digest.h"
 #include "harness/trainer/bucket.h"
 #include "harness/trainer/clipping.h"
+#include "harness/trainer/cpu_memory.h"
+#include "harness/trainer/precision.h"
 #include "harness/trainer/rng.h"
 
 namespace trainwreck {
@@ -32,27 +33,15 @@ class Stopwatch {
   std::chrono::steady_clock::time_point began_;
 };
 
-// bf16 for the ops that LibTorch lists as safe in it, for as long as it lives.
-class AutocastGuard {
- public:
-  explicit AutocastGuard(bool enabled) : enabled_(enabled) {
-    if (!enabled_) return;
-    at::autocast::set_autocast_enabled(at::kCPU, true);
-    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
-  }
-  ~AutocastGuard() {
-    if (!enabled_) return;
-    at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(at::kCPU, false);
-  }
-
- private:
-  bool enabled_;
-};
-
 bool Due(std::int64_t every, int steps_done) { return every > 0 && steps_done % every == 0; }
 
 }  // namespace
+
+const char* ToString(Stage stage) {
+  static constexpr const char* kNames[] = {"build",  "restore", "data",     "forward",   "backward",
+                                           "reduce", "update",  "evaluate", "checkpoint"};
+  return kNames[static_cast<int>(stage)];
+}
 
 const char* ToString(EndReason reason) {
   return reason == EndReason::kCompleted ? "completed" : "phase_done";
@@ -95,6 +84,7 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
 void TrainingLoop::TrainStep() {
   now_ = StepScalars();
   Stopwatch watch(now_.step_s);
+  ResetCpuMemoryPeak();
   for (auto& hook : parts_.hooks) hook->OnStepBegin(clock_.step);
 
   const std::vector<Batch> batches = DrawBatches();
@@ -105,6 +95,8 @@ void TrainingLoop::TrainStep() {
   ReduceOverRanks(/*has_data=*/!now_.sample_ids.empty());
   if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
 
+  now_.loss_scale = parts_.scaler->scale();
+  now_.overflow = UnscaleGradients();
   const std::vector<double> norms = GradientNorms(parameters_);
   telemetry_.Gradients(norms);
   now_.grad_norm = GlobalNorm(norms);
@@ -112,19 +104,39 @@ void TrainingLoop::TrainStep() {
     now_.nonfinite_grads = static_cast<double>(CountNonfiniteGradients(parameters_));
   }
   if (recipe_.diagnose_nonfinite) DiagnoseNonfinite(batches);
-  if (recipe_.optimizer.clip_norm > 0) {
-    now_.clipped = ClipGradients(parameters_, now_.grad_norm, recipe_.optimizer.clip_norm);
-  }
-
   now_.lr = LearningRate();
   telemetry_.BeforeUpdate();
-  parts_.optimizer->Step(now_.lr);
-  parts_.schedule->Advance();
+  if (now_.overflow) {
+    ++skipped_updates_;
+  } else {
+    Update();
+  }
+  now_.skipped_updates = static_cast<double>(skipped_updates_);
+  parts_.scaler->Update(now_.overflow);
   telemetry_.AfterUpdate();
   for (auto& hook : parts_.hooks) hook->OnStepEnd(clock_.step);
 }
 
+bool TrainingLoop::UnscaleGradients() {
+  std::vector<at::Tensor> gradients;
+  for (const auto& [name, parameter] : parameters_) {
+    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  }
+  const bool overflowed = parts_.scaler->Unscale(gradients);
+  return parts_.scaler->skips_updates() && !AllRanksSay(!overflowed);
+}
+
+void TrainingLoop::Update() {
+  clock_.stage = Stage::kUpdate;
+  if (recipe_.optimizer.clip_norm > 0) {
+    now_.clipped = ClipGradients(parameters_, now_.grad_norm, recipe_.optimizer.clip_norm);
+  }
+  parts_.optimizer->Step(now_.lr);
+  parts_.schedule->Advance();
+}
+
 std::vector<Batch> TrainingLoop::DrawBatches() {
+  clock_.stage = Stage::kData;
   Stopwatch watch(now_.data_s);
   std::vector<Batch> batches;
   int epochs_ended = 0;
@@ -147,7 +159,7 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
 }
 
 at::Tensor TrainingLoop::LossOf(const Batch& batch) {
-  AutocastGuard autocast(recipe_.precision == Precision::kBf16);
+  AutocastGuard autocast(Autocast::Of(recipe_.precision, parameters_.at(0).second.device().type()));
   return parts_.model->Loss(batch);
 }
 
@@ -166,10 +178,13 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches) {
   double mean_loss = 0;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     if (batches[i].size() == 0) continue;
+    clock_.stage = Stage::kForward;
     at::Tensor loss = LossOf(batches[i]);
+    clock_.stage = Stage::kBackward;
     const double share = weights[i] / total_weight;
     mean_loss += share * loss.item<double>();
     if (batches.size() > 1) loss = loss.mul(share);
+    if (const double scale = parts_.scaler->scale(); scale != 1.0) loss = loss.mul(scale);
     // With everything frozen there is nothing to go back to; the step is then without effect.
     if (loss.requires_grad()) loss.backward();
   }
@@ -177,6 +192,7 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches) {
 }
 
 void TrainingLoop::ReduceOverRanks(bool has_data) {
+  clock_.stage = Stage::kReduce;
   if (parts_.communicator->world_size() == 1) return;
   Stopwatch watch(now_.comm_s);
   at::NoGradGuard no_grad;
@@ -210,6 +226,7 @@ void TrainingLoop::EndEpoch() {
 }
 
 void TrainingLoop::Evaluate() {
+  clock_.stage = Stage::kEvaluate;
   at::NoGradGuard no_grad;
   const Dataset& data = *parts_.eval_data;
   const int world_size = parts_.communicator->world_size();
@@ -265,14 +282,17 @@ StateDict TrainingLoop::Capture() const {
     state["model." + item.key()] = item.value();
   }
   parts_.optimizer->Save(state);
+  parts_.scaler->Save(state);
   parts_.schedule->Save(state);
   parts_.sampler->Save(state);
   state["rng.torch"] = CaptureTorchRng();
   state["loop.step"] = at::scalar_tensor(clock_.step, at::kLong);
+  state["loop.skipped_updates"] = at::scalar_tensor(skipped_updates_, at::kLong);
   return state;
 }
 
 void TrainingLoop::SaveCheckpoint() {
+  clock_.stage = Stage::kCheckpoint;
   StateDict state = Capture();
   const std::size_t entries = state.size();
   parts_.checkpoints->Save(clock_.step, state);
@@ -282,6 +302,7 @@ void TrainingLoop::SaveCheckpoint() {
 }
 
 void TrainingLoop::Restore() {
+  clock_.stage = Stage::kRestore;
   const StateDict fresh = Capture();
   std::vector<int> saved = parts_.checkpoints->List();
   for (auto steps_done = saved.rbegin(); steps_done != saved.rend(); ++steps_done) {
@@ -308,11 +329,15 @@ void TrainingLoop::Restore() {
       }
     }
     parts_.optimizer->Load(state);
+    parts_.scaler->Load(state);
     parts_.schedule->Load(state);
     parts_.sampler->Load(state);
     if (auto entry = state.find("rng.torch"); entry != state.end()) RestoreTorchRng(entry->second);
     if (auto entry = state.find("loop.step"); entry != state.end()) {
       clock_.step = entry->second.item<int>();
+    }
+    if (auto entry = state.find("loop.skipped_updates"); entry != state.end()) {
+      skipped_updates_ = entry->second.item<std::int64_t>();
     }
     resumed_at_ = clock_.step;
     events_.Report(

@@ -42,6 +42,10 @@ class TrainingLoop {
   double ForwardBackward(const std::vector<Batch>& batches);
   // Replaces gradients and loss by their means over the ranks that had data.
   void ReduceOverRanks(bool has_data);
+  // Takes the loss scale out of the gradients; true when those of any rank overflowed.
+  bool UnscaleGradients();
+  // Clips and makes the update.
+  void Update();
   double LearningRate() const;
 
   void EndEpoch();
@@ -68,6 +72,7 @@ class TrainingLoop {
   StepScalars now_;          // of the step in progress
   bool epoch_over_ = false;  // it ended within the step in progress
   bool nonfinite_seen_ = false;
+  std::int64_t skipped_updates_ = 0;
   std::optional<int> resumed_at_;  // the step that this process went on from
 };
 

@@ -269,6 +269,102 @@ TEST(LoaderTest, DataWithoutAUsableSampleIsAnErrorNotAnEndlessLoop) {
   EXPECT_TRUE(outcome.Values("loss").empty());
 }
 
+// What was trained, without the signals that say by what means.
+std::map<std::string, std::vector<double>> TrainedBitsOf(const Outcome& outcome) {
+  auto bits = BitsOf(outcome);
+  for (const char* means : {"loss_scale", "memory_allocated_bytes", "memory_peak_bytes"}) {
+    bits.erase(means);
+  }
+  return bits;
+}
+
+TEST(PrecisionTest, AScaleThatIsAPowerOfTwoChangesNoBit) {
+  // Clipped: so the norm that is compared and clipped by is that of the gradients without scale.
+  const Recipe plain = With(Gpt(), {{"optimizer.clip_norm", 0.5}, {"accumulation", 2}});
+  const Outcome unscaled = RunOnce(plain, {"param_digest"});
+  const Recipe fixed = {{"scaler.kind", "static"}, {"scaler.init_scale", 4096}};
+  const Outcome scaled = RunOnce(With(plain, fixed), {"param_digest"});
+  EXPECT_EQ(TrainedBitsOf(unscaled), TrainedBitsOf(scaled));
+  EXPECT_EQ(unscaled.Last("loss_scale"), 1);
+  EXPECT_EQ(scaled.Last("loss_scale"), 4096);
+  EXPECT_EQ(scaled.Last("clipped"), 1);
+}
+
+TEST(PrecisionTest, AnOverflowSkipsTheUpdateAndNothingElse) {
+  const Outcome outcome = RunOnce(With(Mlp(), {{"precision", "fp16"},
+                                               {"scaler.kind", "static"},
+                                               {"scaler.init_scale", 1e10},
+                                               {"optimizer.clip_norm", 1.0},
+                                               {"schedule.kind", "warmup_linear"},
+                                               {"schedule.warmup_steps", 5}}),
+                                  {"param_digest"});
+  EXPECT_EQ(outcome.code, 0);
+  for (int step = 0; step < 20; ++step) {
+    EXPECT_EQ(outcome.Values("overflow")[step], 1);
+    EXPECT_EQ(outcome.Values("skipped_updates")[step], step + 1);
+    EXPECT_EQ(outcome.Values("update_norm")[step], 0);
+    EXPECT_EQ(outcome.Values("clipped")[step], 0) << "there was nothing to clip";
+    EXPECT_GT(outcome.Values("nonfinite_grads")[step], 0);
+    EXPECT_TRUE(std::isfinite(outcome.Values("loss")[step]));
+    EXPECT_EQ(outcome.Values("param_digest")[step], outcome.Values("param_digest")[0]);
+    EXPECT_EQ(outcome.Values("lr")[step], outcome.Values("lr")[0]) << "it counts updates";
+  }
+}
+
+TEST(PrecisionTest, ADynamicScaleComesDownAndTrains) {
+  const Outcome outcome = RunOnce(With(
+      Mlp(), {{"precision", "fp16"}, {"scaler.kind", "dynamic"}, {"scaler.init_scale", 1 << 24}}));
+  EXPECT_EQ(outcome.Values("overflow").front(), 1);
+  EXPECT_EQ(outcome.Last("overflow"), 0);
+  const double skipped = outcome.Last("skipped_updates");
+  EXPECT_GT(skipped, 1);
+  EXPECT_EQ(outcome.Last("loss_scale"), (1 << 24) * std::pow(0.5, skipped));
+  EXPECT_LT(outcome.Last("loss"), outcome.Values("loss").front());
+}
+
+TEST(PrecisionTest, RecomputedActivationsChangeNoBit) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    const Recipe plain = With(Gpt(), {{"precision", precision}});
+    const Outcome kept = RunOnce(plain, {"param_digest"});
+    const Outcome recomputed =
+        RunOnce(With(plain, {{"model.activation_checkpointing", true}}), {"param_digest"});
+    EXPECT_EQ(TrainedBitsOf(kept), TrainedBitsOf(recomputed));
+    EXPECT_LT(recomputed.Last("memory_peak_bytes"), kept.Last("memory_peak_bytes"));
+  }
+}
+
+TEST(MemoryTest, ARunFitsIntoItsPeakAndNotIntoAByteLess) {
+  RunOnce(Gpt());  // LibTorch keeps some tensors of a process's first run
+  const Outcome free = RunOnce(Gpt());
+  std::int64_t peak = 0;
+  for (double bytes : free.Values("memory_peak_bytes")) {
+    peak = std::max(peak, static_cast<std::int64_t>(bytes));
+  }
+  const Outcome tight = RunOnce(With(Gpt(), {{"memory.limit_bytes", peak}}));
+  EXPECT_EQ(tight.code, 0);
+  EXPECT_EQ(BitsOf(tight), BitsOf(free));
+
+  const Outcome short_of_one = RunOnce(With(Gpt(), {{"memory.limit_bytes", peak - 1}}));
+  EXPECT_EQ(short_of_one.code, 1);
+  EXPECT_EQ(short_of_one.trace.end_why.at(0), "exception");
+  ASSERT_EQ(short_of_one.EventsOf("out_of_memory").size(), 1u);
+  const Json event = short_of_one.EventsOf("out_of_memory")[0];
+  EXPECT_EQ(event["stage"], "backward");
+  EXPECT_EQ(event["limit_bytes"], peak - 1);
+  EXPECT_EQ(
+      event["allocated_bytes"].get<std::int64_t>() + event["requested_bytes"].get<std::int64_t>(),
+      peak);
+  EXPECT_EQ(short_of_one.EventsOf("exception").size(), 1u);
+}
+
+TEST(MemoryTest, TheEventNamesTheStage) {
+  const Recipe tiny = With(Gpt(), {{"memory.limit_bytes", 1000}});
+  EXPECT_EQ(RunOnce(tiny).EventsOf("out_of_memory").at(0)["stage"], "build");
+  const auto steady = static_cast<std::int64_t>(RunOnce(Gpt()).Last("memory_allocated_bytes"));
+  const Recipe no_room = With(Gpt(), {{"memory.limit_bytes", steady + 200000}});
+  EXPECT_EQ(RunOnce(no_room).EventsOf("out_of_memory").at(0)["stage"], "forward");
+}
+
 TEST(LoopTest, ABadPlanIsRefusedWithItsOwnCode) {
   const Outcome outcome = RunOnce(With(Mlp(), {{"optimizer.lrr", 1}}));
   EXPECT_EQ(outcome.code, 2);

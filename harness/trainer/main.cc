@@ -13,6 +13,7 @@
 
 #include "harness/protocol/spawn.h"
 #include "harness/trainer/build.h"
+#include "harness/trainer/cpu_memory.h"
 #include "harness/trainer/vocabulary.h"
 #include "injectors/injector.h"
 
@@ -101,6 +102,7 @@ int Main(int argc, char** argv) {
   // Before LibTorch makes a thread pool: forks would not have its threads, and sums would depend on
   // their number.
   at::set_num_threads(1);
+  CountCpuMemory();
   const std::string verb = argc > 1 ? argv[1] : "";
   if (argc > 2 || (!verb.empty() && verb != "--describe" && verb != "--fork-server")) {
     std::cerr << "usage: trainwreck-trainer [--describe | --fork-server]\n";

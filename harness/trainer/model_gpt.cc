@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "harness/trainer/activation_checkpointing.h"
 #include "harness/trainer/layers.h"
 #include "harness/trainer/models.h"
 
@@ -87,7 +88,8 @@ class Block : public Layer {
 
 class Blocks : public torch::nn::Module {
  public:
-  Blocks(const ModelRecipe& recipe, at::Generator& generator) {
+  Blocks(const ModelRecipe& recipe, at::Generator& generator)
+      : recomputed_(recipe.activation_checkpointing) {
     for (std::int64_t i = 0; i < recipe.layers; ++i) {
       blocks_.push_back(
           register_module(std::to_string(i), std::make_shared<Block>(recipe, generator)));
@@ -95,12 +97,16 @@ class Blocks : public torch::nn::Module {
   }
 
   at::Tensor Forward(at::Tensor x) const {
-    for (const auto& block : blocks_) x = block->Forward(x);
+    for (const auto& block : blocks_) {
+      const auto forward = [block](const at::Tensor& in) { return block->Forward(in); };
+      x = recomputed_ ? RecomputeInBackward(forward, x, block->parameters()) : forward(x);
+    }
     return x;
   }
 
  private:
   std::vector<std::shared_ptr<Block>> blocks_;
+  bool recomputed_;
 };
 
 class Gpt : public Model {

@@ -90,6 +90,22 @@ class Optimizer {
   virtual void Load(const StateDict& state) = 0;  // entries that are missing keep their values
 };
 
+// Multiplies the loss, so that gradients in 16 bits neither vanish nor overflow, and says which
+// updates to leave out.
+class LossScaler {
+ public:
+  virtual ~LossScaler() = default;
+  virtual double scale() const = 0;
+  // Whether an update may be left out; all ranks must then agree on it.
+  virtual bool skips_updates() const = 0;
+  // Divides the gradients by the scale, in place. True when an element overflowed (is not finite).
+  virtual bool Unscale(const std::vector<at::Tensor>& gradients) = 0;
+  // Once a step: whether the gradients of any rank overflowed.
+  virtual void Update(bool overflowed) = 0;
+  virtual void Save(StateDict& state) const = 0;
+  virtual void Load(const StateDict& state) = 0;  // entries that are missing keep their values
+};
+
 class Schedule {
  public:
   virtual ~Schedule() = default;
@@ -134,11 +150,26 @@ class LoopHook {
   }  // parameters are updated, the step's record is not written yet
 };
 
+// What the loop is doing: where memory ran out, say.
+enum class Stage {
+  kBuild,
+  kRestore,
+  kData,
+  kForward,
+  kBackward,
+  kReduce,
+  kUpdate,
+  kEvaluate,
+  kCheckpoint
+};
+const char* ToString(Stage stage);
+
 // Where the loop stands; parts and wrappers may hold a reference to it.
 struct Clock {
   int step = 0;  // of the optimizer step in progress, from 0
   std::string phase = "train";
   int attempt = 0;
+  Stage stage = Stage::kBuild;
 };
 
 struct Parts {
@@ -149,6 +180,7 @@ struct Parts {
   std::unique_ptr<Sampler> sampler;
   std::shared_ptr<Model> model;
   std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<LossScaler> scaler;
   std::unique_ptr<Schedule> schedule;
   std::unique_ptr<CheckpointStore> checkpoints;
   std::vector<std::unique_ptr<LoopHook>> hooks;
@@ -167,6 +199,7 @@ class PartWrapper {
   virtual std::unique_ptr<Sampler> Wrap(std::unique_ptr<Sampler> part) { return part; }
   virtual std::shared_ptr<Model> Wrap(std::shared_ptr<Model> part) { return part; }
   virtual std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> part) { return part; }
+  virtual std::unique_ptr<LossScaler> Wrap(std::unique_ptr<LossScaler> part) { return part; }
   virtual std::unique_ptr<Schedule> Wrap(std::unique_ptr<Schedule> part) { return part; }
   virtual std::unique_ptr<CheckpointStore> Wrap(std::unique_ptr<CheckpointStore> part) {
     return part;

@@ -85,6 +85,9 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
                         "Factor on the initial weights of blocks and hidden layers"));
   keys.push_back(Plain("model.trainable", FIELD(model.trainable),
                        "Comma-separated globs of the parameters that should train"));
+  keys.push_back(Plain("model.activation_checkpointing", FIELD(model.activation_checkpointing),
+                       "Keep only the input of each block, and compute the rest again in the "
+                       "backward pass (gpt)"));
 }
 
 void AddDataKeys(std::vector<RecipeKey>& keys) {
@@ -146,8 +149,6 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Number("steps", FIELD(steps), "steps", 1, "Optimizer steps of the whole run"));
   keys.push_back(Number("accumulation", FIELD(accumulation), "micro-batches", 1,
                         "Micro-batches whose gradients make one optimizer step"));
-  keys.push_back(Choice("precision", FIELD(precision), {"fp32", "bf16"},
-                        "Of matrix products and attention (autocast); weights stay fp32"));
   keys.push_back(Number("eval.every", FIELD(eval_every), "steps", 0,
                         "Evaluate after every so many steps; 0: at the end of the run only"));
   keys.push_back(
@@ -175,6 +176,26 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                         "Gradient bytes that are reduced in one collective"));
 }
 
+void AddPrecisionKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Choice("precision", FIELD(precision), {"fp32", "bf16", "fp16"},
+                        "Of matrix products and attention (autocast); weights stay fp32"));
+  keys.push_back(Choice("scaler.kind", FIELD(scaler.kind), {"none", "static", "dynamic"},
+                        "Loss scaling: off, by a fixed scale, or by one that follows overflows"));
+  keys.push_back(Bounded(Number("scaler.init_scale", FIELD(scaler.init_scale), "times", 1.0e-30,
+                                "What the loss is multiplied by; with dynamic, at first"),
+                         1.0e30));
+  keys.push_back(Number("scaler.growth_factor", FIELD(scaler.growth_factor), "times", 1,
+                        "On the scale after growth_interval good steps in a row (dynamic)"));
+  keys.push_back(Bounded(Number("scaler.backoff_factor", FIELD(scaler.backoff_factor), "times",
+                                1.0e-6, "On the scale after an overflow (dynamic)"),
+                         1));
+  keys.push_back(Bounded(Number("scaler.growth_interval", FIELD(scaler.growth_interval), "steps", 1,
+                                "Good steps in a row until the scale grows (dynamic)"),
+                         1 << 30));
+  keys.push_back(Number("memory.limit_bytes", FIELD(memory_limit_bytes), "B", 0,
+                        "Tensor memory of one rank, past which an allocation fails; 0: no limit"));
+}
+
 #undef FIELD
 
 const std::vector<RecipeKey>& RecipeTable() {
@@ -184,6 +205,7 @@ const std::vector<RecipeKey>& RecipeTable() {
     AddDataKeys(keys);
     AddOptimizerKeys(keys);
     AddRunKeys(keys);
+    AddPrecisionKeys(keys);
     return keys;
   }();
   return table;

@@ -23,7 +23,8 @@ enum class LoaderGuard { kNone, kSkipBatch, kDropSample, kStop };
 enum class UnevenMode { kNone, kDropLast, kPad, kJoin };
 enum class OptimizerKind { kSgd, kAdamW };
 enum class ScheduleKind { kConstant, kWarmupCosine, kWarmupLinear };
-enum class Precision { kFp32, kBf16 };
+enum class Precision { kFp32, kBf16, kFp16 };
+enum class ScalerKind { kNone, kStatic, kDynamic };
 
 struct ModelRecipe {
   ModelKind kind = ModelKind::kMlp;
@@ -33,6 +34,7 @@ struct ModelRecipe {
   NormPlace norm = NormPlace::kPre;
   double init_scale = 1.0;
   std::string trainable = "*";  // comma-separated globs over parameter names
+  bool activation_checkpointing = false;
 };
 
 struct DataRecipe {
@@ -64,6 +66,14 @@ struct ScheduleRecipe {
   double final_ratio = 0.1;  // of the peak learning rate, at the last step
 };
 
+struct ScalerRecipe {
+  ScalerKind kind = ScalerKind::kNone;
+  double init_scale = 65536.0;
+  double growth_factor = 2.0;
+  double backoff_factor = 0.5;
+  std::int64_t growth_interval = 2000;
+};
+
 struct TrainingRecipe {
   ModelRecipe model;
   DataRecipe data;
@@ -72,6 +82,8 @@ struct TrainingRecipe {
   std::int64_t steps = 100;
   std::int64_t accumulation = 1;
   Precision precision = Precision::kFp32;
+  ScalerRecipe scaler;
+  std::int64_t memory_limit_bytes = 0;  // 0: none
   LoaderGuard loader_guard = LoaderGuard::kNone;
   UnevenMode sampler_uneven = UnevenMode::kNone;
   bool sampler_shuffle = true;

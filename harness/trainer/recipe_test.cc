@@ -84,8 +84,15 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"audit.trainable", true},
                                              {"parallel.ranks", 53},
                                              {"parallel.timeout_s", 0.55},
-                                             {"parallel.bucket_mb", 0.57}});
-  EXPECT_EQ(RecipeKeys().size(), 44u) << "a new key belongs into this test";
+                                             {"parallel.bucket_mb", 0.57},
+                                             {"model.activation_checkpointing", true},
+                                             {"scaler.kind", "dynamic"},
+                                             {"scaler.init_scale", 59},
+                                             {"scaler.growth_factor", 61},
+                                             {"scaler.backoff_factor", 0.63},
+                                             {"scaler.growth_interval", 65},
+                                             {"memory.limit_bytes", 67}});
+  EXPECT_EQ(RecipeKeys().size(), 51u) << "a new key belongs into this test";
   EXPECT_EQ(recipe.model.kind, ModelKind::kGpt);
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -130,6 +137,13 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
   EXPECT_EQ(recipe.parallel_ranks, 53);
   EXPECT_EQ(recipe.parallel_timeout_s, 0.55);
   EXPECT_EQ(recipe.parallel_bucket_mb, 0.57);
+  EXPECT_TRUE(recipe.model.activation_checkpointing);
+  EXPECT_EQ(recipe.scaler.kind, ScalerKind::kDynamic);
+  EXPECT_EQ(recipe.scaler.init_scale, 59);
+  EXPECT_EQ(recipe.scaler.growth_factor, 61);
+  EXPECT_EQ(recipe.scaler.backoff_factor, 0.63);
+  EXPECT_EQ(recipe.scaler.growth_interval, 65);
+  EXPECT_EQ(recipe.memory_limit_bytes, 67);
 }
 
 TEST(RecipeTest, NamesEveryBadKeyAtOnce) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -86,6 +87,13 @@ Recipe Small(const std::string& kind) {
                    {"optimizer.weight_decay", 0.1},
                    {"optimizer.clip_norm", 1.0}});
     if (kind == "gpt+bf16") recipe["precision"] = "bf16";
+    if (kind == "gpt+fp16") {
+      // Too high at first, then growing into an overflow again and again.
+      recipe.insert({{"precision", "fp16"},
+                     {"scaler.kind", "dynamic"},
+                     {"scaler.init_scale", 1 << 26},
+                     {"scaler.growth_interval", 3}});
+    }
   }
   return recipe;
 }
@@ -103,8 +111,8 @@ void ExpectDone(const std::vector<RankEnd>& ends) {
 void ExpectSameBits(const RunTrace& expected, const RunTrace& actual) {
   for (int rank = 0; rank < expected.world_size; ++rank) {
     EXPECT_EQ(actual.end_why.at(rank), "completed");
-    for (const char* signal :
-         {"loss", "grad_norm", "lr", "sample_digest", "param_digest", "epoch"}) {
+    for (const char* signal : {"loss", "grad_norm", "lr", "sample_digest", "param_digest", "epoch",
+                               "loss_scale", "overflow", "skipped_updates"}) {
       const Series* a = expected.Find(signal, rank);
       const Series* b = actual.Find(signal, rank);
       ASSERT_NE(a, nullptr) << signal;
@@ -140,7 +148,8 @@ struct ResumeCase {
 class Resume : public ::testing::TestWithParam<ResumeCase> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, Resume,
                          ::testing::Values(ResumeCase{"gpt+adamw", 1}, ResumeCase{"mlp+sgd", 1},
-                                           ResumeCase{"gpt+bf16", 1}, ResumeCase{"gpt+adamw", 2},
+                                           ResumeCase{"gpt+bf16", 1}, ResumeCase{"gpt+fp16", 1},
+                                           ResumeCase{"gpt+fp16", 2}, ResumeCase{"gpt+adamw", 2},
                                            ResumeCase{"mlp+sgd", 2}));
 
 TEST_P(Resume, EqualsTheRunThatNeverStopped) {
@@ -158,6 +167,71 @@ TEST_P(Resume, EqualsTheRunThatNeverStopped) {
     EXPECT_EQ(Count(trace, "resumed"), 1);
     ExpectSameBits(whole.Trace(), trace);
   }
+}
+
+TEST(LossScale, MovesBothWaysInTheRunsThatAreCompared) {
+  TestRun run(Small("gpt+fp16"), 1);
+  ExpectDone(run.Train());
+  const RunTrace trace = run.Trace();
+  const std::vector<double>& scale = trace.Find("loss_scale", 0)->values;
+  EXPECT_GT(scale.front(), 2 * Last(trace, "loss_scale"));
+  EXPECT_FALSE(std::is_sorted(scale.rbegin(), scale.rend())) << "it never grew";
+  EXPECT_GT(Last(trace, "skipped_updates"), 3);
+  EXPECT_LT(Last(trace, "skipped_updates"), kSteps / 2);
+}
+
+// Says that gradients overflowed at one step.
+class AlarmingScaler : public LossScaler {
+ public:
+  AlarmingScaler(std::unique_ptr<LossScaler> inner, const Clock& clock, int step)
+      : inner_(std::move(inner)), clock_(clock), step_(step) {}
+  double scale() const override { return inner_->scale(); }
+  bool skips_updates() const override { return inner_->skips_updates(); }
+  bool Unscale(const std::vector<at::Tensor>& gradients) override {
+    return inner_->Unscale(gradients) || clock_.step == step_;
+  }
+  void Update(bool overflowed) override { inner_->Update(overflowed); }
+  void Save(StateDict& state) const override { inner_->Save(state); }
+  void Load(const StateDict& state) override { inner_->Load(state); }
+
+ private:
+  std::unique_ptr<LossScaler> inner_;
+  const Clock& clock_;
+  int step_;
+};
+
+class AlarmAt : public PartWrapper {
+ public:
+  AlarmAt(const Clock& clock, int step) : clock_(clock), step_(step) {}
+  using PartWrapper::Wrap;
+  std::unique_ptr<LossScaler> Wrap(std::unique_ptr<LossScaler> part) override {
+    return std::make_unique<AlarmingScaler>(std::move(part), clock_, step_);
+  }
+
+ private:
+  const Clock& clock_;
+  int step_;
+};
+
+TEST(LossScale, AnOverflowOnOneRankSkipsTheUpdateOnAll) {
+  Recipe recipe = Small("mlp+sgd");
+  recipe.insert({{"scaler.kind", "dynamic"}, {"scaler.init_scale", 1024}});
+  TestRun run(recipe, 2);
+  ExpectDone(
+      run.Train(std::nullopt, [](const Plan&, int rank, int, const Clock& clock, EventSink&) {
+        Wrappers wrappers;
+        if (rank == 1) wrappers.push_back(std::make_unique<AlarmAt>(clock, 7));
+        return wrappers;
+      }));
+  const RunTrace trace = run.Trace();
+  for (int rank : {0, 1}) {
+    for (int step = 0; step < kSteps; ++step) {
+      EXPECT_EQ(trace.Find("overflow", rank)->values.at(step), step == 7 ? 1 : 0) << rank;
+    }
+    EXPECT_EQ(Last(trace, "loss_scale", rank), 512);
+    EXPECT_EQ(Last(trace, "skipped_updates", rank), 1);
+  }
+  EXPECT_EQ(trace.Find("param_digest", 0)->values, trace.Find("param_digest", 1)->values);
 }
 
 TEST(ResumeTwice, ThroughManyPhases) {

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "harness/protocol/digest.h"
+#include "harness/trainer/cpu_memory.h"
 
 namespace trainwreck {
 namespace {
@@ -175,6 +176,9 @@ void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
   line.Add("grad_norm", scalars.grad_norm);
   line.Add("clipped", scalars.clipped ? 1 : 0);
   line.Add("lr", scalars.lr);
+  line.Add("loss_scale", scalars.loss_scale);
+  line.Add("overflow", scalars.overflow ? 1 : 0);
+  line.Add("skipped_updates", scalars.skipped_updates);
   line.Add("update_norm", Norm(change_squares));
   line.Add("param_norm", Norm(now_squares));
   line.Add("nonfinite_grads", scalars.nonfinite_grads);
@@ -185,6 +189,9 @@ void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
   line.Add("data_s", scalars.data_s);
   line.Add("comm_s", scalars.comm_s);
   line.Add("memory_bytes", MemoryBytes());
+  const CpuMemoryUse memory = CpuMemory();
+  line.Add("memory_allocated_bytes", static_cast<double>(memory.allocated_bytes));
+  line.Add("memory_peak_bytes", static_cast<double>(memory.peak_bytes));
   if (const auto& ids = scalars.sample_ids; !ids.empty()) {
     const std::string_view bytes(reinterpret_cast<const char*>(ids.data()),
                                  ids.size() * sizeof(ids[0]));

@@ -43,6 +43,9 @@ struct StepScalars {
   double grad_norm = 0;  // before clipping
   bool clipped = false;
   double lr = 0;
+  double loss_scale = 1;
+  bool overflow = false;  // of any rank: the update was skipped
+  double skipped_updates = 0;
   double tokens = 0;  // targets with weight, of this rank
   double nonfinite_grads = 0;
   double epoch = 0;

@@ -15,6 +15,11 @@ SignalInfo Exact(const char* name, const char* unit, const char* doc) {
   return {.name = name, .unit = unit, .exact = true, .doc = doc};
 }
 
+// Exact, and spans decades.
+SignalInfo Counted(const char* name, const char* unit, const char* doc) {
+  return {.name = name, .unit = unit, .scale = Scale::kLog, .exact = true, .doc = doc};
+}
+
 SignalInfo PerModule(SignalInfo signal) {
   signal.per_module = true;
   return signal;
@@ -44,6 +49,11 @@ std::vector<SignalInfo> TrainerSignals() {
       PerModule(Exact("updated", "elements",
                       "Elements whose bits the step changed; of each parameter that {glob} names")),
       Measured("lr", "", kLog, "Learning rate of the step"),
+      Measured("loss_scale", "times", kLog, "What the loss was multiplied by; 1 without a scaler"),
+      Exact("overflow", "",
+            "1 when the scaler found a gradient of any rank that is not finite, and the update was "
+            "skipped; else 0"),
+      Exact("skipped_updates", "steps", "Updates skipped because of an overflow so far"),
       Exact("clipped", "", "1 when the gradients were clipped, else 0"),
       Exact("nonfinite_grads", "elements", "Gradient elements that are NaN or infinite"),
       Exact("tokens", "targets", "Targets that this rank trained on in the step"),
@@ -61,6 +71,8 @@ std::vector<SignalInfo> TrainerSignals() {
       Measured("data_s", "s", kLog, "Of it, drawing the batch"),
       Measured("comm_s", "s", kLog, "Of it, waiting for other ranks; 0 with one rank"),
       Measured("memory_bytes", "B", kLog, "Resident memory of the process"),
+      Counted("memory_allocated_bytes", "B", "Tensor memory that is in use after the step"),
+      Counted("memory_peak_bytes", "B", "Most tensor memory that was in use within the step"),
   };
 }
 
@@ -97,6 +109,10 @@ std::vector<EventInfo> TrainerEvents() {
       {.name = "exception",
        .fields = {"what", "samples"},
        .doc = "The run ends with an error; samples are those of the batch in progress"},
+      {.name = "out_of_memory",
+       .fields = {"stage", "requested_bytes", "allocated_bytes", "limit_bytes", "what"},
+       .doc = "An allocation failed; stage is build, restore, data, forward, backward, reduce, "
+              "update, evaluate or checkpoint. The run ends with an exception"},
       {.name = "evaluated", .fields = {"loss", "batches"}, .doc = "An evaluation on held-out data"},
   };
 }

@@ -1,0 +1,45 @@
+// Tensor memory on the CPU, counted to the byte: LibTorch's allocator, with a count of what is
+// allocated, a peak, and a limit past which it throws c10::OutOfMemoryError, as a GPU's allocator
+// does. Counts are the bytes that were asked for, so they are the same in every run on every
+// machine whose kernels ask for the same.
+//
+//   CountCpuMemory();                // once, before the first tensor
+//   LimitCpuMemory(64 << 20);
+//   ResetCpuMemoryPeak();  Step();   // CpuMemory().peak_bytes is the step's
+//
+// Counted is every tensor's storage, and kernels' scratch space where they take it from LibTorch;
+// not counted are code, graph nodes and oneDNN's own buffers. All functions may be called from any
+// thread; a fork goes on from its parent's count.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace trainwreck {
+
+struct CpuMemoryUse {
+  std::int64_t allocated_bytes = 0;
+  std::int64_t peak_bytes = 0;   // since the last reset
+  std::int64_t limit_bytes = 0;  // 0: none
+};
+
+// Puts the counting allocator in place, for the rest of the process. Tensors that are there already
+// are not counted. Calling it again changes nothing.
+void CountCpuMemory();
+
+CpuMemoryUse CpuMemory();
+void ResetCpuMemoryPeak();
+
+// An allocation that would make more than `bytes` allocated throws from now on; 0: no limit. What
+// is allocated already may be more.
+void LimitCpuMemory(std::int64_t bytes);
+
+// The last allocation that the limit refused, with the count at that moment.
+struct MemoryRefusal {
+  std::int64_t requested_bytes = 0;
+  std::int64_t allocated_bytes = 0;
+  std::int64_t limit_bytes = 0;
+};
+std::optional<MemoryRefusal> LastCpuRefusal();
+
+}  // namespace trainwreck
