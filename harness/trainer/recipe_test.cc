@@ -91,8 +91,9 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"scaler.growth_factor", 61},
                                              {"scaler.backoff_factor", 0.63},
                                              {"scaler.growth_interval", 65},
-                                             {"memory.limit_bytes", 67}});
-  EXPECT_EQ(RecipeKeys().size(), 51u) << "a new key belongs into this test";
+                                             {"memory.limit_bytes", 67},
+                                             {"diagnose.nonfinite", false}});
+  EXPECT_EQ(RecipeKeys().size(), 52u) << "a new key belongs into this test";
   EXPECT_EQ(recipe.model.kind, ModelKind::kGpt);
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -144,6 +145,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
   EXPECT_EQ(recipe.scaler.backoff_factor, 0.63);
   EXPECT_EQ(recipe.scaler.growth_interval, 65);
   EXPECT_EQ(recipe.memory_limit_bytes, 67);
+  EXPECT_FALSE(recipe.diagnose_nonfinite);
 }
 
 TEST(RecipeTest, NamesEveryBadKeyAtOnce) {

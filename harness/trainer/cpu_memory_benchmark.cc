@@ -1,0 +1,86 @@
+// What counting memory costs: training steps with the counting allocator against the same steps
+// with LibTorch's own, in turns, so that a busy machine slows both. Prints the ratio of each pair
+// of turns: minimum, median, maximum.
+//
+//   bazel run -c opt //harness/trainer:cpu_memory_benchmark
+#include <ATen/Parallel.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+#include "harness/trainer/build.h"
+#include "harness/trainer/cpu_memory.h"
+#include "harness/trainer/loader.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr int kPairs = 41;
+
+class Trainee {
+ public:
+  explicit Trainee(ModelKind kind) {
+    TrainingRecipe recipe;
+    recipe.model.kind = kind;
+    recipe.data.kind = kind == ModelKind::kGpt ? DataKind::kMarkov : DataKind::kFeatures;
+    const auto data = BuildDataset(recipe, /*held_out=*/false, /*seed=*/0);
+    model_ = BuildModel(recipe, *data, /*seed=*/0);
+    optimizer_ = BuildOptimizer(recipe.optimizer, ParametersOf(*model_));
+    std::vector<Sample> samples;
+    for (int id = 0; id < 8; ++id) samples.push_back(data->Get(id));
+    batch_ = Collate(samples);
+  }
+
+  double StepsSeconds(int steps) {
+    const auto began = std::chrono::steady_clock::now();
+    for (int i = 0; i < steps; ++i) {
+      optimizer_->ZeroGrad();
+      model_->Loss(batch_).backward();
+      optimizer_->Step(1e-3);
+    }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  }
+
+ private:
+  std::shared_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Batch batch_;
+};
+
+void Compare(const char* name, ModelKind kind, int steps, c10::Allocator* plain,
+             c10::Allocator* counting) {
+  Trainee trainee(kind);
+  trainee.StepsSeconds(steps);
+  std::vector<double> ratios;
+  double plain_s = 1e9;
+  for (int pair = 0; pair < kPairs; ++pair) {
+    double seconds[2];
+    for (int turn : {pair % 2, 1 - pair % 2}) {
+      c10::SetCPUAllocator(turn == 0 ? plain : counting, /*priority=*/1);
+      seconds[turn] = trainee.StepsSeconds(steps);
+    }
+    ratios.push_back(seconds[1] / seconds[0]);
+    plain_s = std::min(plain_s, seconds[0] / steps);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  std::printf("%-4s  step %8.1f us  counting / plain  %.4f / %.4f / %.4f  (%d pairs of %d steps)\n",
+              name, plain_s * 1e6, ratios.front(), ratios[kPairs / 2], ratios.back(), kPairs,
+              steps);
+}
+
+void Main() {
+  at::set_num_threads(1);
+  c10::Allocator* plain = c10::GetCPUAllocator();
+  CountCpuMemory();
+  c10::Allocator* counting = c10::GetCPUAllocator();
+  Compare("mlp", ModelKind::kMlp, 500, plain, counting);
+  Compare("gpt", ModelKind::kGpt, 10, plain, counting);
+}
+
+}  // namespace
+}  // namespace trainwreck
+
+int main() { trainwreck::Main(); }
