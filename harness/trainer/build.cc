@@ -185,12 +185,13 @@ std::string MessageOf(const std::exception& error) {
 }
 
 void ReportOutOfMemory(Process& process, const std::string& what) {
-  const MemoryRefusal refusal = LastCpuRefusal().value_or(MemoryRefusal());
-  process.sink->Report("out_of_memory", {{"stage", ToString(process.clock.stage)},
-                                         {"requested_bytes", refusal.requested_bytes},
-                                         {"allocated_bytes", refusal.allocated_bytes},
-                                         {"limit_bytes", refusal.limit_bytes},
-                                         {"what", what}});
+  Json fields = {{"stage", ToString(process.clock.stage)}, {"what", what}};
+  if (const auto refusal = LastCpuRefusal()) {
+    fields["requested_bytes"] = refusal->requested_bytes;
+    fields["allocated_bytes"] = refusal->allocated_bytes;
+    fields["limit_bytes"] = refusal->limit_bytes;
+  }
+  process.sink->Report("out_of_memory", std::move(fields));
 }
 
 // Says why in the trace and on stderr.
