@@ -23,6 +23,20 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "nan/fp16-overflow",
+        file = "nan/fp16-overflow.yaml",
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "nan/fp16-static-scale",
+        file = "nan/fp16-static-scale.yaml",
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "nan/lr-too-high",
         file = "nan/lr-too-high.yaml",
         tags = ["smoke"],
@@ -34,6 +48,13 @@ SCENARIOS = [
         file = "nan/no-warmup.yaml",
         tags = [],
         size = "medium",
+        cores = 1,
+    ),
+    struct(
+        name = "negative/budget-that-fits",
+        file = "negative/budget-that-fits.yaml",
+        tags = ["negative"],
+        size = "small",
         cores = 1,
     ),
     struct(
@@ -60,6 +81,13 @@ SCENARIOS = [
     struct(
         name = "negative/fault-not-fired",
         file = "negative/fault-not-fired.yaml",
+        tags = ["negative"],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "negative/loss-scale-that-fits",
+        file = "negative/loss-scale-that-fits.yaml",
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -132,6 +160,13 @@ SCENARIOS = [
         file = "not-learning/frozen-params.yaml",
         tags = [],
         size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "oom/activations",
+        file = "oom/activations.yaml",
+        tags = [],
+        size = "medium",
         cores = 1,
     ),
     struct(
