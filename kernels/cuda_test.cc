@@ -114,6 +114,31 @@ TEST(Cuda, ResultsComeInOrderWithTheirTags) {
   EXPECT_EQ(statistics.Wait()->tag, 13);
 }
 
+// Lists that differ take turns over two slots: results that are read too early are another list's.
+TEST(Cuda, ResultsAreReadOnlyWhenTheyAreThere) {
+  SKIP_WITHOUT_CUDA();
+  const Gpt gpt;
+  const auto list = [&](std::int64_t tag) {
+    return std::span(gpt.views).subspan(static_cast<std::size_t>(tag % 3), 10);
+  };
+  CudaTensorStats statistics(2);
+  std::int64_t got = 0;
+  const auto poll = [&] {
+    const auto result = statistics.Poll();
+    if (!result) return;
+    EXPECT_EQ(result->tag, got++);
+    for (std::size_t i = 0; i < 10; ++i) {
+      EXPECT_EQ(result->stats[i].count, list(result->tag)[i].count);
+    }
+  };
+  for (std::int64_t tag = 0; tag < 12; ++tag) {
+    while (!statistics.Launch(list(tag), tag, nullptr)) poll();
+    poll();
+  }
+  while (statistics.in_flight() > 0) poll();
+  EXPECT_EQ(got, 12);
+}
+
 TEST(Cuda, SlotsGrowWithTheList) {
   SKIP_WITHOUT_CUDA();
   const Gpt gpt;

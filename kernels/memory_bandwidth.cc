@@ -23,14 +23,13 @@ SumWords(const char* data, std::int64_t bytes) {
   return result;
 }
 
-// As the benchmarks count: processor time, so that a neighbour's turn on the core is nobody's cost.
+}  // namespace
+
 double ThreadSeconds() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
-
-}  // namespace
 
 double ReadBandwidth(const void* data, std::int64_t bytes) {
   volatile std::uint64_t sink = 0;

@@ -10,4 +10,8 @@ namespace trainwreck::kernels {
 // best of several passes.
 double ReadBandwidth(const void* data, std::int64_t bytes);
 
+// Processor time of this thread, as the benchmarks count: a neighbour's turn on the core is
+// nobody's cost.
+double ThreadSeconds();
+
 }  // namespace trainwreck::kernels
