@@ -67,16 +67,16 @@ def cuda_library(name, srcs, host_srcs = [], hdrs = [], private_hdrs = [], witho
     Args:
       name: of the library.
       srcs: .cu files.
-      host_srcs: .cc files that belong to them.
+      host_srcs: .cc files that are compiled in either case.
       hdrs: its headers for others.
       private_hdrs: .h and .cuh files that only srcs and without_cuda include.
-      without_cuda: .cc files that take the place of srcs where there is no nvcc, of host_srcs too.
+      without_cuda: .cc files that take the place of srcs where there is no nvcc.
       deps: cc_library targets.
       copts: further flags of nvcc.
       **kwargs: of cc_library.
     """
     if not HAVE_CUDA:
-        native.cc_library(name = name, srcs = without_cuda + private_hdrs, hdrs = hdrs, deps = deps, **kwargs)
+        native.cc_library(name = name, srcs = without_cuda + host_srcs + private_hdrs, hdrs = hdrs, deps = deps, **kwargs)
         return
     objects = []
     for src in srcs:
