@@ -107,6 +107,15 @@ EventInfo EventFromJson(const Json& json) {
           json.value("doc", "")};
 }
 
+Json ToJson(const DeviceInfo& info) {
+  return {{"kind", info.kind}, {"name", info.name}, {"memory_bytes", info.memory_bytes}};
+}
+
+DeviceInfo DeviceFromJson(const Json& json) {
+  return {json.at("kind").get<std::string>(), json.value("name", ""),
+          json.value("memory_bytes", std::int64_t{0})};
+}
+
 Json ToJson(const FaultInfo& info) {
   Json params = Json::array();
   for (const ParamInfo& param : info.params) params.push_back(ToJson(param));
@@ -206,6 +215,11 @@ const FaultInfo* TargetDescription::FindFault(const std::string& fault) const {
   return FindByName(faults, fault);
 }
 
+int TargetDescription::CountDevices(const std::string& kind) const {
+  return static_cast<int>(std::count_if(
+      devices.begin(), devices.end(), [&](const DeviceInfo& info) { return info.kind == kind; }));
+}
+
 Json ToJson(const TargetDescription& description) {
   return {{"protocol", description.protocol},
           {"name", description.name},
@@ -214,7 +228,8 @@ Json ToJson(const TargetDescription& description) {
           {"signals", ListToJson(description.signals)},
           {"events", ListToJson(description.events)},
           {"faults", ListToJson(description.faults)},
-          {"features", description.features}};
+          {"features", description.features},
+          {"devices", ListToJson(description.devices)}};
 }
 
 TargetDescription DescriptionFromJson(const Json& json) {
@@ -235,6 +250,7 @@ TargetDescription DescriptionFromJson(const Json& json) {
   description.events = ListFromJson<EventInfo>(json, "events", EventFromJson);
   description.faults = ListFromJson<FaultInfo>(json, "faults", FaultFromJson);
   description.features = json.value("features", std::vector<std::string>{});
+  description.devices = ListFromJson<DeviceInfo>(json, "devices", DeviceFromJson);
   return description;
 }
 

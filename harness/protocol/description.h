@@ -2,6 +2,7 @@
 // `explain` and the JSON Schema are made from it, so they hold for any target.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,6 +66,13 @@ struct FaultInfo {
   std::string evidence;               // what its `fired` event carries
 };
 
+// One device of the machine that a run can get.
+struct DeviceInfo {
+  std::string kind;  // "cpu", "cuda": what the recipe's `device` calls it
+  std::string name;  // "NVIDIA H200"
+  std::int64_t memory_bytes = 0;
+};
+
 struct TargetDescription {
   int protocol = kProtocolVersion;
   std::string name;
@@ -74,11 +82,14 @@ struct TargetDescription {
   std::vector<EventInfo> events;
   std::vector<FaultInfo> faults;
   std::vector<std::string> features;  // "device:cpu", "backend:gloo", ...
+  // What this machine has, as the target sees it; may be empty when the target does not say.
+  std::vector<DeviceInfo> devices;
 
   const ParamInfo* FindRecipeKey(const std::string& key) const;
   const SignalInfo* FindSignal(const std::string& name) const;
   const EventInfo* FindEvent(const std::string& name) const;
   const FaultInfo* FindFault(const std::string& name) const;
+  int CountDevices(const std::string& kind) const;
 };
 
 const char* ToString(ValueType type);
