@@ -113,10 +113,27 @@ void CheckDescriptors(Findings& findings) {
                "up to " + std::to_string(limit.rlim_cur), "ulimit -n 1024");
 }
 
-void CheckCuda(Findings& findings) {
-  const bool has_driver = fs::exists("/proc/driver/nvidia/version") || fs::exists("/dev/nvidia0");
-  findings.Add(Health::kOk, "CUDA",
-               has_driver ? "driver present" : "none: scenarios that require it are skipped");
+bool HasCudaDriver() {
+  return fs::exists("/proc/driver/nvidia/version") || fs::exists("/dev/nvidia0");
+}
+
+// What the target can train on, and the driver that nobody uses.
+void CheckDevices(Findings& findings, const TargetDescription& target) {
+  for (const DeviceInfo& device : target.devices) {
+    findings.Add(
+        Health::kOk, "device",
+        device.kind + (device.name.empty() ? "" : ", " + device.name) +
+            (device.memory_bytes > 0 ? ", " + Gibibytes(static_cast<double>(device.memory_bytes))
+                                     : ""));
+  }
+  if (target.CountDevices("cuda") > 0) return;
+  if (!HasCudaDriver()) {
+    findings.Add(Health::kOk, "CUDA", "no driver: scenarios that require a GPU are skipped");
+    return;
+  }
+  findings.Add(Health::kWarn, "CUDA", "there is a driver, but the target finds no GPU",
+               "use the trainer that has GPUs (//harness/trainer:trainwreck-trainer-cuda); if this "
+               "is it, see CUDA_VISIBLE_DEVICES and nvidia-smi");
 }
 
 void CheckScenarios(Findings& findings, const CommonOptions& options) {
@@ -210,6 +227,7 @@ void CheckTarget(Findings& findings, const CommonOptions& options) {
                    std::to_string(target.protocol) + ", " + std::to_string(target.faults.size()) +
                    " faults, " + std::to_string(target.signals.size()) + " signals",
                "build harness and target from the same commit");
+  CheckDevices(findings, target);
   findings.Add(session.target.has_fork_server ? Health::kOk : Health::kWarn, "fork server",
                session.target.has_fork_server ? "offered" : "none: each run starts a fresh process",
                "runs start in 0.2 s instead of milliseconds; a target offers it with the feature "
@@ -228,7 +246,6 @@ int DoctorVerb(const Options& options) {
   CheckDisk(findings);
   CheckDescriptors(findings);
   CheckKernel(findings);
-  CheckCuda(findings);
   CheckScenarios(findings, options.common);
   CheckTarget(findings, options.common);
   return findings.has_failed() ? kExitInvalid : kExitPassed;

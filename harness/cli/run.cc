@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <set>
 
 #include "harness/cli/campaign.h"
 #include "harness/cli/chosen.h"
@@ -15,6 +16,7 @@
 #include "harness/cli/session.h"
 #include "harness/cli/storage.h"
 #include "harness/cli/verbs.h"
+#include "harness/plan/device.h"
 #include "harness/report/console.h"
 #include "harness/report/report.h"
 
@@ -94,6 +96,16 @@ std::vector<std::string> WriteReports(const RunOptions& options, const std::stri
   }
   AppendStepSummary(verdicts, info);
   return files;
+}
+
+std::string DevicesOf(const std::vector<Case>& cases, const TargetDescription& target) {
+  std::set<std::string> kinds;
+  for (const Case& one : cases) kinds.insert(one.devices.begin(), one.devices.end());
+  std::string text;
+  for (const std::string& kind : kinds) {
+    text += (text.empty() ? "" : ", ") + DescribeDevice(kind, target);
+  }
+  return text;
 }
 
 struct Invocation {
@@ -193,6 +205,7 @@ int RunVerb(const Options& options) {
   info.version = kVersion;
   info.command_line = options.command_line;
   info.target = session.description.name + " " + session.description.version;
+  info.devices = DevicesOf(chosen.cases, session.description);
   info.isolation = run.exec || !session.target.has_fork_server ? "exec" : "fork";
   info.started_utc = UtcNow();
   info.host = HostName();

@@ -185,6 +185,7 @@ Verdict Judge(const CaseResults& results, const TargetDescription& target) {
   verdict.file = plan.scenario->file;
   verdict.title = plan.scenario->title;
   verdict.tags = plan.scenario->tags;
+  verdict.devices = plan.devices;
   if (!plan.skip_reason.empty()) {
     verdict.verdict = "skip";
     verdict.failure_class = plan.skip_reason;

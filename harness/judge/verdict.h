@@ -53,6 +53,8 @@ struct Verdict {
   std::string file;  // of the scenario
   std::string title;
   std::vector<std::string> tags;
+  std::vector<std::string>
+      devices;                  // that its runs got: "cpu", "cuda"; empty: not the harness's choice
   std::string verdict;          // pass, fail, inconclusive, error, skip
   std::string failure_class;    // "" for pass; "requires:WHAT" for skip
   std::string reason;           // one sentence

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -26,6 +27,13 @@ namespace fs = std::filesystem;
 constexpr int kSeconds = 10;
 constexpr std::int64_t kOutputBytes = 16 << 20;
 constexpr std::int64_t kDigestedBytes = 256 << 20;  // of one file
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
 
 // The file that execvp would run; empty when there is none.
 std::string FindProgram(const std::string& name) {
@@ -57,8 +65,27 @@ std::uint64_t DigestOfFile(const std::string& path, std::uint64_t seed) {
   return digest;
 }
 
+// What a target may see of accelerators: a description made on another machine, or before a driver
+// was there, must not be taken for today's.
+std::string VisibleDevices() {
+  std::string seen;
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "LD_LIBRARY_PATH"}) {
+    const char* value = std::getenv(name);
+    seen += std::string(name) + (value == nullptr ? "" : std::string("=") + value) + "\n";
+  }
+  std::vector<std::string> nodes;
+  std::error_code error;
+  for (const fs::directory_entry& node : fs::directory_iterator("/dev", error)) {
+    const std::string name = node.path().filename();
+    if (name.starts_with("nvidia") || name == "dxg") nodes.push_back(name);
+  }
+  std::sort(nodes.begin(), nodes.end());
+  for (const std::string& name : nodes) seen += name + "\n";
+  return seen + ReadFile("/proc/driver/nvidia/version");
+}
+
 // Of the program and of every argument that is a file (`python3 train.py`), with the environment
-// that it gets.
+// that it gets and the devices that it can see.
 std::string CacheKey(const Target& target) {
   std::uint64_t digest = Digest(fmt::format("protocol {}", kProtocolVersion));
   for (std::size_t i = 0; i < target.command.size(); ++i) {
@@ -67,14 +94,8 @@ std::string CacheKey(const Target& target) {
     digest = DigestOfFile(i == 0 ? FindProgram(word) : word, digest);
   }
   for (const auto& [name, value] : target.environment) digest = Digest(name + "=" + value, digest);
+  digest = Digest(VisibleDevices(), digest);
   return fmt::format("{:016x}", digest);
-}
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 // Two files for the output of one call; they vanish with it.

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "harness/plan/device.h"
+
 namespace trainwreck {
 namespace {
 
@@ -125,6 +127,8 @@ class CasePlanner {
               const PlanOptions& options, int seed_count)
       : scenario_(scenario),
         point_(point),
+        target_(target),
+        options_(options),
         seed_count_(seed_count),
         healthy_recipe_(ResolveRecipe(target, scenario, point, options.overrides)),
         faulty_recipe_(healthy_recipe_),
@@ -141,7 +145,8 @@ class CasePlanner {
       ArmPlan arm = FaultyArm(remedy.name, ArmKind::kRemedy, remedy.changes);
       arm.remedy = &remedy;
       const Plan& plan = arm.runs.front().plan;
-      arm.is_undo = plan.faults.empty() && SameRecipe(plan.recipe, healthy_recipe_);
+      arm.is_undo =
+          plan.faults.empty() && SameRecipe(plan.recipe, arms.front().runs.front().plan.recipe);
       if (arm.is_undo) arm.runs.clear();
       arms.push_back(std::move(arm));
     }
@@ -210,6 +215,9 @@ class CasePlanner {
     plan.phase = run.phases.front().name;
     plan.until = run.phases.front().until;
     plan.record = record_;
+    run.device =
+        PickDevice(plan.recipe, scenario_.requires_, target_, options_.available_features).kind;
+    if (!run.device.empty()) plan.recipe["device"] = run.device;
     run.ranks = std::max(1, IntValue(plan.recipe, "parallel.ranks", 1));
     run.steps = std::max(0, IntValue(plan.recipe, "steps", 0));
     run.policy.max_restarts = IntValue(plan.recipe, "supervisor.max_restarts", 0);
@@ -221,6 +229,8 @@ class CasePlanner {
 
   const Scenario& scenario_;
   const Point& point_;
+  const TargetDescription& target_;
+  const PlanOptions& options_;
   int seed_count_;
   Recipe healthy_recipe_;
   Recipe faulty_recipe_;
@@ -228,6 +238,24 @@ class CasePlanner {
   std::vector<AppliedAmendment> amendments_;
   std::vector<std::string> record_;
 };
+
+// Lists the devices that the case's runs get; skips it when one of them is not there.
+void PlaceOnDevices(Case& planned, const TargetDescription& target, const PlanOptions& options) {
+  for (const ArmPlan& arm : planned.arms) {
+    for (const Run& run : arm.runs) {
+      const DevicePick pick = PickDevice(run.plan.recipe, planned.scenario->requires_, target,
+                                         options.available_features);
+      if (!pick.lacking.empty()) {
+        planned.skip_reason = "requires:" + pick.lacking;
+        planned.arms.clear();
+        planned.devices.clear();
+        return;
+      }
+      const bool listed = std::count(planned.devices.begin(), planned.devices.end(), pick.kind) > 0;
+      if (!listed && !pick.kind.empty()) planned.devices.push_back(pick.kind);
+    }
+  }
+}
 
 }  // namespace
 
@@ -263,6 +291,7 @@ std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const Target
       planned.skip_reason = SkipReason(scenario, target, options);
       if (planned.skip_reason.empty()) {
         planned.arms = CasePlanner(scenario, point, target, options, planned.seed_count).Arms();
+        PlaceOnDevices(planned, target, options);
       }
       cases.push_back(std::move(planned));
     }

@@ -39,6 +39,7 @@ struct Run {
   Plan plan;  // of the first phase; folders and attempt are filled in by the launcher
   std::vector<Phase> phases;
   std::vector<AppliedAmendment> amendments;  // written to launcher.jsonl as `fired` events
+  std::string device;  // "cuda": what the plan's recipe says; empty: the target leaves no choice
   int ranks = 1;
   int steps = 0;
   Policy policy;
@@ -61,8 +62,9 @@ struct Case {
   std::string name;  // "nan/lr-too-high[sgd]", or the scenario's name
   int seed_count = 0;
   int seed_require = 0;
-  std::vector<ArmPlan> arms;  // control first
-  std::string skip_reason;    // not empty: "requires:device:cuda"
+  std::vector<ArmPlan> arms;         // control first
+  std::vector<std::string> devices;  // that its runs get, each once: "cpu", "cuda"
+  std::string skip_reason;           // not empty: "requires:device:cuda"
 };
 
 struct PlanOptions {

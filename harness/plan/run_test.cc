@@ -237,6 +237,52 @@ TEST_F(PlanTest, RanksAndThePolicyComeFromTheRecipe) {
   EXPECT_EQ(remedy.policy.stall_seconds, 1.5);
 }
 
+TEST_F(PlanTest, TheHarnessPicksTheDevice) {
+  ParamInfo key;
+  key.name = "device";
+  key.type = ValueType::kString;
+  key.default_value = "auto";
+  key.choices = {"auto", "cpu", "cuda"};
+  auto device = [&] { return Arm(Planned(), "fault").runs.front().plan.recipe["device"]; };
+  auto reason = [&] { return Planned().skip_reason; };
+  EXPECT_TRUE(Planned().devices.empty());  // the target has no such key
+
+  target_.recipe.push_back(key);
+  EXPECT_EQ(device(), "cpu");
+  EXPECT_EQ(Planned().devices, std::vector<std::string>{"cpu"});
+  target_.devices = {{"cpu", "", 0}, {"cuda", "GPU", 1 << 30}};
+  target_.features.push_back("device:cuda");
+  EXPECT_EQ(device(), "cuda");
+  EXPECT_EQ(Arm(Planned(), "control").runs.front().device, "cuda");
+  scenario().requires_.devices = {"cpu"};
+  EXPECT_EQ(device(), "cpu");
+
+  // One GPU does not do for two ranks: the CPU, unless the scenario insists.
+  scenario().requires_.devices = {};
+  scenario().recipe.set.push_back({"parallel.ranks", 2});
+  EXPECT_EQ(device(), "cpu");
+  scenario().requires_.devices = {"cuda"};
+  EXPECT_EQ(reason(), "requires:device:cuda:2");
+  EXPECT_TRUE(Planned().arms.empty());
+  target_.devices.push_back(target_.devices.back());
+  EXPECT_EQ(reason(), "");
+  EXPECT_EQ(device(), "cuda");
+}
+
+TEST_F(PlanTest, ADeviceThatIsNamedAndNotThereSkipsTheCase) {
+  ParamInfo key;
+  key.name = "device";
+  key.type = ValueType::kString;
+  key.default_value = "auto";
+  key.choices = {"auto", "cpu", "cuda"};
+  target_.recipe.push_back(key);
+  options_.overrides.set = {{"device", "cuda"}};
+  EXPECT_EQ(Planned().skip_reason, "requires:device:cuda");
+  options_.overrides.set = {};
+  scenario().remedies[0].changes.set = {{"device", "cuda"}};  // one arm is enough
+  EXPECT_EQ(Planned().skip_reason, "requires:device:cuda");
+}
+
 TEST_F(PlanTest, OtherNumbersOfSeedsKeepTheRequiredShare) {
   scenario().seed_count = 10;
   scenario().seed_require = 9;

@@ -81,6 +81,7 @@ std::string ConsoleReport::Paint(const std::string& verdict, const std::string& 
 
 void ConsoleReport::Begin(const RunInfo& info, int cases, int runs) {
   out_ << "# trainwreck " << info.version << "  target: " << OneLine(info.target)
+       << (info.devices.empty() ? "" : "  device: " + OneLine(info.devices))
        << "  isolation: " << info.isolation << "  cores: " << info.cores << "\n";
   out_ << "# cases: " << cases << "  runs: " << runs;
   if (!info.output_dir.empty()) out_ << "  output: " << OneLine(info.output_dir);

@@ -1,11 +1,13 @@
 // verdicts.json, schema version 1. Numbers that may be non-finite follow harness/protocol/json.h.
 //
 //   { "schema": "trainwreck/verdicts", "version": 1,
-//     "run": {version, command_line, target, isolation, started_utc, host, output_dir, cores, runs,
+//     "run": {version, command_line, target, devices, isolation, started_utc, host, output_dir,
+//     cores, runs,
 //             wall_seconds, cpu_seconds},
 //     "counts": {"pass": 5, "fail": 1, ...},
 //     "verdicts": [
-//       { case, scenario, point, file, title, tags, verdict, class, reason, expected_limit,
+//       { case, scenario, point, file, title, tags, devices, verdict, class, reason,
+//       expected_limit,
 //         worst_margin: {value, unit} | null, undo_remedies, wall_seconds, cpu_seconds,
 //         "checks": [ {check, formula, arm, expected, file, line, column, length, agree, disagree,
 //                      unknown, worst_margin | null, unit, worst_seed, class, message, seen, rerun,
@@ -228,6 +230,7 @@ Json Encode(const Verdict& verdict) {
                {"file", verdict.file},
                {"title", verdict.title},
                {"tags", verdict.tags},
+               {"devices", verdict.devices},
                {"verdict", verdict.verdict},
                {"class", verdict.failure_class},
                {"reason", verdict.reason},
@@ -255,6 +258,7 @@ Verdict DecodeVerdict(const Json& json) {
   verdict.file = json.at("file");
   verdict.title = json.at("title");
   verdict.tags = json.at("tags").get<std::vector<std::string>>();
+  verdict.devices = json.value("devices", std::vector<std::string>{});
   verdict.verdict = json.at("verdict");
   verdict.failure_class = json.at("class");
   verdict.reason = json.at("reason");
@@ -275,6 +279,7 @@ Json Encode(const RunInfo& info) {
   return {{"version", info.version},
           {"command_line", info.command_line},
           {"target", info.target},
+          {"devices", info.devices},
           {"isolation", info.isolation},
           {"started_utc", info.started_utc},
           {"host", info.host},
@@ -290,6 +295,7 @@ RunInfo DecodeInfo(const Json& json) {
   info.version = json.at("version");
   info.command_line = json.at("command_line");
   info.target = json.at("target");
+  info.devices = json.value("devices", "");
   info.isolation = json.at("isolation");
   info.started_utc = json.at("started_utc");
   info.host = json.at("host");

@@ -19,6 +19,7 @@ struct RunInfo {
   std::string version;       // of trainwreck
   std::string command_line;  // as typed
   std::string target;        // "trainwreck-trainer 0.1.0"
+  std::string devices;       // that the runs get: "cuda (NVIDIA H200), cpu"; may be empty
   std::string isolation;     // "fork" or "exec"
   std::string started_utc;   // "2026-01-31T12:00:00Z"
   std::string host;

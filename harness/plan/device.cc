@@ -1,0 +1,68 @@
+#include "harness/plan/device.h"
+
+#include <algorithm>
+
+namespace trainwreck {
+namespace {
+
+constexpr char kKey[] = "device";
+constexpr char kAuto[] = "auto";
+constexpr char kCpu[] = "cpu";
+
+bool Contains(const std::vector<std::string>& texts, const std::string& text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+int RanksOf(const Recipe& recipe) {
+  const auto ranks = recipe.find("parallel.ranks");
+  return ranks != recipe.end() && ranks->second.is_number() ? ranks->second.get<int>() : 1;
+}
+
+// What is missing to give each rank a device of the kind; empty: nothing.
+std::string Lacking(const std::string& kind, int ranks, const TargetDescription& target,
+                    const std::vector<std::string>& beyond) {
+  const std::string feature = "device:" + kind;
+  if (!Contains(target.features, feature) && !Contains(beyond, feature)) return feature;
+  const int count = target.CountDevices(kind);
+  const bool shared = kind == kCpu || count == 0;  // 0: the target does not say how many
+  return shared || count >= ranks ? "" : feature + ":" + std::to_string(ranks);
+}
+
+}  // namespace
+
+DevicePick PickDevice(const Recipe& recipe, const Requirements& needs,
+                      const TargetDescription& target, const std::vector<std::string>& beyond) {
+  const ParamInfo* key = target.FindRecipeKey(kKey);
+  const auto wanted = recipe.find(kKey);
+  if (key == nullptr || !Contains(key->choices, kAuto) || wanted == recipe.end() ||
+      !wanted->second.is_string()) {
+    return {};
+  }
+  const int ranks = RanksOf(recipe);
+  auto pick = [&](const std::string& kind) {
+    return DevicePick{kind, Lacking(kind, ranks, target, beyond)};
+  };
+  if (wanted->second != kAuto) return pick(wanted->second.get<std::string>());
+  for (const std::string& kind : needs.devices) {
+    if (kind != kCpu) return pick(kind);
+  }
+  if (needs.devices.empty()) {
+    for (const DeviceInfo& device : target.devices) {
+      if (device.kind != kCpu && pick(device.kind).lacking.empty()) return pick(device.kind);
+    }
+  }
+  return pick(kCpu);
+}
+
+std::string DescribeDevice(const std::string& kind, const TargetDescription& target) {
+  std::vector<std::string> names;
+  for (const DeviceInfo& device : target.devices) {
+    if (device.kind != kind || device.name.empty() || Contains(names, device.name)) continue;
+    names.push_back(device.name);
+  }
+  std::string text = kind;
+  for (std::size_t i = 0; i < names.size(); ++i) text += (i == 0 ? " (" : ", ") + names[i];
+  return names.empty() ? text : text + ")";
+}
+
+}  // namespace trainwreck
