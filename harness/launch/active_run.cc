@@ -12,6 +12,8 @@
 
 #include "harness/launch/process_status.h"
 
+#include "harness/launch/flight_recorder.h"
+
 namespace trainwreck {
 namespace {
 
@@ -368,6 +370,10 @@ void ActiveRun::Finish() {
   if (!result_.problems.empty() && (ended_by_itself || result_.end == RunEnd::kDecided)) {
     result_.end = RunEnd::kGarbage;
     result_.detail = Joined(result_.problems);
+  }
+  if (result_.end == RunEnd::kFailed || result_.end == RunEnd::kStalled) {
+    const std::string recorders = DescribeFlightRecorders(folder_.path(), run_.ranks);
+    if (!recorders.empty()) result_.detail += "; " + recorders;
   }
   if (!leaks_.empty()) {
     const std::string what = "left processes behind, which were killed: " + Joined(leaks_);
