@@ -16,6 +16,7 @@
 #include "harness/trainer/communicator.h"
 #include "harness/trainer/cpu_memory.h"
 #include "harness/trainer/data.h"
+#include "harness/trainer/device.h"
 #include "harness/trainer/loop.h"
 #include "harness/trainer/models.h"
 #include "harness/trainer/rng.h"
@@ -37,15 +38,11 @@ Part WrapAll(const Wrappers& wrappers, Part part) {
   return part;
 }
 
-std::unique_ptr<Communicator> BuildCommunicator(const TrainingRecipe& recipe, const Plan& plan,
-                                                int rank, int world_size, TraceSink& sink) {
-  if (world_size == 1) return MakeLocalCommunicator();
-  auto gloo = MakeGlooCommunicator({.rank = rank,
-                                    .world_size = world_size,
-                                    .rendezvous_file = plan.rendezvous,
-                                    .timeout_s = recipe.parallel_timeout_s});
+std::unique_ptr<Communicator> BuildCommunicator(Device& device, const GroupOptions& options,
+                                                TraceSink& sink) {
+  if (options.world_size == 1) return MakeLocalCommunicator();
   return MakeTracedCommunicator(
-      std::move(gloo),
+      device.MakeCommunicator(options),
       [&sink](int call, const std::string& op, const std::string& shape, const std::string& dtype) {
         sink.Collective(call, op, shape, dtype);
       });
@@ -106,7 +103,21 @@ std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTe
 Parts BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
                  const Clock& clock, TraceSink& sink, const Wrappers& wrappers) {
   Parts parts;
-  parts.communicator = WrapAll(wrappers, BuildCommunicator(recipe, plan, rank, world_size, sink));
+  parts.device =
+      OpenDevice(recipe.device,
+                 {.rank = rank, .world_size = world_size, .deterministic = recipe.deterministic});
+  parts.device->LimitMemory(recipe.memory_limit_bytes);
+  sink.Report(
+      "device_opened",
+      {{"kind", at::DeviceTypeName(parts.device->torch_device().type(), /*lower_case=*/true)},
+       {"name", parts.device->name()}});
+  parts.communicator = WrapAll(wrappers, BuildCommunicator(*parts.device,
+                                                           {.rank = rank,
+                                                            .world_size = world_size,
+                                                            .rendezvous_file = plan.rendezvous,
+                                                            .timeout_s = recipe.parallel_timeout_s,
+                                                            .dump_dir = sink.folder()},
+                                                           sink));
   parts.train_data = WrapAll(wrappers, BuildDataset(recipe, /*held_out=*/false, plan.seed));
   parts.eval_data = BuildDataset(recipe, /*held_out=*/true, plan.seed);
   parts.shards = WrapAll(wrappers, std::unique_ptr<Shards>(std::make_unique<EqualShards>(
@@ -118,7 +129,10 @@ Parts BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int w
                                .uneven = recipe.sampler_uneven};
   parts.sampler = WrapAll(wrappers, std::unique_ptr<Sampler>(std::make_unique<EpochSampler>(
                                         *parts.shards, *parts.communicator, sampler)));
-  parts.model = WrapAll(wrappers, BuildModel(recipe, *parts.train_data, plan.seed));
+  // Built on the CPU, so that a seed gives the same weights on every device.
+  auto model = BuildModel(recipe, *parts.train_data, plan.seed);
+  model->to(parts.device->torch_device());
+  parts.model = WrapAll(wrappers, std::move(model));
   parts.optimizer = WrapAll(wrappers, BuildOptimizer(recipe.optimizer, ParametersOf(*parts.model)));
   parts.scaler = WrapAll(
       wrappers, MakeLossScaler(recipe.scaler, ParametersOf(*parts.model).at(0).second.device()));
@@ -153,7 +167,8 @@ struct Process {
 
 std::string Run(Process& process, const Plan& plan, int rank, int world_size,
                 const WrapperFactory& make_wrappers) {
-  // One thread and a seed: with these a run's bits are the same each time on one machine.
+  // One thread and a seed: with these a run's bits are the same each time on one machine, if it
+  // runs on the CPU.
   if (at::get_num_threads() != 1) at::set_num_threads(1);
   at::manual_seed(plan.seed);
   process.recipe = ParseRecipe(plan.recipe);
@@ -161,7 +176,7 @@ std::string Run(Process& process, const Plan& plan, int rank, int world_size,
     throw RecipeError("parallel.ranks is " + std::to_string(process.recipe.parallel_ranks) +
                       ", but the world has " + std::to_string(world_size));
   }
-  LimitCpuMemory(process.recipe.memory_limit_bytes);
+  at::globalContext().setDeterministicAlgorithms(process.recipe.deterministic, /*warn_only=*/false);
   TraceSink& sink = *process.sink;
   if (make_wrappers) {
     try {
@@ -213,11 +228,13 @@ int Fail(Process& process, const std::exception& error, const std::string& why, 
 
 }  // namespace
 
-void WarmUpParts(TrainingRecipe recipe) {
+void WarmUpParts(TrainingRecipe recipe, bool with_backward) {
   const auto data = BuildDataset(recipe, /*held_out=*/false, /*seed=*/0);
   const auto model = BuildModel(recipe, *data, /*seed=*/0);
   const Batch batch = Collate({data->Get(0), data->Get(1)});
-  for (const OptimizerKind kind : {OptimizerKind::kSgd, OptimizerKind::kAdamW}) {
+  std::vector<OptimizerKind> rules;
+  if (with_backward) rules = {OptimizerKind::kSgd, OptimizerKind::kAdamW};
+  for (const OptimizerKind kind : rules) {
     recipe.optimizer.kind = kind;
     const auto optimizer = BuildOptimizer(recipe.optimizer, ParametersOf(*model));
     optimizer->ZeroGrad();
@@ -245,7 +262,6 @@ int Train(const Plan& plan, int rank, int world_size, const std::string& trace_d
                           {"pid", getpid()},
                           {"run", plan.run},
                           {"seed", plan.seed},
-                          {"device", "cpu"},
                           {"recipe_digest", DigestText(RecipeJson(plan.recipe).dump())},
                           {"version", Versions()}});
     const std::string why = Run(*process, plan, rank, world_size, make_wrappers);

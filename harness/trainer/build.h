@@ -28,8 +28,8 @@ std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_ou
 std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTensors parameters);
 
 // One small training step with each update rule and an evaluation, for its effect on LibTorch's
-// caches alone.
-void WarmUpParts(TrainingRecipe recipe);
+// caches alone. Without `with_backward`, only the evaluation.
+void WarmUpParts(TrainingRecipe recipe, bool with_backward);
 
 // Makes the wrappers of one process; they may keep `clock` and `events`.
 using WrapperFactory = std::function<Wrappers(const Plan& plan, int rank, int world_size,

@@ -10,8 +10,10 @@
 namespace trainwreck {
 namespace {
 
-// Nothing is copied where the gradient has its parameter's layout: contiguous, float.
-at::Tensor Plain(const at::Tensor& gradient) { return gradient.to(at::kFloat).contiguous(); }
+// Nothing is copied where the gradient has its parameter's layout (contiguous, float) on the CPU.
+at::Tensor Plain(const at::Tensor& gradient) {
+  return gradient.to(at::kCPU, at::kFloat).contiguous();
+}
 
 }  // namespace
 

@@ -24,20 +24,12 @@ namespace trainwreck {
 // World size 1: every call returns at once and changes nothing.
 std::unique_ptr<Communicator> MakeLocalCommunicator();
 
-struct GlooOptions {
-  int rank = 0;
-  int world_size = 1;
-  std::string
-      rendezvous_file;  // of this attempt alone: a file that an earlier group used is refused by it
-  double timeout_s = 30;  // of the rendezvous and of each call
-};
-
 // CPU tensors over the loopback interface. Blocks until all ranks are there. Starts threads: fork
 // before, not after. Throws std::runtime_error with op, call and rank when a peer is gone or the
 // timeout passes; a rendezvous that times out names the ranks that did not come. After a failed
 // call the group is of no more use. Ranks whose calls differ are not told so here (some pairs even
 // return wrong sums in silence): compare the fingerprints.
-std::unique_ptr<Communicator> MakeGlooCommunicator(const GlooOptions& options);
+std::unique_ptr<Communicator> MakeGlooCommunicator(const GroupOptions& options);
 
 // `call` counts this rank's calls from 0. `op` is "all_reduce", "all_reduce_max", "all_reduce_min",
 // "broadcast" or "barrier"; `shape` as in "[64,3]"; `dtype` as in "float32". A barrier has "[]" and

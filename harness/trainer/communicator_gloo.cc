@@ -1,48 +1,21 @@
 #include <c10/util/intrusive_ptr.h>
 
-#include <algorithm>
-#include <chrono>
 #include <csignal>
-#include <sstream>
 #include <stdexcept>
-#include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <utility>
 #include <vector>
 
 #include "harness/trainer/communicator.h"
+#include "harness/trainer/rendezvous.h"
 
 namespace trainwreck {
 namespace {
 
-std::chrono::milliseconds Milliseconds(double seconds) {
-  return std::chrono::milliseconds(
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(seconds * 1e3)));
-}
-
-std::string ArrivalKey(int rank) { return "arrived/" + std::to_string(rank); }
-
-// What LibTorch says without its C++ backtrace.
-std::string FirstLine(const char* message) {
-  std::string text(message);
-  return text.substr(0, text.find('\n'));
-}
-
-// Which ranks never came to the rendezvous; empty: all did.
-std::string MissingRanks(c10d::Store& store, int world_size) {
-  std::string missing;
-  for (int rank = 0; rank < world_size; ++rank) {
-    if (!store.check({ArrivalKey(rank)})) missing += " " + std::to_string(rank);
-  }
-  return missing;
-}
-
 class GlooCommunicator : public Communicator {
  public:
-  explicit GlooCommunicator(const GlooOptions& options) : options_(options) {
-    auto store = c10::make_intrusive<c10d::FileStore>(options.rendezvous_file, options.world_size);
-    store->setTimeout(Milliseconds(options.timeout_s));
-    store->set(ArrivalKey(options.rank), std::vector<std::uint8_t>{1});
+  explicit GlooCommunicator(const GroupOptions& options) : options_(options) {
+    const auto store = Arrive(options);
     auto group_options = c10d::ProcessGroupGloo::Options::create(Milliseconds(options.timeout_s));
     // By number rather than by name: no resolver, no way off this machine.
     group_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
@@ -51,13 +24,7 @@ class GlooCommunicator : public Communicator {
       group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store, options.rank, options.world_size,
                                                            std::move(group_options));
     } catch (const std::exception& error) {
-      std::ostringstream message;
-      message << "rendezvous of rank " << options.rank << " of " << options.world_size << " at "
-              << options.rendezvous_file << " within " << options.timeout_s << " s: ";
-      const std::string missing = MissingRanks(*store, options.world_size);
-      message << (missing.empty() ? FirstLine(error.what())
-                                  : "these ranks have not come:" + missing);
-      throw std::runtime_error(message.str());
+      throw std::runtime_error(RendezvousFailure(*store, options, error.what()));
     }
   }
 
@@ -91,25 +58,18 @@ class GlooCommunicator : public Communicator {
     try {
       start()->wait();
     } catch (const std::exception& error) {
-      throw std::runtime_error(std::string(op) + " (call " + std::to_string(call) + " of rank " +
-                               std::to_string(options_.rank) + " of " +
-                               std::to_string(options_.world_size) +
-                               "): " + FirstLine(error.what()));
+      throw std::runtime_error(CallFailure(op, call, options_, error.what()));
     }
   }
 
-  GlooOptions options_;
+  GroupOptions options_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
   int call_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> MakeGlooCommunicator(const GlooOptions& options) {
-  if (options.world_size < 1 || options.rank < 0 || options.rank >= options.world_size) {
-    throw std::runtime_error("rank " + std::to_string(options.rank) + " of " +
-                             std::to_string(options.world_size) + " ranks does not exist");
-  }
+std::unique_ptr<Communicator> MakeGlooCommunicator(const GroupOptions& options) {
   // Gloo writes to sockets whose peer may just have died: that must be an error of the call, which
   // says which call it was, and not this process's own death.
   std::signal(SIGPIPE, SIG_IGN);

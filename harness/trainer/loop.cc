@@ -12,7 +12,6 @@
 #include "harness/protocol/digest.h"
 #include "harness/trainer/bucket.h"
 #include "harness/trainer/clipping.h"
-#include "harness/trainer/cpu_memory.h"
 #include "harness/trainer/precision.h"
 #include "harness/trainer/rng.h"
 
@@ -71,6 +70,8 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
     const int steps_done = clock_.step + 1;
     if (epoch_over_) EndEpoch();
     if (Due(recipe_.eval_every, steps_done) || steps_done == steps) Evaluate();
+    now_.memory = parts_.device->Memory();
+    now_.health = parts_.device->Health();
     telemetry_.WriteStep(clock_.step, now_, /*last=*/steps_done == end);
     clock_.step = steps_done;
     if (Due(recipe_.checkpoint_every, steps_done) || (steps_done == end && end < steps)) {
@@ -84,7 +85,7 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
 void TrainingLoop::TrainStep() {
   now_ = StepScalars();
   Stopwatch watch(now_.step_s);
-  ResetCpuMemoryPeak();
+  parts_.device->ResetMemoryPeak();
   for (auto& hook : parts_.hooks) hook->OnStepBegin(clock_.step);
 
   const std::vector<Batch> batches = DrawBatches();
@@ -160,7 +161,7 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
 
 at::Tensor TrainingLoop::LossOf(const Batch& batch) {
   AutocastGuard autocast(Autocast::Of(recipe_.precision, parameters_.at(0).second.device().type()));
-  return parts_.model->Loss(batch);
+  return parts_.model->Loss(parts_.device->Move(batch));
 }
 
 double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches) {
@@ -175,19 +176,21 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches) {
       total_weight += weights[i];
     }
   }
-  double mean_loss = 0;
+  std::vector<std::pair<double, at::Tensor>> losses;  // share, value: read when all is queued
   for (std::size_t i = 0; i < batches.size(); ++i) {
     if (batches[i].size() == 0) continue;
     clock_.stage = Stage::kForward;
     at::Tensor loss = LossOf(batches[i]);
     clock_.stage = Stage::kBackward;
     const double share = weights[i] / total_weight;
-    mean_loss += share * loss.item<double>();
+    losses.emplace_back(share, loss.detach());
     if (batches.size() > 1) loss = loss.mul(share);
     if (const double scale = parts_.scaler->scale(); scale != 1.0) loss = loss.mul(scale);
     // With everything frozen there is nothing to go back to; the step is then without effect.
     if (loss.requires_grad()) loss.backward();
   }
+  double mean_loss = 0;
+  for (const auto& [share, loss] : losses) mean_loss += share * loss.item<double>();
   return mean_loss;
 }
 
@@ -286,6 +289,7 @@ StateDict TrainingLoop::Capture() const {
   parts_.schedule->Save(state);
   parts_.sampler->Save(state);
   state["rng.torch"] = CaptureTorchRng();
+  parts_.device->SaveRng(state);
   state["loop.step"] = at::scalar_tensor(clock_.step, at::kLong);
   state["loop.skipped_updates"] = at::scalar_tensor(skipped_updates_, at::kLong);
   return state;
@@ -294,6 +298,7 @@ StateDict TrainingLoop::Capture() const {
 void TrainingLoop::SaveCheckpoint() {
   clock_.stage = Stage::kCheckpoint;
   StateDict state = Capture();
+  for (auto& [name, tensor] : state) tensor = tensor.cpu();
   const std::size_t entries = state.size();
   parts_.checkpoints->Save(clock_.step, state);
   events_.Report("checkpoint_saved", {{"steps_done", clock_.step},
@@ -333,6 +338,7 @@ void TrainingLoop::Restore() {
     parts_.schedule->Load(state);
     parts_.sampler->Load(state);
     if (auto entry = state.find("rng.torch"); entry != state.end()) RestoreTorchRng(entry->second);
+    parts_.device->LoadRng(state);
     if (auto entry = state.find("loop.step"); entry != state.end()) {
       clock_.step = entry->second.item<int>();
     }

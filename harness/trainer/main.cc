@@ -14,6 +14,7 @@
 #include "harness/protocol/spawn.h"
 #include "harness/trainer/build.h"
 #include "harness/trainer/cpu_memory.h"
+#include "harness/trainer/device.h"
 #include "harness/trainer/vocabulary.h"
 #include "injectors/injector.h"
 
@@ -76,19 +77,27 @@ int RunRank() {
 int Describe() {
   std::vector<FaultInfo> faults;
   for (const auto& [name, fault] : FaultRegistry()) faults.push_back(fault.info);
-  std::cout << ToJson(DescribeTrainer(std::move(faults))).dump(2) << std::endl;
+  TargetDescription description = DescribeTrainer(std::move(faults));
+  description.devices = ListDevices();
+  for (const DeviceKind& kind : AcceleratorKinds()) {
+    if (description.CountDevices(ToString(kind.choice)) == 0) continue;
+    description.features.push_back(std::string("device:") + ToString(kind.choice));
+    description.features.push_back("backend:" + kind.backend);
+  }
+  std::cout << ToJson(description).dump(2) << std::endl;
   return 0;
 }
 
 // Forward, backward and update of both models, so that every fork finds LibTorch's kernels,
 // dispatch tables and caches ready. Leaves nothing that a run could see: its parts are built and
-// seeded anew.
+// seeded anew. A program with accelerators only goes forward: the first backward pass asks each of
+// their drivers for its devices and starts a thread for each, and a child cannot use either.
 void WarmUp() {
   for (const ModelKind kind : {ModelKind::kMlp, ModelKind::kGpt}) {
     TrainingRecipe recipe;
     recipe.model.kind = kind;
     recipe.data.kind = kind == ModelKind::kGpt ? DataKind::kMarkov : DataKind::kFeatures;
-    WarmUpParts(recipe);
+    WarmUpParts(recipe, /*with_backward=*/AcceleratorKinds().empty());
   }
 }
 

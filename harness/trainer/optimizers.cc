@@ -15,6 +15,12 @@ std::vector<at::Tensor> ZerosLike(const NamedTensors& parameters) {
   return zeros;
 }
 
+// A zero where the parameters live: the fused kernels read their step count there.
+at::Tensor ScalarBeside(const NamedTensors& parameters) {
+  return at::zeros({}, parameters.empty() ? at::TensorOptions()
+                                          : parameters.front().second.options().dtype(at::kFloat));
+}
+
 void LoadEntry(const StateDict& state, const std::string& name, at::Tensor& into) {
   if (auto entry = state.find(name); entry != state.end()) into.copy_(entry->second);
 }
@@ -44,6 +50,8 @@ class BaseOptimizer : public Optimizer {
   }
 
  protected:
+  const NamedTensors& Parameters() const { return parameters_; }
+
   // Returns the index of a new slot.
   std::size_t AddSlot(const std::string& kind) {
     slots_.emplace_back(kind, ZerosLike(parameters_));
@@ -105,7 +113,7 @@ class Sgd : public BaseOptimizer {
 class AdamW : public BaseOptimizer {
  public:
   AdamW(NamedTensors parameters, AdamWOptions options)
-      : BaseOptimizer(std::move(parameters)), options_(options), step_(at::zeros({})) {
+      : BaseOptimizer(std::move(parameters)), options_(options), step_(ScalarBeside(Parameters())) {
     AddSlot("exp_avg");
     AddSlot("exp_avg_sq");
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/protocol/json.h"
+#include "harness/trainer/device_health.h"
 #include "harness/trainer/forward_hook.h"
 
 namespace trainwreck {
@@ -129,6 +130,48 @@ class Communicator {
   virtual void Barrier() = 0;
 };
 
+// How the ranks of a run find each other.
+struct GroupOptions {
+  int rank = 0;
+  int world_size = 1;
+  std::string
+      rendezvous_file;  // of this attempt alone: a file that an earlier group used is refused by it
+  double timeout_s = 30;  // of the rendezvous and of each call
+  std::string dump_dir;   // where a backend may leave its own records of a failure; empty: nowhere
+};
+
+// Of tensors on the device, in bytes.
+struct MemoryUse {
+  std::int64_t allocated_bytes = 0;  // by live tensors
+  std::int64_t peak_bytes = 0;       // of allocated_bytes, since ResetMemoryPeak()
+};
+
+// Where this rank's tensors live, and everything of the loop that differs by it. Used by one
+// thread. What is queued on a device runs in order; only what says so waits for it.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual at::Device torch_device() const = 0;
+  virtual std::string name() const = 0;  // as its maker calls it: "NVIDIA H200"; "cpu"
+  // For two ranks or more; blocks until all are there. Throws as Communicator's calls do.
+  virtual std::unique_ptr<Communicator> MakeCommunicator(const GroupOptions& options) = 0;
+  // The batch's tensors on this device; the copy is queued, the batch may be dropped at once.
+  virtual Batch Move(const Batch& batch) const = 0;
+  // Generators of the device's own, beside "rng.torch".
+  virtual void SaveRng(StateDict& state) const = 0;
+  virtual void LoadRng(const StateDict& state) = 0;  // entries that are missing keep their values
+  virtual std::optional<MemoryUse> Memory() const = 0;  // empty: nobody counts
+  virtual void ResetMemoryPeak() = 0;
+  // An allocation past `bytes` throws c10::OutOfMemoryError from now on; 0: no limit. The CPU
+  // counts tensors' bytes, a GPU the segments that LibTorch takes from the driver, which are
+  // larger.
+  virtual void LimitMemory(std::int64_t bytes) = 0;
+  // Empty: no sensors, or they were read less than a second ago.
+  virtual std::optional<DeviceHealth> Health() = 0;
+  // Waits for all that is queued; throws what went wrong in it.
+  virtual void Synchronize() = 0;
+};
+
 // Steps done -> state, on disk.
 class CheckpointStore {
  public:
@@ -173,6 +216,7 @@ struct Clock {
 };
 
 struct Parts {
+  std::unique_ptr<Device> device;
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<Dataset> train_data;
   std::unique_ptr<Dataset> eval_data;
@@ -186,8 +230,8 @@ struct Parts {
   std::vector<std::unique_ptr<LoopHook>> hooks;
 };
 
-// What is done to each part as soon as it is built, in the order of Parts. The plain one changes
-// nothing.
+// What is done to each part but the device as soon as it is built, in the order of Parts. The plain
+// one changes nothing.
 class PartWrapper {
  public:
   virtual ~PartWrapper() = default;

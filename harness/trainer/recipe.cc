@@ -174,6 +174,12 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                         "How long a collective waits for its peers"));
   keys.push_back(Number("parallel.bucket_mb", FIELD(parallel_bucket_mb), "MB", 0.001,
                         "Gradient bytes that are reduced in one collective"));
+  keys.push_back(Choice("device", FIELD(device), {"auto", "cpu", "cuda"},
+                        "Where tensors live; auto: a GPU for each rank when there are as many, "
+                        "else the CPU"));
+  keys.push_back(Plain("deterministic", FIELD(deterministic),
+                       "Only operations that give the same bits each time; an operation that has "
+                       "no such form ends the run"));
 }
 
 void AddPrecisionKeys(std::vector<RecipeKey>& keys) {
@@ -250,6 +256,18 @@ TrainingRecipe ParseRecipe(const Recipe& recipe) {
   CheckTogether(result, problems);
   if (!problems.empty()) throw RecipeError("bad recipe:" + problems);
   return result;
+}
+
+const char* ToString(DeviceChoice choice) {
+  switch (choice) {
+    case DeviceChoice::kAuto:
+      return "auto";
+    case DeviceChoice::kCpu:
+      return "cpu";
+    case DeviceChoice::kCuda:
+      return "cuda";
+  }
+  return "auto";
 }
 
 std::vector<ParamInfo> RecipeKeys() {

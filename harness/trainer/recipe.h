@@ -25,6 +25,8 @@ enum class OptimizerKind { kSgd, kAdamW };
 enum class ScheduleKind { kConstant, kWarmupCosine, kWarmupLinear };
 enum class Precision { kFp32, kBf16, kFp16 };
 enum class ScalerKind { kNone, kStatic, kDynamic };
+enum class DeviceChoice { kAuto, kCpu, kCuda };
+const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
 
 struct ModelRecipe {
   ModelKind kind = ModelKind::kMlp;
@@ -99,6 +101,8 @@ struct TrainingRecipe {
   std::int64_t parallel_ranks = 1;
   double parallel_timeout_s = 30.0;
   double parallel_bucket_mb = 1.0;
+  DeviceChoice device = DeviceChoice::kAuto;
+  bool deterministic = false;
 };
 
 // A plan that this trainer cannot carry out; the message names every offending key.

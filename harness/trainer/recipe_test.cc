@@ -92,8 +92,10 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"scaler.backoff_factor", 0.63},
                                              {"scaler.growth_interval", 65},
                                              {"memory.limit_bytes", 67},
-                                             {"diagnose.nonfinite", false}});
-  EXPECT_EQ(RecipeKeys().size(), 52u) << "a new key belongs into this test";
+                                             {"diagnose.nonfinite", false},
+                                             {"device", "cuda"},
+                                             {"deterministic", true}});
+  EXPECT_EQ(RecipeKeys().size(), 54u) << "a new key belongs into this test";
   EXPECT_EQ(recipe.model.kind, ModelKind::kGpt);
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -138,6 +140,8 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
   EXPECT_EQ(recipe.parallel_ranks, 53);
   EXPECT_EQ(recipe.parallel_timeout_s, 0.55);
   EXPECT_EQ(recipe.parallel_bucket_mb, 0.57);
+  EXPECT_EQ(recipe.device, DeviceChoice::kCuda);
+  EXPECT_TRUE(recipe.deterministic);
   EXPECT_TRUE(recipe.model.activation_checkpointing);
   EXPECT_EQ(recipe.scaler.kind, ScalerKind::kDynamic);
   EXPECT_EQ(recipe.scaler.init_scale, 59);

@@ -10,7 +10,6 @@
 #include <cstring>
 
 #include "harness/protocol/digest.h"
-#include "harness/trainer/cpu_memory.h"
 
 namespace trainwreck {
 namespace {
@@ -58,7 +57,10 @@ double Norm(double squares) { return std::sqrt(squares); }
 }  // namespace
 
 TraceSink::TraceSink(const std::string& path, const Clock& clock)
-    : writer_(path), clock_(clock), began_(std::chrono::steady_clock::now()) {}
+    : folder_(path.substr(0, path.rfind('/'))),
+      writer_(path),
+      clock_(clock),
+      began_(std::chrono::steady_clock::now()) {}
 
 double TraceSink::elapsed_s() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
@@ -189,9 +191,10 @@ void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
   line.Add("data_s", scalars.data_s);
   line.Add("comm_s", scalars.comm_s);
   line.Add("memory_bytes", MemoryBytes());
-  const CpuMemoryUse memory = CpuMemory();
-  line.Add("memory_allocated_bytes", static_cast<double>(memory.allocated_bytes));
-  line.Add("memory_peak_bytes", static_cast<double>(memory.peak_bytes));
+  if (scalars.memory) {
+    line.Add("memory_allocated_bytes", static_cast<double>(scalars.memory->allocated_bytes));
+    line.Add("memory_peak_bytes", static_cast<double>(scalars.memory->peak_bytes));
+  }
   if (const auto& ids = scalars.sample_ids; !ids.empty()) {
     const std::string_view bytes(reinterpret_cast<const char*>(ids.data()),
                                  ids.size() * sizeof(ids[0]));
@@ -199,6 +202,12 @@ void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
     const auto [low, high] = std::minmax_element(ids.begin(), ids.end());
     line.Add("sample_id_min", static_cast<double>(*low));
     line.Add("sample_id_max", static_cast<double>(*high));
+  }
+  if (scalars.health) {
+    const DeviceHealth& health = *scalars.health;
+    if (health.temperature_c) line.Add("device_temperature_c", *health.temperature_c);
+    if (health.clock_mhz) line.Add("device_clock_mhz", *health.clock_mhz);
+    if (health.ecc_errors) line.Add("device_ecc_errors", *health.ecc_errors);
   }
   if (entropy_floor_) line.Add("entropy_floor", *entropy_floor_);
   if (eval_loss_) line.Add("eval_loss", *eval_loss_);

@@ -30,8 +30,10 @@ class TraceSink : public EventSink {
   void Step(std::string line);  // a whole record
   void End(const std::string& why);
   double elapsed_s() const;
+  const std::string& folder() const { return folder_; }  // of the run: where the trace lies
 
  private:
+  std::string folder_;
   TraceWriter writer_;
   const Clock& clock_;
   std::chrono::steady_clock::time_point began_;
@@ -54,6 +56,8 @@ struct StepScalars {
   double data_s = 0;
   double comm_s = 0;
   std::vector<std::int64_t> sample_ids;
+  std::optional<MemoryUse> memory;     // peak_bytes: within the step
+  std::optional<DeviceHealth> health;  // when the device's sensors were read
 };
 
 // Collects a step's signals and writes its record. Per-tensor signals and digests cost time, so

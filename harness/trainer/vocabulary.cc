@@ -73,6 +73,12 @@ std::vector<SignalInfo> TrainerSignals() {
       Measured("memory_bytes", "B", kLog, "Resident memory of the process"),
       Counted("memory_allocated_bytes", "B", "Tensor memory that is in use after the step"),
       Counted("memory_peak_bytes", "B", "Most tensor memory that was in use within the step"),
+      Sparse(Measured("device_temperature_c", "C", kLinear,
+                      "Of the GPU, when its sensors were read (once a second at most)")),
+      Sparse(
+          Measured("device_clock_mhz", "MHz", kLinear, "Of the GPU's multiprocessors, likewise")),
+      Sparse(Exact("device_ecc_errors", "",
+                   "Uncorrected memory errors of the GPU since its driver was loaded, likewise")),
   };
 }
 
@@ -113,6 +119,9 @@ std::vector<EventInfo> TrainerEvents() {
        .fields = {"stage", "requested_bytes", "allocated_bytes", "limit_bytes", "what"},
        .doc = "An allocation failed; stage is build, restore, data, forward, backward, reduce, "
               "update, evaluate or checkpoint. The run ends with an exception"},
+      {.name = "device_opened",
+       .fields = {"kind", "name"},
+       .doc = "Where this rank's tensors live from here on"},
       {.name = "evaluated", .fields = {"loss", "batches"}, .doc = "An evaluation on held-out data"},
   };
 }
