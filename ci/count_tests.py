@@ -38,6 +38,8 @@ def main():
         kind = event.get("id", {})
         if "testResult" in kind and "testResult" in event:
             results.setdefault(kind["testResult"]["label"], []).append(event["testResult"])
+        elif event.get("aborted", {}).get("reason") == "SKIPPED":
+            print(f"SKIPPED {kind.get('targetCompleted', {}).get('label', '?')}: not for this machine (no CUDA toolkit?)")
         elif "targetCompleted" in kind and not event.get("completed", {}).get("success", False):
             print(f"NOT BUILT {kind['targetCompleted']['label']}")
             failed += 1
