@@ -82,20 +82,53 @@ link_cuda_runtime() {
   done
 }
 
-unpack_wheels() {
-  local into="$1" wheels="$TRAINWRECK_CACHE/wheels"
+# What programs with GPUs link; their own libraries (cuDNN, ...) are needed only where there is a GPU.
+has_cuda_libraries() { [ -e "$1/lib/libtorch_cuda.so" ] && [ -e "$1/lib/libc10_cuda.so" ]; }
+wants_cuda_libraries() { [ -n "${CUDA_HOME:-}" ] && [ -x "$CUDA_HOME/bin/nvcc" ]; }
+
+download_torch() {
+  local wheels="$1"
   mkdir -p "$wheels"
   if ! ls "$wheels"/torch-"$TORCH_VERSION"-*.whl >/dev/null 2>&1; then
-    say "downloading torch $TORCH_VERSION (530 MB; headers and CPU libraries are kept)"
+    say "downloading torch $TORCH_VERSION (530 MB; headers and the libraries that are linked are kept)"
     python3 -m pip download -q --no-deps --python-version 3.11 --implementation cp \
       --platform manylinux_2_28_x86_64 --only-binary=:all: -d "$wheels" "torch==$TORCH_VERSION" >&2
   fi
+}
+
+unpack_cuda_libraries() {
+  local into="$1" wheels="$2"
+  # Moved into place one by one, so that a half of one is never taken for it.
+  unzip -q -o -j "$wheels"/torch-"$TORCH_VERSION"-*.whl 'torch/lib/libtorch_cuda.so' \
+    'torch/lib/libc10_cuda.so' -d "$into/lib.tmp" &&
+    mv "$into/lib.tmp/libtorch_cuda.so" "$into/lib/" &&
+    mv "$into/lib.tmp/libc10_cuda.so" "$into/lib/" && rmdir "$into/lib.tmp"
+}
+
+# A LibTorch of ours that was unpacked before there was a CUDA toolkit lacks what needs one.
+complete_with_cuda() {
+  wants_cuda_libraries && ! has_cuda_libraries "$TORCH_HOME" || return 0
+  if [ "$TORCH_HOME" != "$TRAINWRECK_CACHE/libtorch-$TORCH_VERSION" ]; then
+    say "TORCH_HOME=$TORCH_HOME has no libtorch_cuda.so: targets that need it are skipped"
+    return 0
+  fi
+  local wheels="$TRAINWRECK_CACHE/wheels"
+  say "there is a CUDA toolkit in $CUDA_HOME: adding LibTorch's CUDA libraries"
+  download_torch "$wheels" && unpack_cuda_libraries "$TORCH_HOME" "$wheels" ||
+    say "warning: no CUDA libraries for LibTorch: targets that need them are skipped"
+  rm -rf "$wheels"
+}
+
+unpack_wheels() {
+  local into="$1" wheels="$TRAINWRECK_CACHE/wheels"
+  download_torch "$wheels"
   rm -rf "$into.tmp" && mkdir -p "$into.tmp"
   unzip -q -o "$wheels"/torch-"$TORCH_VERSION"-*.whl 'torch/include/*' 'torch/lib/libtorch_cpu.so' \
     'torch/lib/libc10.so' 'torch/lib/libgomp*' 'torch/lib/libtorch.so' 'torch/lib/libshm.so' \
     -d "$into.tmp" || [ "$?" -eq 11 ]
   mv "$into.tmp/torch/include" "$into.tmp/torch/lib" "$into.tmp/"
   rmdir "$into.tmp/torch"
+  if wants_cuda_libraries; then unpack_cuda_libraries "$into.tmp" "$wheels"; fi
   if ! link_cuda_runtime "$into.tmp"; then
     python3 -m pip download -q --no-deps -d "$wheels" --only-binary=:all: \
       "nvidia-cuda-runtime==$CUDA_RUNTIME_VERSION" "nvidia-cuda-cupti==$CUDA_CUPTI_VERSION" >&2
@@ -135,6 +168,7 @@ setup() {
   BAZEL="${BAZEL:-$(command -v bazel)}"
   if [ -z "${CUDA_HOME:-}" ] && [ -x /usr/local/cuda/bin/nvcc ]; then CUDA_HOME=/usr/local/cuda; fi
   find_libtorch
+  complete_with_cuda
   write_bazelrc_local
   export BAZEL TORCH_HOME REPO_ROOT
 }
