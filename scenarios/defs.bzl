@@ -10,10 +10,10 @@ def scenario_tests():
             size = scenario.size,
             timeout = "long",  # machines differ; each run has its own budget
             srcs = ["run_scenario.sh"],
-            args = ["scenarios/" + scenario.file],
+            args = ["scenarios/" + scenario.file, "$(rootpath //harness/trainer:target)"],
             data = [
                 "//harness/cli:trainwreck",
-                "//harness/trainer:trainwreck-trainer",
+                "//harness/trainer:target",
             ] + native.glob(["**/*.yaml"]),
             tags = ["scenario", "cpu:%d" % scenario.cores] + scenario.tags,
         )

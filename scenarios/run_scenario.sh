@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs one scenario as a Bazel test: the JUnit file goes where Bazel looks for it.
+# run_scenario.sh FILE TARGET: runs one scenario as a Bazel test: the JUnit file goes where Bazel looks for it.
 set -euo pipefail
 exec harness/cli/trainwreck run "$1" \
-  --target harness/trainer/trainwreck-trainer \
+  --target "$2" \
   --output "${TEST_UNDECLARED_OUTPUTS_DIR:-${TEST_TMPDIR:-/tmp}}/run" \
   ${XML_OUTPUT_FILE:+--report "junit=$XML_OUTPUT_FILE"}

@@ -1,7 +1,7 @@
 """The trainer with GPUs, as far as a machine without one can tell: it links what it should, the one without links
 nothing of CUDA, it starts, finds no GPU, trains on the CPU with the same bits, and makes no CUDA call before a fork.
 
-    cuda_binary_test.py MISSING CPU_TRAINER [CUDA_TRAINER TRAINWRECK SHIM STUB]
+    cuda_binary_test.py MISSING CPU_TRAINER [CUDA_TRAINER TRAINWRECK SHIM STUB NCCL_CHECK]
 MISSING says why there is no CUDA_TRAINER; empty: there is one.
 """
 import json
@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 MISSING, CPU_TRAINER, *CUDA_PARTS = sys.argv[1:]
-CUDA_TRAINER, TRAINWRECK, SHIM, STUB = CUDA_PARTS or [None] * 4
+CUDA_TRAINER, TRAINWRECK, SHIM, STUB, NCCL_CHECK = CUDA_PARTS or [None] * 5
 # What libtorch_cpu.so of the CUDA wheel itself needs is its own affair.
 CUDA_LIBRARIES = re.compile(r"lib(torch_cuda|c10_cuda|cuda|cudart|cudnn|cublas|cublasLt|nccl|nvrtc|nvidia-ml|cufft|curand)\b")
 
@@ -104,6 +104,15 @@ class CudaTrainer(unittest.TestCase):
         result, _ = train(CUDA_TRAINER, {"device": "cuda", "steps": 2}, self.environment)
         self.assertEqual(result.returncode, 2)
         self.assertIn("device: no cuda: this machine has 0, and each of 1 ranks needs one", result.stderr)
+
+    def test_the_checks_of_nccl_start_and_say_what_they_need(self):
+        """They are for ci/gpu_check.sh; here, that they are whole."""
+        result = subprocess.run([NCCL_CHECK], env={**os.environ, **self.environment}, capture_output=True, text=True,
+                                timeout=600)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        if not os.path.exists("/dev/nvidiactl"):
+            self.assertIn("needs 8 GPUs, this machine has 0", result.stdout)
+            self.assertNotIn("[       OK ]", result.stdout)
 
     def test_makes_no_cuda_call_before_a_fork(self):
         with tempfile.TemporaryDirectory() as folder:

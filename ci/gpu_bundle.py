@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Packs programs, the libraries of theirs that a bare machine lacks, and the scenarios: see gpu_bundle.sh.
+
+    gpu_bundle.py OUT.tar.gz --commit NAME --scenarios FOLDER PROGRAM...
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+MOST_BYTES = 64 << 20  # unpacked, what can be carried to such a machine
+FOLDER = "trainwreck-gpu"
+# What every Linux has, and what LibTorch brings: never packed.
+EVERYWHERE = re.compile(r"(ld-linux.*|linux-vdso|lib(c|m|dl|rt|pthread|util|gcc_s|stdc\+\+|gomp))\.so")
+OF_TORCH = re.compile(r"lib(torch|c10|cu|nv|nccl)")
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def libraries_of(program):
+    """Paths of the libraries that travel with it. Those that LibTorch itself loads are not looked at."""
+    found = []
+    headers = subprocess.run(["readelf", "-d", program], check=True, capture_output=True, text=True).stdout
+    needed = re.findall(r"\(NEEDED\).*\[(.+)\]", headers)
+    listed = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    for name in needed:
+        if EVERYWHERE.match(name) or OF_TORCH.match(name):
+            continue
+        path = re.search(rf"^\s*{re.escape(name)} => (/\S+)", listed, re.MULTILINE)
+        if path is None:
+            sys.exit(f"gpu_bundle: {program} needs {name}, which is not here")
+        found += [path[1]] + libraries_of(path[1])
+    return found
+
+
+def copy_stripped(path, folder):
+    target = os.path.join(folder, os.path.basename(path))
+    shutil.copyfile(os.path.realpath(path), target)
+    os.chmod(target, 0o755)
+    subprocess.run(["strip", "--strip-unneeded", target], check=True)
+    return os.path.getsize(target)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out")
+    parser.add_argument("--commit", default="unknown")
+    parser.add_argument("--scenarios", required=True)
+    parser.add_argument("--most-bytes", type=int, default=MOST_BYTES)
+    parser.add_argument("programs", nargs="+")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        root = os.path.join(scratch, FOLDER)
+        for name in ("bin", "lib"):
+            os.makedirs(os.path.join(root, name))
+        libraries = {path for program in options.programs for path in libraries_of(program)}
+        total = 0
+        for folder, paths in (("bin", options.programs), ("lib", sorted(libraries))):
+            for path in paths:
+                size = copy_stripped(path, os.path.join(root, folder))
+                print(f"{size / 2**20:8.2f} MiB  {folder}/{os.path.basename(path)}")
+                total += size
+        shutil.copytree(options.scenarios, os.path.join(root, "scenarios"),
+                        ignore=lambda folder, names: [n for n in names if not n.endswith(".yaml")
+                                                      and not os.path.isdir(os.path.join(folder, n))])
+        for name in ("gpu_check.sh", "gpu_check.py"):
+            shutil.copy(os.path.join(HERE, name), root)
+        with open(os.path.join(root, "COMMIT"), "w", encoding="utf-8") as file:
+            file.write(options.commit + "\n")
+        print(f"{total / 2**20:8.2f} MiB  in all, of {options.most_bytes / 2**20:.0f}")
+        if total > options.most_bytes:
+            sys.exit("gpu_bundle: too large to carry")
+        with tarfile.open(options.out, "w:gz") as archive:
+            archive.add(root, FOLDER)
+    print(f"{os.path.getsize(options.out) / 2**20:8.2f} MiB  {options.out}")
+
+
+if __name__ == "__main__":
+    main()
