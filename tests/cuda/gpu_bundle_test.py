@@ -1,0 +1,71 @@
+"""The bundle for machines with a GPU: small enough, whole, and its one command checks what it can here.
+
+    gpu_bundle_test.py gpu_bundle.py SCENARIOS_FOLDER PROGRAM...
+"""
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+PACKER, SCENARIOS, *PROGRAMS = sys.argv[1:]
+
+
+def libtorch():
+    """The one that the trainer was linked with."""
+    trainer = next(path for path in PROGRAMS if path.endswith("/trainwreck-trainer"))
+    listed = subprocess.run(["ldd", trainer], check=True, capture_output=True, text=True).stdout
+    return os.path.dirname(os.path.dirname(re.search(r"libtorch_cpu\.so => (\S+)", listed)[1]))
+
+
+class Bundle(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = cls.scratch.name
+        archive = cls.folder + "/gpu.tar.gz"
+        cls.packing = subprocess.run([sys.executable, PACKER, archive, "--commit", "of-a-test", "--scenarios", SCENARIOS,
+                                      *PROGRAMS], capture_output=True, text=True)
+        if cls.packing.returncode == 0:
+            with tarfile.open(archive) as packed:
+                packed.extractall(cls.folder)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def test_is_small_enough_to_carry(self):
+        self.assertEqual(self.packing.returncode, 0, self.packing.stdout + self.packing.stderr)
+        total = sum(os.path.getsize(os.path.join(folder, name))
+                    for folder, _, names in os.walk(self.folder + "/trainwreck-gpu") for name in names)
+        self.assertLess(total, 64 << 20)
+
+    def test_refuses_to_grow_beyond(self):
+        result = subprocess.run([sys.executable, PACKER, self.folder + "/small.tar.gz", "--scenarios", SCENARIOS,
+                                 "--most-bytes", "100000", *PROGRAMS], capture_output=True, text=True)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("too large to carry", result.stderr)
+        self.assertFalse(os.path.exists(self.folder + "/small.tar.gz"))
+
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "there is a GPU driver: run ci/gpu_check.sh itself")
+    def test_its_one_command_says_what_it_could_not_verify(self):
+        report = self.folder + "/gpu.md"
+        scenario = self.folder + "/trainwreck-gpu/scenarios/nan/corrupt-sample.yaml"
+        result = subprocess.run([self.folder + "/trainwreck-gpu/gpu_check.sh", "--report", report, "--only",
+                                 "doctor,nccl,sanitizer,suite", scenario],
+                                env={**os.environ, "TORCH_HOME": libtorch()}, capture_output=True, text=True, timeout=250)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("NOT VERIFIED: compute-sanitizer racecheck on the kernels: no GPU", result.stdout)
+        self.assertIn("NOT VERIFIED: the scenario suite on a GPU: it ran on the CPU", result.stdout)
+        with open(report, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("the machine of this report has no GPU", text)
+        self.assertRegex(text, r"\| training by fork and by exec \| passed \|")
+        self.assertRegex(text, r"\| scenario suite with device=cpu \| passed \| [\d.]+ \| 1 pass; on cpu \|")
+        self.assertIn("| commit | of-a-test |", text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
