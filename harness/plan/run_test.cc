@@ -243,7 +243,7 @@ TEST_F(PlanTest, TheHarnessPicksTheDevice) {
   key.type = ValueType::kString;
   key.default_value = "auto";
   key.choices = {"auto", "cpu", "cuda"};
-  auto device = [&] { return Arm(Planned(), "fault").runs.front().plan.recipe["device"]; };
+  auto device = [&] { return Arm(Planned(), "fault").runs.front().plan.recipe.at("device"); };
   auto reason = [&] { return Planned().skip_reason; };
   EXPECT_TRUE(Planned().devices.empty());  // the target has no such key
 
