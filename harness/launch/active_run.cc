@@ -10,9 +10,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "harness/launch/process_status.h"
-
 #include "harness/launch/flight_recorder.h"
+#include "harness/launch/process_status.h"
 
 namespace trainwreck {
 namespace {

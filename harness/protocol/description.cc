@@ -216,8 +216,8 @@ const FaultInfo* TargetDescription::FindFault(const std::string& fault) const {
 }
 
 int TargetDescription::CountDevices(const std::string& kind) const {
-  return static_cast<int>(std::count_if(
-      devices.begin(), devices.end(), [&](const DeviceInfo& info) { return info.kind == kind; }));
+  return static_cast<int>(std::count_if(devices.begin(), devices.end(),
+                                        [&](const DeviceInfo& info) { return info.kind == kind; }));
 }
 
 Json ToJson(const TargetDescription& description) {
