@@ -234,6 +234,138 @@ TEST_F(FaultInTraining, ThatThePlanGetsWrongIsABadPlan) {
   EXPECT_EQ(run.why(), "bad_plan");
 }
 
+class DesyncInTraining : public FaultInTraining {
+ protected:
+  DesyncInTraining() {
+    plan.record = {"param_digest"};
+    plan.recipe["parallel.check_every"] = 4;
+    plan.recipe["checkpoint.every"] = 4;
+  }
+  // In step 10, between the checks and checkpoints after 8 and 12 steps.
+  void FlipABit() {
+    Inject("model.bit_flip", {{"parameter", "head.weight"}, {"bit", 23}}, {.at = 10, .ranks = {1}});
+  }
+  static std::vector<int> StepsApart(const std::vector<RankTrace>& runs) {
+    const auto a = runs[0].Signal("param_digest"), b = runs[1].Signal("param_digest");
+    std::vector<int> apart;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (a[i] != b[i]) apart.push_back(static_cast<int>(i));
+    }
+    return apart;
+  }
+};
+
+TEST_F(DesyncInTraining, NamesRankAndTensorOfAFlippedBit) {
+  FlipABit();
+  const auto runs = RunRanks(2);
+  const auto desync = runs[0].Events("desync");
+  ASSERT_EQ(desync.size(), 3U) << "after 12, 16 and 20 steps";
+  EXPECT_EQ(desync[0]["step"], 11);
+  EXPECT_EQ(desync[0]["ranks"], Json({1}));
+  EXPECT_EQ(desync[0]["tensors"], Json({"head.weight"}));
+  EXPECT_EQ(desync[0]["reference"], "rank 0");
+  EXPECT_TRUE(runs[1].Events("desync").empty()) << "rank 0 speaks for all";
+  EXPECT_EQ(StepsApart(runs).front(), 10);
+  EXPECT_EQ(StepsApart(runs).size(), 10U);
+}
+
+TEST_F(DesyncInTraining, IsHealedByRankZerosBroadcast) {
+  FlipABit();
+  for (const char* optimizer : {"sgd", "adamw"}) {
+    SCOPED_TRACE(optimizer);
+    plan.recipe["optimizer.kind"] = optimizer;
+    plan.recipe["parallel.on_desync"] = "broadcast";
+    const auto runs = RunRanks(2);
+    EXPECT_EQ(StepsApart(runs), (std::vector<int>{10})) << "healed before step 11 is recorded";
+    EXPECT_EQ(runs[0].Events("desync").size(), 1U);
+    EXPECT_EQ(runs[0].Events("rebroadcast").size(), 1U);
+  }
+}
+
+TEST_F(DesyncInTraining, IsUndoneByARollback) {
+  plan.recipe["parallel.on_desync"] = "rollback";
+  const auto control = RunRanks(2).at(0).Signal("param_digest");
+  std::filesystem::remove_all(plan.checkpoint_dir);
+  FlipABit();
+  const auto runs = RunRanks(2);
+  for (const RankTrace& run : runs) {
+    EXPECT_EQ(run.why(), "completed") << run.end.output;
+    ASSERT_EQ(run.Events("rolled_back").size(), 1U);
+    EXPECT_EQ(run.Events("rolled_back")[0]["from_step"], 11);
+    EXPECT_EQ(run.Events("rolled_back")[0]["to_step"], 8);
+    EXPECT_EQ(run.Signal("param_digest").back(), control.back()) << "bit by bit";
+  }
+  EXPECT_EQ(runs[1].Events("fired").size(), 1U);
+}
+
+// A checkpoint of the time between flip and check holds the flipped bit; it must be passed over.
+TEST_F(DesyncInTraining, GoesBackToACheckpointOnWhichTheRanksAgree) {
+  plan.recipe["parallel.on_desync"] = "rollback";
+  plan.recipe["checkpoint.every"] = 3;
+  Inject("model.bit_flip", {{"parameter", "head.weight"}}, {.at = 8, .ranks = {1}});
+  const auto runs = RunRanks(2);
+  ASSERT_EQ(runs[0].Events("rolled_back").size(), 1U);
+  EXPECT_EQ(runs[0].Events("rolled_back")[0]["to_step"], 6) << "not 9";
+  EXPECT_TRUE(runs[0].Events("fired").empty());
+}
+
+TEST_F(DesyncInTraining, EndsARunThatStopsOnIt) {
+  plan.recipe["parallel.on_desync"] = "stop";
+  FlipABit();
+  for (const RankTrace& run : RunRanks(2)) {
+    EXPECT_EQ(run.why(), "guard");
+    EXPECT_EQ(run.end.output, "3");
+    EXPECT_EQ(run.Signal("loss").size(), 11U);
+  }
+}
+
+TEST_F(DesyncInTraining, AFaultThatComesBackEndsRollbacks) {
+  plan.recipe["parallel.on_desync"] = "rollback";
+  Inject("collective.skip", {}, {.from = 10});
+  for (const RankTrace& run : RunRanks(2)) {
+    EXPECT_EQ(run.Events("rolled_back").size(), 3U);
+    EXPECT_EQ(run.why(), "guard");
+  }
+}
+
+TEST_F(DesyncInTraining, ComesFromGradientsThatNobodyReduces) {
+  Inject("collective.skip", {});
+  auto runs = RunRanks(2);
+  EXPECT_EQ(StepsApart(runs).size(), 20U);
+  EXPECT_EQ(runs[0].Events("desync").size(), 5U);
+  EXPECT_EQ(runs[0].Signal("loss"), runs[1].Signal("loss")) << "which is still reduced";
+  plan.recipe["parallel.average_every"] = 1;
+  runs = RunRanks(2);
+  EXPECT_TRUE(StepsApart(runs).empty());
+  EXPECT_TRUE(runs[0].Events("desync").empty());
+}
+
+TEST_F(DesyncInTraining, ComesFromAResultThatOneRankGetsWrong) {
+  Inject("collective.corrupt_result", {{"kind", "scale"}, {"value", 1.5}}, {.at = 5, .ranks = {0}});
+  const auto runs = RunRanks(2);
+  EXPECT_EQ(runs[0].Events("fired").size(), 1U);
+  EXPECT_EQ(StepsApart(runs).front(), 5);
+  EXPECT_EQ(runs[0].Events("desync").at(0)["tensors"].size(), 1U) << "one element of one tensor";
+}
+
+// Momentum and the mean are linear, so the mean of parameters is that of gradients.
+TEST_F(DesyncInTraining, AveragingParametersEqualsReducingGradientsForSgd) {
+  const auto reduced = RunRanks(2).at(0).Signal("loss");
+  Inject("collective.skip", {});
+  plan.recipe["parallel.average_every"] = 1;
+  const auto averaged = RunRanks(2).at(0).Signal("loss");
+  for (std::size_t i = 0; i < reduced.size(); ++i) EXPECT_NEAR(averaged[i], reduced[i], 1e-4) << i;
+}
+
+TEST_F(DesyncInTraining, ARankThatLeavesOutACallAloneIsNotGotOver) {
+  plan.recipe["parallel.timeout_s"] = 2;
+  Inject("collective.skip", {{"calls", {1}}}, {.at = 5, .ranks = {1}});
+  const auto runs = RunRanks(2);
+  EXPECT_FALSE(runs[0].why() == "completed" && runs[1].why() == "completed" &&
+               StepsApart(runs).empty());
+  EXPECT_EQ(runs[1].Events("fired").size(), 1U);
+}
+
 TEST_F(FaultInTraining, OutsideItsTriggerChangesNoBit) {
   plan.record = {"param_digest"};
   const auto bits = [&] {

@@ -52,8 +52,31 @@ def short_runs(options, steps, seeds, isolate, cores):
                       "--output", root + "/out", "--keep", "none", "--full"])[:2]
 
 
-def trainer_step_ms(options):
-    """Median step of the reference gpt on one thread, telemetry and trace included."""
+GRADIENT_SIGNALS = [f"grad_{name}{{*}}" for name in ("norm", "mean", "std", "max", "nonfinite", "zero_share")]
+TELEMETRY = {
+    "nothing asked": [],
+    "all gradient statistics, over all tensors": [signal.split("{")[0] for signal in GRADIENT_SIGNALS],
+    "all gradient statistics of each tensor, in the trace": GRADIENT_SIGNALS,
+    "act_norm of each module": ["act_norm{*}"],
+    "param_digest": ["param_digest"],
+}
+
+
+def telemetry_ratios(options, rounds):
+    """Prints what recording costs: the fastest step of each of `rounds` runs, interleaved, as pairs of ratios."""
+    fastest = {name: [] for name in TELEMETRY}
+    for _ in range(rounds):
+        for name, record in TELEMETRY.items():
+            fastest[name].append(trainer_step_ms(options, record, min))
+    plain = fastest["nothing asked"]
+    for name, times in fastest.items():
+        ratios = sorted(asked / base for asked, base in zip(times, plain))
+        print(f"telemetry, {name}: {min(times):.3f} ms, ratio {min(times) / min(plain):.4f} of the fastest steps; of "
+              f"{rounds} pairs {ratios[0]:.3f} / {statistics.median(ratios):.3f} / {ratios[-1]:.3f}")
+
+
+def trainer_step_ms(options, record=(), pick=statistics.median):
+    """A step of the reference gpt on one thread, trace included: the median, or what `pick` takes."""
     described = json.loads(subprocess.run([options.bin + "/trainer/trainwreck-trainer", "--describe"],
                                           capture_output=True, text=True, check=True).stdout)
     recipe = {key["name"]: key["default"] for key in described["recipe"]}
@@ -62,14 +85,14 @@ def trainer_step_ms(options):
                    "optimizer.clip_norm": 1.0, "steps": 110, "eval.at_epoch_end": False})
     with tempfile.TemporaryDirectory() as folder:
         with open(folder + "/plan.json", "w", encoding="utf-8") as file:
-            json.dump({"protocol": 1, "run": "bench", "seed": 0, "recipe": recipe,
+            json.dump({"protocol": 1, "run": "bench", "seed": 0, "recipe": recipe, "record": list(record),
                        "checkpoint_dir": folder + "/checkpoints"}, file)
         timed([options.bin + "/trainer/trainwreck-trainer"],
               env=dict(os.environ, TRAINWRECK_PLAN=folder + "/plan.json", TRAINWRECK_TRACE=folder, RANK="0",
                        WORLD_SIZE="1"))
         with open(folder + "/rank0.jsonl", encoding="utf-8") as file:
             times = [r["time"] for r in map(json.loads, file) if r["t"] == "step"]
-    return 1e3 * statistics.median(b - a for a, b in zip(times[9:], times[10:]))
+    return 1e3 * pick([b - a for a, b in zip(times[9:], times[10:])])
 
 
 def main():
@@ -78,7 +101,11 @@ def main():
     parser.add_argument("--python", default="", help="a Python that can import torch")
     parser.add_argument("--suite", action="store_true")
     parser.add_argument("--seeds", type=int, default=500)
+    parser.add_argument("--telemetry", type=int, default=0, metavar="ROUNDS", help="only: what recording costs")
     options = parser.parse_args()
+    if options.telemetry:
+        telemetry_ratios(options, options.telemetry)
+        return
     for isolate in ("fork", "exec"):
         seeds = options.seeds if isolate == "fork" else max(10, options.seeds // 10)
         for cores in (1, 2):

@@ -78,10 +78,11 @@ Reading Formula::Evaluate(const Runs& runs, const TargetDescription& target) con
   return reading;
 }
 
-std::vector<std::string> Formula::module_signals() const {
+std::vector<std::string> Formula::signals() const {
   std::set<std::string> signals;
   ForEach(*root_, [&](const Node& node) {
-    if (node.kind == Kind::kSignal && node.glob) signals.insert(node.name + "{" + *node.glob + "}");
+    if (node.kind != Kind::kSignal) return;
+    signals.insert(node.glob ? node.name + "{" + *node.glob + "}" : node.name);
   });
   return {signals.begin(), signals.end()};
 }

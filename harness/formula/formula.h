@@ -84,8 +84,9 @@ class Formula {
   Reading Evaluate(const Runs& runs, const TargetDescription& target) const;
 
   const std::string& text() const { return text_; }
-  // "update_norm{head.*}": what has to be recorded beyond the scalar signals.
-  std::vector<std::string> module_signals() const;
+  // "loss", "update_norm{head.*}": all signals it mentions. What is costly to record is recorded
+  // when it is among them.
+  std::vector<std::string> signals() const;
   std::set<std::string> arms() const;
   std::set<std::string> events() const;  // names of the events it mentions
   // Whether it can be about how a run ended (exited, stalled, ...), so that an abnormal end is no

@@ -433,10 +433,10 @@ TEST(Readings, SayWhatWasSeen) {
 TEST(Questions, AboutAFormula) {
   const auto parsed = Formula::Parse(
       "always[1:] updated{head.*} == 0 and control.mean(update_norm{head.*}[:5]) > 0 and "
-      "(fired(x) implies not exited(rank=1))");
+      "(fired(x) implies not exited(rank=1)) and spread(loss[0]) == 0");
   ASSERT_TRUE(parsed.formula);
-  EXPECT_EQ(parsed.formula->module_signals(),
-            (std::vector<std::string>{"update_norm{head.*}", "updated{head.*}"}));
+  EXPECT_EQ(parsed.formula->signals(),
+            (std::vector<std::string>{"loss", "update_norm{head.*}", "updated{head.*}"}));
   EXPECT_EQ(parsed.formula->arms(), (std::set<std::string>{"control"}));
   EXPECT_EQ(parsed.formula->events(), (std::set<std::string>{"exited", "fired"}));
   EXPECT_TRUE(parsed.formula->mentions_ending());

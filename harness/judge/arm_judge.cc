@@ -54,6 +54,17 @@ std::optional<double> SignedMargin(const Reading& reading, formula::Unit unit, b
   return expected ? margin->lo : -margin->hi;
 }
 
+// What a target saved of a step that went wrong: the folder in its event `evidence_saved`.
+std::string EvidenceOf(const RunTrace& trace) {
+  for (const Event& event : trace.events) {
+    const auto folder = event.fields.find("folder");
+    if (event.name == "evidence_saved" && folder != event.fields.end() && folder->is_string()) {
+      return folder->get<std::string>();
+    }
+  }
+  return "";
+}
+
 class CaseJudge {
  public:
   CaseJudge(const CaseResults& results, const TargetDescription& target)
@@ -127,6 +138,7 @@ class CaseJudge {
     result.worst_seed = seed;
     if (result.failure_class.empty() || seed < 0) return;
     const RunResult* run = FindRun(arm, seed);
+    if (run != nullptr) result.evidence = EvidenceOf(run->trace);
     if (run != nullptr && !run->folder.empty()) {
       result.rerun_command = "trainwreck rerun " + ShellWord(run->folder);
       return;

@@ -365,6 +365,21 @@ TEST(JudgeTest, AFailureSaysWhatWhereAndHowToRepeatIt) {
   verdict = bench.Judged();
   EXPECT_EQ(Find(verdict, "blows_up", "fault").rerun_command,
             "trainwreck rerun '/tmp/out dir/nan/test/fault/2'");
+  EXPECT_EQ(Find(verdict, "blows_up", "fault").evidence, "");
+}
+
+TEST(JudgeTest, AFailureNamesTheEvidenceOfTheRunToLookAt) {
+  Bench bench;
+  bench.In("fault", 2, [](RunResult& run) {
+    WithLoss(LearningLoss(1))(run);
+    run.trace.events.push_back({.name = "evidence_saved",
+                                .step = 3,
+                                .rank = 1,
+                                .fields = {{"folder", "/tmp/out/fault/2/evidence-rank1"}}});
+  });
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(Find(verdict, "blows_up", "fault").evidence, "/tmp/out/fault/2/evidence-rank1");
+  EXPECT_EQ(Find(verdict, "learns", "control").evidence, "") << "as claimed, nothing to look into";
 }
 
 TEST(JudgeTest, MarginsAreSignedTowardsTheClaim) {

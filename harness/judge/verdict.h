@@ -30,6 +30,7 @@ struct CheckResult {
   std::string message;        // what was expected, in how many seeds it was seen; for people
   std::string seen;           // "seed 4: loss = 3.2 (step 60)"; may be empty
   std::string rerun_command;  // empty when as claimed
+  std::string evidence;       // the folder that the run to look at left, if it left any
   int worst_seed = -1;        // the one to look at first; -1: none
 };
 

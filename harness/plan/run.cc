@@ -71,11 +71,11 @@ std::vector<AppliedAmendment> AmendAll(const Faults& faults, Recipe& recipe) {
 }
 
 // One set for all arms of a scenario: what is recorded can then not make two arms differ.
-std::vector<std::string> ModuleSignals(const Scenario& scenario, const Point& point) {
+std::vector<std::string> SignalsOf(const Scenario& scenario, const Point& point) {
   std::set<std::string> names;
   auto add = [&](const Check& check) {
     if (!AppliesTo(check.when, point)) return;
-    for (std::string& name : check.formula.module_signals()) names.insert(std::move(name));
+    for (std::string& name : check.formula.signals()) names.insert(std::move(name));
   };
   for (const Check& check : scenario.healthy) add(check);
   for (const Check& check : scenario.symptoms) add(check);
@@ -134,7 +134,7 @@ class CasePlanner {
         faulty_recipe_(healthy_recipe_),
         faults_(FaultsAt(scenario, point, target)),
         amendments_(AmendAll(faults_, faulty_recipe_)),
-        record_(ModuleSignals(scenario, point)) {}
+        record_(SignalsOf(scenario, point)) {}
 
   std::vector<ArmPlan> Arms() const {
     std::vector<ArmPlan> arms;

@@ -216,7 +216,7 @@ TEST_F(PlanTest, RecordsWhatTheFormulasOfThePointRead) {
   scenario().symptoms.push_back(MakeCheck("elsewhere", "always update_norm{tail} <= 0"));
   scenario().symptoms.back().when = {"other"};
   const Case& planned = Planned();
-  const std::vector<std::string> expected = {"grad_norm{block.0.*}", "update_norm{head.*}"};
+  const std::vector<std::string> expected = {"grad_norm{block.0.*}", "loss", "update_norm{head.*}"};
   for (const ArmPlan& arm : planned.arms) EXPECT_EQ(arm.runs[0].plan.record, expected);
 }
 

@@ -53,7 +53,7 @@ struct Plan {
   std::string checkpoint_dir;
   std::string rendezvous;  // a file of this attempt alone
   std::vector<std::string>
-      record;  // "signal{glob}" that the formulas mention; scalars are always recorded
+      record;  // signals that the formulas mention: "loss", "update_norm{head.*}"
 };
 
 Json ToJson(const Plan& plan);

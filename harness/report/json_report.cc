@@ -11,7 +11,8 @@
 //         worst_margin: {value, unit} | null, undo_remedies, wall_seconds, cpu_seconds,
 //         "checks": [ {check, formula, arm, expected, file, line, column, length, agree, disagree,
 //                      unknown, worst_margin | null, unit, worst_seed, class, message, seen, rerun,
-//                      readings: [ {truth, margins: {octaves: [lo, hi], ...}, unit, step, seen} ]}
+//                      evidence, readings: [ {truth, margins: {octaves: [lo, hi], ...}, unit, step,
+//                      seen} ]}
 //                      ],
 //         "arms": [ {arm, kind, undo, note, status, median_seed, final_loss,
 //                    steps: [..], loss: [..]       (of the median seed, at most 200 points),
@@ -128,6 +129,7 @@ Json Encode(const CheckResult& check) {
           {"message", check.message},
           {"seen", check.seen},
           {"rerun", check.rerun_command},
+          {"evidence", check.evidence},
           {"readings", readings}};
 }
 
@@ -149,6 +151,7 @@ CheckResult DecodeCheck(const Json& json) {
   check.message = json.at("message");
   check.seen = json.at("seen");
   check.rerun_command = json.at("rerun");
+  check.evidence = json.at("evidence");
   for (const Json& reading : json.at("readings")) check.readings.push_back(DecodeReading(reading));
   return check;
 }

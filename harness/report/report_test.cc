@@ -93,6 +93,7 @@ Verdict Failed() {
   check.failure_class = "symptom_absent";
   check.message = "expected true in 2 of 2 seeds, seen false in 2 (seeds 0, 1)";
   check.seen = "seed 0: loss = nan (step 63)";
+  check.evidence = "/out/fault/0/evidence-rank0";
   check.rerun_command = "trainwreck rerun out/nan/lr-too-high/adamw/fault/0";
   check.worst_seed = 0;
   verdict.checks.push_back(check);
@@ -377,6 +378,7 @@ TEST(ConsoleTest, AFailureSaysWhatWasExpectedSeenWhereAndHowToRepeatIt) {
   EXPECT_THAT(text, HasSubstr("seen      seed 0: loss = nan (step 63)"));
   EXPECT_THAT(text, HasSubstr("margin    -3 steps"));
   EXPECT_THAT(text, HasSubstr("repeat    trainwreck rerun out/nan/lr-too-high/adamw/fault/0"));
+  EXPECT_THAT(text, HasSubstr("evidence  /out/fault/0/evidence-rank0"));
   EXPECT_THAT(text, HasSubstr("remedy 'as_it_was' only undoes the fault"));
   EXPECT_THAT(text, HasSubstr("█xx"));
 }

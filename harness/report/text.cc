@@ -95,6 +95,7 @@ std::vector<std::pair<std::string, std::string>> FailureLines(const CheckResult&
   add("claim", check.message);
   add("seen", check.seen);
   if (check.worst_margin) add("margin", FormatMargin(*check.worst_margin, check.unit));
+  add("evidence", check.evidence);
   add("repeat", check.rerun_command);
   return lines;
 }

@@ -189,7 +189,7 @@ std::string Run(Process& process, const Plan& plan, int rank, int world_size,
       BuildParts(process.recipe, plan, rank, world_size, process.clock, sink, process.wrappers);
   process.telemetry = std::make_unique<Telemetry>(sink, plan.record);
   process.loop = std::make_unique<TrainingLoop>(process.recipe, process.parts, process.clock,
-                                                *process.telemetry, sink);
+                                                *process.telemetry, sink, sink.folder());
   return ToString(process.loop->Run({.until = plan.until, .resume = plan.resume}));
 }
 

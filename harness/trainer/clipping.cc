@@ -3,39 +3,31 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_mul.h>
 
-#include <cmath>
-
-#include "harness/trainer/tensor_stats.h"
+#include "harness/trainer/tensor_views.h"
 
 namespace trainwreck {
-namespace {
 
-// Nothing is copied where the gradient has its parameter's layout (contiguous, float) on the CPU.
-at::Tensor Plain(const at::Tensor& gradient) {
-  return gradient.to(at::kCPU, at::kFloat).contiguous();
+std::vector<kernels::TensorStats> GradientStats(const NamedTensors& parameters) {
+  std::vector<at::Tensor> gradients;
+  gradients.reserve(parameters.size());
+  for (const auto& [name, parameter] : parameters) gradients.push_back(parameter.grad());
+  return StatsOf(gradients);
 }
 
-}  // namespace
-
-std::vector<double> GradientNorms(const NamedTensors& parameters) {
-  std::vector<double> norms;
-  norms.reserve(parameters.size());
-  for (const auto& [name, parameter] : parameters) {
-    const at::Tensor& gradient = parameter.grad();
-    if (!gradient.defined()) {
-      norms.push_back(0);
-      continue;
-    }
-    const at::Tensor plain = Plain(gradient);
-    norms.push_back(std::sqrt(SumSquares(plain.const_data_ptr<float>(), plain.numel())));
+double GlobalNorm(const std::vector<kernels::TensorStats>& stats) {
+  kernels::TensorStats total;
+  for (const kernels::TensorStats& one : stats) {
+    total.sum_squares += one.sum_squares;
+    total.nonfinite += one.nonfinite;
+    total.nan += one.nan;
   }
-  return norms;
+  return total.ieee_norm();
 }
 
-double GlobalNorm(const std::vector<double>& norms) {
-  double squares = 0;
-  for (double norm : norms) squares += norm * norm;
-  return std::sqrt(squares);
+std::int64_t CountNonfinite(const std::vector<kernels::TensorStats>& stats) {
+  std::int64_t count = 0;
+  for (const kernels::TensorStats& one : stats) count += one.nonfinite;
+  return count;
 }
 
 bool ClipGradients(const NamedTensors& parameters, double norm, double max_norm) {
@@ -47,17 +39,6 @@ bool ClipGradients(const NamedTensors& parameters, double norm, double max_norm)
   }
   if (!gradients.empty()) at::_foreach_mul_(gradients, max_norm / (norm + 1e-6));
   return true;
-}
-
-std::int64_t CountNonfiniteGradients(const NamedTensors& parameters) {
-  std::int64_t count = 0;
-  for (const auto& [name, parameter] : parameters) {
-    const at::Tensor& gradient = parameter.grad();
-    if (!gradient.defined()) continue;
-    const at::Tensor plain = Plain(gradient);
-    count += CountNonfinite(plain.const_data_ptr<float>(), plain.numel());
-  }
-  return count;
 }
 
 }  // namespace trainwreck

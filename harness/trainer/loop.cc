@@ -13,6 +13,7 @@
 #include "harness/trainer/bucket.h"
 #include "harness/trainer/clipping.h"
 #include "harness/trainer/precision.h"
+#include "harness/trainer/replicas.h"
 #include "harness/trainer/rng.h"
 
 namespace trainwreck {
@@ -32,6 +33,9 @@ class Stopwatch {
   std::chrono::steady_clock::time_point began_;
 };
 
+// A fault that comes back after every rollback would keep a run going round for ever.
+constexpr int kMaxRollbacks = 3;
+
 bool Due(std::int64_t every, int steps_done) { return every > 0 && steps_done % every == 0; }
 
 }  // namespace
@@ -47,7 +51,7 @@ const char* ToString(EndReason reason) {
 }
 
 TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& clock,
-                           Telemetry& telemetry, EventSink& events)
+                           Telemetry& telemetry, EventSink& events, std::string trace_dir)
     : recipe_(recipe),
       parts_(parts),
       clock_(clock),
@@ -55,19 +59,24 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
       events_(events),
       loader_(*parts.sampler, *parts.train_data, recipe.loader_guard, events),
       parameters_(ParametersOf(*parts.model)),
-      diagnosis_(*parts.model, parameters_, events) {
+      diagnosis_(*parts.model, parameters_, events),
+      evidence_(
+          std::move(trace_dir) + "/evidence-rank" + std::to_string(parts.communicator->rank()),
+          recipe.diagnose_evidence_mb, events) {
   telemetry_.Watch(parameters_, parts_.train_data->entropy_floor());
 }
 
 EndReason TrainingLoop::Run(const LoopRange& range) {
   if (recipe_.audit_trainable) AuditTrainable();
   for (auto& hook : parts_.hooks) hook->OnStart();
-  if (range.resume) Restore();
+  if (range.resume) Restore(/*in_step=*/false);
   const int steps = static_cast<int>(recipe_.steps);
   const int end = std::min(range.until.value_or(steps), steps);
   while (clock_.step < end) {
     TrainStep();
     const int steps_done = clock_.step + 1;
+    if (Due(recipe_.parallel_average_every, steps_done)) AverageParameters();
+    if (Due(recipe_.parallel_check_every, steps_done) && !CheckReplicas()) continue;
     if (epoch_over_) EndEpoch();
     if (Due(recipe_.eval_every, steps_done) || steps_done == steps) Evaluate();
     now_.memory = parts_.device->Memory();
@@ -91,21 +100,19 @@ void TrainingLoop::TrainStep() {
   const std::vector<Batch> batches = DrawBatches();
   parts_.optimizer->ZeroGrad();
   if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
-  now_.loss = ForwardBackward(batches);
+  now_.loss = ForwardBackward(batches, telemetry_.activation_hook());
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
   ReduceOverRanks(/*has_data=*/!now_.sample_ids.empty());
   if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
 
   now_.loss_scale = parts_.scaler->scale();
   now_.overflow = UnscaleGradients();
-  const std::vector<double> norms = GradientNorms(parameters_);
-  telemetry_.Gradients(norms);
-  now_.grad_norm = GlobalNorm(norms);
-  if (!std::isfinite(now_.grad_norm)) {
-    now_.nonfinite_grads = static_cast<double>(CountNonfiniteGradients(parameters_));
-  }
-  if (recipe_.diagnose_nonfinite) DiagnoseNonfinite(batches);
+  const std::vector<kernels::TensorStats> gradients = GradientStats(parameters_);
+  telemetry_.Gradients(gradients);
+  now_.grad_norm = GlobalNorm(gradients);
+  now_.nonfinite_grads = static_cast<double>(CountNonfinite(gradients));
   now_.lr = LearningRate();
+  if (recipe_.diagnose_nonfinite) DiagnoseNonfinite(batches, gradients);
   telemetry_.BeforeUpdate();
   if (now_.overflow) {
     ++skipped_updates_;
@@ -164,7 +171,7 @@ at::Tensor TrainingLoop::LossOf(const Batch& batch) {
   return parts_.model->Loss(parts_.device->Move(batch));
 }
 
-double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches) {
+double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches, ForwardHook* hook) {
   // Each micro-batch counts by its weight, so that accumulation equals one large batch even when
   // the micro-batches differ in size.
   std::vector<double> weights(batches.size(), 1.0);
@@ -180,7 +187,11 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches) {
   for (std::size_t i = 0; i < batches.size(); ++i) {
     if (batches[i].size() == 0) continue;
     clock_.stage = Stage::kForward;
-    at::Tensor loss = LossOf(batches[i]);
+    at::Tensor loss;
+    {
+      HookScope scope(*parts_.model, hook);
+      loss = LossOf(batches[i]);
+    }
     clock_.stage = Stage::kBackward;
     const double share = weights[i] / total_weight;
     losses.emplace_back(share, loss.detach());
@@ -272,10 +283,82 @@ void TrainingLoop::ReportNonfinite(const std::vector<Batch>& batches) {
                                      {"field", field}});
 }
 
-void TrainingLoop::DiagnoseNonfinite(const std::vector<Batch>& batches) {
-  const bool loss_is_finite = std::isfinite(now_.loss);
-  if (loss_is_finite && std::isfinite(now_.grad_norm)) return;
-  diagnosis_.Explain(loss_is_finite, batches, [&] { ForwardBackward(batches); });
+void TrainingLoop::DiagnoseNonfinite(const std::vector<Batch>& batches,
+                                     const std::vector<kernels::TensorStats>& gradients) {
+  const bool forward_is_finite = std::isfinite(now_.loss) && !telemetry_.saw_nonfinite_activation();
+  if (forward_is_finite && std::isfinite(now_.grad_norm)) return;
+  const auto finding = diagnosis_.Explain(forward_is_finite, batches,
+                                          [&] { ForwardBackward(batches, /*hook=*/nullptr); });
+  if (!finding) return;
+  evidence_.Save({.step = clock_.step,
+                  .finding = *finding,
+                  .loss = now_.loss,
+                  .grad_norm = now_.grad_norm,
+                  .lr = now_.lr,
+                  .loss_scale = now_.loss_scale,
+                  .batches = batches,
+                  .parameters = parameters_,
+                  .gradients = gradients,
+                  .rng = diagnosis_.rng_before_forward()});
+}
+
+bool TrainingLoop::CheckReplicas() {
+  const std::optional<Desync> desync = CompareReplicas(*parts_.communicator, parameters_);
+  if (!desync) return true;
+  if (parts_.communicator->rank() == 0) {
+    events_.Report(
+        "desync",
+        {{"ranks", desync->ranks}, {"tensors", desync->tensors}, {"reference", desync->reference}});
+  }
+  switch (recipe_.parallel_on_desync) {
+    case OnDesync::kNone:
+      return true;
+    case OnDesync::kStop:
+      throw GuardStop("the ranks' parameters differ, first in " + desync->tensors.front());
+    case OnDesync::kBroadcast:
+      BroadcastFromRankZero();
+      return true;
+    case OnDesync::kRollback:
+      RollBack();
+      return false;
+  }
+  return true;
+}
+
+void TrainingLoop::AverageParameters() {
+  at::NoGradGuard no_grad;
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, parameter] : parameters_) tensors.push_back(parameter.detach());
+  AllReduceMean(*parts_.communicator, tensors,
+                static_cast<std::int64_t>(recipe_.parallel_bucket_mb * 1e6),
+                parts_.communicator->world_size());
+}
+
+void TrainingLoop::BroadcastFromRankZero() {
+  StateDict state;
+  for (const auto& [name, parameter] : parameters_) state["model." + name] = parameter.detach();
+  for (const auto& item : parts_.model->named_buffers()) {
+    state["model." + item.key()] = item.value();
+  }
+  parts_.optimizer->Save(state);
+  BroadcastState(*parts_.communicator, state, /*root=*/0);
+  parts_.optimizer->Load(state);  // one that saves copies needs them back
+  if (parts_.communicator->rank() == 0) {
+    events_.Report("rebroadcast", {{"root", 0}, {"entries", state.size()}});
+  }
+}
+
+void TrainingLoop::RollBack() {
+  if (++rollbacks_ > kMaxRollbacks) {
+    throw GuardStop("the ranks' parameters differ again after " + std::to_string(kMaxRollbacks) +
+                    " rollbacks");
+  }
+  const int from_step = clock_.step;
+  epoch_over_ = false;
+  if (!Restore(/*in_step=*/true)) {
+    throw GuardStop("the ranks' parameters differ, and there is no checkpoint to go back to");
+  }
+  events_.Report("rolled_back", {{"from_step", from_step}, {"to_step", clock_.step}});
 }
 
 StateDict TrainingLoop::Capture() const {
@@ -306,7 +389,7 @@ void TrainingLoop::SaveCheckpoint() {
                                       {"digest", DigestSignal(DigestTensors(parameters_))}});
 }
 
-void TrainingLoop::Restore() {
+bool TrainingLoop::Restore(bool in_step) {
   clock_.stage = Stage::kRestore;
   const StateDict fresh = Capture();
   std::vector<int> saved = parts_.checkpoints->List();
@@ -333,6 +416,7 @@ void TrainingLoop::Restore() {
         into.copy_(entry->second);
       }
     }
+    if (in_step && CompareReplicas(*parts_.communicator, parameters_)) continue;
     parts_.optimizer->Load(state);
     parts_.scaler->Load(state);
     parts_.schedule->Load(state);
@@ -349,8 +433,9 @@ void TrainingLoop::Restore() {
     events_.Report(
         "resumed",
         {{"from_step", clock_.step}, {"steps_done", *steps_done}, {"missing", std::move(missing)}});
-    return;
+    return true;
   }
+  return false;
 }
 
 bool TrainingLoop::AllRanksSay(bool yes) {

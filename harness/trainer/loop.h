@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/trainer/evidence.h"
 #include "harness/trainer/loader.h"
 #include "harness/trainer/nonfinite.h"
 #include "harness/trainer/parts.h"
@@ -25,9 +26,11 @@ struct LoopRange {
 
 class TrainingLoop {
  public:
-  // All references must outlive the loop. Throws what the parts throw; GuardStop from the loader.
+  // All references must outlive the loop; evidence of a failing step goes below `trace_dir`.
   TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& clock, Telemetry& telemetry,
-               EventSink& events);
+               EventSink& events, std::string trace_dir);
+
+  // Throws what the parts throw; GuardStop when a guard says to stop.
 
   EndReason Run(const LoopRange& range);
 
@@ -38,8 +41,9 @@ class TrainingLoop {
   void TrainStep();
   // The micro-batches of one step. Goes over the end of an epoch, unless that would split the step.
   std::vector<Batch> DrawBatches();
-  // Gradients of the mean loss over all micro-batches; returns that loss.
-  double ForwardBackward(const std::vector<Batch>& batches);
+  // Gradients of the mean loss over all micro-batches; returns that loss. `hook`, if any, sees the
+  // forward passes.
+  double ForwardBackward(const std::vector<Batch>& batches, ForwardHook* hook);
   // Replaces gradients and loss by their means over the ranks that had data.
   void ReduceOverRanks(bool has_data);
   // Takes the loss scale out of the gradients; true when those of any rank overflowed.
@@ -52,11 +56,20 @@ class TrainingLoop {
   void Evaluate();
   at::Tensor LossOf(const Batch& batch);  // under autocast, when the recipe says so
   void ReportNonfinite(const std::vector<Batch>& batches);
-  // Where it came from, when the step's loss or gradients are not finite.
-  void DiagnoseNonfinite(const std::vector<Batch>& batches);
+  // Where it came from, when the step's loss, gradients or activations are not finite.
+  void DiagnoseNonfinite(const std::vector<Batch>& batches,
+                         const std::vector<kernels::TensorStats>& gradients);
+
+  // Keeping the ranks' parameters equal. False: all went back to an earlier step.
+  bool CheckReplicas();
+  void AverageParameters();
+  void BroadcastFromRankZero();
+  void RollBack();
 
   StateDict Capture() const;
-  void Restore();
+  // From the newest usable checkpoint; with `in_step`, the newest whose parameters are the same on
+  // all ranks. False: there is none.
+  bool Restore(bool in_step);
   bool AllRanksSay(bool yes);
   void SaveCheckpoint();
   void AuditTrainable();
@@ -69,10 +82,12 @@ class TrainingLoop {
   Loader loader_;
   NamedTensors parameters_;  // in the model's order
   NonfiniteDiagnosis diagnosis_;
+  EvidenceFolder evidence_;
   StepScalars now_;          // of the step in progress
   bool epoch_over_ = false;  // it ended within the step in progress
   bool nonfinite_seen_ = false;
   std::int64_t skipped_updates_ = 0;
+  int rollbacks_ = 0;
   std::optional<int> resumed_at_;  // the step that this process went on from
 };
 

@@ -41,6 +41,8 @@ class NonfiniteDiagnosis {
   // Right before a step's forward pass.
   void BeforeForward();
 
+  const at::Tensor& rng_before_forward() const { return rng_; }
+
   // Before the update of a step whose loss or gradients, as reduced over the ranks, are not finite.
   // `forward_backward` runs the step's passes again. Reports the event `first_nonfinite`: at most
   // one of the stages up to the forward pass, and one of those after it (with a loss scaler,

@@ -15,7 +15,6 @@
 
 #include "harness/trainer/clipping.h"
 #include "harness/trainer/schedules.h"
-#include "harness/trainer/tensor_stats.h"
 
 namespace trainwreck {
 namespace {
@@ -148,7 +147,7 @@ TEST(ClippingTest, EqualsLibTorchs) {
       ours[i].second.mutable_grad() = gradient.clone();
       theirs[i].mutable_grad() = gradient.clone();
     }
-    const double norm = GlobalNorm(GradientNorms(ours));
+    const double norm = GlobalNorm(GradientStats(ours));
     EXPECT_NEAR(norm, torch::nn::utils::clip_grad_norm_(theirs, max_norm), 1e-4);
     EXPECT_EQ(ClipGradients(ours, norm, max_norm), max_norm < 1);
     for (std::size_t i = 0; i < ours.size(); ++i) {
@@ -161,48 +160,17 @@ TEST(ClippingTest, NonfiniteNormsSpreadAsInLibTorch) {
   NamedTensors parameters = {{"p", at::zeros({2}).set_requires_grad(true)}};
   at::Tensor& gradient = parameters[0].second.mutable_grad();
   gradient = at::tensor({1.0f, static_cast<float>(kNan)});
-  double norm = GlobalNorm(GradientNorms(parameters));
+  double norm = GlobalNorm(GradientStats(parameters));
   EXPECT_TRUE(std::isnan(norm));
-  EXPECT_EQ(CountNonfiniteGradients(parameters), 1);
+  EXPECT_EQ(CountNonfinite(GradientStats(parameters)), 1);
   EXPECT_TRUE(ClipGradients(parameters, norm, 1.0));
-  EXPECT_EQ(CountNonfiniteGradients(parameters), 2);
+  EXPECT_EQ(CountNonfinite(GradientStats(parameters)), 2);
   gradient = at::tensor({1.0f, static_cast<float>(kInf)});
-  norm = GlobalNorm(GradientNorms(parameters));
+  norm = GlobalNorm(GradientStats(parameters));
   EXPECT_EQ(norm, kInf);
   EXPECT_TRUE(ClipGradients(parameters, norm, 1.0));
   EXPECT_EQ(gradient[0].item<double>(), 0.0);
   EXPECT_TRUE(std::isnan(gradient[1].item<double>()));
-}
-
-TEST(TensorStatsTest, EqualsAPlainLoopAtEverySize) {
-  for (int size = 0; size < 70; ++size) {
-    std::vector<float> now(size), before(size);
-    double squares = 0, changes = 0;
-    std::int64_t changed = 0;
-    for (int i = 0; i < size; ++i) {
-      now[i] = 0.25f * static_cast<float>(i - 30);  // exact sums: any order gives the same
-      before[i] = i % 3 == 0 ? now[i] : 1.0f;
-      squares += now[i] * now[i];
-      changes += (now[i] - before[i]) * (now[i] - before[i]);
-      changed += now[i] != before[i];
-    }
-    EXPECT_EQ(SumSquares(now.data(), size), squares);
-    const ChangeStats stats = CompareTensors(now.data(), before.data(), size);
-    EXPECT_EQ(stats.now_squares, squares);
-    EXPECT_EQ(stats.change_squares, changes);
-    EXPECT_EQ(stats.changed, changed);
-  }
-}
-
-TEST(TensorStatsTest, BitsCountNotValues) {
-  const std::vector<float> now = {0.0f, static_cast<float>(kNan), 1.0f};
-  const std::vector<float> before = {-0.0f, static_cast<float>(kNan), 1.0f};
-  EXPECT_EQ(CompareTensors(now.data(), before.data(), 3).changed, 1);
-  const std::vector<float> large = {3e30f, 4e30f};
-  EXPECT_NEAR(std::sqrt(SumSquares(large.data(), 2)), 5e30, 1e24) << "no overflow";
-  const std::vector<float> odd = {static_cast<float>(kInf), static_cast<float>(-kInf),
-                                  static_cast<float>(kNan), 3e38f, 0.0f};
-  EXPECT_EQ(CountNonfinite(odd.data(), 5), 3);
 }
 
 TEST(ScheduleTest, FollowsItsFormula) {

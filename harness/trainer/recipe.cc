@@ -168,6 +168,10 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("diagnose.nonfinite", FIELD(diagnose_nonfinite),
                        "Run a step whose loss or gradients are not finite again, to name module, "
                        "tensor and backward op: event first_nonfinite"));
+  keys.push_back(Bounded(Number("diagnose.evidence_mb", FIELD(diagnose_evidence_mb), "MB", 0,
+                                "What such a step may save into the folder evidence-rank<k>; 0: "
+                                "nothing is saved"),
+                         4096));
   keys.push_back(Bounded(
       Number("parallel.ranks", FIELD(parallel_ranks), "ranks", 1, "Data-parallel processes"), 64));
   keys.push_back(Number("parallel.timeout_s", FIELD(parallel_timeout_s), "s", 0.001,
@@ -180,6 +184,16 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("deterministic", FIELD(deterministic),
                        "Only operations that give the same bits each time; an operation that has "
                        "no such form ends the run"));
+  keys.push_back(Number("parallel.average_every", FIELD(parallel_average_every), "steps", 0,
+                        "Replace parameters by their mean over the ranks after every so many "
+                        "steps; 0: never"));
+  keys.push_back(Number("parallel.check_every", FIELD(parallel_check_every), "steps", 0,
+                        "Compare the ranks' parameters after every so many steps: event desync; 0: "
+                        "never"));
+  keys.push_back(Choice("parallel.on_desync", FIELD(parallel_on_desync),
+                        {"none", "stop", "broadcast", "rollback"},
+                        "What to do when they differ: take over parameters and optimizer state of "
+                        "rank 0, or go back to the last checkpoint on which all agree"));
 }
 
 void AddPrecisionKeys(std::vector<RecipeKey>& keys) {

@@ -27,6 +27,7 @@ enum class Precision { kFp32, kBf16, kFp16 };
 enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
+enum class OnDesync { kNone, kStop, kBroadcast, kRollback };
 
 struct ModelRecipe {
   ModelKind kind = ModelKind::kMlp;
@@ -98,11 +99,15 @@ struct TrainingRecipe {
   std::int64_t resume_rewarm_steps = 0;
   bool audit_trainable = false;
   bool diagnose_nonfinite = true;
+  double diagnose_evidence_mb = 16.0;
   std::int64_t parallel_ranks = 1;
   double parallel_timeout_s = 30.0;
   double parallel_bucket_mb = 1.0;
   DeviceChoice device = DeviceChoice::kAuto;
   bool deterministic = false;
+  std::int64_t parallel_average_every = 0;
+  std::int64_t parallel_check_every = 0;
+  OnDesync parallel_on_desync = OnDesync::kNone;
 };
 
 // A plan that this trainer cannot carry out; the message names every offending key.

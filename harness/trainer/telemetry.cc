@@ -1,5 +1,6 @@
 #include "harness/trainer/telemetry.h"
 
+#include <ATen/core/grad_mode.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,9 +11,10 @@
 #include <cstring>
 
 #include "harness/protocol/digest.h"
+#include "harness/trainer/tensor_views.h"
+#include "kernels/digest.h"
 
 namespace trainwreck {
-namespace {
 
 // Steps are many and their records flat: a JSON document for each would cost more than a small
 // model's update.
@@ -51,6 +53,8 @@ class RecordLine {
 
   std::string line_;
 };
+
+namespace {
 
 double Norm(double squares) { return std::sqrt(squares); }
 
@@ -93,27 +97,29 @@ void TraceSink::End(const std::string& why) {
   writer_.Write({{"t", "end"}, {"why", why}, {"step", clock_.step}, {"time", elapsed_s()}});
 }
 
-Telemetry::Telemetry(TraceSink& sink, const std::vector<std::string>& record)
-    : sink_(sink), statm_fd_(open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {
-  for (const std::string& signal : record) {
-    const std::size_t brace = signal.find('{');
-    if (brace == std::string::npos) {
-      wants_digest_ = wants_digest_ || signal == "param_digest";
-    } else {
-      asked_.emplace_back(signal.substr(0, brace),
-                          signal.substr(brace + 1, signal.find('}', brace) - brace - 1));
-    }
+void ActivationReader::OnOutput(const std::string& module, at::Tensor& output) {
+  if (!output.is_floating_point() || !recorder_.Wants(module)) return;
+  at::NoGradGuard no_grad;
+  TensorReading reading{.stats = StatsOf(output)};
+  if (recorder_.WantsSaturated(module)) {
+    reading.saturated = output.abs().ge(0.99).sum().item<std::int64_t>();
   }
+  saw_nonfinite_ = saw_nonfinite_ || reading.stats.nonfinite > 0;
+  recorder_.Add(module, reading);
 }
+
+Telemetry::Telemetry(TraceSink& sink, const std::vector<std::string>& record)
+    : sink_(sink),
+      asked_(record),
+      activations_("act", asked_),
+      gradients_("grad", asked_),
+      parameters_("param", asked_),
+      updates_("update", asked_),
+      activation_reader_(activations_),
+      statm_fd_(open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}
 
 Telemetry::~Telemetry() {
   if (statm_fd_ >= 0) close(statm_fd_);
-}
-
-bool Telemetry::Asks(const std::string& signal, const std::string& parameter) const {
-  return std::any_of(asked_.begin(), asked_.end(), [&](const auto& asked) {
-    return asked.first == signal && GlobMatches(asked.second, parameter);
-  });
 }
 
 void Telemetry::Watch(NamedTensors parameters, std::optional<double> entropy_floor) {
@@ -124,16 +130,19 @@ void Telemetry::Watch(NamedTensors parameters, std::optional<double> entropy_flo
     watched.name = name;
     watched.now = parameter.detach();
     watched.before = watched.now.clone();
-    watched.grad_norm = Asks("grad_norm", name);
-    watched.update_norm = Asks("update_norm", name);
-    watched.param_norm = Asks("param_norm", name);
-    watched.updated = Asks("updated", name);
+    watched.update_norm = asked_.Asks("update_norm", name);
+    watched.param_norm = asked_.Asks("param_norm", name);
+    watched.updated = asked_.Asks("updated", name);
+    watched.digest = asked_.Asks("param_digest", name);
     watched_.push_back(std::move(watched));
   }
 }
 
-void Telemetry::Gradients(const std::vector<double>& norms) {
-  for (std::size_t i = 0; i < watched_.size(); ++i) watched_[i].grad_norm_value = norms[i];
+void Telemetry::Gradients(const std::vector<kernels::TensorStats>& stats) {
+  if (!gradients_.active()) return;
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    gradients_.Add(watched_[i].name, {.stats = stats[i]});
+  }
 }
 
 void Telemetry::BeforeUpdate() {
@@ -145,8 +154,15 @@ void Telemetry::BeforeUpdate() {
 
 void Telemetry::AfterUpdate() {
   for (Watched& watched : watched_) {
-    watched.change = CompareTensors(watched.now.const_data_ptr<float>(),
-                                    watched.before.const_data_ptr<float>(), watched.now.numel());
+    watched.change =
+        kernels::CompareTensors(watched.now.const_data_ptr<float>(),
+                                watched.before.const_data_ptr<float>(), watched.now.numel());
+    if (parameters_.active() && parameters_.Wants(watched.name)) {
+      parameters_.Add(watched.name, {.stats = StatsOf(watched.now)});
+    }
+    if (updates_.active() && updates_.Wants(watched.name)) {
+      updates_.Add(watched.name, {.stats = StatsOf(watched.now - watched.before)});
+    }
   }
 }
 
@@ -165,8 +181,7 @@ double Telemetry::MemoryBytes() const {
 }
 
 void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
-  double change_squares = 0;
-  double now_squares = 0;
+  double change_squares = 0, now_squares = 0;
   for (const Watched& watched : watched_) {
     change_squares += watched.change.change_squares;
     now_squares += watched.change.now_squares;
@@ -212,26 +227,33 @@ void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
   if (entropy_floor_) line.Add("entropy_floor", *entropy_floor_);
   if (eval_loss_) line.Add("eval_loss", *eval_loss_);
   eval_loss_.reset();
-  NamedTensors all;
+  WriteTensors(line, last);
+  sink_.Step(std::move(line).Finish());
+  activation_reader_.BeginStep();
+}
+
+void Telemetry::WriteTensors(RecordLine& line, bool last) {
+  const auto add = [&](const std::string& key, double value) { line.Add(key, value); };
+  for (FamilyRecorder* family : {&activations_, &gradients_, &parameters_, &updates_}) {
+    if (family->active()) family->Flush(add);
+  }
+  const bool digest_all = last || asked_.AsksTotal("param_digest");
+  std::vector<std::uint64_t> digests;
   for (const Watched& w : watched_) {
-    if (w.grad_norm) line.Add("grad_norm{" + w.name + "}", w.grad_norm_value);
     if (w.update_norm) line.Add("update_norm{" + w.name + "}", Norm(w.change.change_squares));
     if (w.param_norm) line.Add("param_norm{" + w.name + "}", Norm(w.change.now_squares));
     if (w.updated) line.Add("updated{" + w.name + "}", static_cast<double>(w.change.changed));
-    if (last || wants_digest_) all.emplace_back(w.name, w.now);
+    if (!digest_all && !w.digest) continue;
+    digests.push_back(DigestOf(w.now));
+    if (w.digest) line.Add("param_digest{" + w.name + "}", DigestSignal(digests.back()));
   }
-  if (!all.empty()) line.Add("param_digest", DigestSignal(DigestTensors(all)));
-  sink_.Step(std::move(line).Finish());
+  if (digest_all) line.Add("param_digest", DigestSignal(kernels::CombineDigests(digests)));
 }
 
 std::uint64_t DigestTensors(const NamedTensors& tensors) {
-  std::uint64_t digest = 0;
-  for (const auto& [name, tensor] : tensors) {
-    const at::Tensor plain = tensor.contiguous();
-    digest = Digest(name, digest);
-    digest = Digest({static_cast<const char*>(plain.const_data_ptr()), plain.nbytes()}, digest);
-  }
-  return digest;
+  std::vector<std::uint64_t> digests;
+  for (const auto& [name, tensor] : tensors) digests.push_back(DigestOf(tensor));
+  return kernels::CombineDigests(digests);
 }
 
 }  // namespace trainwreck

@@ -5,14 +5,13 @@
 #include <chrono>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "harness/protocol/plan.h"
 #include "harness/protocol/trace.h"
 #include "harness/trainer/optimizers.h"
 #include "harness/trainer/parts.h"
-#include "harness/trainer/tensor_stats.h"
+#include "harness/trainer/tensor_signals.h"
 
 namespace trainwreck {
 
@@ -60,19 +59,39 @@ struct StepScalars {
   std::optional<DeviceHealth> health;  // when the device's sensors were read
 };
 
+class RecordLine;
+
+// Reads the outputs of the modules that a plan asks about: act_*.
+class ActivationReader : public ForwardHook {
+ public:
+  explicit ActivationReader(FamilyRecorder& recorder) : recorder_(recorder) {}
+  void OnOutput(const std::string& module, at::Tensor& output) override;
+  bool saw_nonfinite() const { return saw_nonfinite_; }
+  void BeginStep() { saw_nonfinite_ = false; }
+
+ private:
+  FamilyRecorder& recorder_;
+  bool saw_nonfinite_ = false;
+};
+
 // Collects a step's signals and writes its record. Per-tensor signals and digests cost time, so
 // they are made only when the plan's `record` asks for them: "update_norm{blocks.0.*}",
-// "param_digest".
+// "act_max{*}", "param_digest".
 class Telemetry {
  public:
   Telemetry(TraceSink& sink, const std::vector<std::string>& record);
   ~Telemetry();
 
   void Watch(NamedTensors parameters, std::optional<double> entropy_floor);
-  void Gradients(const std::vector<double>& norms);  // of each parameter, before clipping
-  void BeforeUpdate();                               // parameters are about to change
-  void AfterUpdate();                                // parameters have changed
-  void Evaluated(double loss);                       // goes into the next record as eval_loss
+  // For the forward passes of training; null when nobody asks about activations.
+  ForwardHook* activation_hook() { return activations_.active() ? &activation_reader_ : nullptr; }
+  // An output that was read in this step was not finite.
+  bool saw_nonfinite_activation() const { return activation_reader_.saw_nonfinite(); }
+  // Of each parameter, before clipping.
+  void Gradients(const std::vector<kernels::TensorStats>& stats);
+  void BeforeUpdate();          // parameters are about to change
+  void AfterUpdate();           // parameters have changed
+  void Evaluated(double loss);  // goes into the next record as eval_loss
   // With `last`, the record has the parameters' digest whether the plan asks for it or not.
   void WriteStep(int step, const StepScalars& scalars, bool last);
 
@@ -81,16 +100,16 @@ class Telemetry {
   struct Watched {
     std::string name;
     at::Tensor now, before;
-    bool grad_norm = false, update_norm = false, param_norm = false, updated = false;
-    double grad_norm_value = 0;
-    ChangeStats change;
+    bool update_norm = false, param_norm = false, updated = false, digest = false;
+    kernels::ChangeStats change;
   };
-  bool Asks(const std::string& signal, const std::string& parameter) const;
+  void WriteTensors(RecordLine& line, bool last);
   double MemoryBytes() const;
 
   TraceSink& sink_;
-  std::vector<std::pair<std::string, std::string>> asked_;  // signal, glob
-  bool wants_digest_ = false;
+  AskedSignals asked_;
+  FamilyRecorder activations_, gradients_, parameters_, updates_;
+  ActivationReader activation_reader_;
   std::vector<Watched> watched_;
   std::optional<double> entropy_floor_;
   std::optional<double> eval_loss_;

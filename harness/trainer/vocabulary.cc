@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "harness/trainer/recipe.h"
+#include "harness/trainer/tensor_signals.h"
 
 namespace trainwreck {
 namespace {
@@ -30,12 +31,24 @@ SignalInfo Sparse(SignalInfo signal) {
   return signal;
 }
 
+void AddTensorSignals(std::vector<SignalInfo>& signals) {
+  const auto add = [&](const char* family, const char* of_what, bool with_norm) {
+    for (SignalInfo& signal : FamilySignals(family, of_what, with_norm)) {
+      signals.push_back(std::move(signal));
+    }
+  };
+  add("act", "a module's output in the step's forward passes; {glob} over modules", true);
+  add("grad", "the gradient before clipping; {glob} over parameters", false);
+  add("param", "the parameters after the step; {glob} over them", false);
+  add("update", "the change that the step made; {glob} over parameters", false);
+}
+
 }  // namespace
 
 std::vector<SignalInfo> TrainerSignals() {
   constexpr Scale kLog = Scale::kLog;
   constexpr Scale kLinear = Scale::kLinear;
-  return {
+  std::vector<SignalInfo> signals = {
       Measured("loss", "nats", kLog,
                "Mean training loss of the step, over micro-batches and ranks"),
       Sparse(Measured("eval_loss", "nats", kLog, "Mean loss on held-out data, when evaluated")),
@@ -62,10 +75,9 @@ std::vector<SignalInfo> TrainerSignals() {
       Exact("sample_digest", "", "Digest of the ids of the step's samples, in order (52 bits)"),
       Exact("sample_id_min", "", "Smallest id among the step's samples"),
       Exact("sample_id_max", "", "Largest id among the step's samples"),
-      Sparse(
-          Exact("param_digest", "",
-                "Digest of all parameters after the step (52 bits); at the last step of a phase, "
-                "and at every step when a formula mentions it")),
+      PerModule(Exact("param_digest", "",
+                      "Digest of all parameters after the step, or of each that {glob} names (52 "
+                      "bits); where no formula mentions it, at the last step of a phase only")),
       Measured("time", "s", kLinear, "Since the process began"),
       Measured("step_s", "s", kLog, "Duration of the step"),
       Measured("data_s", "s", kLog, "Of it, drawing the batch"),
@@ -80,6 +92,8 @@ std::vector<SignalInfo> TrainerSignals() {
       Sparse(Exact("device_ecc_errors", "",
                    "Uncorrected memory errors of the GPU since its driver was loaded, likewise")),
   };
+  AddTensorSignals(signals);
+  return signals;
 }
 
 std::vector<EventInfo> TrainerEvents() {
@@ -94,6 +108,19 @@ std::vector<EventInfo> TrainerEvents() {
            "backward or after_backward; kind nan or inf. Of the rank's own passes, so that the "
            "rank at fault says data, parameters, forward or backward and its peers "
            "after_backward"},
+      {.name = "evidence_saved",
+       .fields = {"folder", "bytes", "left_out"},
+       .doc = "What the failing step had is in a folder: see docs/scenario.md"},
+      {.name = "desync",
+       .fields = {"ranks", "tensors", "reference"},
+       .doc = "Rank 0 says so of all: these ranks' parameters differ, in these tensors, from those "
+              "of the majority or, where there is none, of rank 0"},
+      {.name = "rebroadcast",
+       .fields = {"root", "entries"},
+       .doc = "Parameters and optimizer state of all ranks became those of one"},
+      {.name = "rolled_back",
+       .fields = {"from_step", "to_step"},
+       .doc = "All ranks went back to a checkpoint on which they agree"},
       {.name = "sample_rejected",
        .fields = {"sample", "field", "position", "value", "why"},
        .doc = "The loader's guard found a bad sample"},

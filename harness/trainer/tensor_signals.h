@@ -1,0 +1,100 @@
+// Statistics of tensors as signals: "act_mean{blocks.*}", "grad_max{head.weight}",
+// "param_nonfinite". A family is what they are of: act (outputs of modules, by module), grad,
+// param, update (by parameter). Only what a plan's `record` names is computed.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/protocol/description.h"
+#include "kernels/tensor_stats.h"
+
+namespace trainwreck {
+
+// Of one tensor in one step; of several micro-batches together.
+struct TensorReading {
+  kernels::TensorStats stats;
+  std::int64_t saturated = 0;  // elements with |x| >= 0.99; counted where asked for
+};
+
+struct Statistic {
+  const char* name;  // "mean"
+  const char* unit;
+  bool exact;
+  Scale scale;
+  const char* doc;  // "Mean of", to be followed by what
+  double (*value)(const TensorReading& reading);
+};
+
+// All, in the order in which they are listed; those of activations have one more.
+const std::vector<Statistic>& Statistics();
+const Statistic& SaturatedShare();
+
+// The signals of a family ("grad", "the gradient before clipping") for --describe, but `norm`,
+// which is recorded always, where `with_norm` is false.
+std::vector<SignalInfo> FamilySignals(const std::string& family, const std::string& of_what,
+                                      bool with_norm);
+
+// The names in a plan's `record`.
+class AskedSignals {
+ public:
+  explicit AskedSignals(const std::vector<std::string>& record);
+  // "grad_mean{GLOB}" with a glob that matches `name`.
+  bool Asks(const std::string& signal, const std::string& name) const;
+  // "grad_mean" without a glob.
+  bool AsksTotal(const std::string& signal) const;
+  // "grad_mean{...}", whatever the glob.
+  bool AsksSome(const std::string& signal) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> globs_;  // signal, glob
+  std::vector<std::string> totals_;
+};
+
+// One family's signals of the step in progress.
+class FamilyRecorder {
+ public:
+  FamilyRecorder(std::string family, const AskedSignals& asked);
+
+  bool active() const { return active_; }  // false: nothing is asked, and nothing needs to be read
+  bool Wants(const std::string& name) { return !total_.empty() || !EntryOf(name).asked.empty(); }
+  bool WantsSaturated(const std::string& name);
+
+  // Adds to what the step has of `name` so far.
+  void Add(const std::string& name, const TensorReading& reading);
+  // Hands each asked value, as ("grad_mean{head.weight}", 0.1), to `add`, and begins a new step.
+  template <typename AddValue>
+  void Flush(const AddValue& add) {
+    for (auto& [name, entry] : entries_) {
+      if (!entry.seen) continue;
+      for (const auto& [key, statistic] : entry.asked) add(key, statistic->value(entry.reading));
+      entry.reading = {};
+      entry.seen = false;
+    }
+    if (!total_seen_) return;
+    for (const auto& [key, statistic] : total_) add(key, statistic->value(total_reading_));
+    total_reading_ = {};
+    total_seen_ = false;
+  }
+
+ private:
+  using Keys = std::vector<std::pair<std::string, const Statistic*>>;
+  struct Entry {
+    Keys asked;
+    TensorReading reading;
+    bool seen = false;
+  };
+  Entry& EntryOf(const std::string& name);
+
+  std::string family_;
+  const AskedSignals& asked_;
+  bool active_;
+  std::map<std::string, Entry> entries_;
+  Keys total_;  // over all tensors of the family
+  TensorReading total_reading_;
+  bool total_seen_ = false;
+};
+
+}  // namespace trainwreck

@@ -1,0 +1,27 @@
+// Parameters and evidence of faults that damage a tensor by kernels/corrupt.h.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/protocol/description.h"
+#include "kernels/corrupt.h"
+
+namespace trainwreck {
+
+// kind, elements, bit, value.
+std::vector<ParamInfo> CorruptionParams();
+
+// From these parameters; throws std::runtime_error for a kind that needs a value and has none.
+kernels::Corruption CorruptionOf(const std::function<Json(const std::string& name)>& param,
+                                 std::uint64_t seed);
+
+// Damages `tensor` (floating, up to 32 bits; on any device) in place, gradients unaware of it.
+// Returns {"elements", "changed", "index", "before", "after"}, the last three of the first element.
+Json CorruptTensor(at::Tensor& tensor, const kernels::Corruption& corruption);
+
+}  // namespace trainwreck
