@@ -2,6 +2,20 @@
 
 SCENARIOS = [
     struct(
+        name = "desync/sdc-bitflip",
+        file = "desync/sdc-bitflip.yaml",
+        tags = [],
+        size = "small",
+        cores = 2,
+    ),
+    struct(
+        name = "desync/unsynced-gradients",
+        file = "desync/unsynced-gradients.yaml",
+        tags = [],
+        size = "small",
+        cores = 2,
+    ),
+    struct(
         name = "hang/silent-rank-death",
         file = "hang/silent-rank-death.yaml",
         tags = [],
