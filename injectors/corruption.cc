@@ -1,8 +1,6 @@
 #include "injectors/corruption.h"
 
-#include <ATen/core/grad_mode.h>
-
-#include <stdexcept>
+#include "harness/trainer/tensor_views.h"
 
 namespace trainwreck {
 namespace {
@@ -17,48 +15,35 @@ Kind KindOf(const std::string& name) {
   return Kind::kZero;
 }
 
-kernels::DType DTypeOf(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kFloat:
-      return kernels::DType::kFloat32;
-    case at::kHalf:
-      return kernels::DType::kFloat16;
-    case at::kBFloat16:
-      return kernels::DType::kBFloat16;
-    default:
-      throw std::runtime_error(std::string("a tensor of ") + c10::toString(tensor.scalar_type()) +
-                               " cannot be corrupted; choose one of floats");
-  }
-}
-
 }  // namespace
 
 std::vector<ParamInfo> CorruptionParams() {
-  return {
-      {.name = "kind",
-       .type = ValueType::kString,
-       .default_value = "flip_bit",
-       .choices = {"flip_bit", "set", "scale", "noise", "zero"},
-       .doc = "What happens to the chosen elements."},
-      {.name = "elements",
-       .type = ValueType::kInt,
-       .default_value = 1,
-       .min = 1,
-       .unit = "elements",
-       .doc = "How many, at places that follow from the run's seed."},
-      {.name = "bit",
-       .type = ValueType::kInt,
-       .default_value = 22,
-       .min = 0,
-       .max = 31,
-       .unit = "bit",
-       .doc = "Which bit flips: 0 is the lowest of the mantissa; of 32 bits 22 is its highest, 23 "
-              "to 30 are the exponent, 31 is the sign."},
-      {.name = "value",
-       .type = ValueType::kNumber,
-       .default_value = 2.0,
-       .unit = "of the tensor",
-       .doc = "The value to set, the factor to scale by, or the noise's standard deviation."}};
+  return {{.name = "kind",
+           .type = ValueType::kString,
+           .default_value = "flip_bit",
+           .choices = {"flip_bit", "set", "scale", "noise", "zero"},
+           .doc = "What happens to the chosen elements."},
+          {.name = "elements",
+           .type = ValueType::kInt,
+           .default_value = 1,
+           .min = 1,
+           .unit = "elements",
+           .doc = "How many, at places that follow from the run's seed."},
+          {.name = "bit",
+           .type = ValueType::kInt,
+           .default_value = 22,
+           .min = 0,
+           .max = 31,
+           .unit = "bit",
+           .doc = "Which bit flips: 0 is the lowest of the mantissa; of 32 "
+                  "bits 22 is its highest, 23 "
+                  "to 30 are the exponent, 31 is the sign."},
+          {.name = "value",
+           .type = ValueType::kNumber,
+           .default_value = 2.0,
+           .unit = "of the tensor",
+           .doc = "The value to set, the factor to scale by, or the noise's "
+                  "standard deviation."}};
 }
 
 kernels::Corruption CorruptionOf(const std::function<Json(const std::string& name)>& param,
@@ -73,11 +58,7 @@ kernels::Corruption CorruptionOf(const std::function<Json(const std::string& nam
 }
 
 Json CorruptTensor(at::Tensor& tensor, const kernels::Corruption& corruption) {
-  at::NoGradGuard no_grad;
-  at::Tensor host = tensor.detach().cpu().contiguous();
-  const kernels::CorruptionReport report =
-      kernels::Corrupt({host.mutable_data_ptr(), host.numel(), DTypeOf(host)}, corruption);
-  if (host.data_ptr() != tensor.data_ptr()) tensor.detach().copy_(host);
+  const kernels::CorruptionReport report = Corrupt(tensor, corruption);
   Json evidence = {{"elements", report.elements}, {"changed", report.changed}};
   if (!report.shown.empty()) {
     evidence["index"] = report.shown[0].index;

@@ -59,8 +59,11 @@ std::optional<Desync> CompareReplicas(Communicator& communicator, const NamedTen
   at::NoGradGuard no_grad;
   // Each rank fills in its own row, so that the sum is the table of all.
   at::Tensor table = at::zeros({world_size, count}, at::kLong);
+  std::vector<at::Tensor> plain;
+  for (const auto& [name, tensor] : tensors) plain.push_back(tensor);
+  const std::vector<std::uint64_t> own = DigestsOf(plain);
   for (std::int64_t i = 0; i < count; ++i) {
-    table[communicator.rank()][i] = static_cast<std::int64_t>(DigestOf(tensors[i].second));
+    table[communicator.rank()][i] = static_cast<std::int64_t>(own[i]);
   }
   table = table.to(tensors[0].second.device());
   communicator.AllReduce(table, Reduction::kSum);

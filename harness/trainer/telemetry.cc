@@ -16,8 +16,8 @@
 
 namespace trainwreck {
 
-// Steps are many and their records flat: a JSON document for each would cost more than a small
-// model's update.
+// Steps are many and their records flat: a JSON document for each would cost
+// more than a small model's update.
 class RecordLine {
  public:
   explicit RecordLine(const char* type) : line_("{\"t\":\"") {
@@ -125,11 +125,13 @@ Telemetry::~Telemetry() {
 void Telemetry::Watch(NamedTensors parameters, std::optional<double> entropy_floor) {
   entropy_floor_ = entropy_floor;
   watched_.clear();
+  now_.clear();
+  before_.clear();
   for (const auto& [name, parameter] : parameters) {
     Watched watched;
     watched.name = name;
-    watched.now = parameter.detach();
-    watched.before = watched.now.clone();
+    now_.push_back(parameter.detach());
+    before_.push_back(now_.back().clone());
     watched.update_norm = asked_.Asks("update_norm", name);
     watched.param_norm = asked_.Asks("param_norm", name);
     watched.updated = asked_.Asks("updated", name);
@@ -145,25 +147,27 @@ void Telemetry::Gradients(const std::vector<kernels::TensorStats>& stats) {
   }
 }
 
-void Telemetry::BeforeUpdate() {
-  for (Watched& watched : watched_) {
-    std::memcpy(watched.before.mutable_data_ptr(), watched.now.const_data_ptr(),
-                watched.now.nbytes());
-  }
-}
+void Telemetry::BeforeUpdate() { CopyTensors(now_, before_); }
 
 void Telemetry::AfterUpdate() {
-  for (Watched& watched : watched_) {
-    watched.change =
-        kernels::CompareTensors(watched.now.const_data_ptr<float>(),
-                                watched.before.const_data_ptr<float>(), watched.now.numel());
-    if (parameters_.active() && parameters_.Wants(watched.name)) {
-      parameters_.Add(watched.name, {.stats = StatsOf(watched.now)});
-    }
-    if (updates_.active() && updates_.Wants(watched.name)) {
-      updates_.Add(watched.name, {.stats = StatsOf(watched.now - watched.before)});
-    }
+  const std::vector<kernels::ChangeStats> changes = ChangesOf(now_, before_);
+  for (std::size_t i = 0; i < watched_.size(); ++i) watched_[i].change = changes[i];
+  ReadAsked(parameters_, [&](std::size_t i) { return now_[i]; });
+  ReadAsked(updates_, [&](std::size_t i) { return now_[i] - before_[i]; });
+}
+
+template <typename TensorAt>
+void Telemetry::ReadAsked(FamilyRecorder& family, const TensorAt& tensor_at) {
+  if (!family.active()) return;
+  std::vector<const std::string*> names;
+  std::vector<at::Tensor> tensors;
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    if (!family.Wants(watched_[i].name)) continue;
+    names.push_back(&watched_[i].name);
+    tensors.push_back(tensor_at(i));
   }
+  const std::vector<kernels::TensorStats> stats = StatsOf(tensors);
+  for (std::size_t i = 0; i < names.size(); ++i) family.Add(*names[i], {.stats = stats[i]});
 }
 
 void Telemetry::Evaluated(double loss) { eval_loss_ = loss; }
@@ -238,22 +242,28 @@ void Telemetry::WriteTensors(RecordLine& line, bool last) {
     if (family->active()) family->Flush(add);
   }
   const bool digest_all = last || asked_.AsksTotal("param_digest");
-  std::vector<std::uint64_t> digests;
-  for (const Watched& w : watched_) {
+  std::vector<std::string> digest_keys;  // empty: only part of the digest of all
+  std::vector<at::Tensor> digested;
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    const Watched& w = watched_[i];
     if (w.update_norm) line.Add("update_norm{" + w.name + "}", Norm(w.change.change_squares));
     if (w.param_norm) line.Add("param_norm{" + w.name + "}", Norm(w.change.now_squares));
     if (w.updated) line.Add("updated{" + w.name + "}", static_cast<double>(w.change.changed));
     if (!digest_all && !w.digest) continue;
-    digests.push_back(DigestOf(w.now));
-    if (w.digest) line.Add("param_digest{" + w.name + "}", DigestSignal(digests.back()));
+    digest_keys.push_back(w.digest ? "param_digest{" + w.name + "}" : "");
+    digested.push_back(now_[i]);
+  }
+  const std::vector<std::uint64_t> digests = DigestsOf(digested);
+  for (std::size_t i = 0; i < digests.size(); ++i) {
+    if (!digest_keys[i].empty()) line.Add(digest_keys[i], DigestSignal(digests[i]));
   }
   if (digest_all) line.Add("param_digest", DigestSignal(kernels::CombineDigests(digests)));
 }
 
 std::uint64_t DigestTensors(const NamedTensors& tensors) {
-  std::vector<std::uint64_t> digests;
-  for (const auto& [name, tensor] : tensors) digests.push_back(DigestOf(tensor));
-  return kernels::CombineDigests(digests);
+  std::vector<at::Tensor> plain;
+  for (const auto& [name, tensor] : tensors) plain.push_back(tensor);
+  return kernels::CombineDigests(DigestsOf(plain));
 }
 
 }  // namespace trainwreck

@@ -1,5 +1,5 @@
-// What a run records of its tensors, what that costs when nobody asks, and the evidence of a
-// failing step.
+// What a run records of its tensors, what that costs when nobody asks, and the
+// evidence of a failing step.
 #include "harness/trainer/telemetry.h"
 
 #include <ATen/ops/tensor.h>
@@ -14,6 +14,7 @@
 #include "harness/trainer/checkpoint.h"
 #include "harness/trainer/evidence.h"
 #include "harness/trainer/forked_ranks.h"
+#include "harness/trainer/tensor_views.h"
 #include "harness/trainer/test_run.h"
 
 namespace trainwreck {
@@ -51,6 +52,35 @@ TEST(TensorSignalsTest, AreWhatTheirNamesSay) {
   EXPECT_EQ(values.at("act_nonfinite{m.0}"), 2);
   EXPECT_EQ(values.at("act_zero_share{m.0}"), 0.25);
   EXPECT_EQ(values.at("act_saturated_share{m.0}"), 4.0 / 8) << "3, -4, 0.99 and -inf";
+}
+
+// The way of devices without a kernel for changes, on the CPU.
+TEST(TensorViewsTest, ChangesByDifferenceAreThoseOfTheKernel) {
+  const std::vector<at::Tensor> before = {at::tensor({1.0f, 2.0f, 3.0f}),
+                                          at::tensor({0.5f, 1e-40f}), at::tensor({4.0f})};
+  const std::vector<at::Tensor> now = {at::tensor({1.0f, 2.5f, -3.0f}), at::tensor({0.5f, 0.0f}),
+                                       at::tensor({kInf})};
+  const auto wanted = ChangesOf(now, before);
+  const auto found = ChangesByDifference(now, before);
+  ASSERT_EQ(found.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(found[i].changed, wanted[i].changed) << i;
+    EXPECT_DOUBLE_EQ(found[i].change_squares, wanted[i].change_squares) << i;
+    EXPECT_DOUBLE_EQ(found[i].now_squares, wanted[i].now_squares) << i;
+  }
+  EXPECT_EQ(found[0].changed, 2);
+  EXPECT_EQ(found[1].changed, 1) << "a subnormal step is a step";
+  EXPECT_TRUE(std::isinf(found[2].change_squares));
+}
+
+TEST(TensorViewsTest, CorruptionReachesTensorsThatAreNotContiguous) {
+  const at::Tensor matrix = at::tensor({1.0f, 2.0f, 3.0f, 4.0f}).view({2, 2});
+  at::Tensor column = matrix.select(1, 1);
+  const auto report =
+      Corrupt(column, {.kind = kernels::Corruption::Kind::kSetValue, .first = 1, .value = 9.0});
+  EXPECT_EQ(report.changed, 1);
+  EXPECT_EQ(matrix[1][1].item<float>(), 9);
+  EXPECT_EQ(matrix[0][1].item<float>(), 2);
 }
 
 TEST(TensorSignalsTest, MicroBatchesCountTogether) {
@@ -128,7 +158,8 @@ TEST(TelemetryTest, FamiliesOfARunAgreeWithEachOther) {
   EXPECT_TRUE(outcome.Values("param_digest{embed.weight}").empty()) << "not asked for";
 }
 
-// An output that overflows while the loss stays finite: seen when activations are asked for.
+// An output that overflows while the loss stays finite: seen when activations
+// are asked for.
 TEST(TelemetryTest, AnOverflowThatTheLossDoesNotShowIsDiagnosedWhenAskedFor) {
   class Overflow : public PartWrapper, public ForwardHook {
    public:

@@ -1,30 +1,62 @@
-// Between LibTorch's tensors and the kernels, which know nothing of LibTorch.
+// Between LibTorch's tensors and the kernels, which know nothing of LibTorch. A
+// kernel runs where the tensors are: on the CPU, or on a device whose kernels
+// are registered; tensors of any other kind are copied to main memory first.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
+#include "kernels/corrupt.h"
 #include "kernels/tensor.h"
 #include "kernels/tensor_stats.h"
 
 namespace trainwreck {
 
-// A view of a tensor's elements in main memory, and the tensor that owns them: the same one where
-// it is there and contiguous, else a copy.
-struct HostView {
-  explicit HostView(const at::Tensor& tensor);
-  at::Tensor owner;
-  kernels::TensorView view;
-};
+// Statistics of floating tensors of up to 32 bits; doubles are rounded to
+// floats first. stats[i] is that of tensors[i]; of an undefined tensor, that of
+// none. One call of the kernel; waits for it.
+std::vector<kernels::TensorStats> StatsOf(const std::vector<at::Tensor>& tensors);
+kernels::TensorStats StatsOf(const at::Tensor& tensor);
 
-// Of any type that kernels/tensor.h lists; throws std::invalid_argument for others.
+// Of any type that kernels/tensor.h lists; throws std::invalid_argument for
+// others.
+std::vector<std::uint64_t> DigestsOf(const std::vector<at::Tensor>& tensors);
 std::uint64_t DigestOf(const at::Tensor& tensor);
 
-// Of a floating tensor of up to 32 bits; doubles are rounded to floats first.
-kernels::TensorStats StatsOf(const at::Tensor& tensor);
-// stats[i] is that of tensors[i]; of an undefined tensor, that of none. One call of the kernel.
-std::vector<kernels::TensorStats> StatsOf(const std::vector<at::Tensor>& tensors);
+// Changes a tensor in place, gradients unaware of it. Throws
+// std::invalid_argument for tensors that are not of floats of up to 32 bits.
+kernels::CorruptionReport Corrupt(at::Tensor& tensor, const kernels::Corruption& corruption);
+
+// What an update did to contiguous float32 tensors that all lie in one place:
+// changes[i] is that from before[i] to now[i].
+std::vector<kernels::ChangeStats> ChangesOf(const std::vector<at::Tensor>& now,
+                                            const std::vector<at::Tensor>& before);
+// The same for a device without a kernel for it: by the statistics of the
+// differences. `changed` then counts elements whose values differ: not one that
+// went from 0 to -0, but one that stayed NaN.
+std::vector<kernels::ChangeStats> ChangesByDifference(const std::vector<at::Tensor>& now,
+                                                      const std::vector<at::Tensor>& before);
+
+// into[i] becomes from[i], for the tensors of ChangesOf.
+void CopyTensors(const std::vector<at::Tensor>& from, std::vector<at::Tensor>& into);
+
+// The kernels of a kind of device. They run on the calling thread's current
+// stream; each waits for its result.
+struct DeviceKernels {
+  std::function<std::vector<kernels::TensorStats>(std::span<const kernels::TensorView>)> stats;
+  std::function<std::vector<std::uint64_t>(std::span<const kernels::TensorView>)> digests;
+  std::function<kernels::CorruptionReport(const kernels::MutableTensorView&,
+                                          const kernels::Corruption&)>
+      corrupt;
+};
+
+// Called while the program loads.
+struct RegisterDeviceKernels {
+  RegisterDeviceKernels(at::DeviceType type, DeviceKernels kernels);
+};
 
 }  // namespace trainwreck
