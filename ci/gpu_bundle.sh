@@ -12,7 +12,10 @@ programs=(
   //harness/trainer:trainwreck-trainer-cuda
   //harness/trainer:communicator_nccl_check
   //kernels:kernels_cuda_test
+  //kernels:kernels_cuda_large_test
   //kernels:kernels_benchmark
+  //kernels:kernels_cuda_benchmark
+  //kernels:torch_benchmark
 )
 "$BAZEL" build --noshow_progress "${programs[@]}"
 bin="$("$BAZEL" info bazel-bin 2>/dev/null)"

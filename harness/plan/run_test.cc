@@ -212,7 +212,8 @@ TEST_F(PlanTest, PhasesAreTheSameInControlAndOneInTheReference) {
 
 TEST_F(PlanTest, RecordsWhatTheFormulasOfThePointRead) {
   scenario().symptoms.push_back(MakeCheck("frozen", "always update_norm{head.*} <= 0"));
-  scenario().healthy.push_back(MakeCheck("moves", "mean(grad_norm{block.0.*}[:5]) > 0"));
+  scenario().healthy.push_back(
+      MakeCheck("moves", "mean(grad_norm{block.0.*}[:5]) > 0 and mean(loss[:5]) > 0"));
   scenario().symptoms.push_back(MakeCheck("elsewhere", "always update_norm{tail} <= 0"));
   scenario().symptoms.back().when = {"other"};
   const Case& planned = Planned();

@@ -94,8 +94,12 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"memory.limit_bytes", 67},
                                              {"diagnose.nonfinite", false},
                                              {"device", "cuda"},
-                                             {"deterministic", true}});
-  EXPECT_EQ(RecipeKeys().size(), 54u) << "a new key belongs into this test";
+                                             {"deterministic", true},
+                                             {"diagnose.evidence_mb", 0.69},
+                                             {"parallel.average_every", 71},
+                                             {"parallel.check_every", 73},
+                                             {"parallel.on_desync", "rollback"}});
+  EXPECT_EQ(RecipeKeys().size(), 58u) << "a new key belongs into this test";
   EXPECT_EQ(recipe.model.kind, ModelKind::kGpt);
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -142,6 +146,10 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
   EXPECT_EQ(recipe.parallel_bucket_mb, 0.57);
   EXPECT_EQ(recipe.device, DeviceChoice::kCuda);
   EXPECT_TRUE(recipe.deterministic);
+  EXPECT_EQ(recipe.diagnose_evidence_mb, 0.69);
+  EXPECT_EQ(recipe.parallel_average_every, 71);
+  EXPECT_EQ(recipe.parallel_check_every, 73);
+  EXPECT_EQ(recipe.parallel_on_desync, OnDesync::kRollback);
   EXPECT_TRUE(recipe.model.activation_checkpointing);
   EXPECT_EQ(recipe.scaler.kind, ScalerKind::kDynamic);
   EXPECT_EQ(recipe.scaler.init_scale, 59);
