@@ -252,8 +252,9 @@ def main():
         file.write(check.report())
     for line in dict.fromkeys(check.not_verified):
         print(f"NOT VERIFIED: {line}")
-    failed = sum(status == FAILED for _, status, _, _ in check.rows)
-    print(f"{len(check.rows) - failed} checks without failure, {failed} failed; report: {options.report}")
+    count = {kind: sum(status == kind for _, status, _, _ in check.rows) for kind in (PASSED, FAILED, ABSENT)}
+    failed = count[FAILED]
+    print(f"{count[PASSED]} passed, {failed} failed, {count[ABSENT]} not verified; report: {options.report}")
     return 1 if failed else 0
 
 
