@@ -222,12 +222,13 @@ def cpu_name():
 
 
 def version_of(torch):
-    for path in (torch + "/../version.py", torch + "/../include/torch/csrc/api/include/torch/version.h"):
+    """Of a Python package, else of the headers."""
+    files = {torch + "/../version.py": r"__version__ = '([^']+)",
+             torch + "/../include/torch/headeronly/version.h": r"define TORCH_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)"}
+    for path, pattern in files.items():
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
-                found = re.search(r"(?:__version__ = '|TORCH_VERSION \")([^'\"]+)", file.read())
-            if found:
-                return found[1]
+                return ".".join(re.findall(pattern, file.read()))
     return "unknown"
 
 
