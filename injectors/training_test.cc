@@ -284,7 +284,10 @@ TEST_F(DesyncInTraining, IsHealedByRankZerosBroadcast) {
 
 TEST_F(DesyncInTraining, IsUndoneByARollback) {
   plan.recipe["parallel.on_desync"] = "rollback";
-  const auto control = RunRanks(2).at(0).Signal("param_digest");
+  const std::string norm = "grad_norm{head.weight}";
+  plan.record.push_back(norm);
+  const RankTrace undamaged = RunRanks(2).at(0);
+  const auto control = undamaged.Signal("param_digest");
   std::filesystem::remove_all(plan.checkpoint_dir);
   FlipABit();
   const auto runs = RunRanks(2);
@@ -294,6 +297,8 @@ TEST_F(DesyncInTraining, IsUndoneByARollback) {
     EXPECT_EQ(run.Events("rolled_back")[0]["from_step"], 11);
     EXPECT_EQ(run.Events("rolled_back")[0]["to_step"], 8);
     EXPECT_EQ(run.Signal("param_digest").back(), control.back()) << "bit by bit";
+    EXPECT_EQ(run.Signal(norm).at(11), undamaged.Signal(norm).at(8)) << "nothing of step 11 in it";
+    EXPECT_TRUE(run.Events("resumed").empty());
   }
   EXPECT_EQ(runs[1].Events("fired").size(), 1U);
 }

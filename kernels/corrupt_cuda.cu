@@ -58,6 +58,7 @@ CorruptionReport CorruptCuda(const MutableTensorView& tensor, const Corruption& 
                              void* stream) {
   using namespace cuda;
   const Selection selection = PlanCorruption(tensor, corruption);
+  RequireAligned(tensor);
   CorruptionReport report;
   report.elements = selection.elements;
   if (selection.elements == 0) return report;

@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include <atomic>
+#include <new>
 #include <stdexcept>
 
 #include "kernels/cuda_calls.h"
@@ -45,7 +46,12 @@ CallCounts Counts() { return {launches, copies, synchronising}; }
 void* AllocateDevice(std::size_t bytes) {
   ++synchronising;
   void* data = nullptr;
-  Check(cudaMalloc(&data, bytes), "cudaMalloc");
+  const cudaError_t status = cudaMalloc(&data, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // clears it
+    throw std::bad_alloc();
+  }
+  Check(status, "cudaMalloc");
   return data;
 }
 

@@ -30,7 +30,8 @@ using Event = void*;   // a cudaEvent_t
 
 // All throw std::runtime_error with the runtime's message when a call fails.
 
-// Synchronising: for set-up and tear-down.
+// Synchronising: for set-up and tear-down. AllocateDevice throws std::bad_alloc when the device's
+// memory does not suffice.
 void* AllocateDevice(std::size_t bytes);
 void* AllocatePinned(std::size_t bytes);
 void FreeDevice(void* data) noexcept;

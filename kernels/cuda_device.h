@@ -2,6 +2,11 @@
 // run on the CPU for a test, a stand-in for them; and Launch, which starts a kernel.
 #pragma once
 
+#include <cstdint>
+#include <stdexcept>
+
+#include "kernels/tensor.h"
+
 #ifdef __CUDACC__
 
 #include <type_traits>
@@ -28,6 +33,12 @@ void Launch(void (*kernel)(Parameters...), std::int64_t blocks, unsigned threads
 #endif
 
 namespace trainwreck::kernels::cuda {
+
+// A GPU reads elements at multiples of their size only.
+inline void RequireAligned(const TensorView& tensor) {
+  if (reinterpret_cast<std::uintptr_t>(tensor.data) % ItemBytes(tensor.dtype) == 0) return;
+  throw std::invalid_argument("a tensor on a GPU must lie at a multiple of its element's size");
+}
 
 // Of entries that are sorted by their `first` piece, the one that holds `piece`: the last that
 // begins at or before it, since empty ones come before the next.

@@ -236,6 +236,7 @@ bool CudaTensorStats::Launch(std::span<const TensorView> tensors, std::int64_t t
           "tensor statistics: only float32, float16 and bfloat16, not type " +
           std::to_string(static_cast<int>(tensor.dtype)));
     }
+    RequireAligned(tensor);
     table[i] = {static_cast<const char*>(tensor.data), tensor.count, chunks, tensor.dtype};
     chunks += Chunks(tensor.count);
   }

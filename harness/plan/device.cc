@@ -42,7 +42,11 @@ DevicePick PickDevice(const Recipe& recipe, const Requirements& needs,
   auto pick = [&](const std::string& kind) {
     return DevicePick{kind, Lacking(kind, ranks, target, beyond)};
   };
-  if (wanted->second != kAuto) return pick(wanted->second.get<std::string>());
+  if (wanted->second != kAuto) {
+    const std::string kind = wanted->second.get<std::string>();
+    if (needs.devices.empty() || Contains(needs.devices, kind)) return pick(kind);
+    return DevicePick{kind, "device:" + needs.devices.front()};
+  }
   for (const std::string& kind : needs.devices) {
     if (kind != kCpu) return pick(kind);
   }

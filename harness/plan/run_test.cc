@@ -279,6 +279,13 @@ TEST_F(PlanTest, ADeviceThatIsNamedAndNotThereSkipsTheCase) {
   target_.recipe.push_back(key);
   options_.overrides.set = {{"device", "cuda"}};
   EXPECT_EQ(Planned().skip_reason, "requires:device:cuda");
+  target_.devices = {{"cpu", "", 0}, {"cuda", "GPU", 1 << 30}};
+  target_.features.push_back("device:cuda");
+  EXPECT_EQ(Planned().skip_reason, "");
+  scenario().requires_.devices = {"cpu"};  // of a budget that only a CPU keeps, say
+  EXPECT_EQ(Planned().skip_reason, "requires:device:cpu");
+  scenario().requires_.devices = {};
+  target_.features.pop_back();
   options_.overrides.set = {};
   scenario().remedies[0].changes.set = {{"device", "cuda"}};  // one arm is enough
   EXPECT_EQ(Planned().skip_reason, "requires:device:cuda");

@@ -100,9 +100,10 @@ std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTe
                                            .weight_decay = recipe.weight_decay});
 }
 
-Parts BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
-                 const Clock& clock, TraceSink& sink, const Wrappers& wrappers) {
-  Parts parts;
+// Into `parts` one by one, so that what is there when one throws is left as it is: a communicator
+// may wait for its peers when it is destroyed.
+void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
+                const Clock& clock, TraceSink& sink, const Wrappers& wrappers, Parts& parts) {
   parts.device =
       OpenDevice(recipe.device,
                  {.rank = rank, .world_size = world_size, .deterministic = recipe.deterministic});
@@ -149,7 +150,6 @@ Parts BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int w
   for (const auto& wrapper : wrappers) {
     if (auto hook = wrapper->MakeHook()) parts.hooks.push_back(std::move(hook));
   }
-  return parts;
 }
 
 namespace {
@@ -185,8 +185,8 @@ std::string Run(Process& process, const Plan& plan, int rank, int world_size,
       throw RecipeError(error.what());
     }
   }
-  process.parts =
-      BuildParts(process.recipe, plan, rank, world_size, process.clock, sink, process.wrappers);
+  BuildParts(process.recipe, plan, rank, world_size, process.clock, sink, process.wrappers,
+             process.parts);
   process.telemetry = std::make_unique<Telemetry>(sink, plan.record);
   process.loop = std::make_unique<TrainingLoop>(process.recipe, process.parts, process.clock,
                                                 *process.telemetry, sink, sink.folder());

@@ -1,12 +1,15 @@
 #include "harness/trainer/communicator_nccl.h"
 
 #include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
 #include <c10/util/intrusive_ptr.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -34,6 +37,9 @@ void LeaveErrorsToUs() {
   setenv("TORCH_NCCL_PROPAGATE_ERROR", "0", 1);
   setenv("TORCH_NCCL_RETHROW_CUDA_ERRORS", "0", 1);
   setenv("TORCH_NCCL_TRACE_BUFFER_SIZE", "2000", 0);
+  // Connect when the group is made: later, the host would wait within a call, where no timeout
+  // reaches it.
+  setenv("NCCL_RUNTIME_CONNECT", "0", 1);
 }
 
 class NcclCommunicator : public Communicator {
@@ -41,6 +47,7 @@ class NcclCommunicator : public Communicator {
   NcclCommunicator(const GroupOptions& options, at::Device device)
       : options_(options), device_(device) {
     LeaveErrorsToUs();
+    RemoveDump();  // of an earlier attempt
     const auto store = Arrive(options);
     // NCCL itself would wait for ever for a rank that does not come.
     AwaitArrivals(*store, options);
@@ -50,6 +57,8 @@ class NcclCommunicator : public Communicator {
       group_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, options.rank, options.world_size,
                                                            std::move(group_options));
       group_->eagerConnectSingleDevice(device);
+      std::vector<at::Tensor> token{at::zeros({1}, device)};
+      Await(*group_->allreduce(token, c10d::AllreduceOptions()));
     } catch (const std::exception& error) {
       throw std::runtime_error(RendezvousFailure(*store, options, error.what()));
     }
@@ -58,7 +67,12 @@ class NcclCommunicator : public Communicator {
   // Only after a Barrier(): a group whose call has failed is left to the end of the process, since
   // NCCL would wait here for what never comes.
   ~NcclCommunicator() override {
-    if (!failed_) group_->shutdown();
+    if (failed_) return;
+    try {
+      group_->shutdown();
+    } catch (const std::exception& error) {  // all results are there already
+      std::cerr << "trainwreck-trainer: NCCL does not shut down: " << error.what() << std::endl;
+    }
   }
 
   int rank() const override { return options_.rank; }
@@ -97,6 +111,9 @@ class NcclCommunicator : public Communicator {
       std::vector<at::Tensor> tensors{stays ? tensor : tensor.to(device_).contiguous()};
       Await(*start(tensors));
       if (!stays) tensor.copy_(tensors.front());
+    } catch (const c10::OutOfMemoryError&) {
+      failed_ = true;
+      throw;
     } catch (const std::exception& error) {
       failed_ = true;
       Dump();
@@ -123,13 +140,21 @@ class NcclCommunicator : public Communicator {
     }
     if (const std::exception_ptr error = work.exception()) std::rethrow_exception(error);
     work.wait();
+    if (dumped) RemoveDump();
+  }
+
+  std::string DumpPath() const {
+    return options_.dump_dir + "/flight-recorder-rank" + std::to_string(options_.rank) + ".json";
+  }
+
+  void RemoveDump() const {
+    if (!options_.dump_dir.empty()) std::remove(DumpPath().c_str());
   }
 
   void Dump() const noexcept {
     if (options_.dump_dir.empty()) return;
     try {
-      std::ofstream file(options_.dump_dir + "/flight-recorder-rank" +
-                         std::to_string(options_.rank) + ".json");
+      std::ofstream file(DumpPath());
       file << c10d::dump_nccl_trace_json(/*includeCollectives=*/true, /*onlyActive=*/false);
     } catch (const std::exception&) {
       // The failure itself is what must be told.

@@ -1,9 +1,7 @@
-// NVIDIA GPUs as a kind of device. Linked only into trainwreck-trainer-cuda;
-// registers itself.
+// NVIDIA GPUs as a kind of device. Linked only into trainwreck-trainer-cuda; registers itself.
 //
-// A rank gets the GPU of its number and works on that GPU's default stream.
-// Nothing here is called before a fork: a child cannot use a CUDA context of
-// its parent (see WarmUp in main.cc).
+// A rank gets the GPU of its number and works on that GPU's default stream. Nothing here is called
+// before a fork: a child cannot use a CUDA context of its parent (see WarmUp in main.cc).
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -15,6 +13,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 
 #include "harness/trainer/communicator_nccl.h"
@@ -32,8 +31,7 @@ constexpr std::chrono::seconds kHealthInterval(
     1);  // sensors change slowly, and a read takes a while
 constexpr char kRngEntry[] = "rng.cuda";
 
-// "00000000:3B:00.0", as NVML writes it: CUDA gives the domain 4 digits, NVML's
-// newer name has 8.
+// "00000000:3B:00.0", as NVML writes it: CUDA gives the domain 4 digits, NVML's newer name has 8.
 std::string PciBusId(int index) {
   char id[32] = "";
   if (cudaDeviceGetPCIBusId(id, sizeof id, index) != cudaSuccess) return "";
@@ -53,8 +51,7 @@ class CudaDevice : public Device {
   explicit CudaDevice(const DevicePlace& place)
       : index_(static_cast<c10::DeviceIndex>(place.rank)) {
     if (place.deterministic) {
-      // cuBLAS may else pick its work space, and with it the order of sums, by
-      // what runs beside it.
+      // cuBLAS may else pick its work space, and with it the order of sums, by what runs beside it.
       setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
       at::globalContext().setDeterministicCuDNN(true);
     }
@@ -141,12 +138,22 @@ std::vector<DeviceInfo> ListGpus() {
   return gpus;
 }
 
-// A launch and a wait for its result. `Kernel`s own memory of the device and of
-// one thread; they are never freed, since a thread may end after the driver.
+// A launch and a wait for its result. `Kernel`s own memory of the device and of one thread; they
+// are never freed, since a thread may end after the driver.
 template <typename Kernel>
 auto RunKernel(std::span<const kernels::TensorView> tensors) {
   static thread_local auto* kernel = new Kernel(/*slots=*/1);
-  kernel->Launch(tensors, /*tag=*/0, c10::cuda::getCurrentCUDAStream().stream());
+  const auto launch = [&] {
+    return kernel->Launch(tensors, /*tag=*/0, c10::cuda::getCurrentCUDAStream().stream());
+  };
+  bool launched = false;
+  try {
+    launched = launch();
+  } catch (const std::bad_alloc&) {  // LibTorch's cache may hold what is free
+    c10::cuda::CUDACachingAllocator::emptyCache();
+    launched = launch();
+  }
+  if (!launched) throw std::runtime_error("an earlier launch of this kernel has failed");
   return *kernel->Wait();
 }
 

@@ -123,8 +123,8 @@ std::vector<std::string> EvidenceFolder::Write(const Evidence& evidence) const {
 }
 
 void EvidenceFolder::Save(const Evidence& evidence) {
-  std::error_code ignored;
-  if (max_bytes_ == 0 || std::filesystem::exists(path_, ignored)) return;
+  if (max_bytes_ == 0 || saved_) return;
+  saved_ = true;
   try {
     const std::vector<std::string> left_out = Write(evidence);
     events_.Report(

@@ -35,7 +35,7 @@ class EvidenceFolder {
         max_bytes_(static_cast<std::int64_t>(max_mb * 1e6)),
         events_(events) {}
 
-  // Reports the event `evidence_saved`; nothing when there is evidence of this run already.
+  // Reports the event `evidence_saved`. Does nothing the second time.
   void Save(const Evidence& evidence);
 
  private:
@@ -45,6 +45,7 @@ class EvidenceFolder {
   std::string path_;
   std::int64_t max_bytes_;
   EventSink& events_;
+  bool saved_ = false;
 };
 
 }  // namespace trainwreck

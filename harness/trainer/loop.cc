@@ -60,16 +60,17 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
       loader_(*parts.sampler, *parts.train_data, recipe.loader_guard, events),
       parameters_(ParametersOf(*parts.model)),
       diagnosis_(*parts.model, parameters_, events),
-      evidence_(
-          std::move(trace_dir) + "/evidence-rank" + std::to_string(parts.communicator->rank()),
-          recipe.diagnose_evidence_mb, events) {
+      evidence_(std::move(trace_dir) + "/evidence-rank" +
+                    std::to_string(parts.communicator->rank()) + "." + clock.phase + "." +
+                    std::to_string(clock.attempt),
+                recipe.diagnose_evidence_mb, events) {
   telemetry_.Watch(parameters_, parts_.train_data->entropy_floor());
 }
 
 EndReason TrainingLoop::Run(const LoopRange& range) {
   if (recipe_.audit_trainable) AuditTrainable();
   for (auto& hook : parts_.hooks) hook->OnStart();
-  if (range.resume) Restore(/*in_step=*/false);
+  if (range.resume) Restore(Return::kResume);
   const int steps = static_cast<int>(recipe_.steps);
   const int end = std::min(range.until.value_or(steps), steps);
   while (clock_.step < end) {
@@ -77,6 +78,7 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
     const int steps_done = clock_.step + 1;
     if (Due(recipe_.parallel_average_every, steps_done)) AverageParameters();
     if (Due(recipe_.parallel_check_every, steps_done) && !CheckReplicas()) continue;
+    telemetry_.AfterUpdate();
     if (epoch_over_) EndEpoch();
     if (Due(recipe_.eval_every, steps_done) || steps_done == steps) Evaluate();
     now_.memory = parts_.device->Memory();
@@ -121,7 +123,6 @@ void TrainingLoop::TrainStep() {
   }
   now_.skipped_updates = static_cast<double>(skipped_updates_);
   parts_.scaler->Update(now_.overflow);
-  telemetry_.AfterUpdate();
   for (auto& hook : parts_.hooks) hook->OnStepEnd(clock_.step);
 }
 
@@ -143,14 +144,18 @@ void TrainingLoop::Update() {
   parts_.schedule->Advance();
 }
 
-std::vector<Batch> TrainingLoop::DrawBatches() {
+std::optional<Batch> TrainingLoop::DrawBatch() {
   clock_.stage = Stage::kData;
   Stopwatch watch(now_.data_s);
+  return loader_.Next();
+}
+
+std::vector<Batch> TrainingLoop::DrawBatches() {
   std::vector<Batch> batches;
   int epochs_ended = 0;
   while (static_cast<std::int64_t>(batches.size()) < recipe_.accumulation) {
     now_.epoch = static_cast<double>(parts_.sampler->epoch());
-    if (std::optional<Batch> batch = loader_.Next()) {
+    if (std::optional<Batch> batch = DrawBatch()) {
       now_.sample_ids.insert(now_.sample_ids.end(), batch->ids.begin(), batch->ids.end());
       if (batch->size() > 0) now_.tokens += static_cast<double>(batch->targets.numel());
       batches.push_back(std::move(*batch));
@@ -289,7 +294,8 @@ void TrainingLoop::DiagnoseNonfinite(const std::vector<Batch>& batches,
   if (forward_is_finite && std::isfinite(now_.grad_norm)) return;
   const auto finding = diagnosis_.Explain(forward_is_finite, batches,
                                           [&] { ForwardBackward(batches, /*hook=*/nullptr); });
-  if (!finding) return;
+  // An overflow that the scaler answers is no failure, and a healthy run has some.
+  if (!finding || (now_.overflow && forward_is_finite)) return;
   evidence_.Save({.step = clock_.step,
                   .finding = *finding,
                   .loss = now_.loss,
@@ -355,7 +361,8 @@ void TrainingLoop::RollBack() {
   }
   const int from_step = clock_.step;
   epoch_over_ = false;
-  if (!Restore(/*in_step=*/true)) {
+  telemetry_.DropStep();
+  if (!Restore(Return::kRollBack)) {
     throw GuardStop("the ranks' parameters differ, and there is no checkpoint to go back to");
   }
   events_.Report("rolled_back", {{"from_step", from_step}, {"to_step", clock_.step}});
@@ -389,8 +396,12 @@ void TrainingLoop::SaveCheckpoint() {
                                       {"digest", DigestSignal(DigestTensors(parameters_))}});
 }
 
-bool TrainingLoop::Restore(bool in_step) {
+bool TrainingLoop::Restore(Return how) {
   clock_.stage = Stage::kRestore;
+  const bool rolls_back = how == Return::kRollBack;
+  // A run that was stopped right after a rollback still has the checkpoints that it passed over.
+  const bool must_agree = rolls_back || (recipe_.parallel_check_every > 0 &&
+                                         recipe_.parallel_on_desync != OnDesync::kNone);
   const StateDict fresh = Capture();
   std::vector<int> saved = parts_.checkpoints->List();
   for (auto steps_done = saved.rbegin(); steps_done != saved.rend(); ++steps_done) {
@@ -416,7 +427,7 @@ bool TrainingLoop::Restore(bool in_step) {
         into.copy_(entry->second);
       }
     }
-    if (in_step && CompareReplicas(*parts_.communicator, parameters_)) continue;
+    if (must_agree && CompareReplicas(*parts_.communicator, parameters_)) continue;
     parts_.optimizer->Load(state);
     parts_.scaler->Load(state);
     parts_.schedule->Load(state);
@@ -429,6 +440,7 @@ bool TrainingLoop::Restore(bool in_step) {
     if (auto entry = state.find("loop.skipped_updates"); entry != state.end()) {
       skipped_updates_ = entry->second.item<std::int64_t>();
     }
+    if (rolls_back) return true;
     resumed_at_ = clock_.step;
     events_.Report(
         "resumed",

@@ -39,6 +39,7 @@ class TrainingLoop {
 
  private:
   void TrainStep();
+  std::optional<Batch> DrawBatch();  // empty: the epoch is over
   // The micro-batches of one step. Goes over the end of an epoch, unless that would split the step.
   std::vector<Batch> DrawBatches();
   // Gradients of the mean loss over all micro-batches; returns that loss. `hook`, if any, sees the
@@ -67,9 +68,10 @@ class TrainingLoop {
   void RollBack();
 
   StateDict Capture() const;
-  // From the newest usable checkpoint; with `in_step`, the newest whose parameters are the same on
-  // all ranks. False: there is none.
-  bool Restore(bool in_step);
+  // From the newest usable checkpoint: where ranks that part are put together again, the newest
+  // whose parameters are the same on all. False: there is none.
+  enum class Return { kResume, kRollBack };
+  bool Restore(Return how);
   bool AllRanksSay(bool yes);
   void SaveCheckpoint();
   void AuditTrainable();

@@ -169,7 +169,7 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                        "Run a step whose loss or gradients are not finite again, to name module, "
                        "tensor and backward op: event first_nonfinite"));
   keys.push_back(Bounded(Number("diagnose.evidence_mb", FIELD(diagnose_evidence_mb), "MB", 0,
-                                "What such a step may save into the folder evidence-rank<k>; 0: "
+                                "What such a step may save into the folder evidence-rank<k>.*; 0: "
                                 "nothing is saved"),
                          4096));
   keys.push_back(Bounded(

@@ -24,9 +24,9 @@ class NoScaler : public LossScaler {
 class StaticScaler : public LossScaler {
  public:
   StaticScaler(double scale, c10::Device device)
-      : scale_(at::full({}, scale, at::TensorOptions(at::kFloat).device(device))) {}
+      : scale_(at::full({}, scale, at::TensorOptions(at::kFloat).device(device))), value_(scale) {}
 
-  double scale() const override { return scale_.item<double>(); }
+  double scale() const override { return value_; }
   bool skips_updates() const override { return true; }
 
   bool Unscale(const std::vector<at::Tensor>& gradients) override {
@@ -40,7 +40,10 @@ class StaticScaler : public LossScaler {
   void Update(bool overflowed) override {}
 
   void Save(StateDict& state) const override { state["scaler.scale"] = scale_; }
-  void Load(const StateDict& state) override { LoadEntry(state, "scaler.scale", scale_); }
+  void Load(const StateDict& state) override {
+    LoadEntry(state, "scaler.scale", scale_);
+    value_ = scale_.item<double>();
+  }
 
  protected:
   static void LoadEntry(const StateDict& state, const std::string& name, at::Tensor& into) {
@@ -49,6 +52,7 @@ class StaticScaler : public LossScaler {
   }
 
   at::Tensor scale_;  // float
+  double value_;      // of scale_: who asks for it must not wait for the device
 };
 
 class DynamicScaler : public StaticScaler {
@@ -63,6 +67,7 @@ class DynamicScaler : public StaticScaler {
     const at::Tensor found = at::full({}, overflowed ? 1.0 : 0.0, scale_.options());
     at::_amp_update_scale_(scale_, good_steps_, found, recipe_.growth_factor,
                            recipe_.backoff_factor, recipe_.growth_interval);
+    value_ = scale_.item<double>();
   }
 
   void Save(StateDict& state) const override {

@@ -16,8 +16,8 @@
 
 namespace trainwreck {
 
-// Steps are many and their records flat: a JSON document for each would cost
-// more than a small model's update.
+// Steps are many and their records flat: a JSON document for each would cost more than a small
+// model's update.
 class RecordLine {
  public:
   explicit RecordLine(const char* type) : line_("{\"t\":\"") {
@@ -184,6 +184,12 @@ double Telemetry::MemoryBytes() const {
              : static_cast<double>(std::strtoll(resident, nullptr, 10) * page_bytes);
 }
 
+void Telemetry::DropStep() {
+  FlushFamilies([](const std::string&, double) {});
+  eval_loss_.reset();
+  activation_reader_.BeginStep();
+}
+
 void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
   double change_squares = 0, now_squares = 0;
   for (const Watched& watched : watched_) {
@@ -237,10 +243,7 @@ void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
 }
 
 void Telemetry::WriteTensors(RecordLine& line, bool last) {
-  const auto add = [&](const std::string& key, double value) { line.Add(key, value); };
-  for (FamilyRecorder* family : {&activations_, &gradients_, &parameters_, &updates_}) {
-    if (family->active()) family->Flush(add);
-  }
+  FlushFamilies([&](const std::string& key, double value) { line.Add(key, value); });
   const bool digest_all = last || asked_.AsksTotal("param_digest");
   std::vector<std::string> digest_keys;  // empty: only part of the digest of all
   std::vector<at::Tensor> digested;

@@ -1,6 +1,5 @@
-// What a run says about itself while it trains: the trace's start, step,
-// collective, event and end records. Which signals and events there are is
-// listed in vocabulary.h.
+// What a run says about itself while it trains: the trace's start, step, collective, event and end
+// records. Which signals and events there are is listed in vocabulary.h.
 #pragma once
 
 #include <chrono>
@@ -16,8 +15,8 @@
 
 namespace trainwreck {
 
-// Writes one rank's trace. Every record is one write(2), so events are on disk
-// before what follows them.
+// Writes one rank's trace. Every record is one write(2), so events are on disk before what follows
+// them.
 class TraceSink : public EventSink {
  public:
   // `path` is rank<k>.jsonl; it is appended to. `clock` must outlive the sink.
@@ -75,17 +74,16 @@ class ActivationReader : public ForwardHook {
   bool saw_nonfinite_ = false;
 };
 
-// Collects a step's signals and writes its record. Per-tensor signals and
-// digests cost time, so they are made only when the plan's `record` asks for
-// them: "update_norm{blocks.0.*}", "act_max{*}", "param_digest".
+// Collects a step's signals and writes its record. Per-tensor signals and digests cost time, so
+// they are made only when the plan's `record` asks for them: "update_norm{blocks.0.*}",
+// "act_max{*}", "param_digest".
 class Telemetry {
  public:
   Telemetry(TraceSink& sink, const std::vector<std::string>& record);
   ~Telemetry();
 
   void Watch(NamedTensors parameters, std::optional<double> entropy_floor);
-  // For the forward passes of training; null when nobody asks about
-  // activations.
+  // For the forward passes of training; null when nobody asks about activations.
   ForwardHook* activation_hook() { return activations_.active() ? &activation_reader_ : nullptr; }
   // An output that was read in this step was not finite.
   bool saw_nonfinite_activation() const { return activation_reader_.saw_nonfinite(); }
@@ -94,8 +92,8 @@ class Telemetry {
   void BeforeUpdate();          // parameters are about to change
   void AfterUpdate();           // parameters have changed
   void Evaluated(double loss);  // goes into the next record as eval_loss
-  // With `last`, the record has the parameters' digest whether the plan asks
-  // for it or not.
+  void DropStep();              // the step in progress is given up, and gets no record
+  // With `last`, the record has the parameters' digest whether the plan asks for it or not.
   void WriteStep(int step, const StepScalars& scalars, bool last);
 
  private:
@@ -105,10 +103,15 @@ class Telemetry {
     bool update_norm = false, param_norm = false, updated = false, digest = false;
     kernels::ChangeStats change;
   };
-  // Statistics of tensor_at(i) for each parameter whose `family` is asked for,
-  // in one read.
+  // Statistics of tensor_at(i) for each parameter whose `family` is asked for, in one read.
   template <typename TensorAt>
   void ReadAsked(FamilyRecorder& family, const TensorAt& tensor_at);
+  template <typename AddValue>
+  void FlushFamilies(const AddValue& add) {
+    for (FamilyRecorder* family : {&activations_, &gradients_, &parameters_, &updates_}) {
+      if (family->active()) family->Flush(add);
+    }
+  }
   void WriteTensors(RecordLine& line, bool last);
   double MemoryBytes() const;
 
@@ -117,8 +120,7 @@ class Telemetry {
   FamilyRecorder activations_, gradients_, parameters_, updates_;
   ActivationReader activation_reader_;
   std::vector<Watched> watched_;
-  std::vector<at::Tensor> now_,
-      before_;  // the parameters and a copy, as watched_
+  std::vector<at::Tensor> now_, before_;  // the parameters and a copy, as watched_
   std::optional<double> entropy_floor_;
   std::optional<double> eval_loss_;
   int statm_fd_ = -1;

@@ -1,5 +1,5 @@
-// What a run records of its tensors, what that costs when nobody asks, and the
-// evidence of a failing step.
+// What a run records of its tensors, what that costs when nobody asks, and the evidence of a
+// failing step.
 #include "harness/trainer/telemetry.h"
 
 #include <ATen/ops/tensor.h>
@@ -158,8 +158,7 @@ TEST(TelemetryTest, FamiliesOfARunAgreeWithEachOther) {
   EXPECT_TRUE(outcome.Values("param_digest{embed.weight}").empty()) << "not asked for";
 }
 
-// An output that overflows while the loss stays finite: seen when activations
-// are asked for.
+// An output that overflows while the loss stays finite: seen when activations are asked for.
 TEST(TelemetryTest, AnOverflowThatTheLossDoesNotShowIsDiagnosedWhenAskedFor) {
   class Overflow : public PartWrapper, public ForwardHook {
    public:

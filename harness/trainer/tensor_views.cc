@@ -49,8 +49,8 @@ const DeviceKernels* KernelsOf(const at::Tensor& tensor) {
   return found == Registry().end() ? nullptr : &found->second;
 }
 
-// Views of tensors, all in one place, and who owns what they show: the tensors
-// themselves where they lie right, else copies.
+// Views of tensors, all in one place, and who owns what they show: the tensors themselves where
+// they lie right, else copies.
 class Views {
  public:
   Views(const std::vector<at::Tensor>& tensors, bool no_doubles) {
@@ -73,8 +73,8 @@ class Views {
   const std::vector<TensorView>& views() const { return views_; }
 
  private:
-  // The usual case goes without a call into LibTorch's dispatcher: it would
-  // cost as much as a small tensor's statistics.
+  // The usual case goes without a call into LibTorch's dispatcher: it would cost as much as a small
+  // tensor's statistics.
   at::Tensor InPlace(const at::Tensor& tensor, bool no_doubles) const {
     const bool here = kernels_ == nullptr ? tensor.is_cpu() : KernelsOf(tensor) == kernels_;
     const bool rounds = no_doubles && tensor.scalar_type() == at::kDouble;

@@ -1,6 +1,6 @@
-// Between LibTorch's tensors and the kernels, which know nothing of LibTorch. A
-// kernel runs where the tensors are: on the CPU, or on a device whose kernels
-// are registered; tensors of any other kind are copied to main memory first.
+// Between LibTorch's tensors and the kernels, which know nothing of LibTorch. A kernel runs where
+// the tensors are: on the CPU, or on a device whose kernels are registered; tensors of any other
+// kind are copied to main memory first.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,36 +16,34 @@
 
 namespace trainwreck {
 
-// Statistics of floating tensors of up to 32 bits; doubles are rounded to
-// floats first. stats[i] is that of tensors[i]; of an undefined tensor, that of
-// none. One call of the kernel; waits for it.
+// Statistics of floating tensors of up to 32 bits; doubles are rounded to floats first. stats[i] is
+// that of tensors[i]; of an undefined tensor, that of none. One call of the kernel; waits for it.
 std::vector<kernels::TensorStats> StatsOf(const std::vector<at::Tensor>& tensors);
 kernels::TensorStats StatsOf(const at::Tensor& tensor);
 
-// Of any type that kernels/tensor.h lists; throws std::invalid_argument for
-// others.
+// Of any type that kernels/tensor.h lists; throws std::invalid_argument for others.
 std::vector<std::uint64_t> DigestsOf(const std::vector<at::Tensor>& tensors);
 std::uint64_t DigestOf(const at::Tensor& tensor);
 
-// Changes a tensor in place, gradients unaware of it. Throws
-// std::invalid_argument for tensors that are not of floats of up to 32 bits.
+// Changes a tensor in place, gradients unaware of it. Throws std::invalid_argument for tensors that
+// are not of floats of up to 32 bits.
 kernels::CorruptionReport Corrupt(at::Tensor& tensor, const kernels::Corruption& corruption);
 
-// What an update did to contiguous float32 tensors that all lie in one place:
-// changes[i] is that from before[i] to now[i].
+// What an update did to contiguous float32 tensors that all lie in one place: changes[i] is that
+// from before[i] to now[i].
 std::vector<kernels::ChangeStats> ChangesOf(const std::vector<at::Tensor>& now,
                                             const std::vector<at::Tensor>& before);
-// The same for a device without a kernel for it: by the statistics of the
-// differences. `changed` then counts elements whose values differ: not one that
-// went from 0 to -0, but one that stayed NaN.
+// The same for a device without a kernel for it: by the statistics of the differences. `changed`
+// then counts elements whose values differ: not one that went from 0 to -0, but one that stayed
+// NaN.
 std::vector<kernels::ChangeStats> ChangesByDifference(const std::vector<at::Tensor>& now,
                                                       const std::vector<at::Tensor>& before);
 
 // into[i] becomes from[i], for the tensors of ChangesOf.
 void CopyTensors(const std::vector<at::Tensor>& from, std::vector<at::Tensor>& into);
 
-// The kernels of a kind of device. They run on the calling thread's current
-// stream; each waits for its result.
+// The kernels of a kind of device. They run on the calling thread's current stream; each waits for
+// its result.
 struct DeviceKernels {
   std::function<std::vector<kernels::TensorStats>(std::span<const kernels::TensorView>)> stats;
   std::function<std::vector<std::uint64_t>(std::span<const kernels::TensorView>)> digests;

@@ -14,7 +14,9 @@ FaultInfo Info() {
       .name = "collective.corrupt_result",
       .doc =
           "Changes the result of all-reduces, the gradients' by default, after they were made, on "
-          "the ranks that the trigger names.",
+          "the ranks that the trigger names. A chosen call whose tensor is not of floats of up to "
+          "32 "
+          "bits (the loss, the sampler's counts) ends the run with an error.",
       .params = {ChosenCalls::CallsParam()},
       .min_ranks = 2,
       .evidence =

@@ -3,11 +3,13 @@
 // "call cudaGetDevice".
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/auxv.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace {
 
@@ -32,6 +34,13 @@ int Forward(const char* name, Arguments... arguments) {
   return real(arguments...);
 }
 
+bool IsOfTheProgram(const void* code) {
+  Dl_info caller, program;
+  return dladdr(code, &caller) != 0 &&
+         dladdr(reinterpret_cast<const void*>(getauxval(AT_ENTRY)), &program) != 0 &&
+         caller.dli_fbase == program.dli_fbase;
+}
+
 }  // namespace
 
 extern "C" {
@@ -46,5 +55,17 @@ int cudaGetDeviceCount(int* count) { return Forward("cudaGetDeviceCount", count)
 int cudaGetDevice(int* device) { return Forward("cudaGetDevice", device); }
 int cudaSetDevice(int device) { return Forward("cudaSetDevice", device); }
 int cudaFree(void* memory) { return Forward("cudaFree", memory); }
+
+// The runtime that is linked into the program itself, for our own kernels: its calls cannot be seen
+// from here, but the first one looks for the driver. (Libraries may load the driver as they start,
+// which does no harm.)
+void* dlopen(const char* path, int flags) {
+  if (path != nullptr && std::strncmp(path, "libcuda.so", 10) == 0 &&
+      IsOfTheProgram(__builtin_return_address(0))) {
+    if (calls++ == 0) first = "libcuda.so";
+    Say("call", calls, "libcuda.so");
+  }
+  return reinterpret_cast<void* (*)(const char*, int)>(dlsym(RTLD_NEXT, "dlopen"))(path, flags);
+}
 
 }  // extern "C"
