@@ -1,0 +1,53 @@
+// How runs behave when one commit does not give the same result twice. A noise model lists possible
+// behaviours, each with its prior weight: pairs (how runs look before the culprit, how from it on)
+// and, for a world without a culprit, single ones. The search weighs them all at once, so nothing
+// has to be known about the rates beforehand. Results are sorted into bins, so a model is no more
+// than tables.
+#pragma once
+
+#include <vector>
+
+namespace trainwreck {
+
+struct NoiseModel {
+  using Table = std::vector<std::vector<double>>;  // behaviour -> bin -> probability
+
+  std::vector<double> edges;  // of the bins: a result in [edges[k-1], edges[k]) is in bin k
+  std::vector<double> pair_prior;
+  Table good, bad;                            // of a pair
+  std::vector<double> good_level, bad_level;  // the rate or the mean margin that a pair stands for
+  std::vector<double> single_prior;
+  Table single;
+
+  int pairs() const { return static_cast<int>(pair_prior.size()); }
+  int singles() const { return static_cast<int>(single_prior.size()); }
+  int bins() const { return static_cast<int>(edges.size()) + 1; }
+  int BinOf(double result) const;
+};
+
+// Runs that fail (1) or pass (0), with unknown rates; the rate after the culprit is the larger one.
+NoiseModel FailureRates();
+
+// Margins of a formula, with unknown means and spread; the mean after the culprit is the smaller
+// one. A few runs of both ends say where to look.
+NoiseModel Margins(const std::vector<double>& good_end, const std::vector<double>& bad_end);
+
+// What `weights` say of one run: the mean of the table's rows.
+std::vector<double> Mix(const NoiseModel::Table& table, const std::vector<double>& weights);
+
+// Shannon's entropy of a distribution, in bits.
+double Entropy(const std::vector<double>& bins);
+
+// Bits that one run tells about a question whose answer is yes with probability `yes`.
+double Information(double yes, const std::vector<double>& if_no, const std::vector<double>& if_yes);
+
+// The same of `runs` runs of one commit, asked whether it is bad. Results count as above or below
+// the edge that tells most: a lower bound, exact for failure rates.
+double BatchInformation(const NoiseModel& model, const std::vector<double>& pair_weights,
+                        double is_bad, int runs);
+
+// The most that Information can be over all `yes`: what a run is worth to a search that knows the
+// behaviour.
+double Capacity(const std::vector<double>& if_no, const std::vector<double>& if_yes);
+
+}  // namespace trainwreck
