@@ -26,9 +26,9 @@ constexpr const char* kFooter =
     "statuses.";
 
 const std::vector<std::string>& Verbs() {
-  static const std::vector<std::string> verbs = {"run",    "list",   "validate", "explain",
-                                                 "doctor", "check",  "report",   "rerun",
-                                                 "new",    "schema", "version",  "help"};
+  static const std::vector<std::string> verbs = {
+      "run",   "list", "validate", "explain", "doctor", "check",   "report",
+      "rerun", "new",  "schema",   "bisect",  "dose",   "version", "help"};
   return verbs;
 }
 
@@ -108,6 +108,15 @@ void AddReports(CLI::App* verb, std::vector<ReportRequest>& reports, bool requir
   if (required) option->required();
 }
 
+void ParseSeeds(const std::string& text, RunOptions& run) {
+  int first = 0, end = 0, used = 0;
+  if (std::sscanf(text.c_str(), "%d:%d%n", &first, &end, &used) != 2 ||
+      used != static_cast<int>(text.size()) || first < 0 || end <= first || end - first > 10000) {
+    throw CLI::ValidationError("--each-seed", "'" + text + "' is no range: say FROM:TO, as 0:5");
+  }
+  run.each_seed = {first, end};
+}
+
 void AddIsolation(CLI::App* verb, bool& exec) {
   static const std::map<std::string, bool> kinds = {{"fork", false}, {"exec", true}};
   verb->add_option("--isolate", exec,
@@ -163,6 +172,12 @@ void AddRun(CLI::App& app, Options& options) {
   Repeatable(verb->add_option("--seed", run.only_seeds,
                               "Only this seed: prints readings, gives no verdict"))
       ->type_name("SEED");
+  verb->add_option_function<std::string>(
+          "--each-seed", [&run](const std::string& text) { ParseSeeds(text, run); },
+          "Judge each of the seeds FROM to TO - 1 by itself, as the case NAME@SEED")
+      ->type_name("FROM:TO");
+  verb->add_flag("--bisect-codes", run.bisect_codes,
+                 "Exit as `git bisect run` expects: 0 good, 1 bad, 125 cannot be tested");
   Repeatable(verb->add_option("--point", run.points, "Only this point of the matrix"))
       ->type_name("POINT");
   AddCommon(verb, options.common);
@@ -252,6 +267,74 @@ void AddStoredVerbs(CLI::App& app, Options& options) {
   AddCommon(rerun, options.common);
 }
 
+void AddBisect(CLI::App& app, Options& options) {
+  CLI::App* verb =
+      app.add_subcommand("bisect", "Find the commit that broke a scenario, through noise");
+  BisectOptions& bisect = options.bisect;
+  verb->add_option("SCENARIO", bisect.scenario, "File or name, as nan/lr-too-high or 'nan/x[sgd]'");
+  verb->add_option("--good", bisect.good, "A commit that passes")->type_name("REV");
+  verb->add_option("--bad", bisect.bad, "A commit that fails")->type_name("REV");
+  verb->add_option("--metric", bisect.metric,
+                   "Go by the margin of this formula, not by whether the scenario passes")
+      ->type_name("FORMULA");
+  verb->add_option("--arm", bisect.arm, "The arm that --metric is read in [control]")
+      ->type_name("ARM");
+  verb->add_option("--build", bisect.build,
+                   "Shell command that builds a commit, run in its worktree")
+      ->type_name("CMD");
+  Repeatable(verb->add_option("--artifact", bisect.artifacts,
+                              "File or folder that the build makes and runs need; may be repeated "
+                              "[--target, if it is a binary]"))
+      ->type_name("PATH");
+  verb->add_option("--confidence", bisect.confidence, "Name a commit only when this sure [0.95]")
+      ->check(CLI::Range(0.5, 0.9999).description(""))
+      ->type_name("P");
+  verb->add_option("--max-runs", bisect.max_runs, "Give up after so many runs [1000]")
+      ->check(CLI::Range(1, 1000000).description(""))
+      ->type_name("N");
+  verb->add_option("-j,--jobs", bisect.jobs, "Cores to use [all that this process may use]")
+      ->check(CLI::Range(1, 4096).description(""))
+      ->type_name("N");
+  verb->add_option(
+          "--between", bisect.between,
+          "Instead of commits: which differences of two scenarios' recipes flip the verdict")
+      ->expected(2)
+      ->type_name("GOOD BAD");
+  verb->add_flag("--fresh", bisect.fresh, "Forget what an earlier, interrupted bisection saw");
+  verb->add_option("--replay", bisect.replay, "Go through a log again; run nothing")
+      ->type_name("LOG");
+  AddCommon(verb, options.common);
+}
+
+void AddDose(CLI::App& app, Options& options) {
+  CLI::App* verb = app.add_subcommand(
+      "dose", "Find the weakest fault that shows, and the strongest that each remedy holds");
+  DoseOptions& dose = options.dose;
+  verb->add_option("SCENARIO", dose.scenario, "File or name, as nan/lr-too-high or 'nan/x[sgd]'")
+      ->required();
+  verb->add_option("--param", dose.parameter, "What to vary, as inject.hot_lr.with.factor")
+      ->type_name("PATH")
+      ->required();
+  verb->add_option("--from", dose.from, "The weakest dose")->type_name("VALUE")->required();
+  verb->add_option("--to", dose.to, "The strongest dose")->type_name("VALUE")->required();
+  verb->add_option("--levels", dose.levels, "How many doses, ends included [33]")
+      ->check(CLI::Range(3, 1025).description(""))
+      ->type_name("N");
+  verb->add_flag("--linear", dose.linear, "Even steps, not of the logarithm");
+  verb->add_option("--confidence", dose.confidence, "Name a dose only when this sure [0.95]")
+      ->check(CLI::Range(0.5, 0.9999).description(""))
+      ->type_name("P");
+  verb->add_option("--max-runs", dose.max_runs, "Seeds per question at most [400]")
+      ->check(CLI::Range(1, 100000).description(""))
+      ->type_name("N");
+  verb->add_option("-j,--jobs", dose.jobs, "Cores to use [all that this process may use]")
+      ->check(CLI::Range(1, 4096).description(""))
+      ->type_name("N");
+  verb->add_option("--output", dose.output, "Folder for dose.json [.trainwreck/runs/<UTC time>]")
+      ->type_name("DIR");
+  AddCommon(verb, options.common);
+}
+
 std::vector<std::string> OptionNames(const CLI::App* verb) {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb->get_options()) {
@@ -325,6 +408,8 @@ std::optional<int> ParseArguments(int argc, const char* const* argv, Options& op
   AddList(app, options);
   AddSmallVerbs(app, options);
   AddStoredVerbs(app, options);
+  AddBisect(app, options);
+  AddDose(app, options);
   app.add_subcommand("version", "Print the version");
   app.add_subcommand("help", "Print this, or the help of a verb");
 

@@ -53,7 +53,7 @@ int CallVerb(const Options& options) {
       {"run", RunVerb},         {"list", ListVerb},     {"validate", ValidateVerb},
       {"explain", ExplainVerb}, {"doctor", DoctorVerb}, {"check", CheckVerb},
       {"report", ReportVerb},   {"rerun", RerunVerb},   {"new", NewVerb},
-      {"schema", SchemaVerb}};
+      {"schema", SchemaVerb},   {"bisect", BisectVerb}, {"dose", DoseVerb}};
   try {
     return verbs.at(options.verb)(options);
   } catch (const UsageError& error) {

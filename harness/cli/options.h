@@ -67,6 +67,8 @@ struct RunOptions {
   // Restrict the run to some arms: readings instead of a verdict.
   std::vector<std::string> arms;
   std::vector<int> only_seeds;
+  std::optional<std::pair<int, int>> each_seed;  // [first, end)
+  bool bisect_codes = false;                     // exit as `git bisect run` expects
   std::vector<std::string> points;
 };
 
@@ -106,6 +108,33 @@ struct NewOptions {
   std::string name;
 };
 
+struct BisectOptions {
+  std::string good, bad;
+  std::string scenario;
+  std::string metric;           // a formula; empty: whether the scenario passes
+  std::string arm = "control";  // that the metric is read in
+  std::string build;            // a shell command, run in the worktree
+  std::vector<std::string> artifacts;
+  double confidence = 0.95;
+  int max_runs = 1000;
+  int jobs = 0;  // 0: as many cores as this process may use
+  bool fresh = false;
+  std::vector<std::string> between;  // two scenarios, good and bad; no commits then
+  std::string replay;                // a log; nothing is run
+};
+
+struct DoseOptions {
+  std::string scenario;
+  std::string parameter;  // inject.ID.with.NAME
+  double from = 0, to = 0;
+  int levels = 33;
+  bool linear = false;
+  double confidence = 0.95;
+  int max_runs = 400;
+  int jobs = 0;
+  std::string output;
+};
+
 struct Options {
   std::string verb;
   std::string command_line;  // as typed
@@ -118,6 +147,8 @@ struct Options {
   ReportOptions report;
   RerunOptions rerun;
   NewOptions create;
+  BisectOptions bisect;
+  DoseOptions dose;
 };
 
 }  // namespace trainwreck

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <iterator>
 #include <set>
+#include <system_error>
 
 #include "harness/cli/campaign.h"
 #include "harness/cli/chosen.h"
@@ -170,6 +171,7 @@ PlanOptions PlanOptionsFor(const RunOptions& options, const TargetDescription& t
   PlanOptions plan;
   plan.seeds = options.seeds;
   plan.overrides = ParseOverrides(options.set, target);
+  plan.each_seed = options.each_seed;
   for (int seed : options.only_seeds) {
     if (seed < 0) throw UsageError("--seed " + std::to_string(seed) + ": seeds count from 0");
     plan.seeds = std::max(plan.seeds, seed + 1);
@@ -177,9 +179,23 @@ PlanOptions PlanOptionsFor(const RunOptions& options, const TargetDescription& t
   return plan;
 }
 
-}  // namespace
+// What `git bisect run` understands: 0 good, 1 bad, 125 cannot be tested, above 127 give up.
+int BisectCode(int status) {
+  constexpr int kSkip = 125, kGiveUp = 128;
+  switch (status) {
+    case kExitPassed:
+    case kExitFailed:
+    case kExitInterrupted:
+      return status;
+    case kExitUsage:
+    case kExitInternal:
+      return kGiveUp;
+    default:
+      return kSkip;
+  }
+}
 
-int RunVerb(const Options& options) {
+int RunCases(const Options& options) {
   const RunOptions& run = options.run;
   const Session session = OpenSession(options.common);
   const Chosen chosen =
@@ -213,6 +229,24 @@ int RunVerb(const Options& options) {
   info.cores = run.cores > 0 ? run.cores : UsableCores();
   Invocation invocation{options, session, chosen.cases, launcher, info};
   return ExecuteAll(invocation);
+}
+
+}  // namespace
+
+int RunVerb(const Options& options) {
+  if (!options.run.bisect_codes) return RunCases(options);
+  try {
+    return BisectCode(RunCases(options));
+  } catch (const UsageError& error) {
+    std::cerr << "trainwreck: " << error.what() << "\n";
+    return BisectCode(kExitUsage);
+  } catch (const ConfigurationError& error) {  // a commit without a target that works, say
+    std::cerr << "trainwreck: " << error.what() << "\n";
+    return BisectCode(kExitInvalid);
+  } catch (const std::system_error& error) {
+    std::cerr << "trainwreck: " << error.what() << "\n";
+    return BisectCode(kExitInfrastructure);
+  }
 }
 
 }  // namespace trainwreck

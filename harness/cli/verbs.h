@@ -17,5 +17,7 @@ int ReportVerb(const Options& options);
 int RerunVerb(const Options& options);
 int NewVerb(const Options& options);
 int SchemaVerb(const Options& options);
+int BisectVerb(const Options& options);
+int DoseVerb(const Options& options);
 
 }  // namespace trainwreck

@@ -124,12 +124,13 @@ std::string SkipReason(const Scenario& scenario, const TargetDescription& target
 class CasePlanner {
  public:
   CasePlanner(const Scenario& scenario, const Point& point, const TargetDescription& target,
-              const PlanOptions& options, int seed_count)
+              const PlanOptions& options, int seed_count, int first_seed)
       : scenario_(scenario),
         point_(point),
         target_(target),
         options_(options),
         seed_count_(seed_count),
+        first_seed_(first_seed),
         healthy_recipe_(ResolveRecipe(target, scenario, point, options.overrides)),
         faulty_recipe_(healthy_recipe_),
         faults_(FaultsAt(scenario, point, target)),
@@ -198,7 +199,7 @@ class CasePlanner {
     run.kind = kind;
     run.seed = seed;
     run.id = scenario_.name + (point_.name.empty() ? "" : "/" + point_.name) + "/" + arm + "/" +
-             std::to_string(seed);
+             std::to_string(first_seed_ + seed);
     run.phases = scenario_.phases;
     return run;
   }
@@ -211,7 +212,7 @@ class CasePlanner {
     plan.scenario = run.scenario;
     plan.point = run.point;
     plan.arm = run.arm;
-    plan.seed = static_cast<std::uint64_t>(run.seed);
+    plan.seed = static_cast<std::uint64_t>(first_seed_ + run.seed);
     plan.phase = run.phases.front().name;
     plan.until = run.phases.front().until;
     plan.record = record_;
@@ -232,6 +233,7 @@ class CasePlanner {
   const TargetDescription& target_;
   const PlanOptions& options_;
   int seed_count_;
+  int first_seed_;
   Recipe healthy_recipe_;
   Recipe faulty_recipe_;
   Faults faults_;
@@ -278,6 +280,16 @@ const char* ToString(ArmKind kind) {
 std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const TargetDescription& target,
                             const PlanOptions& options) {
   std::vector<Case> cases;
+  auto add = [&](Case planned) {
+    planned.skip_reason = SkipReason(*planned.scenario, target, options);
+    if (planned.skip_reason.empty()) {
+      planned.arms = CasePlanner(*planned.scenario, *planned.point, target, options,
+                                 planned.seed_count, planned.first_seed)
+                         .Arms();
+      PlaceOnDevices(planned, target, options);
+    }
+    cases.push_back(std::move(planned));
+  };
   for (const Scenario& scenario : scenarios) {
     const int declared = std::max(1, scenario.seed_count);
     for (const Point& point : scenario.points) {
@@ -288,12 +300,18 @@ std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const Target
       planned.seed_count = options.seeds > 0 ? options.seeds : declared;
       // The same share of the seeds, rounded up, when their number is changed.
       planned.seed_require = (planned.seed_count * scenario.seed_require + declared - 1) / declared;
-      planned.skip_reason = SkipReason(scenario, target, options);
-      if (planned.skip_reason.empty()) {
-        planned.arms = CasePlanner(scenario, point, target, options, planned.seed_count).Arms();
-        PlaceOnDevices(planned, target, options);
+      if (!options.each_seed) {
+        add(std::move(planned));
+        continue;
       }
-      cases.push_back(std::move(planned));
+      for (int seed = options.each_seed->first; seed < options.each_seed->second; ++seed) {
+        Case one = planned;
+        one.name += "@" + std::to_string(seed);
+        one.first_seed = seed;
+        one.is_one_seed = true;
+        one.seed_count = one.seed_require = 1;
+        add(std::move(one));
+      }
     }
   }
   return cases;

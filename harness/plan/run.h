@@ -1,7 +1,9 @@
 // From scenarios to runs: arms x seeds x points, each with its resolved recipe.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/protocol/plan.h"
@@ -64,13 +66,16 @@ struct Case {
   int seed_require = 0;
   std::vector<ArmPlan> arms;         // control first
   std::vector<std::string> devices;  // that its runs get, each once: "cpu", "cuda"
+  int first_seed = 0;                // that its runs train with; in verdicts seeds count from 0
+  bool is_one_seed = false;          // of several cases, one for each seed
   std::string skip_reason;           // not empty: "requires:device:cuda"
 };
 
 struct PlanOptions {
-  int seeds = 0;                                // 0: as the scenario says
-  Changes overrides;                            // --set
-  std::vector<std::string> available_features;  // beyond the target's: "device:cuda", ...
+  int seeds = 0;                                 // 0: as the scenario says
+  Changes overrides;                             // --set
+  std::optional<std::pair<int, int>> each_seed;  // [first, end): every seed is a case of its own
+  std::vector<std::string> available_features;   // beyond the target's: "device:cuda", ...
 };
 
 std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const TargetDescription& target,

@@ -1,0 +1,302 @@
+#include "harness/bisect/bisection.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+namespace trainwreck {
+namespace {
+
+// So many runs of a commit that say nothing, and it counts as one that cannot be tested.
+constexpr int kUnusableRuns = 3;
+// Of each end, before there is a model of the margins.
+constexpr int kMarginLooks = 5;
+// Before the first build is over; only its ratio to a run's cost matters.
+constexpr double kUnknownBuildSeconds = 60;
+
+History HistoryOf(const CommitList& commits) {
+  std::vector<std::vector<int>> parents;
+  for (std::size_t i = 1; i < commits.size(); ++i) parents.push_back(commits[i].parents);
+  return History(parents);
+}
+
+Json ToJson(const std::vector<Failure>& failures) {
+  Json json = Json::array();
+  for (const Failure& failure : failures) {
+    json.push_back({failure.failure_class, failure.check, failure.arm});
+  }
+  return json;
+}
+
+std::vector<Failure> FailuresFrom(const Json& json) {
+  std::vector<Failure> failures;
+  for (const Json& each : json) failures.push_back({each.at(0), each.at(1), each.at(2)});
+  return failures;
+}
+
+// Classes of runs that ended before they could show anything else.
+bool IsEnd(const std::string& failure_class) {
+  return failure_class == "crash" || failure_class == "timeout" || failure_class == "leak";
+}
+
+}  // namespace
+
+std::string Failure::Text() const {
+  if (check.empty()) return failure_class;
+  return failure_class + " ('" + check + "' in " + arm + ")";
+}
+
+Bisection::Bisection(CommitList commits, BisectionOptions options)
+    : commits_(std::move(commits)), options_(options) {
+  Rebuild();
+}
+
+Json Bisection::LogBuild(const Commit& commit, int number, bool ok, const std::string& program,
+                         double seconds, bool from_cache) {
+  return {{"t", "build"},       {"commit", number},   {"id", commit.id},     {"ok", ok},
+          {"program", program}, {"seconds", seconds}, {"cached", from_cache}};
+}
+
+Json Bisection::LogRun(const SeedResult& result) {
+  Json json = {{"t", "run"},
+               {"commit", result.commit},
+               {"seed", result.seed},
+               {"failures", ToJson(result.failures)},
+               {"undecided", ToJson(result.undecided)},
+               {"seconds", result.seconds}};
+  if (result.margin) json["margin"] = EncodeNumber(*result.margin);
+  if (!result.error.empty()) json["error"] = result.error;
+  return json;
+}
+
+void Bisection::Apply(const Json& record) {
+  const std::string type = record.at("t");
+  if (type != "build" && type != "run") return;  // others are for people
+  const int commit = record.at("commit");
+  if (commit < 0 || commit >= static_cast<int>(commits_.size())) {
+    throw std::runtime_error("no commit has the number " + std::to_string(commit));
+  }
+  seconds_ += record.at("seconds").get<double>();
+  if (type == "build") {
+    if (!record.at("cached").get<bool>()) {
+      ++builds_;
+      build_seconds_ += record.at("seconds").get<double>();
+    }
+    if (record.at("ok").get<bool>()) {
+      Merge(commit, record.at("program"));
+    } else {
+      skip_reasons_[commit] = "cannot be built";
+      search_->Skip(commit);
+    }
+    return;
+  }
+  SeedResult result;
+  result.commit = commit;
+  result.seed = record.at("seed");
+  result.failures = FailuresFrom(record.at("failures"));
+  result.undecided = FailuresFrom(record.at("undecided"));
+  result.error = record.value("error", "");
+  if (record.contains("margin")) result.margin = DecodeNumber(record.at("margin"));
+  run_seconds_ += record.at("seconds").get<double>();
+  results_.push_back(result);
+  const int bad_end = static_cast<int>(commits_.size()) - 1;
+  if (!options_.has_metric && !sought_ && commit == bad_end && result.error.empty() &&
+      !result.failures.empty()) {
+    sought_ = result.failures.front();  // what the bad end shows first is what is looked for
+    Rebuild();
+  } else if (options_.has_metric && !has_model_) {
+    Rebuild();
+  } else {
+    Observe(result);
+  }
+}
+
+// From all that was seen so far: what it means depends on what is looked for.
+void Bisection::Rebuild() {
+  NoiseModel model = FailureRates();
+  if (options_.has_metric) {
+    std::vector<double> ends[2];
+    for (const SeedResult& result : results_) {
+      const bool is_bad_end = result.commit == static_cast<int>(commits_.size()) - 1;
+      if (Read(result) != Reading::kUnusable && (is_bad_end || result.commit == 0)) {
+        ends[is_bad_end].push_back(*result.margin);
+      }
+    }
+    has_model_ = std::min(ends[0].size(), ends[1].size()) >= kMarginLooks;
+    if (has_model_) model = Margins(ends[0], ends[1]);
+  }
+  search_ = std::make_unique<Search>(HistoryOf(commits_), std::move(model), options_.search);
+  const std::map<int, std::string> programs = std::exchange(programs_, {});
+  for (const auto& [commit, program] : programs) Merge(commit, program);
+  const std::map<int, std::string> skips = std::exchange(skip_reasons_, {});
+  for (const auto& [commit, reason] : skips) {
+    if (reason != "cannot be built") continue;
+    skip_reasons_[commit] = reason;
+    search_->Skip(commit);
+  }
+  for (const SeedResult& result : results_) Observe(result);
+}
+
+Bisection::Reading Bisection::Read(const SeedResult& result) const {
+  if (!result.error.empty()) return Reading::kUnusable;
+  if (options_.has_metric) {
+    return result.margin && std::isfinite(*result.margin) ? Reading::kGood : Reading::kUnusable;
+  }
+  auto has = [](const std::vector<Failure>& failures, const Failure& failure) {
+    return std::find(failures.begin(), failures.end(), failure) != failures.end();
+  };
+  if (!sought_) return result.failures.empty() ? Reading::kGood : Reading::kBad;
+  if (has(result.failures, *sought_)) return Reading::kBad;
+  if (result.failures.empty() && result.undecided.empty()) return Reading::kGood;
+  // Another failure. It hides what is looked for, or the check in question was read all the same.
+  for (const Failure& other : result.failures) {
+    const bool is_same_check = other.check == sought_->check && other.arm == sought_->arm;
+    if (IsEnd(other.failure_class) || is_same_check || sought_->check.empty()) {
+      return Reading::kUnusable;
+    }
+  }
+  for (const Failure& other : result.undecided) {
+    if (other.check == sought_->check && other.arm == sought_->arm) return Reading::kUnusable;
+  }
+  return Reading::kGood;
+}
+
+void Bisection::Observe(const SeedResult& result) {
+  const Reading reading = Read(result);
+  if (reading == Reading::kUnusable) {
+    int unusable = 0;
+    for (const SeedResult& other : results_) {
+      if (other.commit != result.commit) continue;
+      if (Read(other) != Reading::kUnusable) return;
+      ++unusable;
+    }
+    if (unusable < kUnusableRuns || IsSkipped(result.commit)) return;
+    skip_reasons_[result.commit] = !result.error.empty() ? result.error
+                                   : !result.failures.empty()
+                                       ? "fails otherwise: " + result.failures.front().Text()
+                                       : "its runs say neither";
+    search_->Skip(result.commit);
+    return;
+  }
+  if (options_.has_metric && !has_model_) return;
+  search_->Observe(result.commit, options_.has_metric        ? *result.margin
+                                  : reading == Reading::kBad ? 1.0
+                                                             : 0.0);
+}
+
+void Bisection::Merge(int commit, const std::string& program) {
+  for (const auto& [other, its_program] : programs_) {
+    if (other != commit && its_program == program) search_->Merge(other, commit);
+  }
+  programs_[commit] = program;
+}
+
+int Bisection::NextSeed() const {
+  int seed = 0;
+  for (const SeedResult& result : results_) seed = std::max(seed, result.seed + 1);
+  return seed;
+}
+
+Bisection::Tally Bisection::TallyOf(int commit) const {
+  Tally tally;
+  for (const SeedResult& result : results_) {
+    if (result.commit != commit) continue;
+    const Reading reading = Read(result);
+    ++(reading == Reading::kGood  ? tally.passed
+       : reading == Reading::kBad ? tally.failed
+                                  : tally.unusable);
+    for (const Failure& failure : result.failures) ++tally.failures[failure];
+  }
+  return tally;
+}
+
+Step Bisection::Next(bool has_builds, const std::vector<bool>& is_ready) const {
+  const int bad_end = static_cast<int>(commits_.size()) - 1;
+  if (runs() >= options_.search.max_runs || IsSkipped(0) || IsSkipped(bad_end)) {
+    return {Step::kUndecided};
+  }
+  if (options_.has_metric && !has_model_) {
+    const Tally bad = TallyOf(bad_end);
+    return {Step::kRun, bad.passed < kMarginLooks ? bad_end : 0, "ends"};
+  }
+  const double runs = std::max<double>(1, static_cast<double>(results_.size()));
+  const double build = builds_ > 0 ? build_seconds_ / builds_ : kUnknownBuildSeconds;
+  const double run = run_seconds_ > 0 ? run_seconds_ / runs : 1.0;
+  return search_->Next([&](int commit) {
+    return Cost{has_builds && !is_ready[commit] ? build : 0.0, run};
+  });
+}
+
+std::string Bisection::WhyNoChange() const {
+  const int bad_end = static_cast<int>(commits_.size()) - 1;
+  const Tally good = TallyOf(0), bad = TallyOf(bad_end);
+  auto of = [](int count, const Tally& tally) {
+    return std::to_string(count) + " of " + std::to_string(tally.passed + tally.failed);
+  };
+  if (auto reason = skip_reasons_.find(bad_end); reason != skip_reasons_.end()) {
+    return "not reproduced: the bad end cannot be tested: " + reason->second;
+  }
+  if (auto reason = skip_reasons_.find(0); reason != skip_reasons_.end()) {
+    return "not reproduced: the good end cannot be tested: " + reason->second;
+  }
+  const auto good_program = programs_.find(0), bad_program = programs_.find(bad_end);
+  if (good_program != programs_.end() && bad_program != programs_.end() &&
+      good_program->second == bad_program->second) {
+    return "no change: both ends are the same program";
+  }
+  if (options_.has_metric) return "no change: the margins of both ends look alike";
+  if (bad.failed == 0) {
+    return "not reproduced: the bad end passes (" + of(bad.passed, bad) + " runs)";
+  }
+  if (good.failed == 0) return "no change: the ends do not differ enough";
+  return "no change: the good end fails as well (" + of(good.failed, good) + " runs, the bad end " +
+         of(bad.failed, bad) + ")";
+}
+
+Journal::Journal(const std::string& path) {
+  fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path);
+  const std::string text = [&] {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }();
+  const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
+  if (whole < text.size() && ftruncate(fd_, static_cast<off_t>(whole)) != 0) {
+    throw std::system_error(errno, std::generic_category(), path);
+  }
+}
+
+Journal::~Journal() { close(fd_); }
+
+void Journal::Append(const Json& record) {
+  const std::string line = record.dump() + "\n";
+  if (write(fd_, line.data(), line.size()) != static_cast<ssize_t>(line.size()) ||
+      fdatasync(fd_) != 0) {
+    throw std::system_error(errno, std::generic_category(), "writing the log of the bisection");
+  }
+}
+
+std::vector<Json> Journal::Load(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<Json> records;
+  for (std::string line; std::getline(file, line);) {
+    if (file.eof()) break;  // without its end: cut off
+    Json record = Json::parse(line, nullptr, false);
+    if (record.is_discarded()) {
+      throw std::runtime_error(path + ":" + std::to_string(records.size() + 1) + ": no JSON");
+    }
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+}  // namespace trainwreck

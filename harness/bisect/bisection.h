@@ -1,0 +1,112 @@
+// A bisection as a log of what was seen: which commits were built, how each run ended. Everything
+// else follows from it, so an interrupted bisection goes on where it was, and a log can be gone
+// through again.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/bisect/repository.h"
+#include "harness/bisect/search.h"
+#include "harness/protocol/json.h"
+
+namespace trainwreck {
+
+// One claim of a scenario that did not hold.
+struct Failure {
+  std::string failure_class;
+  std::string check;
+  std::string arm;
+  auto operator<=>(const Failure&) const = default;
+  std::string Text() const;  // "symptom_absent ('blows_up' in fault)"
+};
+
+// One seed of one commit.
+struct SeedResult {
+  int commit = 0;
+  int seed = 0;
+  std::vector<Failure> failures;   // none: it passed
+  std::vector<Failure> undecided;  // checks that said neither
+  std::optional<double> margin;    // of the metric, when there is one
+  std::string error;               // not empty: the run could not be made
+  double seconds = 0;
+};
+
+struct BisectionOptions {
+  SearchOptions search;
+  bool has_metric = false;
+};
+
+class Bisection {
+ public:
+  Bisection(CommitList commits, BisectionOptions options);
+
+  // What was seen; Log... makes the record that Apply reads.
+  static Json LogBuild(const Commit& commit, int number, bool ok, const std::string& program,
+                       double seconds, bool from_cache);
+  static Json LogRun(const SeedResult& result);
+  void Apply(const Json& record);  // throws std::runtime_error for what is no record
+
+  Step Next(bool has_builds, const std::vector<bool>& is_ready) const;
+
+  const CommitList& commits() const { return commits_; }
+  const Search& search() const { return *search_; }
+  const std::optional<Failure>& sought() const { return sought_; }
+  // No seed is run twice, at whatever commit: two commits would give the same result for the same
+  // reason, and the search takes its looks to be independent.
+  int NextSeed() const;
+  bool IsBuilt(int commit) const { return programs_.count(commit) != 0; }
+  bool IsSkipped(int commit) const { return skip_reasons_.count(commit) != 0; }
+  const std::map<int, std::string>& skip_reasons() const { return skip_reasons_; }
+
+  struct Tally {
+    int passed = 0, failed = 0, unusable = 0;
+    int total() const { return passed + failed + unusable; }
+    std::map<Failure, int> failures;
+  };
+  Tally TallyOf(int commit) const;
+  int runs() const { return static_cast<int>(results_.size()); }
+  int builds() const { return builds_; }
+  double seconds() const { return seconds_; }  // of builds and runs, also before an interruption
+  // Why nothing can be blamed: what both ends showed.
+  std::string WhyNoChange() const;
+
+ private:
+  enum class Reading { kGood, kBad, kUnusable };
+  Reading Read(const SeedResult& result) const;
+  void Rebuild();
+  void Observe(const SeedResult& result);
+  void Merge(int commit, const std::string& program);
+
+  CommitList commits_;
+  BisectionOptions options_;
+  std::vector<SeedResult> results_;
+  std::map<int, std::string> programs_;
+  std::map<int, std::string> skip_reasons_;
+  std::optional<Failure> sought_;
+  std::unique_ptr<Search> search_;
+  bool has_model_ = false;  // of margins: there is one once both ends were seen
+  int builds_ = 0;
+  double build_seconds_ = 0, run_seconds_ = 0, seconds_ = 0;
+};
+
+// Lines of JSON, each written at once and on the disk before Append returns. A last line that was
+// cut off by a SIGKILL is dropped.
+class Journal {
+ public:
+  explicit Journal(const std::string& path);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  void Append(const Json& record);  // throws std::system_error
+  static std::vector<Json> Load(const std::string& path);
+
+ private:
+  int fd_;
+};
+
+}  // namespace trainwreck

@@ -1,0 +1,111 @@
+#include "harness/bisect/command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+
+#include "harness/launch/launcher.h"
+
+extern char** environ;
+
+namespace trainwreck {
+namespace {
+
+constexpr int kCannotStart = 127;
+
+// GIT_DIR and its kind would send git to another repository than the folder's.
+void ForgetGit() {
+  std::vector<std::string> names;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (std::strncmp(*variable, "GIT_", 4) == 0) {
+      names.emplace_back(*variable, std::strcspn(*variable, "="));
+    }
+  }
+  for (const std::string& name : names) unsetenv(name.c_str());
+}
+
+[[noreturn]] void Become(const std::vector<std::string>& arguments, const CommandOptions& options,
+                         int output, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(kCannotStart);
+  dup2(output, STDOUT_FILENO);
+  if (!options.log.empty()) dup2(output, STDERR_FILENO);
+  const int nothing = open("/dev/null", O_RDONLY);
+  dup2(nothing, STDIN_FILENO);
+  ForgetGit();
+  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
+  if (!options.folder.empty() && chdir(options.folder.c_str()) != 0) _exit(kCannotStart);
+  signal(SIGPIPE, SIG_DFL);
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  _exit(kCannotStart);
+}
+
+// Reads until the other end is closed; passes an interruption on to `child`.
+void Drain(int fd, pid_t child, CommandResult& result) {
+  std::array<char, 4096> buffer;
+  for (;;) {
+    const ssize_t count = read(fd, buffer.data(), buffer.size());
+    if (count > 0) {
+      result.out.append(buffer.data(), static_cast<std::size_t>(count));
+    } else if (count == 0) {
+      return;
+    } else if (errno != EINTR) {
+      return;
+    }
+    if (Launcher::interrupted() && !result.interrupted) {
+      result.interrupted = true;
+      kill(child, SIGTERM);
+    }
+  }
+}
+
+}  // namespace
+
+CommandResult RunCommand(const std::vector<std::string>& arguments, const CommandOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  int ends[2] = {-1, -1};
+  int output = -1;
+  if (options.log.empty()) {
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+      throw std::system_error(errno, std::generic_category(), "making a pipe");
+    }
+    output = ends[1];
+  } else {
+    output = open(options.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (output < 0) throw std::system_error(errno, std::generic_category(), options.log);
+  }
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child == 0) Become(arguments, options, output, parent);
+  close(output);
+  CommandResult result;
+  if (ends[0] >= 0) {
+    Drain(ends[0], child, result);
+    close(ends[0]);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    if (!Launcher::interrupted() || result.interrupted) continue;
+    result.interrupted = true;
+    kill(child, SIGTERM);
+  }
+  result.interrupted = result.interrupted || Launcher::interrupted();
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,27 @@
+// A child process, waited for: git, a build, another trainwreck. It ends when this process does,
+// also when that is killed.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace trainwreck {
+
+struct CommandOptions {
+  std::string folder;  // to run in; empty: this one
+  std::string log;     // file that gets stdout and stderr; empty: stdout is captured
+  std::map<std::string, std::string> environment;  // beside ours; GIT_* of ours are left out
+};
+
+struct CommandResult {
+  int status = -1;  // exit status, 128 + signal when killed
+  std::string out;  // captured
+  double seconds = 0;
+  bool interrupted = false;  // SIGINT or SIGTERM reached us meanwhile; the child was told
+};
+
+// Throws std::system_error when it cannot be started.
+CommandResult RunCommand(const std::vector<std::string>& arguments, const CommandOptions& options);
+
+}  // namespace trainwreck

@@ -1,0 +1,121 @@
+#include "harness/bisect/repository.h"
+
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "harness/bisect/command.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+std::vector<std::string> Words(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+CommandResult CallGit(std::vector<std::string> arguments, const std::string& folder) {
+  // A worktree of ours is none of the business of the user's hooks.
+  std::vector<std::string> command = {"git",       "-c", "core.hooksPath=/dev/null", "-c",
+                                      "gc.auto=0", "-c", "advice.detachedHead=false"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return RunCommand(command, {.folder = folder, .log = "", .environment = {{"LC_ALL", "C"}}});
+}
+
+}  // namespace
+
+Repository::Repository(const std::string& folder) {
+  const CommandResult result = CallGit({"rev-parse", "--show-toplevel"}, folder);
+  if (result.status != 0) {
+    throw RepositoryError("'" + fs::absolute(folder).lexically_normal().string() +
+                          "' is in no git repository");
+  }
+  root_ = Trimmed(result.out);
+}
+
+std::string Repository::Git(const std::vector<std::string>& arguments,
+                            const std::string& folder) const {
+  const CommandResult result = CallGit(arguments, folder.empty() ? root_ : folder);
+  if (result.status == 0) return result.out;
+  std::string line = "git";
+  for (const std::string& argument : arguments) line += " " + argument;
+  throw RepositoryError("'" + line + "' failed with status " + std::to_string(result.status));
+}
+
+std::string Repository::Resolve(const std::string& revision, const std::string& option) const {
+  const CommandResult result = CallGit(
+      {"rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"}, root_);
+  if (result.status != 0) throw RepositoryError(option + " " + revision + ": no such commit");
+  return Trimmed(result.out);
+}
+
+CommitList Repository::Between(const std::string& good, const std::string& bad) const {
+  const CommandResult base = CallGit({"merge-base", good, bad}, root_);
+  if (base.status != 0) {
+    throw RepositoryError("--good and --bad have no common ancestor: nothing lies between them");
+  }
+  const std::string start = Trimmed(base.out);
+  if (start == bad) {
+    throw RepositoryError("--bad is " +
+                          std::string(good == bad ? "--good itself" : "an ancestor of --good") +
+                          ": nothing lies between them");
+  }
+  CommitList commits = {{start, Trimmed(Git({"rev-parse", start + "^{tree}"})), {}}};
+  std::map<std::string, int> positions;
+  const std::string listed =
+      Git({"log", "--topo-order", "--reverse", "--format=%H %T %P", bad, "^" + good});
+  std::istringstream lines(listed);
+  for (std::string line; std::getline(lines, line);) {
+    const std::vector<std::string> words = Words(line);
+    if (words.size() < 2) continue;
+    Commit commit{words[0], words[1], {}};
+    for (std::size_t i = 2; i < words.size(); ++i) {
+      const auto found = positions.find(words[i]);
+      commit.parents.push_back(found == positions.end() ? 0 : found->second);
+    }
+    if (commit.parents.empty()) commit.parents.push_back(0);
+    positions[commit.id] = static_cast<int>(commits.size());
+    commits.push_back(std::move(commit));
+  }
+  return commits;
+}
+
+void Repository::CheckOut(const std::string& folder, const std::string& commit) const {
+  if (!fs::exists(folder + "/.git")) {
+    fs::remove_all(folder);
+    Git({"worktree", "prune"});
+    Git({"worktree", "add", "--quiet", "--force", "--detach", folder, commit});
+    return;
+  }
+  // Killed in the middle of a checkout, git leaves its lock.
+  const std::string lock = Trimmed(Git({"rev-parse", "--git-path", "index.lock"}, folder));
+  fs::remove(fs::path(folder) / lock);
+  Git({"checkout", "--quiet", "--force", "--detach", commit}, folder);
+  Git({"clean", "-fdq"}, folder);
+}
+
+void Repository::RemoveWorktree(const std::string& folder) const {
+  // Twice: also one that git was killed in the middle of making, which it keeps locked.
+  CallGit({"worktree", "remove", "--force", "--force", folder}, root_);
+  fs::remove_all(folder);
+  Git({"worktree", "prune"});
+}
+
+std::string Repository::Describe(const std::string& commit) const {
+  return Trimmed(Git({"log", "-1", "--no-show-signature", "--format=%h %s", commit}));
+}
+
+std::string Repository::DiffSummary(const std::string& commit) const {
+  return Trimmed(Git({"diff", "--stat", "--no-ext-diff", "--no-color", commit + "^1", commit}));
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,52 @@
+// What bisect asks of git: the commits between two revisions, and a worktree of its own. The user's
+// checkout, index, stashes and hooks are never touched.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace trainwreck {
+
+// A revision that does not exist, no repository here, ...: the user's to put right.
+struct RepositoryError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct Commit {
+  std::string id;
+  std::string tree;
+  std::vector<int> parents;  // positions in the list; 0 for what is no candidate
+};
+
+// The good end, then all commits that the bad end has and the good one lacks, ancestors first; the
+// last one is the bad end.
+using CommitList = std::vector<Commit>;
+
+class Repository {
+ public:
+  // The one that `folder` lies in.
+  explicit Repository(const std::string& folder);
+
+  const std::string& root() const { return root_; }
+  std::string Resolve(const std::string& revision, const std::string& option) const;  // a commit
+  // When the good end is no ancestor of the bad one, their merge base takes its place, as both
+  // sides begin there.
+  CommitList Between(const std::string& good, const std::string& bad) const;
+
+  // One worktree at `folder`, at `commit`; the one that is there already is moved to it. What a
+  // build left and git ignores stays.
+  void CheckOut(const std::string& folder, const std::string& commit) const;
+  void RemoveWorktree(const std::string& folder) const;
+
+  // "1a2b3c4 the subject"
+  std::string Describe(const std::string& commit) const;
+  std::string DiffSummary(const std::string& commit) const;  // against its first parent
+
+ private:
+  std::string Git(const std::vector<std::string>& arguments, const std::string& folder = "") const;
+
+  std::string root_;
+};
+
+}  // namespace trainwreck

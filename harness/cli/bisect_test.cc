@@ -1,0 +1,424 @@
+// bisect from end to end: the built program on generated repositories of a small compiled target,
+// whose commits fail at a known rate.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "harness/cli/cli_testing.h"
+#include "harness/protocol/json.h"
+
+namespace trainwreck {
+namespace {
+
+// What a commit's header says. The target fails in `fail_percent` of the seeds.
+struct Commit {
+  int fail_percent = 0;
+  bool builds = true;
+  bool is_comment = false;  // the same program as the commit before
+  bool crashes = false;     // another failure than the one that is looked for
+  int merges = -1;          // also a child of the commit of this number
+  int parent = -1;          // -1: the one before
+};
+
+// Stands before the fake target: slows the descent in some seeds, so that the symptom shows in
+// control as well.
+constexpr const char* kTarget = R"(
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "behaviour.h"
+static char text[1 << 20];
+static char changed[1 << 20];
+int main(int argc, char** argv) {
+  char* fake = getenv("FAKE");
+  if (argc > 1 && strcmp(argv[1], "--describe") == 0) {
+    char line[4096];
+    snprintf(line, sizeof line, "'%s' --describe | sed 's/fork-server/plain/'", fake);
+    return system(line) != 0;
+  }
+  FILE* file = fopen(getenv("TRAINWRECK_PLAN"), "r");
+  text[fread(text, 1, sizeof text - 1, file)] = 0;
+  fclose(file);
+  if (CRASHES) abort();
+  unsigned seed = atoi(strstr(text, "\"seed\":") + 7);
+  unsigned draw = (seed + 1) * 2654435761u;
+  draw ^= draw >> 15; draw *= 2246822519u; draw ^= draw >> 13;
+  char* rate = strstr(text, "\"optimizer.lr\":") + 15;
+  double lr = atof(rate) * (draw % 100 < FAIL_PERCENT ? 0.02 : 1.0);
+  char* rest = rate + strcspn(rate, ",}");
+  snprintf(changed, sizeof changed, "%.*s%.17g%s", (int)(rate - text), text, lr, rest);
+  char path[4096];
+  snprintf(path, sizeof path, "%s/changed.json", getenv("TRAINWRECK_TRACE"));
+  file = fopen(path, "w");
+  fputs(changed, file);
+  fclose(file);
+  setenv("TRAINWRECK_PLAN", path, 1);
+  fprintf(stderr, "%s\n", revision);
+  execl(fake, fake, (char*)0);
+  return 1;
+}
+)";
+
+class Repo {
+ public:
+  explicit Repo(const std::vector<Commit>& commits) {
+    folder_.Write("import", Stream(commits));
+    folder_.Write("setup",
+                  "git init -q . && git config user.name t && git config user.email t@t && "
+                  "git fast-import --quiet <import && git checkout -q main && rm import setup && "
+                  "printf '/cache\n/builds\n' >>.git/info/exclude && "
+                  "git rev-list --reverse --topo-order main >order && "
+                  "git log --reverse --topo-order --format='%H %s' main >ids\n");
+    const Called made = folder_.Shell("sh ./setup");
+    EXPECT_EQ(made.status, 0) << made.output();
+    std::istringstream lines(folder_.Read("ids"));
+    ids_.resize(commits.size());
+    for (std::string id, word, number; lines >> id >> word >> number;) {
+      ids_.at(std::stoul(number)) = id;
+    }
+    // The passing scenario of other tests, here as the test.
+    folder_.WritePassing("slow", "", "1");
+  }
+
+  static std::string Data(const std::string& text) {
+    return "data " + std::to_string(text.size()) + "\n" + text + "\n";
+  }
+
+  static std::string Stream(const std::vector<Commit>& commits) {
+    std::string stream;
+    int revision = 0;
+    for (std::size_t i = 0; i < commits.size(); ++i) {
+      const Commit& commit = commits[i];
+      if (!commit.is_comment) revision = static_cast<int>(i);
+      stream += "commit refs/heads/main\nmark :" + std::to_string(i + 1) + "\ncommitter t <t@t> " +
+                std::to_string(1000000 + i) + " +0000\n" + Data("commit " + std::to_string(i));
+      if (i > 0) {
+        const int parent = commit.parent >= 0 ? commit.parent : static_cast<int>(i) - 1;
+        stream += "from :" + std::to_string(parent + 1) + "\n";
+      }
+      if (commit.merges >= 0) stream += "merge :" + std::to_string(commit.merges + 1) + "\n";
+      stream += "M 100644 inline train.c\n" + Data(kTarget);
+      stream += "M 100644 inline .gitignore\n" + Data("/train\n");
+      stream += "M 100644 inline behaviour.h\n" +
+                Data("// commit " + std::to_string(i) + "\n#define FAIL_PERCENT " +
+                     std::to_string(commit.fail_percent) + "\n#define CRASHES " +
+                     (commit.crashes ? "1" : "0") + "\nstatic const char* revision = \"" +
+                     std::to_string(revision) + "\";\n" + (commit.builds ? "" : "#error broken\n"));
+    }
+    return stream + "done\n";
+  }
+
+  // The command line of a bisection of all commits.
+  std::string Command(const std::string& more = "") const {
+    return "bisect fake/slow --good " + ids_.front() + " --bad " + ids_.back() +
+           " --target train --build 'gcc -O1 -o train train.c && echo x >>" + folder_.path() +
+           "/builds' " + more;
+  }
+  Called Bisect(const std::string& more = "") const {
+    return folder_.Call(Command(more), "FAKE='" + folder_.target() + "'");
+  }
+
+  int Builds() const {
+    const std::string lines = folder_.Read("builds");
+    return static_cast<int>(lines.size() / 2);
+  }
+  std::vector<Json> Log() const {
+    const std::string path = folder_.Shell("cat .trainwreck/bisect/*/log.jsonl").out;
+    std::istringstream lines(path);
+    std::vector<Json> records;
+    for (std::string line; std::getline(lines, line);) {
+      records.push_back(Json::parse(line, nullptr, false));
+    }
+    return records;
+  }
+  // What must be as it was: checkout, index, stashes, branches, worktrees.
+  std::string State() const {
+    return folder_
+        .Shell(
+            "git rev-parse HEAD && git symbolic-ref HEAD && git status --porcelain && git stash "
+            "list && "
+            "git for-each-ref && git worktree list | wc -l && git ls-files --stage | sort")
+        .out;
+  }
+
+  std::string Short(int number) const { return ids_.at(number).substr(0, 7); }
+  const std::string& id(int number) const { return ids_.at(number); }
+  const CliFolder& folder() const { return folder_; }
+
+ private:
+  CliFolder folder_;
+  std::vector<std::string> ids_;
+};
+
+std::string Culprits(const Called& called) {
+  const std::size_t begin = called.out.find("\nculprit\n");
+  if (begin == std::string::npos) return "";
+  return called.out.substr(begin + 9, called.out.find("confidence", begin) - begin - 9);
+}
+
+std::vector<Commit> Line(int count, int culprit, int fail_percent) {
+  std::vector<Commit> commits(count);
+  for (int i = culprit; i < count; ++i) commits[i].fail_percent = fail_percent;
+  return commits;
+}
+
+TEST(Bisect, FindsTheCommitAmongBrokenAndEmptyOnes) {
+  std::vector<Commit> commits = Line(70, 41, 100);
+  for (int i : {5, 17, 18, 30, 52}) commits[i].builds = false;
+  for (int i : {8, 25, 42, 43, 60}) commits[i].is_comment = true;
+  const Repo repo(commits);
+  repo.folder().Write("behaviour.h", "my own changes\n");
+  EXPECT_EQ(repo.folder()
+                .Shell("git stash -q && echo mine >behaviour.h && git add behaviour.h && "
+                       "echo more >>behaviour.h")
+                .status,
+            0);
+  const std::string before = repo.State();
+  const Called called = repo.Bisect();
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(Culprits(called), repo.Short(41))) << called.output();
+  EXPECT_TRUE(Contains(called.out, "symptom_in_control ('stuck' in control)")) << called.out;
+  EXPECT_TRUE(Contains(called.out, "behaviour.h |")) << called.out;
+  EXPECT_EQ(repo.State(), before);
+  EXPECT_EQ(repo.folder().Read("behaviour.h"), "mine\nmore\n");
+  EXPECT_LE(repo.Builds(), 12);  // both ends, six halvings, and detours around broken ones
+}
+
+TEST(Bisect, FindsItThroughNoise) {
+  const Repo repo(Line(65, 23, 60));
+  const Called called = repo.Bisect();
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(Culprits(called), repo.Short(23))) << called.output();
+  // The log says the same without git, runs and builds.
+  const Called replayed = repo.folder().Call("bisect --replay .trainwreck/bisect/*/log.jsonl");
+  EXPECT_EQ(replayed.status, 0) << replayed.output();
+  EXPECT_TRUE(Contains(replayed.out, "culprit " + repo.id(23))) << replayed.out;
+  std::set<int> seeds;
+  for (const Json& record : repo.Log()) {
+    if (record.at("t") == "run") EXPECT_TRUE(seeds.insert(record.at("seed").get<int>()).second);
+  }
+}
+
+TEST(Bisect, ACommentCannotBeBlamed) {
+  // 20 changes the behaviour; all after it up to 28 are comments.
+  std::vector<Commit> commits = Line(40, 20, 100);
+  for (int i = 21; i <= 28; ++i) commits[i].is_comment = true;
+  const Repo repo(commits);
+  const Called called = repo.Bisect();
+  EXPECT_TRUE(Contains(Culprits(called), repo.Short(20))) << called.output();
+}
+
+TEST(Bisect, UnbuildableNeighboursAreARange) {
+  std::vector<Commit> commits = Line(30, 14, 100);
+  for (int i : {13, 14, 15}) commits[i].builds = false;
+  const Repo repo(commits);
+  const Called called = repo.Bisect();
+  EXPECT_EQ(called.status, 0) << called.output();
+  const std::size_t begin = called.out.find("one of these");
+  ASSERT_NE(begin, std::string::npos) << called.out;
+  const std::string range = called.out.substr(begin, called.out.find("confidence", begin) - begin);
+  for (int i : {13, 14, 15, 16}) EXPECT_TRUE(Contains(range, repo.Short(i))) << range;
+  EXPECT_FALSE(Contains(range, repo.Short(12))) << range;
+  EXPECT_FALSE(Contains(range, repo.Short(17))) << range;
+}
+
+TEST(Bisect, FollowsASideBranch) {
+  // 0..9 on the main line, 10..19 a side branch from 4 with the culprit 14, 20 merges it.
+  std::vector<Commit> commits(30);
+  commits[10].parent = 4;
+  for (int i = 14; i < 20; ++i) commits[i].fail_percent = 100;
+  commits[20].parent = 9;
+  commits[20].merges = 19;
+  for (int i = 20; i < 30; ++i) commits[i].fail_percent = 100;
+  const Repo repo(commits);
+  const Called called = repo.Bisect();
+  EXPECT_TRUE(Contains(Culprits(called), repo.Short(14))) << called.output();
+}
+
+TEST(Bisect, BlamesAMergeWhoseParentsAreGood) {
+  std::vector<Commit> commits(30);
+  commits[10].parent = 4;
+  commits[20].parent = 9;
+  commits[20].merges = 19;
+  for (int i = 20; i < 30; ++i) commits[i].fail_percent = 100;
+  const Repo repo(commits);
+  const Called called = repo.Bisect();
+  EXPECT_TRUE(Contains(Culprits(called), repo.Short(20))) << called.output();
+}
+
+TEST(Bisect, BlamesNobodyWhenNothingChanged) {
+  for (int percent : {0, 100}) {
+    const Repo repo(Line(20, 0, percent));
+    const Called called = repo.Bisect();
+    EXPECT_EQ(called.status, 1) << called.output();
+    EXPECT_EQ(Culprits(called), "");
+    EXPECT_TRUE(Contains(called.out, percent == 0 ? "not reproduced: the bad end passes"
+                                                  : "no change: the good end fails as well"))
+        << called.out;
+  }
+}
+
+TEST(Bisect, SaysThatBothEndsAreTheSameProgram) {
+  std::vector<Commit> commits(12);
+  for (int i = 1; i < 12; ++i) commits[i].is_comment = true;
+  const Repo repo(commits);
+  const Called called = repo.Bisect();
+  EXPECT_EQ(called.status, 1) << called.output();
+  EXPECT_TRUE(Contains(called.out, "both ends are the same program")) << called.out;
+  EXPECT_EQ(repo.Builds(), 2);
+}
+
+TEST(Bisect, AnotherFailureIsNotTheOneLookedFor) {
+  std::vector<Commit> commits = Line(40, 30, 100);
+  for (int i = 12; i < 20; ++i) commits[i].crashes = true;
+  const Repo repo(commits);
+  const Called called = repo.Bisect();
+  EXPECT_TRUE(Contains(Culprits(called), repo.Short(30))) << called.output();
+
+  commits[0].crashes = true;  // and a good end that cannot be read gives no answer at all
+  const Repo crashing(commits);
+  const Called refused = crashing.Bisect();
+  EXPECT_EQ(refused.status, 1) << refused.output();
+  EXPECT_TRUE(Contains(refused.out, "the good end cannot be tested: fails otherwise: crash"))
+      << refused.out;
+}
+
+TEST(Bisect, GoesByTheMarginOfAMetric) {
+  const Repo repo(Line(40, 27, 100));
+  const Called called = repo.Bisect("--metric 'last(loss[:]) < 2'");
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(Culprits(called), repo.Short(27))) << called.output();
+}
+
+TEST(Bisect, GoesOnAfterSigkill) {
+  const Repo repo(Line(65, 50, 80));
+  const std::string before = repo.State();
+  int runs = 0;
+  for (int kill_at : {3, 7}) {
+    const std::string command = "FAKE='" + repo.folder().target() + "' TRAINWRECK_CACHE='" +
+                                repo.folder().path() + "/cache' exec '" + repo.folder().program() +
+                                "' " + repo.Command() + " >/dev/null 2>&1";
+    const pid_t child = fork();
+    if (child == 0) {
+      if (chdir(repo.folder().path().c_str()) != 0) _exit(1);
+      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      _exit(1);
+    }
+    for (;;) {
+      int seen = 0;
+      for (const Json& record : repo.Log()) {
+        seen += record.is_object() && record.value("t", "") == "run";
+      }
+      if (seen >= kill_at || waitpid(child, nullptr, WNOHANG) == child) break;
+      usleep(10000);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    for (const Json& record : repo.Log()) {
+      runs += record.is_object() && record.value("t", "") == "run";
+    }
+    EXPECT_GE(runs, kill_at);
+    if (kill_at == 3) runs = 0;
+  }
+  const Called called = repo.Bisect();
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(called.out, "# goes on after ")) << called.out;
+  EXPECT_TRUE(Contains(Culprits(called), repo.Short(50))) << called.output();
+  EXPECT_EQ(repo.State(), before);
+  // What was seen before counts: the log is one, and no seed was run twice.
+  std::set<int> seeds;
+  for (const Json& record : repo.Log()) {
+    ASSERT_TRUE(record.is_object());
+    if (record.at("t") == "run") EXPECT_TRUE(seeds.insert(record.at("seed").get<int>()).second);
+  }
+  EXPECT_GE(static_cast<int>(seeds.size()), runs);
+}
+
+TEST(Bisect, SaysWhatIsWrongWithTheCommandLine) {
+  const Repo repo(Line(3, 2, 100));
+  auto fails = [&](const std::string& arguments, const std::string& message) {
+    const Called called = repo.folder().Call(arguments);
+    EXPECT_EQ(called.status, 2) << called.output();
+    EXPECT_TRUE(Contains(called.err, message)) << called.err;
+  };
+  fails("bisect fake/slow --bad HEAD", "--good REV --bad REV");
+  fails("bisect --good HEAD~1 --bad HEAD", "name a scenario");
+  fails("bisect fake/slow --good nowhere --bad HEAD", "--good nowhere: no such commit");
+  fails("bisect fake/slow --good HEAD --bad HEAD", "nothing lies between");
+  fails("bisect fake/slow --good HEAD --bad HEAD~1", "an ancestor of --good");
+  fails("bisect fake/slow --good HEAD~1 --bad HEAD --metric 'loss <'", "--metric");
+  fails("bisect --replay nothing", "there is no file");
+}
+
+TEST(Bisect, RunGivesTheCodesOfGitBisect) {
+  const CliFolder folder;
+  folder.WritePassing("ok");
+  folder.Write("scenarios/fake/bad.yaml", folder.Read("scenarios/fake/ok.yaml"));
+  EXPECT_EQ(folder
+                .Shell("sed -i 's/fake.ok/fake\\/bad/; s/loss > 1/loss > 100/' "
+                       "scenarios/fake/bad.yaml")
+                .status,
+            0);
+  EXPECT_EQ(folder.Call("run fake/ok --bisect-codes").status, 0);
+  EXPECT_EQ(folder.Call("run fake/bad --bisect-codes").status, 1);
+  EXPECT_EQ(folder.Call("run fake/ok --seeds 1 --bisect-codes").status, 125);
+  EXPECT_EQ(folder.Call("run fake/ok --target /bin/true --bisect-codes").status, 125);
+  EXPECT_EQ(folder.Call("run fake/none --bisect-codes").status, 128);
+}
+
+TEST(Bisect, RunJudgesEachSeedByItself) {
+  const CliFolder folder;
+  folder.WritePassing("ok", "", "5");
+  const Called called = folder.Call("run fake/ok --each-seed 7:9 --output out --keep all");
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(called.out, "fake/ok@7")) << called.out;
+  EXPECT_TRUE(Contains(called.out, "fake/ok@8")) << called.out;
+  EXPECT_TRUE(folder.Has("out/fake/ok/fault/8/rank0.jsonl"));
+  EXPECT_TRUE(Contains(folder.Read("out/fake/ok/fault/8/run.json"), "\"seed\": 8"));
+}
+
+// Two scenarios that differ in harmless keys and in one or two that only together do harm.
+TEST(Bisect, FindsTheChangeBetweenTwoRecipes) {
+  const CliFolder folder;
+  folder.WritePassing("good");
+  auto write = [&](const std::string& name, const std::string& recipe) {
+    EXPECT_EQ(folder
+                  .Shell("sed 's#^recipe:.*#recipe: " + recipe + "#; s#fake/good#fake/" + name +
+                         "#' scenarios/fake/good.yaml >scenarios/fake/" + name + ".yaml")
+                  .status,
+              0);
+  };
+  write("bad", "{steps: 21, optimizer.lr: 0.003, fake.at: 7, fake.rank: 0, fake.attempts: 2}");
+  const Called one = folder.Call("bisect --between fake/good fake/bad");
+  EXPECT_EQ(one.status, 0) << one.output();
+  EXPECT_TRUE(Contains(one.out, "# 4 differences")) << one.out;
+  EXPECT_TRUE(Contains(one.out, "this change flips the verdict\n  optimizer.lr: 0.2 -> 0.003\n"))
+      << one.out;
+
+  // 4 exp(-0.1 * 9) is above 1; with either change alone it is not.
+  write("pair", "{steps: 10, optimizer.lr: 0.1, fake.at: 7}");
+  const Called two = folder.Call("bisect --between fake/good fake/pair");
+  EXPECT_EQ(two.status, 0) << two.output();
+  EXPECT_TRUE(Contains(two.out,
+                       "these changes together flip the verdict\n  optimizer.lr: 0.2 -> "
+                       "0.1\n  steps: 20 -> 10\n"))
+      << two.out;
+
+  write("alike", "{steps: 21, optimizer.lr: 0.2}");
+  const Called none = folder.Call("bisect --between fake/good fake/alike");
+  EXPECT_EQ(none.status, 1) << none.output();
+  EXPECT_TRUE(Contains(none.out, "not reproduced: the bad end passes")) << none.out;
+  EXPECT_EQ(folder.Call("bisect --between fake/good fake/good").status, 2);
+}
+
+}  // namespace
+}  // namespace trainwreck

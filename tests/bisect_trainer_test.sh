@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+exec python3 tests/bisect_trainer_test.py harness/cli/trainwreck harness/trainer/trainwreck-trainer tests/bisect_clip.yaml
