@@ -1,3 +1,5 @@
+// Version 1, and the only one: a fault acts once and on few elements, so there is nothing to gain
+// from doing several at a time.
 #include "kernels/corrupt.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Version 1: a thread for each chosen element, with the arithmetic of the CPU.
 #include <algorithm>
 
 #include "kernels/corrupt_cuda.h"

@@ -1,5 +1,5 @@
-// One launch: each warp adds the terms of 1024 words and adds its sum to the tensor's with one
-// integer atomic. Integers add to the same value in any order.
+// Version 1: one launch, in which each warp adds the terms of 1024 words and adds its sum to the
+// tensor's with one integer atomic. Integers add to the same value in any order.
 #include "kernels/cuda_device.h"
 #include "kernels/cuda_ring.h"
 #include "kernels/digest_cuda.h"

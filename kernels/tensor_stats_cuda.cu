@@ -1,7 +1,8 @@
-// Two launches. The first gives a chunk of 8 strips to each warp and a strip to each 4 threads,
-// which keep 4 lanes each: a load of 4 elements a thread, whole sectors of memory, 8 loads in
-// flight. The second gives a tensor to each block and adds its chunks. Sums are in double: a GPU
-// for training has double units to spare here, since memory sets the pace.
+// Version 1: two launches, whatever the number of tensors. The first gives a chunk of 8 strips to
+// each warp and a strip to each 4 threads, which keep 4 lanes each: a load of 4 elements a thread,
+// whole sectors of memory, 8 loads in flight. The second gives a tensor to each block and adds its
+// chunks. Sums are in double: a GPU for training has double units to spare here, since memory sets
+// the pace.
 #include <stdexcept>
 #include <string>
 

@@ -53,6 +53,7 @@ def short_runs(options, steps, seeds, isolate, cores):
 
 
 GRADIENT_SIGNALS = [f"grad_{name}{{*}}" for name in ("norm", "mean", "std", "max", "nonfinite", "zero_share")]
+GPTS = {"gpt 0.1 M": {"model.layers": 2, "model.width": 64}, "gpt 0.8 M": {"model.layers": 4, "model.width": 128}}
 TELEMETRY = {
     "nothing asked": [],
     "all gradient statistics, over all tensors": [signal.split("{")[0] for signal in GRADIENT_SIGNALS],
@@ -64,23 +65,28 @@ TELEMETRY = {
 
 def telemetry_ratios(options, rounds):
     """Prints what recording costs: the fastest step of each of `rounds` runs, interleaved, as pairs of ratios."""
+    for size, model in GPTS.items():
+        telemetry_ratios_of(options, rounds, size, model)
+
+
+def telemetry_ratios_of(options, rounds, size, model):
     fastest = {name: [] for name in TELEMETRY}
     for _ in range(rounds):
         for name, record in TELEMETRY.items():
-            fastest[name].append(trainer_step_ms(options, record, min))
+            fastest[name].append(trainer_step_ms(options, record, min, model))
     plain = fastest["nothing asked"]
     for name, times in fastest.items():
         ratios = sorted(asked / base for asked, base in zip(times, plain))
-        print(f"telemetry, {name}: {min(times):.3f} ms, ratio {min(times) / min(plain):.4f} of the fastest steps; of "
+        print(f"telemetry, {size}, {name}: {min(times):.3f} ms, ratio {min(times) / min(plain):.4f} of the fastest steps; of "
               f"{rounds} pairs {ratios[0]:.3f} / {statistics.median(ratios):.3f} / {ratios[-1]:.3f}")
 
 
-def trainer_step_ms(options, record=(), pick=statistics.median):
+def trainer_step_ms(options, record=(), pick=statistics.median, model=GPTS["gpt 0.1 M"]):
     """A step of the reference gpt on one thread, trace included: the median, or what `pick` takes."""
     described = json.loads(subprocess.run([options.bin + "/trainer/trainwreck-trainer", "--describe"],
                                           capture_output=True, text=True, check=True).stdout)
     recipe = {key["name"]: key["default"] for key in described["recipe"]}
-    recipe.update({"model.kind": "gpt", "data.kind": "markov", "model.width": 64, "data.seq_len": 64,
+    recipe.update({"model.kind": "gpt", "data.kind": "markov", **model, "data.seq_len": 64,
                    "data.vocab": 64, "data.batch_size": 8, "optimizer.kind": "adamw", "optimizer.lr": 0.003,
                    "optimizer.clip_norm": 1.0, "steps": 110, "eval.at_epoch_end": False})
     with tempfile.TemporaryDirectory() as folder:
