@@ -121,9 +121,9 @@ void ActiveRun::BeginAttempt() {
   trace.end_why.clear();
   trace.starts.clear();
   comparer_.Restart();
-  ranks_.assign(run_.ranks, Rank());
+  ranks_.assign(processes(), Rank());
   const std::string port = std::to_string(FreePort());
-  for (int rank = 0; rank < run_.ranks; ++rank) {
+  for (int rank = 0; rank < processes(); ++rank) {
     ranks_[rank].stderr_begin = attempt_ + phase_ > 0 ? FileSize(folder_.stderr_of(rank)) : 0;
     SpawnRequest request = RequestOf(rank);
     request.id = next_spawn_++;
@@ -143,6 +143,7 @@ SpawnRequest ActiveRun::RequestOf(int rank) const {
   SpawnRequest request;
   if (options_.isolation == Isolation::kExec || !options_.target.has_fork_server) {
     request.command = options_.target.command;
+    request.folder = options_.target.folder;
   }
   request.stdout_path = folder_.stdout_of(rank);
   request.stderr_path = folder_.stderr_of(rank);
@@ -279,7 +280,7 @@ void ActiveRun::OnAllExited() {
     return;
   }
   const RunTrace& trace = reader_->trace();
-  for (int rank = 0; rank < run_.ranks; ++rank) {
+  for (int rank = 0; rank < processes(); ++rank) {
     if (trace.end_why.count(rank) > 0) continue;
     const bool wrote = trace.starts.count(rank) > 0 || trace.last_step(rank) >= 0;
     EndWith(RunEnd::kGarbage,
@@ -387,7 +388,7 @@ bool ActiveRun::PollTrace() {
   last_progress_ = Clock::now();
   asked_once_ = false;
   const RunTrace& trace = reader_->trace();
-  const bool all_started = static_cast<int>(trace.starts.size()) == run_.ranks;
+  const bool all_started = static_cast<int>(trace.starts.size()) >= processes();
   if (all_started || attempt_ + phase_ == 0) {
     has_begun_ = has_begun_ || !trace.collectives.empty() || trace.last_step(0) >= 0;
   }

@@ -75,6 +75,7 @@ class ActiveRun {
   int FirstDead() const;
   std::string FirstDeath() const;  // one sentence about it
   std::string phase_name() const;
+  int processes() const { return run_.processes > 0 ? run_.processes : run_.ranks; }
 
   const Run& run_;
   const LauncherOptions& options_;

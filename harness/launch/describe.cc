@@ -91,7 +91,9 @@ std::string CacheKey(const Target& target) {
   for (std::size_t i = 0; i < target.command.size(); ++i) {
     const std::string& word = target.command[i];
     digest = Digest(word, digest);
-    digest = DigestOfFile(i == 0 ? FindProgram(word) : word, digest);
+    // An absolute path stays what it is.
+    const std::string file = i == 0 ? FindProgram(word) : word;
+    digest = DigestOfFile((fs::path(target.folder) / file).string(), digest);
   }
   for (const auto& [name, value] : target.environment) digest = Digest(name + "=" + value, digest);
   digest = Digest(VisibleDevices(), digest);
@@ -122,6 +124,7 @@ std::string AskTarget(const Target& target, const std::string& folder) {
   SpawnRequest request;
   request.command = target.command;
   request.command.push_back("--describe");
+  request.folder = target.folder;
   request.environment = target.environment;
   request.stdout_path = files.out;
   request.stderr_path = files.err;

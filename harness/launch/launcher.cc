@@ -201,7 +201,7 @@ void GuardSource::EnsureServer() {
   const bool forks = options_.isolation == Isolation::kFork && options_.target.has_fork_server;
   const std::string log = options_.output_dir + "/fork-server.log";
   const Target& target = options_.target;
-  server_ = forks ? SpawnServerProcess::Exec(target.command, target.environment, log)
+  server_ = forks ? SpawnServerProcess::Exec(target.command, target.environment, target.folder, log)
                   : SpawnServerProcess::Fork();
   if (server_->AwaitReady(kReadyMs, g_interrupt_pipe[0])) return;
   server_.reset();

@@ -18,6 +18,7 @@ namespace trainwreck {
 struct Target {
   std::vector<std::string> command;  // argv
   std::map<std::string, std::string> environment;
+  std::string folder;            // to run in; empty: the harness's own
   bool has_fork_server = false;  // understands --fork-server
 };
 

@@ -113,7 +113,7 @@ std::unique_ptr<SpawnServerProcess> SpawnServerProcess::Fork() {
 
 std::unique_ptr<SpawnServerProcess> SpawnServerProcess::Exec(
     const std::vector<std::string>& command, const std::map<std::string, std::string>& environment,
-    const std::string& stderr_path) {
+    const std::string& folder, const std::string& stderr_path) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw Failure("socketpair");
   const pid_t launcher = getpid();
@@ -135,7 +135,7 @@ std::unique_ptr<SpawnServerProcess> SpawnServerProcess::Exec(
     char flag[] = "--fork-server";
     arguments.push_back(flag);
     arguments.push_back(nullptr);
-    execvp(arguments[0], arguments.data());
+    if (folder.empty() || chdir(folder.c_str()) == 0) execvp(arguments[0], arguments.data());
     const std::string message =
         std::string("cannot start ") + arguments[0] + ": " + std::strerror(errno) + "\n";
     [[maybe_unused]] const ssize_t ignored = write(2, message.data(), message.size());

@@ -36,10 +36,11 @@ class SpawnServerProcess {
  public:
   // A server forked from this process, which must have one thread: it can only exec.
   static std::unique_ptr<SpawnServerProcess> Fork();
-  // `command --fork-server`; what it prints goes to `stderr_path`.
+  // `command --fork-server` in `folder` (empty: here); what it prints goes to `stderr_path`.
   static std::unique_ptr<SpawnServerProcess> Exec(
       const std::vector<std::string>& command,
-      const std::map<std::string, std::string>& environment, const std::string& stderr_path);
+      const std::map<std::string, std::string>& environment, const std::string& folder,
+      const std::string& stderr_path);
   ~SpawnServerProcess();
 
   SpawnConnection& connection() { return connection_; }

@@ -89,6 +89,7 @@ std::int64_t PhysicalMemoryBytes() {
 
 std::string SkipReason(const Scenario& scenario, const TargetDescription& target,
                        const PlanOptions& options) {
+  if (!scenario.unserved.empty()) return "requires:" + scenario.unserved;
   auto has = [&](const std::string& feature) {
     const auto& beyond = options.available_features;
     return std::count(target.features.begin(), target.features.end(), feature) > 0 ||
@@ -112,6 +113,12 @@ std::string SkipReason(const Scenario& scenario, const TargetDescription& target
     if (info == nullptr) continue;
     for (const std::string& feature : info->features) {
       if (!has(feature)) return "requires:" + feature;
+    }
+  }
+  // A target of level 2 is trusted to know what phases are.
+  if (scenario.phases.size() > 1 && target.level < 2) {
+    for (const char* feature : {"phases", "resume"}) {
+      if (!has(feature)) return std::string("requires:") + feature;
     }
   }
   if (needs.memory_bytes > PhysicalMemoryBytes()) {
@@ -220,6 +227,7 @@ class CasePlanner {
         PickDevice(plan.recipe, scenario_.requires_, target_, options_.available_features).kind;
     if (!run.device.empty()) plan.recipe["device"] = run.device;
     run.ranks = std::max(1, IntValue(plan.recipe, "parallel.ranks", 1));
+    run.processes = target_.HasFeature("one-process") ? 1 : 0;
     run.steps = std::max(0, IntValue(plan.recipe, "steps", 0));
     run.policy.max_restarts = IntValue(plan.recipe, "supervisor.max_restarts", 0);
     run.policy.seconds = scenario_.budget.seconds;

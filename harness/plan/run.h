@@ -43,6 +43,7 @@ struct Run {
   std::vector<AppliedAmendment> amendments;  // written to launcher.jsonl as `fired` events
   std::string device;  // "cuda": what the plan's recipe says; empty: the target leaves no choice
   int ranks = 1;
+  int processes = 0;  // that the launcher starts; 0: one per rank
   int steps = 0;
   Policy policy;
   double cost = 0;  // relative, for longest-first packing

@@ -83,6 +83,7 @@ Json ToJson(const SignalInfo& info) {
           {"exact", info.exact},
           {"per_module", info.per_module},
           {"sparse", info.sparse},
+          {"optional", info.optional},
           {"doc", info.doc}};
 }
 
@@ -94,6 +95,7 @@ SignalInfo SignalFromJson(const Json& json) {
   info.exact = json.value("exact", false);
   info.per_module = json.value("per_module", false);
   info.sparse = json.value("sparse", false);
+  info.optional = json.value("optional", false);
   info.doc = json.value("doc", "");
   return info;
 }
@@ -215,21 +217,21 @@ const FaultInfo* TargetDescription::FindFault(const std::string& fault) const {
   return FindByName(faults, fault);
 }
 
+bool TargetDescription::HasFeature(const std::string& feature) const {
+  return std::find(features.begin(), features.end(), feature) != features.end();
+}
+
 int TargetDescription::CountDevices(const std::string& kind) const {
   return static_cast<int>(std::count_if(devices.begin(), devices.end(),
                                         [&](const DeviceInfo& info) { return info.kind == kind; }));
 }
 
 Json ToJson(const TargetDescription& description) {
-  return {{"protocol", description.protocol},
-          {"name", description.name},
-          {"version", description.version},
-          {"recipe", ListToJson(description.recipe)},
-          {"signals", ListToJson(description.signals)},
-          {"events", ListToJson(description.events)},
-          {"faults", ListToJson(description.faults)},
-          {"features", description.features},
-          {"devices", ListToJson(description.devices)}};
+  return {{"protocol", description.protocol},         {"name", description.name},
+          {"version", description.version},           {"level", description.level},
+          {"recipe", ListToJson(description.recipe)}, {"signals", ListToJson(description.signals)},
+          {"events", ListToJson(description.events)}, {"faults", ListToJson(description.faults)},
+          {"features", description.features},         {"devices", ListToJson(description.devices)}};
 }
 
 TargetDescription DescriptionFromJson(const Json& json) {
@@ -245,6 +247,7 @@ TargetDescription DescriptionFromJson(const Json& json) {
   }
   description.name = json.value("name", "");
   description.version = json.value("version", "");
+  description.level = json.value("level", 2);
   description.recipe = ListFromJson<ParamInfo>(json, "recipe", ParamFromJson);
   description.signals = ListFromJson<SignalInfo>(json, "signals", SignalFromJson);
   description.events = ListFromJson<EventInfo>(json, "events", EventFromJson);

@@ -38,6 +38,7 @@ struct SignalInfo {
   bool per_module = false;  // may be followed by {module-glob}
   bool sparse = false;      // recorded at some steps only; slices read the samples there are
   std::string doc;
+  bool optional = false;  // a healthy run may have none of it
 };
 
 struct EventInfo {
@@ -77,6 +78,9 @@ struct TargetDescription {
   int protocol = kProtocolVersion;
   std::string name;
   std::string version;
+  // 2: the program describes itself and performs faults; 1: it writes the trace; 0: it knows
+  // nothing of us.
+  int level = 2;
   std::vector<ParamInfo> recipe;
   std::vector<SignalInfo> signals;
   std::vector<EventInfo> events;
@@ -89,6 +93,7 @@ struct TargetDescription {
   const SignalInfo* FindSignal(const std::string& name) const;
   const EventInfo* FindEvent(const std::string& name) const;
   const FaultInfo* FindFault(const std::string& name) const;
+  bool HasFeature(const std::string& feature) const;
   int CountDevices(const std::string& kind) const;
 };
 

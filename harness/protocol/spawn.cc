@@ -75,28 +75,6 @@ std::optional<ProcessInfo> ReadProcess(pid_t pid) {
   return info;
 }
 
-// All descendants of `root`, parents before children. Reads all of /proc, so that no kernel option
-// is needed.
-std::vector<pid_t> Descendants(pid_t root) {
-  std::unordered_map<pid_t, std::vector<pid_t>> children;
-  DIR* proc = opendir("/proc");
-  if (proc == nullptr) return {};
-  while (const dirent* entry = readdir(proc)) {
-    const pid_t pid = std::atoi(entry->d_name);
-    if (pid <= 0) continue;
-    if (const auto info = ReadProcess(pid)) children[info->parent].push_back(pid);
-  }
-  closedir(proc);
-  std::vector<pid_t> found{root};
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const auto below = children.find(found[i]);
-    if (below != children.end())
-      found.insert(found.end(), below->second.begin(), below->second.end());
-  }
-  found.erase(found.begin());
-  return found;
-}
-
 std::string CommandOf(pid_t pid) {
   const std::string folder = "/proc/" + std::to_string(pid);
   std::string command = ReadSmallFile(folder + "/cmdline");
@@ -314,7 +292,9 @@ void SpawnServer::RunChild(const SpawnRequest& request, int out, int err, int nu
       arguments.push_back(const_cast<char*>(argument.c_str()));
     }
     arguments.push_back(nullptr);
-    execvp(arguments[0], arguments.data());
+    if (request.folder.empty() || chdir(request.folder.c_str()) == 0) {
+      execvp(arguments[0], arguments.data());
+    }
     const int error = errno;
     [[maybe_unused]] const ssize_t ignored = write(error_pipe, &error, sizeof error);
     _exit(127);
@@ -433,6 +413,26 @@ void SpawnServer::Send(const Json& message) {
 
 }  // namespace
 
+std::vector<pid_t> Descendants(pid_t root) {
+  std::unordered_map<pid_t, std::vector<pid_t>> children;
+  DIR* proc = opendir("/proc");
+  if (proc == nullptr) return {};
+  while (const dirent* entry = readdir(proc)) {
+    const pid_t pid = std::atoi(entry->d_name);
+    if (pid <= 0) continue;
+    if (const auto info = ReadProcess(pid)) children[info->parent].push_back(pid);
+  }
+  closedir(proc);
+  std::vector<pid_t> found{root};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto below = children.find(found[i]);
+    if (below != children.end())
+      found.insert(found.end(), below->second.begin(), below->second.end());
+  }
+  found.erase(found.begin());
+  return found;
+}
+
 bool LineBuffer::Next(std::string& line) {
   const std::size_t end = bytes_.find('\n', begin_);
   if (end == std::string::npos) {
@@ -451,6 +451,7 @@ Json ToJson(const SpawnRequest& request) {
                {"stdout", request.stdout_path},
                {"stderr", request.stderr_path}};
   if (!request.command.empty()) json["command"] = request.command;
+  if (!request.folder.empty()) json["folder"] = request.folder;
   if (request.file_bytes > 0) json["file_bytes"] = request.file_bytes;
   return json;
 }
@@ -460,6 +461,7 @@ SpawnRequest SpawnRequestFromJson(const Json& json) {
   request.id = json.at("spawn").get<int>();
   request.command = json.value("command", std::vector<std::string>());
   request.environment = json.value("environment", std::map<std::string, std::string>());
+  request.folder = json.value("folder", "");
   request.stdout_path = json.value("stdout", "");
   request.stderr_path = json.value("stderr", "");
   request.file_bytes = json.value("file_bytes", std::int64_t{0});

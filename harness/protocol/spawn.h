@@ -11,8 +11,8 @@
 // Wire: one JSON object a line over a stream socket.
 //   launcher -> server  {"guard":true}                   with a socket (SCM_RIGHTS): fork a server
 //   for it
-//                       {"spawn":7,"environment":{..},"command":[..],"stdout":"path","stderr":"path",
-//                        "file_bytes":0}
+//                       {"spawn":7,"environment":{..},"command":[..],"folder":"path","stdout":"path",
+//                        "stderr":"path","file_bytes":0}
 //                       {"kill":7,"signal":9}            the process group of spawn 7
 //                       {"reap":true,"grace_ms":100}     let every remaining descendant end within
 //                       the grace,
@@ -39,6 +39,7 @@ struct SpawnRequest {
   int id = 0;
   std::vector<std::string> command;                // empty: call the server's own child_main
   std::map<std::string, std::string> environment;  // over the server's own
+  std::string folder;                              // to exec in; empty: the server's own
   std::string stdout_path;                         // appended to; empty: /dev/null
   std::string stderr_path;
   std::int64_t file_bytes = 0;  // no file of the child grows beyond it (SIGXFSZ); 0: no bound
@@ -61,6 +62,10 @@ int ServeSpawns(int socket_fd, const ChildMain& child_main);
 
 // Names the file descriptor of the server's socket in the environment of `TARGET --fork-server`.
 inline constexpr char kSpawnFdVariable[] = "TRAINWRECK_SPAWN_FD";
+
+// All descendants of `root`, parents before children. Reads all of /proc, so that no kernel option
+// is needed.
+std::vector<int> Descendants(int root);
 
 // Takes whole lines out of a stream of bytes; the rest stays for the next call.
 class LineBuffer {

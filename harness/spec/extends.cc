@@ -1,10 +1,7 @@
 #include "harness/spec/extends.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -128,24 +125,6 @@ class Chain {
 std::optional<YamlNode> ParseWithExtends(const std::string& text, const std::string& file,
                                          const LoadOptions& options, Errors& errors) {
   return Chain(options, errors).Parse(text, file);
-}
-
-std::optional<std::string> ReadSmallFile(const std::string& path, std::string& why) {
-  std::error_code error;
-  if (fs::exists(path, error) && !fs::is_regular_file(path, error)) {
-    why = "it is no file";
-    return std::nullopt;
-  }
-  errno = 0;
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) {
-    why = errno == 0 ? "it cannot be read" : std::strerror(errno);
-    return std::nullopt;
-  }
-  std::string text(kMaxScenarioBytes + 1, '\0');  // one more than allowed, so that too much shows
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  return text;
 }
 
 }  // namespace trainwreck

@@ -16,7 +16,4 @@ inline constexpr int kMaxExtends = 4;  // files in a chain above the first
 std::optional<YamlNode> ParseWithExtends(const std::string& text, const std::string& file,
                                          const LoadOptions& options, Errors& errors);
 
-// Empty when the file cannot be read; `why` then says so.
-std::optional<std::string> ReadSmallFile(const std::string& path, std::string& why);
-
 }  // namespace trainwreck

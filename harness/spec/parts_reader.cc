@@ -94,6 +94,7 @@ void ReadFault(const YamlNode& key, const YamlNode& node, const TargetDescriptio
     info = target.FindFault(fault.fault);
     if (info == nullptr && !fault.fault.empty()) {
       const std::string nearest = NearestName(fault.fault, FaultNames(target));
+      if (nearest.empty() && target.level < 2) errors.AddUnserved("fault:" + fault.fault);
       errors.Add(*name, "the target has no fault '" + fault.fault + "'",
                  nearest.empty() ? "'trainwreck list faults' shows them"
                                  : "did you mean '" + nearest + "'?");

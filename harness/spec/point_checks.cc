@@ -271,12 +271,33 @@ class PointChecks {
     if (scenario_.has_reference || mentioned.count("reference") > 0) {
       vocabulary.arms.insert("reference");
     }
+    NoticeUnserved(check);
     vocabulary.planned_steps = extent.steps;
     vocabulary.world_size = extent.ranks;
     vocabulary.fault_ids.insert(draft_.fault_ids.begin(), draft_.fault_ids.end());
     for (const formula::FormulaError& error : check.formula.Check(vocabulary)) {
       const Position position = PlaceInFormula(node, error.begin, error.end, errors_);
       at_points_.Add(point.name, node.source, position, error.message + suffix, error.hint);
+    }
+  }
+
+  // A signal or event that only a target of a higher level has.
+  void NoticeUnserved(const Check& check) {
+    if (target_.level >= 2) return;
+    std::vector<std::string> known;
+    for (const SignalInfo& info : target_.signals) known.push_back(info.name);
+    for (std::string name : check.formula.signals()) {
+      name = name.substr(0, name.find('{'));
+      if (target_.FindSignal(name) == nullptr && NearestName(name, known).empty()) {
+        errors_.AddUnserved("signal:" + name);
+      }
+    }
+    known.clear();
+    for (const EventInfo& info : target_.events) known.push_back(info.name);
+    for (const std::string& name : check.formula.events()) {
+      if (target_.FindEvent(name) == nullptr && NearestName(name, known).empty()) {
+        errors_.AddUnserved("event:" + name);
+      }
     }
   }
 

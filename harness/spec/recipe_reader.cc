@@ -86,6 +86,7 @@ class Flattener {
     } else if (!prefix.empty() && nearest.rfind(prefix + ".", 0) == 0) {
       nearest = nearest.substr(prefix.size() + 1);
     }
+    if (nearest.empty() && target_.level < 2) errors_.AddUnserved("recipe:" + path);
     errors_.Add(key, "unknown recipe key '" + path + "' in " + what_,
                 nearest.empty() ? "'trainwreck list recipe' shows the target's keys"
                                 : "did you mean '" + nearest + "'?");

@@ -46,9 +46,14 @@ ScenarioFile ParseScenario(const std::string& text, const std::string& file,
     Draft draft = ReadScenario(*root, target, errors);
     draft.scenario.file = file;
     Validate(draft, target, options, errors);
-    if (errors.empty()) result.scenario = std::move(draft.scenario);
+    draft.scenario.unserved = errors.unserved();
+    // Written for another target: against this one the rest of it means nothing.
+    const bool is_known = !draft.scenario.name.empty();
+    if (errors.empty() || (!errors.unserved().empty() && is_known)) {
+      result.scenario = std::move(draft.scenario);
+    }
   }
-  result.errors = errors.Sorted();
+  if (!result.scenario) result.errors = errors.Sorted();
   return result;
 }
 

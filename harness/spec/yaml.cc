@@ -6,6 +6,10 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <utility>
 
@@ -410,6 +414,24 @@ std::optional<YamlNode> ParseYaml(const std::string& text, int source, Errors& e
     return std::nullopt;
   }
   return root;
+}
+
+std::optional<std::string> ReadSmallFile(const std::string& path, std::string& why) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
+    why = "it is no file";
+    return std::nullopt;
+  }
+  errno = 0;
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) {
+    why = errno == 0 ? "it cannot be read" : std::strerror(errno);
+    return std::nullopt;
+  }
+  std::string text(kMaxScenarioBytes + 1, '\0');  // one more than allowed, so that too much shows
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
 }
 
 }  // namespace trainwreck

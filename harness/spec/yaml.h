@@ -51,6 +51,12 @@ class Errors {
   const std::string& SourceLine(int source, int line) const;
   int LineCount(int source) const;
 
+  // Something that a target of a higher level might have: see Scenario::unserved.
+  void AddUnserved(const std::string& what) {
+    if (unserved_.empty()) unserved_ = what;
+  }
+  const std::string& unserved() const { return unserved_; }
+
   void Add(const YamlNode& at, std::string message, std::string hint = "");
   void Add(int source, Position position, std::string message, std::string hint = "");
   std::size_t size() const { return found_.size(); }
@@ -67,9 +73,13 @@ class Errors {
     Diagnostic diagnostic;
   };
   std::vector<Source> sources_;
+  std::string unserved_;
   std::vector<Found> found_;
   std::set<std::tuple<int, int, int, std::string>> seen_;  // what is the same is said once
 };
+
+// Empty when the file cannot be read; `why` then says so.
+std::optional<std::string> ReadSmallFile(const std::string& path, std::string& why);
 
 // Empty when the text has no tree at all; a tree may come with errors, too.
 std::optional<YamlNode> ParseYaml(const std::string& text, int source, Errors& errors);
