@@ -5,6 +5,8 @@
 #include <deque>
 #include <limits>
 
+#include "harness/judge/signal_health.h"
+
 namespace trainwreck {
 namespace {
 
@@ -91,6 +93,7 @@ class CaseJudge {
       const std::vector<Claim> claims = ClaimsOf(plan_, arm);
       std::vector<CheckResult> results;
       for (const Claim& claim : claims) results.push_back(JudgeClaim(arm, claim));
+      if (HasToBeSound(arm)) results.push_back(JudgeSignals(arm));
       std::vector<CheckResult> ends = JudgeEnds(arm, claims, results);
       if (IsFaulty(arm.kind)) {
         for (const InjectedFault& fault : plan_.scenario->faults) {
@@ -152,6 +155,8 @@ class CaseJudge {
 
   CheckResult JudgeClaim(const ArmPlan& arm, const Claim& claim) const;
   CheckResult JudgeFired(const ArmPlan& arm, const InjectedFault& fault) const;
+  bool HasToBeSound(const ArmPlan& arm) const;
+  CheckResult JudgeSignals(const ArmPlan& arm) const;
   std::vector<CheckResult> JudgeEnds(const ArmPlan& arm, const std::vector<Claim>& claims,
                                      const std::vector<CheckResult>& results) const;
   bool EndIsClaimed(const std::vector<Claim>& claims, const std::vector<CheckResult>& results,
@@ -328,6 +333,51 @@ CheckResult CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault
   if (seed >= 0) {
     result.seen = "seed " + std::to_string(seed) + ": " + result.readings[seed].seen;
   }
+  SetRerun(arm.name, seed, result);
+  return result;
+}
+
+bool CaseJudge::HasToBeSound(const ArmPlan& arm) const {
+  if (target_.level >= 2) return false;  // it says by itself how it ended, and why
+  if (arm.kind == ArmKind::kControl) return true;
+  if (arm.kind != ArmKind::kRemedy) return false;
+  const std::vector<std::string>& waives = arm.remedy->waives;
+  return std::find(waives.begin(), waives.end(), kSignalHealth) == waives.end();
+}
+
+// Every signal, not only those that the scenario's formulas mention.
+CheckResult CaseJudge::JudgeSignals(const ArmPlan& arm) const {
+  CheckResult result;
+  result.check = kSignalHealth;
+  result.formula = "every signal is read, finite, and positive where its scale says so";
+  result.arm = arm.name;
+  result.file = plan_.scenario->file;
+  std::vector<int> unsound, unread;
+  for (int seed = 0; seed < plan_.seed_count; ++seed) {
+    const RunResult* run = FindRun(arm.name, seed);
+    Reading reading;
+    reading.seen = "the run was not made";
+    if (run != nullptr) reading = ReadSignalHealth(run->trace, target_);
+    if (reading.truth == Truth::kFalse) unsound.push_back(seed);
+    if (reading.truth == Truth::kUnknown) unread.push_back(seed);
+    result.readings.push_back(std::move(reading));
+  }
+  result.disagree = static_cast<int>(unsound.size());
+  result.unknown = static_cast<int>(unread.size());
+  result.agree = plan_.seed_count - result.disagree - result.unknown;
+  int seed = result.readings.empty() ? -1 : 0;
+  result.message = "all signals that the target offers must be sound";
+  if (result.disagree > allowed()) {
+    result.failure_class =
+        arm.kind == ArmKind::kControl ? "control_unhealthy" : "remedy_ineffective";
+    seed = unsound.front();
+    result.message += ", they are not in " + SeedList(unsound);
+  } else if (result.disagree + result.unknown > allowed()) {
+    result.failure_class = "undecided";
+    seed = unread.empty() ? unsound.front() : unread.front();
+    result.message += ", not all could be read in " + SeedList(unread);
+  }
+  result.seen = SeenAt(result, seed);
   SetRerun(arm.name, seed, result);
   return result;
 }

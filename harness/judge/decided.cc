@@ -29,6 +29,8 @@ bool IsDecided(const Case& plan, const Run& run, const RunTrace& trace,
   if (IsReferredTo(*plan.scenario, run.arm)) return false;
   // After a restart or in a later phase a step may be run again, and its later record counts.
   if (run.policy.max_restarts > 0 || run.phases.size() > 1) return false;
+  // A later record may still change an earlier step.
+  if (target.HasFeature("late-signals")) return false;
   auto arm = std::find_if(plan.arms.begin(), plan.arms.end(),
                           [&](const ArmPlan& candidate) { return candidate.name == run.arm; });
   if (arm == plan.arms.end()) return false;
