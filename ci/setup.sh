@@ -33,6 +33,7 @@ DEBIAN_PACKAGES=(
   "libgmock-dev:/usr/include/gmock/gmock.h"
   "libbenchmark-dev:/usr/include/benchmark/benchmark.h"
   "librapidcheck-dev:/usr/include/rapidcheck.h"
+  "libre2-dev:/usr/include/re2/re2.h"
   "libgloo-dev:/usr/include/gloo/config.h"
   "libvalijson-dev:/usr/include/valijson/validator.hpp"
   "libxml2-utils:/usr/bin/xmllint"

@@ -13,6 +13,7 @@ _LIBRARIES = {
     "rapidcheck": ["-lrapidcheck"],
     "valijson": [],
     "gloo": [],
+    "re2": ["-lre2"],
 }
 
 def _system_library_repository_impl(repository_ctx):

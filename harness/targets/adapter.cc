@@ -1,0 +1,290 @@
+#include "harness/targets/adapter.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+
+#include "harness/protocol/trace.h"
+#include "harness/targets/growing_file.h"
+#include "harness/targets/outside_faults.h"
+#include "harness/targets/signal_reader.h"
+#include "harness/targets/target_spec.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kPollMs = 20;
+constexpr int kMaxComplaints = 20;
+constexpr int kNotStarted = 127;
+
+std::string Variable(const char* name, const std::string& fallback = "") {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : fallback;
+}
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+Plan ReadPlan() {
+  std::ifstream file(Variable("TRAINWRECK_PLAN"));
+  if (!file) throw std::runtime_error("TRAINWRECK_PLAN names no plan");
+  return PlanFromJson(Json::parse(file));
+}
+
+// Ends this process as the program ended.
+int EndAs(int status) {
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  signal(WTERMSIG(status), SIG_DFL);
+  raise(WTERMSIG(status));
+  return 1;
+}
+
+class Adapter {
+ public:
+  explicit Adapter(const TargetSpec& spec)
+      : spec_(spec),
+        plan_(ReadPlan()),
+        rank_(std::stoi(Variable("RANK", "0"))),
+        ranks_(RanksOf(plan_)),
+        folder_(Variable("TRAINWRECK_TRACE")),
+        trace_(folder_ + "/rank" + std::to_string(rank_) + ".jsonl"),
+        begin_(Now()),
+        faults_(plan_, rank_, ranks_, spec.launcher,
+                [this](Json fields) { WriteEvent("fired", std::move(fields)); }) {
+    sink_.step = [this](const StepValues& values) { WriteStep(values); };
+    sink_.unreadable = [this](const std::string& source, const std::string& text,
+                              const std::string& why) {
+      if (++complaints_ > kMaxComplaints) return;
+      WriteEvent("unreadable", {{"source", source}, {"text", text}, {"why", why}});
+    };
+  }
+
+  int Run();
+
+ private:
+  // Where the program's launcher starts the ranks, there is one process, and the recipe counts.
+  static int RanksOf(const Plan& plan) {
+    const auto ranks = plan.recipe.find("parallel.ranks");
+    return ranks != plan.recipe.end() && ranks->second.is_number() ? ranks->second.get<int>() : 1;
+  }
+
+  bool writes_trace() const { return spec_.level == 0; }
+  std::string WorkFolder() const { return folder_ + "/work"; }
+  std::string PrepareData();
+  void PrepareFolders();
+  void OpenSources(const std::map<std::string, std::string>& values);
+  pid_t StartProgram(const Invocation& invocation);
+  void Watch(pid_t program, int& status);
+  void ReadSignals(bool last);
+  void WatchTrace();
+  void WriteStep(const StepValues& values);
+  void WriteEvent(const std::string& name, Json fields);
+
+  const TargetSpec& spec_;
+  const Plan plan_;
+  const int rank_;
+  const int ranks_;
+  const std::string folder_;
+  TraceWriter trace_;
+  const double begin_;
+  OutsideFaults faults_;
+  SignalSink sink_;
+  std::vector<std::unique_ptr<SignalReader>> readers_;
+  std::unique_ptr<GrowingFile> watched_;  // a trace that others write
+  std::string watched_tail_;
+  int complaints_ = 0;
+  int step_ = -1;  // the last that was seen
+};
+
+void Adapter::WriteEvent(const std::string& name, Json fields) {
+  fields["t"] = "event";
+  fields["event"] = name;
+  if (!fields.contains("step")) fields["step"] = step_;
+  fields["time"] = Now() - begin_;
+  trace_.Write(fields);
+}
+
+void Adapter::WriteStep(const StepValues& values) {
+  Json record = {{"t", "step"}, {"step", values.step}};
+  const double time = values.wall_time > 0 ? values.wall_time : Now();
+  record["time"] = std::max(0.0, time - begin_);
+  for (const auto& [signal, value] : values.values) record[signal] = EncodeNumber(value);
+  trace_.Write(record);
+  step_ = std::max(step_, values.step);
+}
+
+void Adapter::PrepareFolders() {
+  fs::create_directories(WorkFolder());
+  fs::create_directories(plan_.checkpoint_dir);
+}
+
+// The original is never touched: a fault gets a copy.
+std::string Adapter::PrepareData() {
+  if (!faults_.WantsDataCopy()) return spec_.data;
+  const fs::path copies = folder_ + "/data." + std::to_string(rank_);
+  const fs::path copy = copies / fs::path(spec_.data).filename();
+  fs::remove_all(copies);
+  fs::create_directories(copies);
+  fs::copy(spec_.data, copy, fs::copy_options::recursive);
+  faults_.DamageData(copies.string());
+  return copy.string();
+}
+
+void Adapter::OpenSources(const std::map<std::string, std::string>& values) {
+  for (const SourceSpec& source : spec_.sources) {
+    if (source.kind == SourceKind::kTensorBoard) {
+      readers_.push_back(
+          MakeEventFileReader(source, source.path.Expand(values), plan_.resume, sink_));
+      continue;
+    }
+    std::string path;
+    const bool is_stdout = source.kind == SourceKind::kStdout;
+    if (is_stdout || source.kind == SourceKind::kStderr) {
+      path = folder_ + "/rank" + std::to_string(rank_) + (is_stdout ? ".stdout" : ".stderr");
+    } else {
+      path = (fs::path(spec_.folder) / source.path.Expand(values)).string();
+    }
+    readers_.push_back(MakeLineReader(source, path, plan_.resume, sink_));
+  }
+  // Ranks that log nothing follow the first one's steps.
+  if (!writes_trace() || rank_ > 0) {
+    const int watched_rank = writes_trace() ? 0 : rank_;
+    watched_ = std::make_unique<GrowingFile>(
+        folder_ + "/rank" + std::to_string(watched_rank) + ".jsonl", plan_.resume);
+  }
+}
+
+pid_t Adapter::StartProgram(const Invocation& invocation) {
+  std::map<std::string, std::string> environment = invocation.environment;
+  environment.emplace("PYTHONUNBUFFERED", "1");  // or its output comes when all is over
+  faults_.ChangeEnvironment(environment);
+  const pid_t self = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) throw std::runtime_error(std::string("fork: ") + std::strerror(errno));
+  if (pid > 0) return pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != self) _exit(kNotStarted);
+  if (spec_.launcher != LauncherKind::kOwn) {
+    // Or the launcher takes itself for one of its ranks.
+    for (const char* name :
+         {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
+      unsetenv(name);
+    }
+  }
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> arguments;
+  for (const std::string& word : invocation.command) {
+    arguments.push_back(const_cast<char*>(word.c_str()));
+  }
+  arguments.push_back(nullptr);
+  if (chdir(spec_.folder.c_str()) == 0) execvp(arguments[0], arguments.data());
+  std::fprintf(stderr, "cannot start '%s' in %s: %s\n", arguments[0], spec_.folder.c_str(),
+               std::strerror(errno));
+  _exit(kNotStarted);
+}
+
+void Adapter::ReadSignals(bool last) {
+  for (const auto& reader : readers_) reader->Poll(last);
+  WatchTrace();
+}
+
+// Steps in a trace that somebody else writes.
+void Adapter::WatchTrace() {
+  bool begun_anew = false;
+  if (!watched_ || !watched_->Read(watched_tail_, begun_anew)) return;
+  std::size_t begin = 0;
+  for (std::size_t end; (end = watched_tail_.find('\n', begin)) != std::string::npos;
+       begin = end + 1) {
+    const Json record =
+        Json::parse(watched_tail_.substr(begin, end - begin), nullptr, /*allow_exceptions=*/false);
+    if (!record.is_object() || record.value("t", "") != "step") continue;
+    const auto step = record.find("step");
+    if (step != record.end() && step->is_number_integer()) {
+      step_ = std::max(step_, step->get<int>());
+    }
+  }
+  watched_tail_.erase(0, begin);
+}
+
+void Adapter::Watch(pid_t program, int& status) {
+  const int ended = static_cast<int>(syscall(SYS_pidfd_open, program, 0));
+  for (;;) {
+    pollfd polled{ended, POLLIN, 0};
+    poll(&polled, ended >= 0 ? 1 : 0, kPollMs);
+    const pid_t got = waitpid(program, &status, WNOHANG | WUNTRACED);
+    if (got == program && WIFSTOPPED(status)) {
+      raise(SIGSTOP);  // so that whoever asks how we are is told how it is
+      continue;
+    }
+    if (got == program) break;
+    ReadSignals(/*last=*/false);
+    if (step_ >= 0) faults_.ActAtStep(step_, program);
+  }
+  if (ended >= 0) close(ended);
+  ReadSignals(/*last=*/true);
+}
+
+int Adapter::Run() {
+  PrepareFolders();
+  if (writes_trace()) {
+    trace_.Write({{"t", "start"},
+                  {"rank", rank_},
+                  {"phase", plan_.phase},
+                  {"attempt", plan_.attempt},
+                  {"pid", getpid()},
+                  {"version", spec_.name}});
+  }
+  faults_.DamageCheckpoints();
+  const std::map<std::string, std::string> values =
+      PlaceholderValues(spec_, plan_, WorkFolder(), PrepareData(), rank_, ranks_);
+  const Invocation invocation = Invoke(spec_, plan_, values);
+  OpenSources(values);
+  if (invocation.resumes) {
+    WriteEvent("resumed", {{"command", Json(invocation.command).dump()}});
+  }
+  int status = 0;
+  Watch(StartProgram(invocation), status);
+  if (writes_trace() && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    trace_.Write({{"t", "end"}, {"why", "completed"}, {"step", step_ + 1}});
+  }
+  return EndAs(status);
+}
+
+}  // namespace
+
+int RunAdapter(const std::string& file, const std::string& name, bool describe) {
+  try {
+    const TargetFile targets = LoadTargetFile(file);
+    for (const Diagnostic& diagnostic : targets.errors) std::cerr << Format(diagnostic);
+    const TargetSpec* spec = targets.Find(name);
+    if (!targets.errors.empty() || spec == nullptr) return 3;
+    if (describe) {
+      std::cout << ToJson(DescribeTarget(*spec)).dump(1) << "\n";
+      return 0;
+    }
+    return Adapter(*spec).Run();
+  } catch (const std::exception& error) {
+    std::cerr << "trainwreck adapt: " << error.what() << "\n";
+    return 1;
+  }
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,15 @@
+// Stands between the harness and a program that does not speak its protocol: `trainwreck adapt FILE
+// NAME` is a target like any other, to be described, started and killed. It starts the program,
+// turns its signals into the trace while it runs, performs faults from outside, and ends as the
+// program does.
+#pragma once
+
+#include <string>
+
+namespace trainwreck {
+
+// `describe`: prints the target's description instead. Returns the exit code, or ends by the signal
+// that the program ended by.
+int RunAdapter(const std::string& file, const std::string& name, bool describe);
+
+}  // namespace trainwreck

@@ -1,0 +1,113 @@
+// What a program that knows nothing of us can offer: its recipe, its signals, and the faults that
+// can be done to it from outside.
+#include <algorithm>
+
+#include "harness/targets/target_spec.h"
+
+namespace trainwreck {
+namespace {
+
+std::string Flat(std::string key) {
+  std::replace(key.begin(), key.end(), '.', '_');
+  return key;
+}
+
+// Each key can be set to a bad value, each number scaled to one.
+void AddRecipeFaults(const ParamInfo& key, std::vector<FaultInfo>& faults) {
+  ParamInfo value = key;
+  value.name = "value";
+  value.default_value = nullptr;
+  value.doc = "The new value.";
+  faults.push_back({.name = "recipe.set_" + Flat(key.name),
+                    .doc = "Sets " + key.name + ".",
+                    .params = {value},
+                    .amends = {{.key = key.name, .param = "value"}},
+                    .has_trigger = false});
+  if (key.type != ValueType::kInt && key.type != ValueType::kNumber) return;
+  faults.push_back({.name = "recipe.scale_" + Flat(key.name),
+                    .doc = "Multiplies " + key.name + ".",
+                    .params = {{.name = "factor",
+                                .default_value = nullptr,
+                                .unit = "times",
+                                .doc = "What it is multiplied by."}},
+                    .amends = {{.key = key.name, .op = Amendment::Op::kScale, .param = "factor"}},
+                    .has_trigger = false});
+}
+
+ParamInfo Text(const std::string& name, Json value, const std::string& doc,
+               std::vector<std::string> choices = {}) {
+  return {.name = name,
+          .type = ValueType::kString,
+          .default_value = std::move(value),
+          .choices = std::move(choices),
+          .doc = doc};
+}
+
+std::vector<ParamInfo> DamageParams() {
+  return {
+      Text("files", "*", "A glob of paths below the folder; every file that matches is damaged."),
+      Text("how", "truncate",
+           "truncate to half, delete, flip one bit in the middle, or overwrite with zeros.",
+           {"truncate", "delete", "flip_bit", "zero"})};
+}
+
+void AddOutsideFaults(const TargetSpec& spec, std::vector<FaultInfo>& faults) {
+  faults.push_back(
+      {.name = "environment.set",
+       .doc = "Sets a variable of the program's environment. Acts when a process starts: of the "
+              "trigger only `phase`, `attempt` and `ranks` make sense.",
+       .params = {Text("name", nullptr, "The variable."), Text("value", nullptr, "Its value.")},
+       .evidence = "the variable, its value before (or null) and after"});
+  faults.push_back(
+      {.name = "process.crash_rank",
+       .doc = "Sends a signal to a rank and all that it started, as soon as the step at which the "
+              "trigger acts is seen in the signals. That is from outside: the program may be some "
+              "steps further by then.",
+       .params = {Text("how", "sigkill", "The signal.", {"sigkill", "sigstop", "sigterm"})},
+       .evidence = "how, the signal, the process, before (running) and after"});
+  faults.push_back(
+      {.name = "checkpoint.damage_file",
+       .doc = "Damages files below the run's folder of checkpoints before a process starts. Say "
+              "`phase` or `attempt`: before the first start there are none.",
+       .params = DamageParams(),
+       .evidence = "the files, their size and digest before and after"});
+  if (spec.data.empty()) return;
+  faults.push_back({.name = "data.damage_file",
+                    .doc = "Gives the run a copy of the target's data in which files are damaged.",
+                    .params = DamageParams(),
+                    .evidence = "the files, their size and digest before and after"});
+}
+
+}  // namespace
+
+TargetDescription DescribeTarget(const TargetSpec& spec) {
+  TargetDescription target;
+  target.name = spec.name;
+  target.version = "level " + std::to_string(spec.level);
+  target.level = spec.level;
+  target.recipe = spec.recipe;
+  target.signals = spec.signals;
+  if (target.FindSignal("time") == nullptr) {
+    target.signals.push_back({.name = "time", .unit = "s", .doc = "Seconds since the start."});
+  }
+  target.events = {
+      {"resumed", {"command"}, "The program was started with its arguments for going on."},
+      {"unreadable",
+       {"source", "text", "why"},
+       "A source of signals could not be read as declared."},
+  };
+  for (const ParamInfo& key : spec.recipe) AddRecipeFaults(key, target.faults);
+  AddOutsideFaults(spec, target.faults);
+  target.features = spec.features;
+  target.features.push_back("device:cpu");
+  if (spec.CanResume()) target.features.push_back("resume");
+  if (spec.Mentions("run.until")) target.features.push_back("phases");
+  if (spec.launcher != LauncherKind::kOwn) target.features.push_back("one-process");
+  // Values of a step may come after those of later ones.
+  const bool is_sparse = std::any_of(spec.signals.begin(), spec.signals.end(),
+                                     [](const SignalInfo& signal) { return signal.sparse; });
+  if (spec.sources.size() > 1 || is_sparse) target.features.push_back("late-signals");
+  return target;
+}
+
+}  // namespace trainwreck

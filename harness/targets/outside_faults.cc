@@ -1,0 +1,177 @@
+#include "harness/targets/outside_faults.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "harness/protocol/digest.h"
+#include "harness/protocol/spawn.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Param(const PlannedFault& fault, const std::string& name) {
+  const auto found = fault.with.find(name);
+  return found != fault.with.end() && found->second.is_string() ? found->second.get<std::string>()
+                                                                : "";
+}
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Json DescribeBytes(const std::string& bytes) {
+  return {{"bytes", bytes.size()}, {"digest", std::to_string(Digest(bytes))}};
+}
+
+// What the file holds afterwards; null: it is gone.
+Json Damage(const fs::path& path, const std::string& how, std::string bytes) {
+  if (how == "delete") {
+    fs::remove(path);
+    return nullptr;
+  }
+  if (how == "truncate") bytes.resize(bytes.size() / 2);
+  if (how == "zero") bytes.assign(bytes.size(), '\0');
+  if (how == "flip_bit" && !bytes.empty()) bytes[bytes.size() / 2] ^= 0x10;
+  // A new file: the old one may be linked from elsewhere.
+  fs::remove(path);
+  std::ofstream(path, std::ios::binary) << bytes;
+  return DescribeBytes(bytes);
+}
+
+bool HasVariable(const std::string& environment, const std::string& entry) {
+  const std::string all = '\0' + environment;
+  return all.find('\0' + entry + '\0') != std::string::npos;
+}
+
+// The processes of one rank: those below `root` whose environment says so, or, where each rank has
+// been started by us, all.
+std::vector<int> ProcessesOfRank(int root, LauncherKind launcher, int rank) {
+  std::vector<int> below = Descendants(root);
+  if (launcher == LauncherKind::kOwn) {
+    below.insert(below.begin(), root);
+    return below;
+  }
+  const std::string entry = std::string(RankVariable(launcher)) + "=" + std::to_string(rank);
+  std::vector<int> found;
+  for (const int pid : below) {
+    if (HasVariable(ReadAll("/proc/" + std::to_string(pid) + "/environ"), entry)) {
+      found.push_back(pid);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+void OutsideFaults::Fire(const PlannedFault& fault, Json fields) {
+  fields["id"] = fault.id;
+  fields["fault"] = fault.fault;
+  fire_(std::move(fields));
+}
+
+// What acts when a process starts has no step.
+bool OutsideFaults::ActsAtStart(const PlannedFault& fault) const {
+  return fault.trigger.Matches(0, rank_, plan_.phase, plan_.attempt, plan_.seed);
+}
+
+void OutsideFaults::DamageFiles(const PlannedFault& fault, const std::string& folder) {
+  const std::string glob = Param(fault, "files"), how = Param(fault, "how");
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().lexically_relative(folder).string();
+    if (entry->is_regular_file(error) && GlobMatches(glob, name)) paths.push_back(entry->path());
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const fs::path& path : paths) {
+    const std::string bytes = ReadAll(path.string());
+    const Json after = Damage(path, how, bytes);
+    Fire(fault, {{"file", path.lexically_relative(folder).string()},
+                 {"how", how},
+                 {"before", DescribeBytes(bytes)},
+                 {"after", after}});
+  }
+}
+
+void OutsideFaults::DamageCheckpoints() {
+  for (const PlannedFault& fault : plan_.faults) {
+    if (fault.fault == "checkpoint.damage_file" && rank_ == 0 && ActsAtStart(fault)) {
+      DamageFiles(fault, plan_.checkpoint_dir);
+    }
+  }
+}
+
+bool OutsideFaults::WantsDataCopy() const {
+  return std::any_of(plan_.faults.begin(), plan_.faults.end(), [&](const PlannedFault& fault) {
+    return fault.fault == "data.damage_file" && ActsAtStart(fault);
+  });
+}
+
+void OutsideFaults::DamageData(const std::string& copy) {
+  for (const PlannedFault& fault : plan_.faults) {
+    if (fault.fault == "data.damage_file" && ActsAtStart(fault)) DamageFiles(fault, copy);
+  }
+}
+
+void OutsideFaults::ChangeEnvironment(std::map<std::string, std::string>& environment) {
+  for (const PlannedFault& fault : plan_.faults) {
+    if (fault.fault != "environment.set" || !ActsAtStart(fault)) continue;
+    const std::string name = Param(fault, "name"), value = Param(fault, "value");
+    Json before;
+    if (const auto found = environment.find(name); found != environment.end()) {
+      before = found->second;
+    } else if (const char* inherited = std::getenv(name.c_str())) {
+      before = inherited;
+    } else {
+      before = "unset";
+    }
+    environment[name] = value;
+    Fire(fault, {{"name", name}, {"before", before}, {"after", value}});
+  }
+}
+
+void OutsideFaults::ActAtStep(int step, int root) {
+  // What a resumed program does not repeat is not due again.
+  if (next_step_ < 0) next_step_ = plan_.resume ? step : 0;
+  for (; next_step_ <= step; ++next_step_) {
+    for (const PlannedFault& fault : plan_.faults) {
+      if (fault.fault != "process.crash_rank") continue;
+      const bool has_all_ranks = launcher_ != LauncherKind::kOwn;
+      for (int rank = has_all_ranks ? 0 : rank_; rank < (has_all_ranks ? ranks_ : rank_ + 1);
+           ++rank) {
+        if (fault.trigger.Matches(next_step_, rank, plan_.phase, plan_.attempt, plan_.seed)) {
+          Crash(fault, rank, step, root);
+        }
+      }
+    }
+  }
+}
+
+void OutsideFaults::Crash(const PlannedFault& fault, int rank, int step, int root) {
+  const std::string how = Param(fault, "how");
+  const int number = how == "sigstop" ? SIGSTOP : how == "sigterm" ? SIGTERM : SIGKILL;
+  const std::vector<int> pids = ProcessesOfRank(root, launcher_, rank);
+  if (pids.empty()) return;  // it did not fire, and that shows
+  const char* after = number == SIGSTOP ? "stopped" : number == SIGTERM ? "terminated" : "killed";
+  Fire(fault, {{"rank", rank},
+               {"step", step},
+               {"how", how},
+               {"signal", number},
+               {"pid", pids.front()},
+               {"before", "running"},
+               {"after", after}});
+  for (const int pid : pids) kill(pid, number);
+}
+
+}  // namespace trainwreck

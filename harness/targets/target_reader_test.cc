@@ -1,0 +1,139 @@
+// trainwreck.yaml: what is read, and what is rejected where.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "harness/targets/target_spec.h"
+
+namespace trainwreck {
+namespace {
+
+using testing::ElementsAre;
+
+std::string Folder() {
+  const char* tmp = std::getenv("TEST_TMPDIR");
+  return tmp != nullptr ? tmp : "/tmp";
+}
+
+TargetFile Load(const std::string& text) {
+  const std::string path = Folder() + "/trainwreck.yaml";
+  std::ofstream(path) << text;
+  return LoadTargetFile(path);
+}
+
+constexpr char kHead[] = "apiVersion: trainwreck/v1\nkind: Targets\ntargets:\n";
+
+// A target that is right, to be broken in one place.
+constexpr char kGood[] = R"(  mlp:
+    command: [python3, train.py, "--lr={lr}", {when: amp, arguments: [--amp]}]
+    recipe:
+      steps: {type: int, default: 30, min: 1}
+      lr: 0.1
+      amp: false
+    signals:
+      loss: {unit: nats, scale: log}
+    sources:
+      - stdout: 'step (?P<step>\d+) loss (?P<loss>\S+)'
+)";
+
+std::string ErrorsOf(const std::string& text) {
+  std::string all;
+  for (const Diagnostic& error : Load(text).errors) all += Format(error);
+  return all;
+}
+
+std::string Broken(const std::string& part, const std::string& other) {
+  std::string text = std::string(kHead) + kGood;
+  const std::size_t at = text.find(part);
+  EXPECT_NE(at, std::string::npos) << part;
+  return text.replace(at, part.size(), other);
+}
+
+TEST(TargetReader, ReadsATarget) {
+  const TargetFile file = Load(std::string(kHead) + kGood);
+  ASSERT_TRUE(file.errors.empty()) << ErrorsOf(std::string(kHead) + kGood);
+  const TargetSpec* spec = file.Find("mlp");
+  ASSERT_NE(spec, nullptr);
+  EXPECT_EQ(spec->folder, Folder());
+  Plan plan;
+  plan.recipe = {{"lr", 0.5}, {"amp", true}};
+  EXPECT_THAT(Invoke(*spec, plan, PlaceholderValues(*spec, plan, "", "", 0, 1)).command,
+              ElementsAre("python3", "train.py", "--lr=0.5", "--amp"));
+  plan.recipe["amp"] = false;
+  EXPECT_THAT(Invoke(*spec, plan, PlaceholderValues(*spec, plan, "", "", 0, 1)).command,
+              ElementsAre("python3", "train.py", "--lr=0.5"));
+}
+
+TEST(TargetReader, DescribesIt) {
+  const TargetFile file = Load(std::string(kHead) + kGood);
+  const TargetDescription target = DescribeTarget(*file.Find("mlp"));
+  EXPECT_EQ(target.level, 0);
+  EXPECT_EQ(target.FindRecipeKey("lr")->type, ValueType::kNumber);
+  EXPECT_EQ(target.FindRecipeKey("amp")->type, ValueType::kBool);
+  ASSERT_NE(target.FindFault("recipe.scale_lr"), nullptr);
+  EXPECT_EQ(target.FindFault("recipe.scale_amp"), nullptr);  // no number
+  EXPECT_NE(target.FindFault("recipe.set_amp"), nullptr);
+  EXPECT_NE(target.FindFault("process.crash_rank"), nullptr);
+  EXPECT_EQ(target.FindFault("data.damage_file"), nullptr);  // it names no data
+  EXPECT_FALSE(target.HasFeature("late-signals"));
+  // What it says survives the way through JSON.
+  const TargetDescription again = DescriptionFromJson(ToJson(target));
+  EXPECT_EQ(again.level, 0);
+  EXPECT_EQ(ToJson(again), ToJson(target));
+}
+
+struct Mistake {
+  const char* part;
+  const char* other;
+  const char* place;
+  const char* message;
+};
+
+TEST(TargetReader, RejectsMistakesWithTheirPlaces) {
+  const Mistake mistakes[] = {
+      {"--lr={lr}", "--lr={lrr}", ":5:40:", "nothing of the run is called 'lrr'"},
+      {"--lr={lr}", "--lr={lr", ":5:34:", "a '{' without a name and its '}'"},
+      {"[python3, train.py", "[{when: lr, arguments: [x]}",
+       ":5:22:", "must name a recipe key of type bool"},
+      {"steps: {type: int, default: 30, min: 1}", "epochs: 3", ":7:7:", "lacks 'steps'"},
+      {"default: 30", "default: 0", ":7:35:", "must be >= 1"},
+      {"type: int", "type: integer", ":7:21:", "no type is called 'integer'"},
+      {"lr: 0.1", "run.lr: 0.1", ":8:7:", "the harness has 'run.lr' itself"},
+      {"scale: log", "scale: logarithmic", ":11:33:", "'scale' must be linear or log"},
+      {"(?P<loss>", "(?P<los>", ":13:17:", "'los' is none of the target's signals"},
+      {"\\S+)", "\\S+", ":13:17:", "this is no regular expression"},
+      {"stdout:", "stdio:", ":13:9:", "must be one of stdout"},
+      {"    command:", "    comand:", ":5:5:", "unknown key 'comand'"},
+      {"loss: {unit", "other: {unit", ":11:7:", "comes from no source"},
+      {"  mlp:", "  reference:", ":4:3:", "is the built-in trainer"},
+      {"kind: Targets", "kind: Target", ":2:7:", "'kind' must be Targets"},
+      {"[python3, train.py, \"--lr={lr}\", {when: amp, arguments: [--amp]}]", "python3 train.py",
+       ":5:14:", "must be a list of words"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const std::string errors = ErrorsOf(Broken(mistake.part, mistake.other));
+    EXPECT_THAT(errors, testing::HasSubstr(mistake.message)) << mistake.other;
+    EXPECT_THAT(errors, testing::HasSubstr(std::string(mistake.place) + " error")) << mistake.other;
+  }
+}
+
+TEST(TargetReader, LevelTwoDescribesItself) {
+  const std::string text = std::string(kHead) + "  own:\n    level: 2\n    command: [./train]\n";
+  EXPECT_EQ(ErrorsOf(text), "");
+  EXPECT_THAT(ErrorsOf(text + "    recipe: {steps: 3}\n"),
+              testing::HasSubstr("describes itself and takes no 'recipe'"));
+}
+
+TEST(TemplateText, KnowsBraces) {
+  std::string error;
+  EXPECT_EQ(TemplateText::Parse("a{{b}}c{d}", error).Expand({{"d", "x"}}), "a{b}cx");
+  EXPECT_EQ(error, "");
+  TemplateText::Parse("a}", error);
+  EXPECT_NE(error, "");
+}
+
+}  // namespace
+}  // namespace trainwreck

@@ -1,0 +1,100 @@
+// A target of trainwreck.yaml: somebody's training command, what may be changed about it, and where
+// its signals come from. docs/targets.md describes every key.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/protocol/description.h"
+#include "harness/protocol/plan.h"
+#include "harness/spec/diagnostic.h"
+#include "harness/targets/template_text.h"
+
+namespace trainwreck {
+
+// Some words of a command line, left out unless the recipe says so.
+struct Arguments {
+  std::string when;  // a recipe key of type bool; empty: always
+  std::vector<TemplateText> words;
+};
+
+enum class SourceKind { kStdout, kStderr, kCsv, kJsonLines, kTensorBoard };
+
+// Where some signals of a program are read that does not write our trace.
+struct SourceSpec {
+  SourceKind kind = SourceKind::kStdout;
+  std::string pattern;  // of stdout and stderr: RE2 with named groups
+  TemplateText path;    // a file; of TensorBoard a folder
+  std::string step;     // column or field with the step; empty: steps are counted
+  int first_step = 0;   // what the program calls its first step
+  std::map<std::string, std::string> names;  // signal -> group, column, field or tag
+};
+
+enum class LauncherKind { kOwn, kTorchrun, kMpirun, kSrun };
+
+// The variable by which a launcher tells a process its rank.
+const char* RankVariable(LauncherKind kind);
+
+struct TargetSpec {
+  std::string file;  // the trainwreck.yaml, absolute
+  std::string name;
+  std::string doc;
+  int level = 0;       // as in TargetDescription
+  std::string folder;  // to run in, absolute
+  std::vector<Arguments> command;
+  std::map<std::string, TemplateText> environment;
+  std::vector<std::string> build;  // a command line; empty: nothing to build
+  std::vector<Arguments> resume;   // added to the command when a run goes on
+  TemplateText resume_when;        // a file without which it cannot; empty: always
+  std::string data;  // a file or folder that the program reads; absolute, may be empty
+  LauncherKind launcher = LauncherKind::kOwn;
+  std::vector<std::string> features;
+  std::vector<ParamInfo> recipe;
+  std::vector<SignalInfo> signals;
+  std::vector<SourceSpec> sources;
+
+  bool CanResume() const { return !resume.empty(); }
+  bool Mentions(const std::string& placeholder) const;
+};
+
+struct TargetFile {
+  std::vector<TargetSpec> targets;
+  std::string default_target;      // its name; empty: none was named
+  std::vector<Diagnostic> errors;  // all of the file
+
+  const TargetSpec* Find(const std::string& name) const;
+};
+
+// Reads and checks the file; starts nothing.
+TargetFile LoadTargetFile(const std::string& path);
+
+// trainwreck.yaml in `folder` or the nearest folder above it; empty when there is none.
+std::string FindTargetFile(const std::string& folder);
+
+// What a target of level 0 or 1 would say of itself if it could.
+TargetDescription DescribeTarget(const TargetSpec& spec);
+
+// What placeholders stand for, besides recipe keys.
+inline constexpr const char* kRunPlaceholders[] = {
+    "run.folder",       // of this run alone, for logs and the like; empty at its beginning
+    "run.checkpoints",  // the same for checkpoints
+    "run.data",         // the target's data, or a damaged copy of them
+    "run.seed",        "run.rank", "run.ranks",
+    "run.until",  // steps done when this phase ends
+};
+
+// The command line and environment of one process.
+struct Invocation {
+  std::vector<std::string> command;
+  std::map<std::string, std::string> environment;
+  bool resumes = false;
+};
+std::map<std::string, std::string> PlaceholderValues(const TargetSpec& spec, const Plan& plan,
+                                                     const std::string& folder,
+                                                     const std::string& data, int rank, int ranks);
+Invocation Invoke(const TargetSpec& spec, const Plan& plan,
+                  const std::map<std::string, std::string>& values);
+
+}  // namespace trainwreck
