@@ -38,10 +38,11 @@ CLI::Option* Repeatable(CLI::Option* option) {
 }
 
 void AddCommon(CLI::App* verb, CommonOptions& common) {
-  verb->add_option(
-          "--target", common.target,
-          "Program that trains [$TRAINWRECK_TARGET, else trainwreck-trainer beside this one]")
-      ->type_name("PATH");
+  verb->add_option("--target", common.target,
+                   "Program that trains, or a target of trainwreck.yaml [$TRAINWRECK_TARGET, else "
+                   "the default "
+                   "of trainwreck.yaml, else trainwreck-trainer beside this one]")
+      ->type_name("PATH|NAME");
   verb->add_option("--scenarios-root", common.scenarios_root,
                    "Folder that names of scenarios count from [`scenarios`, here or above]")
       ->type_name("DIR");
@@ -74,7 +75,10 @@ void AddSelection(CLI::App* verb, SelectionOptions& selection) {
       ->type_name("EXPR");
 }
 
-std::vector<ReportRequest> ParseReports(const std::vector<std::string>& texts) {
+std::vector<ReportRequest> ParseReports(const std::vector<std::string>& texts,
+                                        const std::vector<std::string>& kinds) {
+  std::string known;
+  for (const std::string& kind : kinds) known += (known.empty() ? "" : ", ") + kind;
   std::vector<ReportRequest> requests;
   for (const std::string& text : texts) {
     std::size_t begin = 0;
@@ -87,10 +91,10 @@ std::vector<ReportRequest> ParseReports(const std::vector<std::string>& texts) {
                                    "'" + item + "' is no report: say KIND=FILE, as junit=out.xml");
       }
       std::string kind = item.substr(0, equals);
-      if (kind != "json" && kind != "junit" && kind != "markdown") {
-        throw CLI::ValidationError("--report", "unknown kind '" + kind + "'" +
-                                                   DidYouMean(kind, {"json", "junit", "markdown"}) +
-                                                   "; there are json, junit, markdown");
+      if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+        throw CLI::ValidationError(
+            "--report",
+            "unknown kind '" + kind + "'" + DidYouMean(kind, kinds) + "; there are " + known);
       }
       requests.push_back({kind, item.substr(equals + 1)});
       begin = end + 1;
@@ -99,13 +103,19 @@ std::vector<ReportRequest> ParseReports(const std::vector<std::string>& texts) {
   return requests;
 }
 
-void AddReports(CLI::App* verb, std::vector<ReportRequest>& reports, bool required) {
+// `of_stored`: of an invocation that is over, whose traces can be written, too.
+void AddReports(CLI::App* verb, std::vector<ReportRequest>& reports, bool of_stored) {
+  std::vector<std::string> kinds = {"json", "junit", "markdown"};
+  if (of_stored) kinds.push_back(kTensorBoard);
   CLI::Option* option = Repeatable(verb->add_option_function<std::vector<std::string>>(
       "--report",
-      [&reports](const std::vector<std::string>& texts) { reports = ParseReports(texts); },
-      "Write reports: junit=FILE, json=FILE, markdown=FILE; several with commas"));
+      [&reports, kinds](const std::vector<std::string>& texts) {
+        reports = ParseReports(texts, kinds);
+      },
+      std::string("Write reports: junit=FILE, json=FILE, markdown=FILE") +
+          (of_stored ? ", tensorboard=DIR" : "") + "; several with commas"));
   option->type_name("KIND=FILE,...");
-  if (required) option->required();
+  if (of_stored) option->required();
 }
 
 void ParseSeeds(const std::string& text, RunOptions& run) {

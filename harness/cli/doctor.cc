@@ -202,18 +202,16 @@ void CheckTraining(Findings& findings, const Session& session, Isolation isolati
 }
 
 void CheckTarget(Findings& findings, const CommonOptions& options) {
-  std::string path;
   try {
-    path = FindTarget(options);
+    findings.Add(Health::kOk, "target", FindTarget(options).name);
   } catch (const ConfigurationError& error) {
     findings.Add(Health::kFail, "target", error.what(),
                  "bazel build //harness/cli:trainwreck //harness/trainer:trainwreck-trainer");
     return;
   }
-  findings.Add(Health::kOk, "target", path);
   Session session;
   try {
-    session = OpenSession(options);
+    session = OpenSession(options, /*builds=*/true);
   } catch (const std::exception& error) {
     findings.Add(Health::kFail, "description", error.what(),
                  "when a library is missing (libtorch_cpu.so, ...): source ci/setup.sh again, or "

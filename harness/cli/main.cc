@@ -13,6 +13,7 @@
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "harness/launch/launcher.h"
+#include "harness/targets/adapter.h"
 
 namespace trainwreck {
 namespace {
@@ -75,6 +76,12 @@ int CallVerb(const Options& options) {
 }  // namespace trainwreck
 
 int main(int argc, char** argv) {
+  // `trainwreck adapt FILE NAME [--describe]` is no verb for people: it stands before a program
+  // that does not speak our protocol, and is started as that program would be.
+  if (argc >= 4 && std::string(argv[1]) == "adapt") {
+    return trainwreck::RunAdapter(argv[2], argv[3],
+                                  argc > 4 && argv[4] == std::string("--describe"));
+  }
   trainwreck::Options options;
   if (auto status = trainwreck::ParseArguments(argc, argv, options)) return *status;
   options.command_line = trainwreck::CommandLine(argc, argv);

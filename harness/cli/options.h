@@ -43,6 +43,10 @@ struct SelectionOptions {
   int shard_count = 1;
 };
 
+// Kinds of reports are those of harness/report, and this: of traces, not of verdicts, so that only
+// `report` writes it.
+inline constexpr const char* kTensorBoard = "tensorboard";
+
 struct ReportRequest {
   std::string kind;
   std::string path;

@@ -76,7 +76,7 @@ int Compare(const StoredRun& stored, RunTrace before, RunResult after) {
 int RerunVerb(const Options& options) {
   const std::string folder = FindRunFolder(options.rerun.run);
   const StoredRun stored = LoadStoredRun(folder);
-  const Session session = OpenSession(options.common);
+  const Session session = OpenSession(options.common, /*builds=*/true);
   std::vector<std::string> problems;
   RunTrace before = LoadTrace(folder, stored.run.ranks, stored.run.steps, &problems);
   for (const std::string& problem : problems)

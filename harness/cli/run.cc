@@ -197,7 +197,7 @@ int BisectCode(int status) {
 
 int RunCases(const Options& options) {
   const RunOptions& run = options.run;
-  const Session session = OpenSession(options.common);
+  const Session session = OpenSession(options.common, /*builds=*/!run.dry_run);
   const Chosen chosen =
       ChooseCases(session, run.selection, PlanOptionsFor(run, session.description), run.points);
   if (chosen.cases.empty()) return NothingToRun(chosen, run);

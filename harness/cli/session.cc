@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "harness/spec/diagnostic.h"
+#include "harness/targets/target_spec.h"
 
 namespace trainwreck {
 namespace {
@@ -53,6 +54,92 @@ bool LiesBelow(const std::string& file, const std::string& root) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
+constexpr char kInstalledScenarios[] = "/../share/trainwreck/scenarios";
+constexpr char kReference[] = "reference";
+
+FoundTarget ProgramTarget(const std::string& path) {
+  FoundTarget found;
+  found.name = path;
+  found.target.command = {path};
+  return found;
+}
+
+FoundTarget FindReference() {
+  std::string tried;
+  for (const std::string& candidate : TargetCandidates()) {
+    if (IsProgram(candidate)) {
+      return ProgramTarget(fs::absolute(candidate).lexically_normal().string());
+    }
+    tried += "\n  tried " + candidate;
+  }
+  throw ConfigurationError(
+      "no target found: build it with 'bazel build //harness/trainer:trainwreck-trainer', or name "
+      "one with --target or TRAINWRECK_TARGET" +
+      tried);
+}
+
+std::string Quoted(const std::string& word) {
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// A program of level 2 is the target itself; any other gets an adapter before it.
+FoundTarget FromSpec(const TargetSpec& spec) {
+  FoundTarget found;
+  found.name = spec.name;
+  found.build = spec.build;
+  found.build_folder = spec.folder;
+  if (spec.level < 2) {
+    std::error_code error;
+    const std::string program = fs::read_symlink("/proc/self/exe", error).string();
+    found.target.command = {program, "adapt", spec.file, spec.name};
+    return found;
+  }
+  for (const Arguments& arguments : spec.command) {
+    for (const TemplateText& word : arguments.words) {
+      found.target.command.push_back(word.Expand({}));
+    }
+  }
+  for (const auto& [name, text] : spec.environment) {
+    found.target.environment[name] = text.Expand({});
+  }
+  found.target.folder = spec.folder;
+  return found;
+}
+
+bool Declares(const std::string& file, const std::string& name) {
+  return !file.empty() && LoadTargetFile(file).Find(name) != nullptr;
+}
+
+// `named` may be empty: the default one, or the only one.
+FoundTarget DeclaredTarget(const std::string& file, const std::string& named,
+                           const std::string& by) {
+  const TargetFile targets = LoadTargetFile(file);
+  for (const Diagnostic& diagnostic : targets.errors) std::cerr << Format(diagnostic);
+  if (!targets.errors.empty()) {
+    throw ConfigurationError(std::to_string(targets.errors.size()) +
+                             (targets.errors.size() == 1 ? " error in " : " errors in ") + file);
+  }
+  std::vector<std::string> names;
+  for (const TargetSpec& spec : targets.targets) names.push_back(spec.name);
+  std::string wanted = named.empty() ? targets.default_target : named;
+  if (wanted.empty() && names.size() == 1) wanted = names.front();
+  std::string known;
+  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+  if (wanted.empty()) {
+    throw ConfigurationError(file + " declares several targets: say --target NAME, one of " +
+                             known + ", or add 'default: NAME'");
+  }
+  const TargetSpec* spec = targets.Find(wanted);
+  if (spec == nullptr) {
+    throw ConfigurationError(by + " names '" + wanted +
+                             "', which is neither a program nor a target of " + file +
+                             DidYouMean(wanted, names) + "; there are " + known);
+  }
+  return FromSpec(*spec);
+}
+
 bool SaysForkServer(const TargetDescription& description) {
   for (const std::string& feature : description.features) {
     if (feature == "fork-server") return true;
@@ -84,27 +171,37 @@ std::string CacheFolder() {
   return "/tmp/trainwreck-cache-" + std::to_string(getuid());
 }
 
-std::string FindTarget(const CommonOptions& options) {
+FoundTarget FindTarget(const CommonOptions& options) {
   std::string named = options.target;
   std::string by = "--target";
   if (named.empty()) {
     named = Environment("TRAINWRECK_TARGET");
     by = "TRAINWRECK_TARGET";
   }
-  if (!named.empty()) {
-    if (IsProgram(named)) return fs::absolute(named).lexically_normal().string();
-    throw ConfigurationError(by + " names '" + named + "', which is no program");
+  const bool is_path = named.find('/') != std::string::npos;
+  const std::string file = is_path ? "" : FindTargetFile(".");
+  if (!named.empty() && IsProgram(named) && !Declares(file, named)) {
+    return ProgramTarget(fs::absolute(named).lexically_normal().string());
   }
-  std::string tried;
-  for (const std::string& candidate : TargetCandidates()) {
-    if (IsProgram(candidate)) return fs::absolute(candidate).lexically_normal().string();
-    tried += "\n  tried " + candidate;
+  if (named == kReference) return FindReference();
+  if (file.empty()) {
+    if (named.empty()) return FindReference();
+    throw ConfigurationError(
+        by + " names '" + named +
+        "', which is no program, and there is no trainwreck.yaml here or above "
+        "that could declare it");
   }
-  throw ConfigurationError(
-      "no target found: build it with 'bazel build //harness/trainer:trainwreck-trainer', or name "
-      "one with "
-      "--target PATH or TRAINWRECK_TARGET" +
-      tried);
+  return DeclaredTarget(file, named, by);
+}
+
+void Build(const FoundTarget& target) {
+  if (target.build.empty()) return;
+  std::string command = "cd " + Quoted(target.build_folder) + " &&";
+  for (const std::string& word : target.build) command += " " + Quoted(word);
+  const int status = std::system(("{ " + command + "; } 1>&2").c_str());
+  if (status != 0) {
+    throw ConfigurationError("target '" + target.name + "' could not be built: " + command);
+  }
 }
 
 std::string FindScenariosRoot(const CommonOptions& options) {
@@ -119,6 +216,9 @@ std::string FindScenariosRoot(const CommonOptions& options) {
     if (fs::is_directory(folder / "scenarios")) return (folder / "scenarios").string();
   }
   if (fs::is_directory(ProgramFolder() + "/scenarios")) return ProgramFolder() + "/scenarios";
+  if (fs::is_directory(ProgramFolder() + kInstalledScenarios)) {
+    return fs::path(ProgramFolder() + kInstalledScenarios).lexically_normal().string();
+  }
   for (const std::string& folder : RunfilesFolders()) {
     if (fs::is_directory(folder + "/scenarios")) return folder + "/scenarios";
   }
@@ -131,14 +231,15 @@ bool WantsColor(UseColor mode, int stream_fd) {
   return isatty(stream_fd) == 1 && Environment("TERM") != "dumb";
 }
 
-Session OpenSession(const CommonOptions& options) {
+Session OpenSession(const CommonOptions& options, bool builds) {
   Session session;
-  session.target.command = {FindTarget(options)};
+  const FoundTarget found = FindTarget(options);
+  if (builds) Build(found);
+  session.target = found.target;
   try {
     session.description = Describe(session.target, CacheFolder() + "/descriptions");
   } catch (const std::runtime_error& error) {
-    throw ConfigurationError("target '" + session.target.command.front() +
-                             "' gives no description: " + error.what());
+    throw ConfigurationError("target '" + found.name + "' gives no description: " + error.what());
   }
   session.target.has_fork_server = SaysForkServer(session.description);
   session.scenarios_root = FindScenariosRoot(options);

@@ -25,9 +25,22 @@ struct ConfigurationError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// --target, else $TRAINWRECK_TARGET, else trainwreck-trainer beside this program or in Bazel's
-// runfiles. Throws ConfigurationError with what was tried.
-std::string FindTarget(const CommonOptions& options);
+struct FoundTarget {
+  std::string name;  // as messages call it
+  Target target;
+  std::vector<std::string> build;  // a command line; empty: nothing to build
+  std::string build_folder;
+};
+
+// --target, else $TRAINWRECK_TARGET: a program, the name of a target in trainwreck.yaml (here or in
+// the nearest folder above), or "reference". Else the only or default target of trainwreck.yaml,
+// else the reference: trainwreck-trainer beside this program or in Bazel's runfiles. Throws
+// ConfigurationError with what was tried.
+FoundTarget FindTarget(const CommonOptions& options);
+
+// Runs what `build` of trainwreck.yaml says, its output on stderr. Throws ConfigurationError when
+// that fails.
+void Build(const FoundTarget& target);
 
 // --scenarios-root, else `scenarios` in this folder or the nearest one above it, else beside this
 // program, else in Bazel's runfiles, else "scenarios".
@@ -43,13 +56,14 @@ std::string ProgramFolder();
 std::string CacheFolder();
 
 struct Session {
-  Target target;
+  Target target;  // `command` speaks the protocol, be it the program or an adapter before it
   TargetDescription description;
   std::string scenarios_root;
   bool color = false;  // of diagnostics on stderr
 };
 
-Session OpenSession(const CommonOptions& options);
+// With `builds`, the target is built first where trainwreck.yaml says how.
+Session OpenSession(const CommonOptions& options, bool builds = false);
 
 // Whether `stream_fd` should get colour.
 bool WantsColor(UseColor mode, int stream_fd);

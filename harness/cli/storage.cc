@@ -95,6 +95,7 @@ Json ToJson(const Run& run) {
                {"phases", Json::array()},
                {"amendments", Json::array()},
                {"ranks", run.ranks},
+               {"processes", run.processes},
                {"steps", run.steps},
                {"policy",
                 {{"max_restarts", run.policy.max_restarts},
@@ -137,6 +138,7 @@ Run RunFromJson(const Json& json) {
                               .after = item.at("after")});
   }
   run.ranks = json.at("ranks").get<int>();
+  run.processes = json.value("processes", 0);
   run.steps = json.at("steps").get<int>();
   const Json& policy = json.at("policy");
   run.policy.max_restarts = policy.at("max_restarts").get<int>();

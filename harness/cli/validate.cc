@@ -15,8 +15,14 @@ int ValidateVerb(const Options& options) {
               << " cases\n";
     return kExitNothingRun;
   }
-  if (options.common.verbose) {
-    for (const Case& one : chosen.cases) std::cout << one.name << ": valid\n";
+  for (const Case& one : chosen.cases) {
+    if (!one.scenario->unserved.empty()) {
+      std::cout << one.name << ": will be skipped, " << one.skip_reason << " (target '"
+                << session.description.name << "' is of level " << session.description.level
+                << ")\n";
+    } else if (options.common.verbose) {
+      std::cout << one.name << ": valid\n";
+    }
   }
   std::cout << chosen.scenarios.size()
             << (chosen.scenarios.size() == 1 ? " scenario, " : " scenarios, ")
