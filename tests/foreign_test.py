@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""Targets of trainwreck.yaml from end to end: programs of level 0, 1 and 2, their faults, and those that misbehave.
+
+Usage: foreign_test.py TRAINWRECK FOLDER [unittest options]
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import unittest_xml
+
+TRAINWRECK, FOLDER = map(os.path.abspath, sys.argv[1:3])
+
+LEARNS = "mean(loss[-5:]) < 0.5 * mean(loss[:3])"
+SCENARIO = {
+    "apiVersion": "trainwreck/v1", "kind": "Scenario", "title": "A test", "seeds": 1,
+    "inject": {"slow": {"fault": "recipe.scale_lr", "with": {"factor": 0.001}}},
+    "healthy": {"learns": LEARNS},
+    "symptoms": {"stuck": "mean(loss[-5:]) > 0.9 * mean(loss[:3])"},
+    "remedies": {"faster": {"scale": {"lr": 900}}},
+}
+
+# The same without a look at the steps from the tenth on.
+EARLY = {"healthy": None, "symptoms": {"stuck": "mean(loss[5:10]) > 0.9 * mean(loss[:3])"}, "remedies": None, "no_remedy": "none"}
+
+
+def processes_with(marker):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if marker.encode() in file.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+class ForeignTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = os.path.join(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")), "project")
+        shutil.copytree(FOLDER, self.folder)
+        os.makedirs(self.folder + "/scenarios/t")
+        self.marker = f"FOREIGN_TEST={os.getpid()}.{self.id()}"
+        name, value = self.marker.split("=")
+        self.environment = {**os.environ, "TRAINWRECK_CACHE": self.folder + "/.cache", name: value}
+        for variable in ("TRAINWRECK_TARGET", "TEST_SRCDIR", "RUNFILES_DIR", "BAD_LUCK"):
+            self.environment.pop(variable, None)
+
+    def call(self, *arguments):
+        done = subprocess.run([TRAINWRECK, *arguments], cwd=self.folder, env=self.environment, text=True,
+                              capture_output=True, check=False, timeout=250)
+        self.assertEqual(processes_with(self.marker), [], "something outlived the call")
+        return done
+
+    def write(self, name="x", **changes):
+        scenario = {**SCENARIO, "name": "t/" + name, **changes}
+        with open(f"{self.folder}/scenarios/t/{name}.yaml", "w", encoding="utf-8") as file:
+            json.dump({key: value for key, value in scenario.items() if value is not None}, file)  # JSON is YAML
+
+    def judge(self, target="plain", **changes):
+        """The verdict of one scenario, and all that the run said."""
+        self.write(**changes)
+        done = self.call("run", "t/x", "--target", target, "--keep", "all", "--output", "out")
+        try:
+            with open(self.folder + "/out/verdicts.json", encoding="utf-8") as file:
+                case = json.load(file)["verdicts"][0]
+        except OSError:
+            self.fail(done.stderr)
+        return case, done
+
+    def assert_verdict(self, verdict, failure_class="", target="plain", **changes):
+        case, done = self.judge(target, **changes)
+        self.assertEqual((case["verdict"], case.get("class") or ""), (verdict, failure_class), done.stdout + done.stderr)
+        return case, done
+
+    def trace(self, arm, name="rank0.jsonl"):
+        with open(f"{self.folder}/out/t/x/{arm}/0/{name}", encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+    def fired(self, arm="fault", name="rank0.jsonl"):
+        return [record for record in self.trace(arm, name) if record.get("event") == "fired"]
+
+    # Signals.
+
+    def test_stdout(self):
+        self.assert_verdict("pass")
+        steps = [record["step"] for record in self.trace("control") if record["t"] == "step"]
+        self.assertEqual(steps, list(range(30)))
+
+    def test_csv_and_json_lines(self):
+        self.assert_verdict("pass", target="files",
+                            healthy={"learns": LEARNS, "moves": "last(weight[:]) < 1.1 and mean(error[-6:]) < mean(error[:6])"})
+        steps = {}
+        for record in filter(lambda record: record["t"] == "step", self.trace("control")):
+            for signal_name in ("loss", "weight", "error"):
+                steps.setdefault(signal_name, []).extend([record["step"]] * (signal_name in record))
+        self.assertEqual(steps, {"loss": list(range(30)), "weight": list(range(30)), "error": list(range(0, 30, 5))})
+
+    def test_level_one(self):
+        self.assert_verdict("pass", target="traces")
+
+    def test_level_two_is_built_and_performs_its_own_fault(self):
+        self.assert_verdict(
+            "pass", target="describes", inject={"nudge": {"fault": "weights.nudge", "at": 20}},
+            symptoms={"jumps": "eventually loss > 10 * control.loss"}, remedies={"guard": {"set": {"guard": True}}})
+        self.assertIn("describes there", self.call("doctor", "--target", "describes").stdout)
+
+    # A code of 0 proves nothing.
+
+    def test_nan_that_exits_with_0(self):
+        _, done = self.assert_verdict("fail", "control_unhealthy", recipe={"habit": "nan"}, **EARLY)
+        self.assertIn("signals_sound", done.stdout)
+        self.assertIn("loss is nan", done.stdout)
+
+    def test_nan_that_is_logged_as_0(self):
+        _, done = self.assert_verdict("fail", "control_unhealthy", recipe={"habit": "hides_nan"}, **EARLY)
+        self.assertIn("loss is 0, though its scale is positive", done.stdout)
+
+    def test_remedy_that_hides_nan(self):
+        case, _ = self.judge(remedies={"hide": {"scale": {"lr": 900}, "set": {"habit": "hides_nan"}}})
+        self.assertEqual(case["class"], "remedy_ineffective")
+        case, _ = self.judge(remedies={"hide": {"scale": {"lr": 900}, "set": {"habit": "hides_nan"},
+                                                "waives": ["signals_sound"]}})
+        self.assertEqual(case["verdict"], "pass")
+
+    def test_signal_that_cannot_be_read(self):
+        _, done = self.assert_verdict("inconclusive", "undecided", target="deaf")
+        self.assertIn("not read: accuracy; read: loss (30)", done.stdout)
+
+    # Faults from outside.
+
+    def test_killed_rank_resumes_from_its_checkpoint(self):
+        killed = {"killed": {"fault": "process.crash_rank", "at": 12, "attempt": 0}}
+        self.assert_verdict(
+            "pass", recipe={"pace": 0.02}, inject=killed, healthy={"completes": "ended(rank=0, why=completed)"},
+            symptoms={"lost": "not ended(rank=0, why=completed)", "killed": "exited(rank=0, signal=9)"},
+            remedies={"supervisor": {"set": {"supervisor.max_restarts": 1}, "resolves": ["lost"]}})
+        fired, = self.fired()
+        self.assertEqual((fired["signal"], fired["before"], fired["after"]), (9, "running", "killed"))
+        self.assertGreaterEqual(fired["step"], 12)
+        resumed, = [record for record in self.trace("supervisor") if record.get("event") == "resumed"]
+        self.assertIn("--load", resumed["command"])
+        again = [record["step"] for record in self.trace("supervisor") if record["t"] == "step"]
+        self.assertGreaterEqual(again[again.index(29) - 1], 10)
+        self.assertEqual(sorted(set(again)), list(range(30)))
+        self.assertEqual(again.count(0), 1)
+
+    def test_stopped_rank_is_a_stall(self):
+        case, done = self.judge(
+            recipe={"pace": 0.02}, inject={"stopped": {"fault": "process.crash_rank", "at": 5, "with": {"how": "sigstop"}}},
+            healthy={"completes": "ended(rank=0, why=completed)"}, symptoms={"stalls": "stalled(lagging_state=stopped)"},
+            remedies=None, no_remedy="none", budget={"seconds": 100, "stall_seconds": 3})
+        self.assertEqual(case["verdict"], "pass", done.stdout + done.stderr)
+
+    def test_second_rank_is_killed_alone(self):
+        self.assert_verdict(
+            "pass", recipe={"pace": 0.02, "parallel.ranks": 2},
+            inject={"killed": {"fault": "process.crash_rank", "at": 5, "ranks": [1]}},
+            healthy={"completes": "ended(rank=1, why=completed)"},
+            symptoms={"dies": "exited(rank=1, signal=9)", "lives": "exited(rank=1, signal=9) and not exited(rank=0, signal=9)"},
+            remedies=None, no_remedy="none")
+
+    def test_environment(self):
+        self.assert_verdict(
+            "pass", inject={"bad_luck": {"fault": "environment.set", "with": {"name": "BAD_LUCK", "value": "3"}}},
+            symptoms={"worse": "mean(loss[-5:]) > 2 + control.mean(loss[-5:])"}, remedies=None, no_remedy="none")
+        self.assertEqual([(f["before"], f["after"]) for f in self.fired()], [("unset", "3")])
+
+    def test_damaged_data_are_a_copy(self):
+        with open(self.folder + "/data/numbers.txt", "rb") as file:
+            before = file.read()
+        self.assert_verdict(
+            "pass", inject={"half": {"fault": "data.damage_file", "with": {"files": "*numbers.txt", "how": "truncate"}}},
+            symptoms={"other_target": "mean(loss[:1]) > 1.1 * control.mean(loss[:1])"},
+            healthy={"learns": LEARNS}, remedies=None, no_remedy="none")
+        fired, = self.fired()
+        self.assertLess(fired["after"]["bytes"], fired["before"]["bytes"])
+        with open(self.folder + "/data/numbers.txt", "rb") as file:
+            self.assertEqual(file.read(), before)
+
+    def test_phases_with_a_damaged_checkpoint(self):
+        self.assert_verdict(
+            "pass", phases=[{"name": "train", "until": 20}, {"name": "resume"}],
+            inject={"torn": {"fault": "checkpoint.damage_file", "phase": "resume", "with": {"how": "truncate"}}},
+            healthy={"goes_on": "max(loss[20:]) < 0.1"},
+            # What is run again counts as it was the last time: the loss is the same, the start is not.
+            symptoms={"from_the_beginning": "resumed and fired(torn)"}, remedies=None, no_remedy="none")
+        steps = {arm: [r["step"] for r in self.trace(arm) if r["t"] == "step"] for arm in ("control", "fault")}
+        self.assertEqual(steps["control"], list(range(30)))
+        self.assertEqual(steps["fault"], list(range(20)) + list(range(30)))
+
+    # What cannot be served, and what is wrong.
+
+    def test_too_much_is_a_loud_skip(self):
+        self.write(inject={"flip": {"fault": "model.bit_flip", "at": 3}}, recipe={"model.kind": "gpt"})
+        done = self.call("run", "t/x")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("requires:fault:model.bit_flip", done.stdout)
+        self.assertIn("requires:fault:model.bit_flip", self.call("validate", "t/x").stdout)
+        self.write(symptoms={"x": "eventually grad_norm > 3"})
+        self.assertIn("requires:signal:grad_norm", self.call("run", "t/x").stdout)
+        self.write(phases=[{"name": "train", "until": 20}, {"name": "resume"}])
+        self.assertIn("requires:phases", self.call("run", "t/x", "--target", "files").stdout)
+
+    def test_misspellings_are_errors(self):
+        self.write(inject={"slow": {"fault": "recipe.scale_rl", "with": {"factor": 0.001}}})
+        done = self.call("validate", "t/x")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("did you mean 'recipe.scale_lr'?", done.stderr)
+
+    def test_wrong_files_of_targets(self):
+        done = self.call("validate", "--target", "plane")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("did you mean 'plain'?", done.stderr)
+        with open(self.folder + "/trainwreck.yaml", "a", encoding="utf-8") as file:
+            file.write("  worse:\n    command: [python3, '{lr}']\n    recipe: {steps: 1, rl: 0.5}\n    signals: {loss: {}}\n"
+                       "    sources: [{stdout: '(?P<loss>.)'}]\n")
+        done = self.call("run", "t/x")
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, r"trainwreck.yaml:\d+:25: error: no recipe key and nothing of the run is called 'lr'")
+
+    def test_program_that_cannot_be_started(self):
+        with open(self.folder + "/trainwreck.yaml", encoding="utf-8") as file:
+            text = file.read().replace("python3, train.py", "no-such-program, train.py")
+        with open(self.folder + "/trainwreck.yaml", "w", encoding="utf-8") as file:
+            file.write(text)
+        _, done = self.assert_verdict("error", "crash")
+        self.assertIn("cannot start 'no-such-program'", done.stdout)
+
+    # Nothing survives.
+
+    def test_a_process_that_is_left_behind_is_killed_and_told(self):
+        _, done = self.assert_verdict("error", "leak", recipe={"habit": "leaves"})
+        self.assertIn("left processes behind", done.stdout)
+
+    def test_nothing_outlives_a_killed_harness(self):
+        self.write(recipe={"pace": 0.5})
+        harness = subprocess.Popen([TRAINWRECK, "run", "t/x", "--target", "plain"], cwd=self.folder, env=self.environment,
+                                   stdout=subprocess.DEVNULL)
+        # The harness, its server, and at least a guard, an adapter and a program.
+        deadline = time.monotonic() + 60
+        while len(processes_with(self.marker)) < 5 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertGreaterEqual(len(processes_with(self.marker)), 5)
+        harness.send_signal(signal.SIGKILL)
+        harness.wait()
+        deadline = time.monotonic() + 30
+        while processes_with(self.marker) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertEqual(processes_with(self.marker), [])
+
+
+if __name__ == "__main__":
+    unittest_xml.main(sys.argv[3:])

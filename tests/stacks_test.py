@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Real training stacks, not written here: scikit-learn, PyTorch with TensorBoard, torchrun. They are found with the Python that
+TRAINWRECK_STACKS_PYTHON names (`ci/test.sh --with-python-stacks` makes one), else with python3; what is not there is skipped.
+
+Usage: stacks_test.py TRAINWRECK FOLDER [unittest options]
+"""
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import unittest_xml
+
+TRAINWRECK, FOLDER = map(os.path.abspath, sys.argv[1:3])
+PYTHON = os.environ.get("TRAINWRECK_STACKS_PYTHON") or shutil.which("python3")
+HINT = "ci/test.sh --with-python-stacks installs it"
+
+
+def can_import(module):
+    return subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
+
+
+def needs(*modules):
+    missing = [module for module in modules if not can_import(module)]
+    return unittest.skipIf(missing, f"{PYTHON} cannot import {', '.join(missing)}: {HINT}")
+
+
+class StacksTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = os.path.join(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")), "project")
+        shutil.copytree(FOLDER, self.folder)
+        self.marker = f"STACKS_TEST={os.getpid()}.{self.id()}"
+        name, value = self.marker.split("=")
+        self.environment = {**os.environ, "TRAINWRECK_CACHE": self.folder + "/.cache", name: value,
+                            "PATH": os.path.dirname(PYTHON) + ":" + os.environ["PATH"]}
+        for variable in ("TRAINWRECK_TARGET", "TEST_SRCDIR", "RUNFILES_DIR"):
+            self.environment.pop(variable, None)
+
+    def assert_nothing_is_left(self):
+        left = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    left += [pid] * (self.marker.encode() in file.read())
+            except OSError:
+                pass
+        self.assertEqual(left, [])
+
+    def run_scenario(self, scenario, target):
+        done = subprocess.run([TRAINWRECK, "run", scenario, "--target", target, "--keep", "all", "--output", "out"],
+                              cwd=self.folder, env=self.environment, text=True, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assert_nothing_is_left()
+        return done
+
+    def steps(self, run):
+        with open(f"{self.folder}/out/{run}/rank0.jsonl", encoding="utf-8") as file:
+            return [record for record in map(json.loads, file) if record["t"] == "step"]
+
+    @needs("sklearn")
+    def test_scikit_learn(self):
+        self.run_scenario("rate/digits", "digits")
+        self.assertEqual([record["step"] for record in self.steps("rate/digits/control/0")], list(range(15)))
+
+    @needs("torch", "tensorboard")
+    def test_pytorch_with_tensorboard(self):
+        self.run_scenario("rate/board", "board")
+        steps = self.steps("rate/board/control/0")
+        self.assertEqual([record["step"] for record in steps], list(range(30)))
+        self.assertEqual([record["step"] for record in steps if "norm" in record], list(range(0, 30, 3)))
+
+    # torchrun gives its workers sessions of their own.
+    @needs("torch", "tensorboard")
+    def test_torchrun(self):
+        self.run_scenario("rate/killed", "torchrun")
+        with open(f"{self.folder}/out/rate/killed/fault/0/rank0.jsonl", encoding="utf-8") as file:
+            fired, = [record for record in map(json.loads, file) if record.get("event") == "fired"]
+        self.assertEqual((fired["rank"], fired["signal"]), (1, 9))
+
+    @needs("torch", "tensorboard")
+    def test_tensorboard_reads_what_we_write(self):
+        self.run_scenario("rate/board", "board")
+        subprocess.run([TRAINWRECK, "report", "out", "--report", "tensorboard=board"], cwd=self.folder, env=self.environment,
+                       check=True, stdout=subprocess.DEVNULL)
+        file, = glob.glob(self.folder + "/board/rate/board/control/0/*tfevents*")
+        script = ("import json, sys\n"
+                  "from tensorboard.backend.event_processing.event_accumulator import EventAccumulator\n"
+                  "events = EventAccumulator(sys.argv[1]).Reload()\n"
+                  "print(json.dumps([[e.step, e.value] for e in events.Scalars('loss')]))\n")
+        read = json.loads(subprocess.check_output([PYTHON, "-c", script, file], text=True))
+        ours = [[record["step"], record["loss"]] for record in self.steps("rate/board/control/0")]
+        self.assertEqual(read, ours)  # a float on both ways
+
+
+if __name__ == "__main__":
+    unittest_xml.main(sys.argv[3:])

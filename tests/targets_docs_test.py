@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Does what docs/targets.md says, in its order: writes its files, runs its commands, compares their output.
+
+A block that begins with ```LANGUAGE NAME is a file; one that begins with ```console holds commands and their output, in which
+`...` stands for any text.
+
+Usage: targets_docs_test.py DOCUMENT TRAINWRECK
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def matches(expected, seen):
+    return re.fullmatch(".*".join(map(re.escape, expected.split("..."))), seen, re.S) is not None
+
+
+def run_commands(block, folder, environment):
+    """Yields what is wrong."""
+    examples = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M)
+    if not examples:
+        yield f"no command in:\n{block}"
+    for command, expected in examples:
+        done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if not matches(expected, done.stdout):
+            yield f"$ {command}\nexpected:\n{expected}seen:\n{done.stdout}"
+
+
+def main():
+    document, trainwreck = map(os.path.abspath, sys.argv[1:])
+    assert matches("a ... c\n", "a b c\n") and not matches("a ... c\n", "a b d\n")
+    with open(document, encoding="utf-8") as file:
+        blocks = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", file.read(), re.M | re.S)
+    failures, commands, files = [], 0, 0
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+        environment = {**os.environ, "TRAINWRECK_CACHE": folder + "/.cache",
+                       "PATH": os.path.dirname(trainwreck) + ":" + os.environ["PATH"]}
+        for name in ("TRAINWRECK_TARGET", "TEST_SRCDIR", "RUNFILES_DIR"):
+            environment.pop(name, None)
+        for language, name, text in blocks:
+            if name:
+                files += 1
+                os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            elif language == "console":
+                commands += 1
+                failures += run_commands(text, folder, environment)
+    if files < 5 or commands < 6:
+        failures.append(f"only {files} files and {commands} blocks of commands were found")
+    print("\n".join(failures) or "ok")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
