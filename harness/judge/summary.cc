@@ -8,6 +8,9 @@ namespace trainwreck {
 namespace {
 
 constexpr std::size_t kMaxPoints = 200;
+constexpr std::size_t kMaxSignals = 200;  // bounds for what a target may make us keep
+constexpr std::size_t kMaxKeys = 40;
+constexpr std::size_t kMaxTextBytes = 200;
 
 struct Ending {
   int seed;
@@ -83,6 +86,53 @@ std::vector<ArmSummary> SummarizeArms(const CaseResults& results,
     summaries.push_back(std::move(summary));
   }
   return summaries;
+}
+
+// A step's time is from one record to the next, so it needs no signal of its own; the median passes
+// over steps with an evaluation or a checkpoint, and over the gap of a restart.
+double MedianStepSeconds(const RunTrace& trace) {
+  auto found = trace.time_s.find(0);
+  if (found == trace.time_s.end()) return 0;
+  const Series& time = found->second;
+  std::vector<double> seconds;
+  for (int step = 1; step < static_cast<int>(time.values.size()); ++step) {
+    if (!time.Has(step) || !time.Has(step - 1)) continue;
+    const double gap = time.values[step] - time.values[step - 1];
+    if (gap > 0) seconds.push_back(gap);
+  }
+  if (seconds.empty()) return 0;
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
+}
+
+void SummarizeTrace(const RunTrace& trace, RunResult& result) {
+  for (const auto& [key, series] : trace.series) {
+    const auto& [signal, rank] = key;
+    if (rank != 0 || series.values.empty() || signal.find('{') != std::string::npos) continue;
+    if (result.final_signals.size() >= kMaxSignals) break;
+    result.final_signals[signal] = series.values.back();  // a series ends with a sample
+  }
+  result.step_seconds = MedianStepSeconds(trace);
+}
+
+void AddTo(std::map<std::string, std::string>& environment, const std::string& key,
+           const std::string& value) {
+  if (value.empty() || environment.size() >= kMaxKeys) return;
+  std::string& text = environment[key.substr(0, kMaxTextBytes)];
+  const std::string part = value.substr(0, kMaxTextBytes);
+  if (("; " + text + "; ").find("; " + part + "; ") != std::string::npos) return;
+  if (text.size() < kMaxTextBytes) text += (text.empty() ? "" : "; ") + part;
+}
+
+void AddEnvironment(const RunTrace& trace, std::map<std::string, std::string>& environment) {
+  for (const auto& [rank, start] : trace.starts) {
+    auto said = start.find("environment");
+    if (said == start.end() || !said->is_object()) continue;
+    for (const auto& [key, value] : said->items()) {
+      AddTo(environment, key, value.is_string() ? value.get<std::string>() : value.dump());
+    }
+  }
 }
 
 }  // namespace trainwreck

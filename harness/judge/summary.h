@@ -1,4 +1,4 @@
-// What reports show of each arm. Private to this package.
+// What reports and the history keep of arms and runs. Private to this package.
 #pragma once
 
 #include <vector>
@@ -9,5 +9,14 @@ namespace trainwreck {
 
 std::vector<ArmSummary> SummarizeArms(const CaseResults& results,
                                       const std::vector<CheckResult>& checks);
+
+// Fills in `final_signals` and `step_seconds`.
+void SummarizeTrace(const RunTrace& trace, RunResult& result);
+
+// What the ranks' `start` records say in their `environment`.
+void AddEnvironment(const RunTrace& trace, std::map<std::string, std::string>& environment);
+// Where runs differ, their values stand side by side.
+void AddTo(std::map<std::string, std::string>& environment, const std::string& key,
+           const std::string& value);
 
 }  // namespace trainwreck

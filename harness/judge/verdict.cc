@@ -7,6 +7,7 @@
 
 #include "harness/judge/arm_judge.h"
 #include "harness/judge/summary.h"
+#include "harness/plan/device.h"
 
 namespace trainwreck {
 namespace {
@@ -143,6 +144,8 @@ void KeepRuns(const CaseResults& results, Verdict& verdict) {
       slim.wall_seconds = run->wall_seconds;
       slim.cpu_seconds = run->cpu_seconds;
       slim.peak_memory_bytes = run->peak_memory_bytes;
+      SummarizeTrace(run->trace, slim);
+      AddEnvironment(run->trace, verdict.environment);
       verdict.wall_seconds += run->wall_seconds;
       verdict.cpu_seconds += run->cpu_seconds;
       kept.push_back(std::move(slim));
@@ -186,6 +189,10 @@ Verdict Judge(const CaseResults& results, const TargetDescription& target) {
   verdict.title = plan.scenario->title;
   verdict.tags = plan.scenario->tags;
   verdict.devices = plan.devices;
+  verdict.scenario_digest = plan.digest;
+  for (const std::string& device : plan.devices) {
+    AddTo(verdict.environment, "device", DescribeDevice(device, target));
+  }
   if (!plan.skip_reason.empty()) {
     verdict.verdict = "skip";
     verdict.failure_class = plan.skip_reason;

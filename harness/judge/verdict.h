@@ -53,6 +53,10 @@ struct Verdict {
   std::string point;
   std::string file;  // of the scenario
   std::string title;
+  std::string scenario_digest;  // of what it claims, see DigestOfClaims
+  // Where it was judged: "device", and what the target's ranks said ("cpu_capability", "blas",
+  // ...).
+  std::map<std::string, std::string> environment;
   std::vector<std::string> tags;
   std::vector<std::string>
       devices;                  // that its runs got: "cpu", "cuda"; empty: not the harness's choice

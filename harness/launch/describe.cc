@@ -84,17 +84,23 @@ std::string VisibleDevices() {
   return seen + ReadFile("/proc/driver/nvidia/version");
 }
 
-// Of the program and of every argument that is a file (`python3 train.py`), with the environment
-// that it gets and the devices that it can see.
-std::string CacheKey(const Target& target) {
-  std::uint64_t digest = Digest(fmt::format("protocol {}", kProtocolVersion));
+// Of the program and of every argument that is a file (`python3 train.py`). Where the program lies
+// does not matter.
+std::uint64_t DigestOfCommand(const Target& target, std::uint64_t digest) {
   for (std::size_t i = 0; i < target.command.size(); ++i) {
     const std::string& word = target.command[i];
-    digest = Digest(word, digest);
+    if (i > 0) digest = Digest(word, digest);
     // An absolute path stays what it is.
     const std::string file = i == 0 ? FindProgram(word) : word;
     digest = DigestOfFile((fs::path(target.folder) / file).string(), digest);
   }
+  return digest;
+}
+
+// With the environment that it gets and the devices that it can see.
+std::string CacheKey(const Target& target) {
+  std::uint64_t digest = Digest(fmt::format("protocol {}", kProtocolVersion));
+  digest = DigestOfCommand(target, Digest(target.command.front(), digest));
   for (const auto& [name, value] : target.environment) digest = Digest(name + "=" + value, digest);
   digest = Digest(VisibleDevices(), digest);
   return fmt::format("{:016x}", digest);
@@ -160,6 +166,10 @@ std::string AskTarget(const Target& target, const std::string& folder) {
 }
 
 }  // namespace
+
+std::string DigestOfTarget(const Target& target) {
+  return fmt::format("{:016x}", DigestOfCommand(target, Digest("target")));
+}
 
 TargetDescription Describe(const Target& target, const std::string& cache_dir) {
   if (target.command.empty()) throw std::runtime_error("a target without a command");

@@ -211,13 +211,16 @@ int FakeRank::Run() {
                {"rank", rank_},
                {"phase", plan_.phase},
                {"attempt", plan_.attempt},
-               {"pid", getpid()}});
+               {"pid", getpid()},
+               {"environment", {{"blas", Variable("FAKE_BLAS", "none")}}}});
   if (plan_.resume && std::ifstream(saved) >> begin) {
     trace.Write({{"t", "event"}, {"event", "resumed"}, {"step", begin}, {"from_step", begin}});
   }
   const int end = plan_.until.value_or(Int("steps"));
   const bool may_misbehave = rank_ == Int("fake.rank") && plan_.attempt < Int("fake.attempts");
-  const double lr = plan_.recipe.at("optimizer.lr").get<double>();
+  // A stack that is broken, or a machine that computes otherwise, as the environment says.
+  const double rate = std::stod(Variable("FAKE_RATE", "1"));
+  const double lr = rate * plan_.recipe.at("optimizer.lr").get<double>();
   for (int step = begin; step < end; ++step) {
     if (mode_ == "breaks" && may_misbehave && step == Int("fake.at")) {
       std::ofstream(plan_.checkpoint_dir + "/broken") << step;

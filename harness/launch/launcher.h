@@ -26,6 +26,10 @@ struct Target {
 // Throws std::runtime_error with what the target said when that is no description.
 TargetDescription Describe(const Target& target, const std::string& cache_dir);
 
+// Of the command, the program's file and every argument that is a file. Two targets with one digest
+// are the same program; libraries that they load are not in it.
+std::string DigestOfTarget(const Target& target);
+
 enum class Isolation { kFork, kExec };
 
 struct LauncherOptions {
@@ -69,6 +73,9 @@ struct RunResult {
   double wall_seconds = 0;
   double cpu_seconds = 0;
   std::int64_t peak_memory_bytes = 0;
+  // What is kept of the trace when it is let go (filled in by the judge).
+  std::map<std::string, double> final_signals;  // of rank 0, without those of single modules
+  double step_seconds = 0;                      // median of rank 0; 0: not known
 };
 
 struct LauncherCallbacks {

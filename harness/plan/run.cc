@@ -305,6 +305,7 @@ std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const Target
       planned.scenario = &scenario;
       planned.point = &point;
       planned.name = scenario.name + (point.name.empty() ? "" : "[" + point.name + "]");
+      planned.digest = DigestOfClaims(scenario, point, options.overrides);
       planned.seed_count = options.seeds > 0 ? options.seeds : declared;
       // The same share of the seeds, rounded up, when their number is changed.
       planned.seed_require = (planned.seed_count * scenario.seed_require + declared - 1) / declared;

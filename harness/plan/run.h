@@ -62,7 +62,8 @@ struct ArmPlan {
 struct Case {
   const Scenario* scenario = nullptr;
   const Point* point = nullptr;
-  std::string name;  // "nan/lr-too-high[sgd]", or the scenario's name
+  std::string name;    // "nan/lr-too-high[sgd]", or the scenario's name
+  std::string digest;  // of what is claimed here, see DigestOfClaims
   int seed_count = 0;
   int seed_require = 0;
   std::vector<ArmPlan> arms;         // control first
@@ -78,6 +79,11 @@ struct PlanOptions {
   std::optional<std::pair<int, int>> each_seed;  // [first, end): every seed is a case of its own
   std::vector<std::string> available_features;   // beyond the target's: "device:cuda", ...
 };
+
+// Of all that a scenario says at a point and of the overrides: recipe, faults, checks, remedies,
+// phases. Not of its title and comments, of the number of seeds, of budgets, of the target's
+// defaults. Verdicts with one digest answer one question.
+std::string DigestOfClaims(const Scenario& scenario, const Point& point, const Changes& overrides);
 
 std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const TargetDescription& target,
                             const PlanOptions& options);

@@ -1,13 +1,14 @@
 // verdicts.json, schema version 1. Numbers that may be non-finite follow harness/protocol/json.h.
 //
 //   { "schema": "trainwreck/verdicts", "version": 1,
-//     "run": {version, command_line, target, devices, isolation, started_utc, host, output_dir,
-//     cores, runs,
-//             wall_seconds, cpu_seconds},
+//     "run": {version, command_line, target, target_digest, commit, dirty, environment: {"cpu":
+//     ..},
+//             devices, isolation, started_utc, host, output_dir, cores, runs, wall_seconds,
+//             cpu_seconds},
 //     "counts": {"pass": 5, "fail": 1, ...},
 //     "verdicts": [
-//       { case, scenario, point, file, title, tags, devices, verdict, class, reason,
-//       expected_limit,
+//       { case, scenario, point, file, title, scenario_digest, environment: {"blas": "..", ..},
+//         tags, devices, verdict, class, reason, expected_limit,
 //         worst_margin: {value, unit} | null, undo_remedies, wall_seconds, cpu_seconds,
 //         "checks": [ {check, formula, arm, expected, file, line, column, length, agree, disagree,
 //                      unknown, worst_margin | null, unit, worst_seed, class, message, seen, rerun,
@@ -17,7 +18,8 @@
 //         "arms": [ {arm, kind, undo, note, status, median_seed, final_loss,
 //                    steps: [..], loss: [..]       (of the median seed, at most 200 points),
 //                    runs: [ {end, detail, folder, restarts, wall_seconds, cpu_seconds,
-//                             peak_memory_bytes, problems,
+//                             peak_memory_bytes, step_seconds, final_signals: {"loss": 0.1, ..},
+//                             problems,
 //                             exits: [ {rank, attempt, phase, code, signal, last_words} ]} ]} ] } ]
 //                             }
 //
@@ -79,6 +81,12 @@ double Number(const Json& value) {
 Json EncodeNumbers(const std::vector<double>& values) {
   Json json = Json::array();
   for (double value : values) json.push_back(EncodeNumber(value));
+  return json;
+}
+
+Json EncodeNamed(const std::map<std::string, double>& values) {
+  Json json = Json::object();
+  for (const auto& [name, value] : values) json[name] = EncodeNumber(value);
   return json;
 }
 
@@ -173,6 +181,8 @@ Json Encode(const RunResult& run) {
           {"wall_seconds", EncodeNumber(run.wall_seconds)},
           {"cpu_seconds", EncodeNumber(run.cpu_seconds)},
           {"peak_memory_bytes", run.peak_memory_bytes},
+          {"step_seconds", EncodeNumber(run.step_seconds)},
+          {"final_signals", EncodeNamed(run.final_signals)},
           {"problems", run.problems},
           {"exits", exits}};
 }
@@ -186,6 +196,12 @@ RunResult DecodeRun(const Json& json) {
   run.wall_seconds = Number(json.at("wall_seconds"));
   run.cpu_seconds = Number(json.at("cpu_seconds"));
   run.peak_memory_bytes = json.at("peak_memory_bytes");
+  if (json.contains("step_seconds")) run.step_seconds = Number(json["step_seconds"]);
+  if (json.contains("final_signals")) {
+    for (const auto& [signal, value] : json["final_signals"].items()) {
+      run.final_signals[signal] = Number(value);
+    }
+  }
   run.problems = json.at("problems").get<std::vector<std::string>>();
   for (const Json& exit : json.at("exits")) {
     run.exits.push_back({exit.at("rank"), exit.at("attempt"), exit.at("phase"), exit.at("code"),
@@ -232,6 +248,8 @@ Json Encode(const Verdict& verdict) {
                {"point", verdict.point},
                {"file", verdict.file},
                {"title", verdict.title},
+               {"scenario_digest", verdict.scenario_digest},
+               {"environment", verdict.environment},
                {"tags", verdict.tags},
                {"devices", verdict.devices},
                {"verdict", verdict.verdict},
@@ -261,6 +279,8 @@ Verdict DecodeVerdict(const Json& json) {
   verdict.file = json.at("file");
   verdict.title = json.at("title");
   verdict.tags = json.at("tags").get<std::vector<std::string>>();
+  verdict.scenario_digest = json.value("scenario_digest", "");
+  verdict.environment = json.value("environment", verdict.environment);
   verdict.devices = json.value("devices", std::vector<std::string>{});
   verdict.verdict = json.at("verdict");
   verdict.failure_class = json.at("class");
@@ -282,6 +302,10 @@ Json Encode(const RunInfo& info) {
   return {{"version", info.version},
           {"command_line", info.command_line},
           {"target", info.target},
+          {"target_digest", info.target_digest},
+          {"commit", info.commit},
+          {"dirty", info.is_dirty},
+          {"environment", info.environment},
           {"devices", info.devices},
           {"isolation", info.isolation},
           {"started_utc", info.started_utc},
@@ -298,6 +322,10 @@ RunInfo DecodeInfo(const Json& json) {
   info.version = json.at("version");
   info.command_line = json.at("command_line");
   info.target = json.at("target");
+  info.target_digest = json.value("target_digest", "");
+  info.commit = json.value("commit", "");
+  info.is_dirty = json.value("dirty", false);
+  info.environment = json.value("environment", info.environment);
   info.devices = json.value("devices", "");
   info.isolation = json.at("isolation");
   info.started_utc = json.at("started_utc");

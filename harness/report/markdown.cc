@@ -10,41 +10,6 @@ namespace {
 constexpr std::size_t kMaxTextBytes = 900'000;
 constexpr int kSparkWidth = 32;
 
-// One cell or line of text: nothing in it is markup.
-std::string Escape(const std::string& text) {
-  std::string escaped;
-  for (char c : CleanText(text)) {
-    switch (c) {
-      case '\n':
-        escaped += ' ';
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '|':
-      case '`':
-      case '*':
-      case '_':
-      case '[':
-      case ']':
-      case '\\':
-      case '#':
-        escaped += '\\';
-        escaped += c;
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
-
 // A block that nothing in it can close.
 std::string Fenced(const std::string& text) {
   const std::string clean = CleanText(text);
@@ -66,9 +31,9 @@ std::string Row(const Verdict& verdict) {
   std::string outcome = verdict.verdict;
   if (!verdict.failure_class.empty()) outcome += " / " + verdict.failure_class;
   if (verdict.expected_limit) outcome += " (known limit)";
-  return std::string("| ") + Icon(verdict.verdict) + " | " + Escape(verdict.case_name) + " | " +
-         Escape(outcome) + " | " + Escape(margin) + " | " + FormatSeconds(verdict.wall_seconds) +
-         " |\n";
+  return std::string("| ") + Icon(verdict.verdict) + " | " + EscapeMarkdown(verdict.case_name) +
+         " | " + EscapeMarkdown(outcome) + " | " + EscapeMarkdown(margin) + " | " +
+         FormatSeconds(verdict.wall_seconds) + " |\n";
 }
 
 std::string Arms(const Verdict& verdict) {
@@ -79,17 +44,17 @@ std::string Arms(const Verdict& verdict) {
   std::string text = "| arm | kind | status | final loss | loss |\n|---|---|---|---:|---|\n";
   for (const ArmSummary& arm : verdict.arms) {
     const std::string spark = Sparkline(arm.loss, kSparkWidth, true, scale);
-    text += "| " + Escape(arm.arm) + " | " + ToString(arm.kind) + " | " + arm.status + " | " +
-            FormatNumber(arm.final_loss) + " | " + (spark.empty() ? "" : "`" + spark + "`") +
-            " |\n";
+    text += "| " + EscapeMarkdown(arm.arm) + " | " + ToString(arm.kind) + " | " + arm.status +
+            " | " + FormatNumber(arm.final_loss) + " | " +
+            (spark.empty() ? "" : "`" + spark + "`") + " |\n";
   }
   return text + "\n";
 }
 
 std::string Details(const Verdict& verdict) {
-  std::string text = "<details><summary>" + Escape(verdict.case_name) + ": " +
-                     Escape(verdict.failure_class) + "</summary>\n\n" + Escape(verdict.reason) +
-                     "\n\n" + Arms(verdict);
+  std::string text = "<details><summary>" + EscapeMarkdown(verdict.case_name) + ": " +
+                     EscapeMarkdown(verdict.failure_class) + "</summary>\n\n" +
+                     EscapeMarkdown(verdict.reason) + "\n\n" + Arms(verdict);
   for (const CheckResult& check : verdict.checks) {
     if (check.failure_class.empty()) continue;
     std::string block = FailureHeading(check) + "\n";
@@ -112,8 +77,9 @@ std::string MarkdownReport(const std::vector<Verdict>& verdicts, const RunInfo& 
   std::string text = "## trainwreck: " + std::to_string(passed) + " of " +
                      std::to_string(executed) + " cases passed";
   if (skipped > 0) text += ", " + std::to_string(skipped) + " skipped";
-  text += "\n\n" + std::to_string(info.runs) + " trainings of " + Escape(info.target) + " in " +
-          FormatSeconds(info.wall_seconds) + " s on " + std::to_string(info.cores) + " cores\n\n";
+  text += "\n\n" + std::to_string(info.runs) + " trainings of " + EscapeMarkdown(info.target) +
+          " in " + FormatSeconds(info.wall_seconds) + " s on " + std::to_string(info.cores) +
+          " cores\n\n";
   text += "| | case | verdict | worst margin | run time (s) |\n|---|---|---|---:|---:|\n";
   for (const Verdict& verdict : verdicts) text += Row(verdict);
   text += "\n";

@@ -6,6 +6,7 @@
 // A file appears whole or not at all (written beside its place, then renamed).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,12 +17,16 @@ namespace trainwreck {
 
 // What is true of the invocation, not of one case.
 struct RunInfo {
-  std::string version;       // of trainwreck
-  std::string command_line;  // as typed
-  std::string target;        // "trainwreck-trainer 0.1.0"
-  std::string devices;       // that the runs get: "cuda (NVIDIA H200), cpu"; may be empty
-  std::string isolation;     // "fork" or "exec"
-  std::string started_utc;   // "2026-01-31T12:00:00Z"
+  std::string version;        // of trainwreck
+  std::string command_line;   // as typed
+  std::string target;         // "trainwreck-trainer 0.1.0"
+  std::string target_digest;  // see DigestOfTarget
+  std::string commit;         // of the repository that it was called in; empty: none
+  bool is_dirty = false;      // with changes that are not committed
+  std::map<std::string, std::string> environment;  // of the machine: "cpu", "driver"
+  std::string devices;      // that the runs get: "cuda (NVIDIA H200), cpu"; may be empty
+  std::string isolation;    // "fork" or "exec"
+  std::string started_utc;  // "2026-01-31T12:00:00Z"
   std::string host;
   std::string output_dir;
   int cores = 0;

@@ -105,4 +105,38 @@ std::string UpperCase(std::string text) {
   return text;
 }
 
+std::string EscapeMarkdown(const std::string& text) {
+  std::string escaped;
+  for (char c : CleanText(text)) {
+    switch (c) {
+      case '\n':
+        escaped += ' ';
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '|':
+      case '`':
+      case '*':
+      case '_':
+      case '[':
+      case ']':
+      case '\\':
+      case '#':
+        escaped += '\\';
+        escaped += c;
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
 }  // namespace trainwreck

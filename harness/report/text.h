@@ -1,5 +1,5 @@
 // Texts that may come from anywhere (a dying rank's last words, say), made safe to print and to
-// store. Private to this package.
+// store. For this package and other reports.
 #pragma once
 
 #include <string>
@@ -13,6 +13,9 @@ namespace trainwreck {
 // Valid UTF-8 without control characters: a newline and a tab stay, other controls become "\x1b",
 // broken bytes U+FFFD. What XML 1.0 cannot hold is replaced too.
 std::string CleanText(const std::string& text);
+
+// One cell or line of Markdown: nothing in it is markup.
+std::string EscapeMarkdown(const std::string& text);
 
 // "0.31", "1.2e-05", "nan", "-inf": four significant digits.
 std::string FormatNumber(double value);

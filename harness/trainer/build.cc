@@ -53,6 +53,16 @@ std::string Versions() {
          at::get_cpu_capability();
 }
 
+// What results of equal plans may depend on, besides the program and the device.
+Json Environment() {
+  std::string blas = at::hasMKL() ? at::get_mkl_version() : "other than MKL";
+  if (const auto end = blas.find(" for "); end != std::string::npos) blas.resize(end);
+  return {{"libtorch", TORCH_VERSION},
+          {"cpu_capability", at::get_cpu_capability()},
+          {"blas", blas},
+          {"threads", std::to_string(at::get_num_threads())}};
+}
+
 Json RecipeJson(const Recipe& recipe) {
   Json json = Json::object();
   for (const auto& [key, value] : recipe) json[key] = value;
@@ -263,7 +273,8 @@ int Train(const Plan& plan, int rank, int world_size, const std::string& trace_d
                           {"run", plan.run},
                           {"seed", plan.seed},
                           {"recipe_digest", DigestText(RecipeJson(plan.recipe).dump())},
-                          {"version", Versions()}});
+                          {"version", Versions()},
+                          {"environment", Environment()}});
     const std::string why = Run(*process, plan, rank, world_size, make_wrappers);
     process->sink->End(why);
     return 0;
