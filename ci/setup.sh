@@ -37,6 +37,8 @@ DEBIAN_PACKAGES=(
   "libgloo-dev:/usr/include/gloo/config.h"
   "libvalijson-dev:/usr/include/valijson/validator.hpp"
   "libxml2-utils:/usr/bin/xmllint"
+  "libsqlite3-dev:/usr/include/sqlite3.h"
+  "libboost1.81-dev:/usr/include/boost/math/distributions/normal.hpp"
 )
 BAZEL_PACKAGES=(
   "bazel-bootstrap:/usr/bin/bazel"

@@ -14,6 +14,8 @@ _LIBRARIES = {
     "valijson": [],
     "gloo": [],
     "re2": ["-lre2"],
+    "sqlite3": ["-lsqlite3"],
+    "boost_math": [],
 }
 
 def _system_library_repository_impl(repository_ctx):

@@ -1,0 +1,108 @@
+// Two sides of the history against each other: which verdicts flipped, which margins moved beyond
+// the noise of seeds, how step time and memory changed, and whether code or environment can be the
+// cause. docs/history.md says how each answer comes about.
+//
+//   const Comparison comparison = Compare(Combine({a}), Combine({b}), {});
+//   std::cout << ConsoleText(comparison, false);
+//   return ExitCode(comparison);
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/history/record.h"
+#include "harness/history/shift.h"
+#include "harness/protocol/json.h"
+
+namespace trainwreck {
+
+struct CompareOptions {
+  ShiftOptions shift;
+  double max_slowdown = 0;  // a case whose step time grew by more got worse; 0: is only shown
+  double max_memory = 0;    // the same for its peak memory
+};
+
+// What a change can come from. Nothing but chance: a target that gives other results each time.
+enum class Cause { kCode, kEnvironment, kEither, kChance };
+const char* ToString(Cause cause);
+
+enum class Direction { kWorse, kBetter, kOther };
+const char* ToString(Direction direction);
+
+struct VerdictChange {
+  std::string case_name;
+  std::string before;  // "pass", "fail/symptom_absent"
+  std::string after;
+  Direction direction = Direction::kOther;
+  Cause cause = Cause::kCode;
+  bool scenario_changed = false;    // it does not claim the same any more
+  std::vector<std::string> checks;  // "'learns' in control: 5 of 5 seeds -> 2 of 5"
+};
+
+struct MarginChange {
+  std::string case_name;
+  std::string arm;
+  std::string check;
+  std::string unit;
+  int seeds_a = 0;
+  int seeds_b = 0;
+  ShiftResult result;
+  Cause cause = Cause::kCode;
+  bool is_worse() const;  // different, and towards flipping
+};
+
+enum class Gate { kNone, kWithin, kExceeded, kUnknown };
+
+struct SpeedChange {
+  std::string case_name;
+  std::optional<RatioInterval> step_time;  // B / A
+  std::optional<RatioInterval> memory;
+  Gate step_time_gate = Gate::kNone;
+  Gate memory_gate = Gate::kNone;
+};
+
+struct Comparison {
+  Record a;  // their cases as they were compared
+  Record b;
+  CompareOptions options;
+  int cases = 0;  // that both sides have
+  std::vector<VerdictChange> verdicts;
+  std::vector<MarginChange> margins;  // of cases that claim the same on both sides
+  int margins_without_numbers = 0;    // on a side: intervals and unknowns
+  std::vector<SpeedChange> speed;
+  std::string speed_note;  // why limits cannot be judged; may be empty
+  bool same_code = false;
+  std::map<std::string, std::pair<std::string, std::string>> environment;  // that differs: A, B
+  std::vector<std::string> only_in_a;
+  std::vector<std::string> only_in_b;
+  std::vector<std::string> changed_scenarios;
+  std::string hint;  // what to do to tell causes apart; may be empty
+
+  int CountVerdicts(Direction direction) const;
+  int CountMargins(Answer answer) const;
+};
+
+// One side from several invocations of one program, the newest first: a case has its newest
+// verdict, and of each seed the newest sample, since a seed that was run twice is no second
+// witness. Only what has the newest's target, environment and claims is added.
+Record Combine(const std::vector<Record>& newest_first);
+
+Comparison Compare(Record a, Record b, const CompareOptions& options);
+
+// 0 nothing got worse, 1 something did, 4 no case in common, 5 unknown: seeds are missing, or what
+// got worse may be the environment's doing.
+int ExitCode(const Comparison& comparison);
+
+// "1 verdict and 2 margins got worse"
+std::string Summary(const Comparison& comparison);
+
+// With `verbose`, margins that are the same are listed too.
+std::string ConsoleText(const Comparison& comparison, bool verbose);
+std::string MarkdownText(const Comparison& comparison);
+// {"schema": "trainwreck/comparison", "version": 1, ...}, see docs/history.md.
+Json ToJson(const Comparison& comparison);
+
+}  // namespace trainwreck

@@ -1,0 +1,378 @@
+#include "harness/history/history.h"
+
+#include <filesystem>
+
+#include "harness/protocol/json.h"
+#include "harness/protocol/plan.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kBusyMs = 30'000;
+constexpr int kApplicationId = 0x54524b31;  // "TRK1", for file(1) and for us
+
+// Version 1. A later version adds an upgrade from each earlier one; readers refuse newer ones.
+constexpr const char* kTables = R"(
+CREATE TABLE run(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  started_utc TEXT NOT NULL,
+  version TEXT NOT NULL,
+  command_line TEXT NOT NULL,
+  commit_hash TEXT NOT NULL,
+  dirty INTEGER NOT NULL,
+  target TEXT NOT NULL,
+  target_digest TEXT NOT NULL,
+  isolation TEXT NOT NULL,
+  host TEXT NOT NULL,
+  cores INTEGER NOT NULL,
+  output_dir TEXT NOT NULL,
+  wall_seconds REAL,
+  cpu_seconds REAL);
+CREATE TABLE verdict(
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES run(id),
+  case_name TEXT NOT NULL,
+  scenario TEXT NOT NULL,
+  scenario_digest TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  verdict TEXT NOT NULL,
+  class TEXT NOT NULL,
+  reason TEXT NOT NULL);
+CREATE TABLE reading(
+  verdict_id INTEGER NOT NULL REFERENCES verdict(id),
+  arm TEXT NOT NULL,
+  check_name TEXT NOT NULL,
+  formula TEXT NOT NULL,
+  expected INTEGER NOT NULL,
+  unit TEXT NOT NULL,
+  agree INTEGER NOT NULL,
+  seeds INTEGER NOT NULL,
+  margins TEXT NOT NULL);
+CREATE TABLE training(
+  verdict_id INTEGER NOT NULL REFERENCES verdict(id),
+  arm TEXT NOT NULL,
+  seed INTEGER NOT NULL,
+  end TEXT NOT NULL,
+  step_seconds REAL,
+  peak_memory_bytes REAL,
+  final_signals TEXT NOT NULL);
+CREATE TABLE baseline(
+  name TEXT PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES run(id),
+  set_utc TEXT NOT NULL);
+CREATE INDEX run_commit ON run(commit_hash);
+CREATE INDEX verdict_run ON verdict(run_id);
+CREATE INDEX verdict_case ON verdict(case_name);
+CREATE INDEX reading_verdict ON reading(verdict_id);
+CREATE INDEX training_verdict ON training(verdict_id);
+)";
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string EncodeSeeds(const std::map<int, double>& by_seed) {
+  Json json = Json::object();
+  for (const auto& [seed, value] : by_seed) json[std::to_string(seed)] = EncodeNumber(value);
+  return Dump(json);
+}
+
+std::string EncodeSignals(const std::map<std::string, double>& signals) {
+  Json json = Json::object();
+  for (const auto& [name, value] : signals) json[name] = EncodeNumber(value);
+  return Dump(json);
+}
+
+std::map<std::string, double> DecodeNumbers(const std::string& text) {
+  std::map<std::string, double> numbers;
+  const Json json = Json::parse(text);
+  for (const auto& [name, value] : json.items()) {
+    if (const auto number = DecodeNumber(value)) numbers[name] = *number;
+  }
+  return numbers;
+}
+
+void AddCase(Database& database, std::int64_t run_id, const CaseRecord& record) {
+  Statement verdict(database,
+                    "INSERT INTO verdict(run_id, case_name, scenario, scenario_digest, "
+                    "environment, verdict, class, reason) VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
+  verdict.Bind(run_id).Bind(record.name).Bind(record.scenario).Bind(record.scenario_digest);
+  verdict.Bind(Dump(record.environment)).Bind(record.verdict).Bind(record.failure_class);
+  verdict.Bind(record.reason).Step();
+  const std::int64_t verdict_id = database.last_insert_id();
+  Statement reading(database, "INSERT INTO reading VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  for (const MarginRecord& margin : record.margins) {
+    reading.Reset();
+    reading.Bind(verdict_id).Bind(margin.arm).Bind(margin.check).Bind(margin.formula);
+    reading.Bind(margin.expected ? 1 : 0).Bind(margin.unit).Bind(margin.agree);
+    reading.Bind(margin.seeds).Bind(EncodeSeeds(margin.by_seed)).Step();
+  }
+  Statement training(database, "INSERT INTO training VALUES(?, ?, ?, ?, ?, ?, ?)");
+  for (const TrainingRecord& one : record.trainings) {
+    training.Reset();
+    training.Bind(verdict_id).Bind(one.arm).Bind(one.seed).Bind(one.end).Bind(one.step_seconds);
+    training.Bind(one.peak_memory_bytes).Bind(EncodeSignals(one.final_signals)).Step();
+  }
+}
+
+RecordSummary SummaryFrom(const Statement& row) {
+  RecordSummary summary;
+  summary.id = row.Integer(0);
+  summary.started_utc = row.Text(1);
+  summary.commit = row.Text(2);
+  summary.is_dirty = row.Integer(3) != 0;
+  summary.target = row.Text(4);
+  summary.target_digest = row.Text(5);
+  return summary;
+}
+
+constexpr const char* kSummaryColumns =
+    "run.id, run.started_utc, run.commit_hash, run.dirty, run.target, run.target_digest";
+constexpr const char* kCaseColumns =
+    "verdict.id, case_name, scenario, scenario_digest, environment, verdict, class, reason";
+
+CaseRecord CaseFrom(const Statement& row, int first) {
+  CaseRecord record;
+  record.name = row.Text(first + 1);
+  record.scenario = row.Text(first + 2);
+  record.scenario_digest = row.Text(first + 3);
+  record.environment = Json::parse(row.Text(first + 4)).get<std::map<std::string, std::string>>();
+  record.verdict = row.Text(first + 5);
+  record.failure_class = row.Text(first + 6);
+  record.reason = row.Text(first + 7);
+  return record;
+}
+
+void ReadMargins(Database& database, std::int64_t verdict_id, CaseRecord& record) {
+  Statement row(database,
+                "SELECT arm, check_name, formula, expected, unit, agree, seeds, margins FROM "
+                "reading WHERE verdict_id = ? ORDER BY rowid");
+  row.Bind(verdict_id);
+  while (row.Step()) {
+    MarginRecord margin{.arm = row.Text(0),
+                        .check = row.Text(1),
+                        .formula = row.Text(2),
+                        .expected = row.Integer(3) != 0,
+                        .unit = row.Text(4),
+                        .by_seed = {},
+                        .agree = static_cast<int>(row.Integer(5)),
+                        .seeds = static_cast<int>(row.Integer(6))};
+    for (const auto& [seed, value] : DecodeNumbers(row.Text(7))) {
+      margin.by_seed[std::stoi(seed)] = value;
+    }
+    record.margins.push_back(std::move(margin));
+  }
+}
+
+void ReadTrainings(Database& database, std::int64_t verdict_id, CaseRecord& record) {
+  Statement row(database,
+                "SELECT arm, seed, end, step_seconds, peak_memory_bytes, final_signals FROM "
+                "training WHERE verdict_id = ? ORDER BY rowid");
+  row.Bind(verdict_id);
+  while (row.Step()) {
+    record.trainings.push_back({.arm = row.Text(0),
+                                .seed = static_cast<int>(row.Integer(1)),
+                                .end = row.Text(2),
+                                .step_seconds = row.Number(3),
+                                .peak_memory_bytes = row.Number(4),
+                                .final_signals = DecodeNumbers(row.Text(5))});
+  }
+}
+
+std::string ReadyPath(const std::string& path, History::Mode mode) {
+  std::error_code error;
+  if (mode == History::Mode::kRead) {
+    if (fs::is_regular_file(path, error)) return path;
+    throw HistoryError("there is no history in " + path +
+                       ": 'trainwreck run' makes it, --history FILE names another");
+  }
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty()) fs::create_directories(folder, error);
+  if (error) throw HistoryError("cannot make " + folder.string() + ": " + error.message());
+  return path;
+}
+
+}  // namespace
+
+History::History(const std::string& path, Mode mode) try
+    // A reader of a file in WAL mode writes its shared memory; only the tables are left alone.
+    : database_(ReadyPath(path, mode), /*read_only=*/false, kBusyMs) {
+  Prepare(mode);
+} catch (const SqliteError& error) {
+  const bool is_other = (error.code & 0xff) == SQLITE_NOTADB;
+  throw HistoryError(is_other ? path +
+                                    " is no history of trainwreck: name another file with "
+                                    "--history FILE, or --history none"
+                              : std::string(error.what()) + "; --history FILE names another file");
+}
+
+void History::Prepare(Mode mode) {
+  const std::int64_t application = database_.QueryInteger("PRAGMA application_id");
+  const std::int64_t tables = database_.QueryInteger("SELECT count(*) FROM sqlite_master");
+  if (tables > 0 && application != kApplicationId) {
+    throw HistoryError(database_.path() +
+                       " is another program's database: name another file with --history FILE");
+  }
+  const std::int64_t version = database_.QueryInteger("PRAGMA user_version");
+  if (version > kSchemaVersion) {
+    throw HistoryError(database_.path() + " has schema version " + std::to_string(version) +
+                       ", this program knows " + std::to_string(kSchemaVersion) +
+                       ": use a newer trainwreck, or another file with --history FILE");
+  }
+  if (mode == Mode::kWrite && version < kSchemaVersion) CreateTables();
+  if (mode == Mode::kRead && version == 0) {
+    throw HistoryError(database_.path() + " is empty: 'trainwreck run' fills it");
+  }
+}
+
+// Several may come here at once: the first one makes the tables, the others find them.
+void History::CreateTables() {
+  // Only possible outside of a transaction, and SQLite does not wait here by itself.
+  for (int tries = 0;; ++tries) {
+    try {
+      database_.Execute("PRAGMA journal_mode = WAL");
+      break;
+    } catch (const SqliteError& error) {
+      if ((error.code & 0xff) != SQLITE_BUSY || tries * 10 > kBusyMs) throw;
+      sqlite3_sleep(10);
+    }
+  }
+  Transaction transaction(database_);
+  if (database_.QueryInteger("PRAGMA user_version") == 0) {
+    database_.Execute(kTables);
+    database_.Execute("PRAGMA application_id = " + std::to_string(kApplicationId));
+    database_.Execute("PRAGMA user_version = " + std::to_string(kSchemaVersion));
+  }
+  transaction.Commit();
+}
+
+std::int64_t History::Add(const Record& record) {
+  Transaction transaction(database_);
+  Statement run(database_,
+                "INSERT INTO run(started_utc, version, command_line, commit_hash, dirty, target, "
+                "target_digest, isolation, host, cores, output_dir, wall_seconds, cpu_seconds) "
+                "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  run.Bind(record.started_utc).Bind(record.version).Bind(record.command_line);
+  run.Bind(record.commit).Bind(record.is_dirty ? 1 : 0).Bind(record.target);
+  run.Bind(record.target_digest).Bind(record.isolation).Bind(record.host).Bind(record.cores);
+  run.Bind(record.output_dir).Bind(record.wall_seconds).Bind(record.cpu_seconds).Step();
+  const std::int64_t id = database_.last_insert_id();
+  for (const CaseRecord& one : record.cases) AddCase(database_, id, one);
+  transaction.Commit();
+  return id;
+}
+
+bool History::Has(std::int64_t id) {
+  Statement row(database_, "SELECT 1 FROM run WHERE id = ?");
+  row.Bind(id);
+  return row.Step();
+}
+
+std::optional<Record> History::Load(std::int64_t id) {
+  // One snapshot for all that belongs together.
+  database_.Execute("BEGIN");
+  struct End {
+    Database& database;
+    ~End() { sqlite3_exec(database.handle(), "COMMIT", nullptr, nullptr, nullptr); }
+  } end{database_};
+  Statement run(database_,
+                "SELECT started_utc, version, command_line, commit_hash, dirty, target, "
+                "target_digest, isolation, host, cores, output_dir, wall_seconds, cpu_seconds "
+                "FROM run WHERE id = ?");
+  run.Bind(id);
+  if (!run.Step()) return std::nullopt;
+  Record record{.id = id,
+                .started_utc = run.Text(0),
+                .version = run.Text(1),
+                .command_line = run.Text(2),
+                .commit = run.Text(3),
+                .is_dirty = run.Integer(4) != 0,
+                .target = run.Text(5),
+                .target_digest = run.Text(6),
+                .isolation = run.Text(7),
+                .host = run.Text(8),
+                .cores = static_cast<int>(run.Integer(9)),
+                .output_dir = run.Text(10),
+                .wall_seconds = run.Number(11),
+                .cpu_seconds = run.Number(12),
+                .cases = {}};
+  Statement row(database_, std::string("SELECT ") + kCaseColumns +
+                               " FROM verdict WHERE run_id = ? ORDER BY id");
+  row.Bind(id);
+  while (row.Step()) {
+    CaseRecord one = CaseFrom(row, 0);
+    ReadMargins(database_, row.Integer(0), one);
+    ReadTrainings(database_, row.Integer(0), one);
+    record.cases.push_back(std::move(one));
+  }
+  return record;
+}
+
+std::vector<RecordSummary> History::List(int limit) {
+  std::vector<RecordSummary> summaries;
+  Statement row(database_,
+                std::string("SELECT ") + kSummaryColumns + " FROM run ORDER BY id DESC LIMIT ?");
+  row.Bind(limit);
+  Statement count(database_, "SELECT verdict, count(*) FROM verdict WHERE run_id = ? GROUP BY 1");
+  while (row.Step()) {
+    summaries.push_back(SummaryFrom(row));
+    count.Reset();
+    count.Bind(summaries.back().id);
+    while (count.Step()) {
+      summaries.back().counts[count.Text(0)] = static_cast<int>(count.Integer(1));
+    }
+  }
+  return summaries;
+}
+
+std::vector<std::pair<RecordSummary, CaseRecord>> History::ListCases(const std::string& scenario,
+                                                                     int limit) {
+  std::vector<std::pair<RecordSummary, CaseRecord>> cases;
+  Statement row(database_,
+                std::string("SELECT ") + kSummaryColumns + ", " + kCaseColumns +
+                    " FROM verdict JOIN run ON run.id = run_id ORDER BY verdict.id DESC");
+  while (static_cast<int>(cases.size()) < limit && row.Step()) {
+    CaseRecord one = CaseFrom(row, 6);
+    if (one.name != scenario && !GlobMatches(scenario, one.name) &&
+        !GlobMatches(scenario, one.scenario)) {
+      continue;
+    }
+    ReadTrainings(database_, row.Integer(6), one);
+    cases.emplace_back(SummaryFrom(row), std::move(one));
+  }
+  return cases;
+}
+
+std::optional<std::int64_t> History::Newest() {
+  Statement row(database_, "SELECT id FROM run ORDER BY id DESC LIMIT 1");
+  if (!row.Step()) return std::nullopt;
+  return row.Integer(0);
+}
+
+std::vector<std::int64_t> History::OfCommit(const std::string& hash_prefix) {
+  std::vector<std::int64_t> ids;
+  Statement row(database_,
+                "SELECT id FROM run WHERE dirty = 0 AND substr(commit_hash, 1, ?) = ? "
+                "ORDER BY id DESC");
+  row.Bind(static_cast<int>(hash_prefix.size())).Bind(hash_prefix);
+  while (row.Step()) ids.push_back(row.Integer(0));
+  return ids;
+}
+
+void History::SetBaseline(const std::string& name, std::int64_t run, const std::string& set_utc) {
+  Transaction transaction(database_);
+  Statement set(database_, "INSERT OR REPLACE INTO baseline VALUES(?, ?, ?)");
+  set.Bind(name).Bind(run).Bind(set_utc).Step();
+  transaction.Commit();
+}
+
+std::vector<Baseline> History::Baselines() {
+  std::vector<Baseline> baselines;
+  Statement row(database_, "SELECT name, run_id, set_utc FROM baseline ORDER BY name");
+  while (row.Step()) baselines.push_back({row.Text(0), row.Integer(1), row.Text(2)});
+  return baselines;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,74 @@
+// The history: one SQLite file that every `trainwreck run` adds a record to. In WAL mode, so that
+// readers never wait; a record is one transaction, so that it is there whole or not at all,
+// whatever kills the writer; several writers wait for each other. docs/history.md describes the
+// tables.
+//
+//   History history(".trainwreck/history.db", History::Mode::kWrite);
+//   const std::int64_t id = history.Add(MakeRecord(verdicts, info));
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "harness/history/record.h"
+#include "harness/history/sqlite.h"
+
+namespace trainwreck {
+
+// The file cannot be used: not there, another program's, of a newer version, damaged. The message
+// says what to do.
+struct HistoryError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// A record without its checks and trainings: what lists show.
+struct RecordSummary {
+  std::int64_t id = 0;
+  std::string started_utc;
+  std::string commit;
+  bool is_dirty = false;
+  std::string target;
+  std::string target_digest;
+  std::map<std::string, int> counts;  // by verdict
+};
+
+struct Baseline {
+  std::string name;
+  std::int64_t run = 0;
+  std::string set_utc;
+};
+
+class History {
+ public:
+  enum class Mode { kRead, kWrite };
+  static constexpr int kSchemaVersion = 1;
+
+  // kWrite makes the file and its folder where they are missing. Throws HistoryError.
+  History(const std::string& path, Mode mode);
+
+  // All throw SqliteError when SQLite fails, with a full disk, say.
+  std::int64_t Add(const Record& record);
+  bool Has(std::int64_t id);
+  std::optional<Record> Load(std::int64_t id);
+  std::vector<RecordSummary> List(int limit);  // newest first
+  // Newest first; `scenario` is a glob that a case's or a scenario's name matches. Without their
+  // checks; `trainings` are there.
+  std::vector<std::pair<RecordSummary, CaseRecord>> ListCases(const std::string& scenario,
+                                                              int limit);
+  std::optional<std::int64_t> Newest();
+  std::vector<std::int64_t> OfCommit(const std::string& hash_prefix);  // newest first, clean ones
+
+  void SetBaseline(const std::string& name, std::int64_t run, const std::string& set_utc);
+  std::vector<Baseline> Baselines();
+
+ private:
+  void Prepare(Mode mode);
+  void CreateTables();
+  Database database_;
+};
+
+}  // namespace trainwreck

@@ -1,0 +1,256 @@
+// The file itself: what goes in comes out, whatever else happens to it.
+#include "harness/history/history.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <thread>
+
+#include "harness/history/history_testing.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+std::string NewPath() {
+  const char* tmp = std::getenv("TEST_TMPDIR");
+  std::string folder = std::string(tmp != nullptr ? tmp : "/tmp") + "/history-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) std::abort();
+  return folder + "/below/history.db";
+}
+
+std::string ErrorOf(const std::string& path, History::Mode mode) {
+  try {
+    History history(path, mode);
+  } catch (const HistoryError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(History, GivesBackWhatItGot) {
+  const std::string path = NewPath();
+  Record record = TestRecord("0123456789abcdef", "d00d");
+  record.is_dirty = true;
+  record.wall_seconds = 1.5;
+  record.cases[0].margins[0].by_seed = {{0, kInf}, {1, -kInf}, {7, 0.1}};
+  record.cases[0].margins[0].expected = false;
+  record.cases[1].trainings[0].final_signals = {{"loss", std::nan("")}, {"x", -kInf}};
+  {
+    History history(path, History::Mode::kWrite);
+    EXPECT_EQ(history.Add(record), 1);
+    EXPECT_EQ(history.Add(TestRecord("", "")), 2);
+  }
+  History history(path, History::Mode::kRead);
+  const auto loaded = history.Load(1);
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->id, 1);
+  EXPECT_EQ(loaded->commit, record.commit);
+  EXPECT_TRUE(loaded->is_dirty);
+  EXPECT_EQ(loaded->target_digest, "d00d");
+  EXPECT_EQ(loaded->cores, 2);
+  EXPECT_EQ(loaded->wall_seconds, 1.5);
+  ASSERT_EQ(loaded->cases.size(), 2U);
+  const CaseRecord& first = loaded->cases[0];
+  EXPECT_EQ(first.scenario_digest, "claims-of-nan/a");
+  EXPECT_EQ(first.environment, record.cases[0].environment);
+  EXPECT_EQ(first.reason, "because of \"it\"\n");
+  EXPECT_EQ(first.margins[0].by_seed, record.cases[0].margins[0].by_seed);
+  EXPECT_FALSE(first.margins[0].expected);
+  EXPECT_EQ(first.seeds(), 5);
+  EXPECT_EQ(first.trainings[3].step_seconds, 0.004);
+  EXPECT_EQ(first.trainings[3].final_signals.at("grad_norm"), 1.0 / 3);
+  const auto& signals = loaded->cases[1].trainings[0].final_signals;
+  EXPECT_TRUE(std::isnan(signals.at("loss")));
+  EXPECT_EQ(signals.at("x"), -kInf);
+  EXPECT_FALSE(history.Load(3));
+  EXPECT_FALSE(history.Has(3));
+}
+
+TEST(History, FindsByCommitNameAndBaseline) {
+  History history(NewPath(), History::Mode::kWrite);
+  EXPECT_FALSE(history.Newest());
+  history.Add(TestRecord("aaaa1111", "x"));
+  history.Add(TestRecord("bbbb2222", "y"));
+  Record dirty = TestRecord("bbbb2222", "z");
+  dirty.is_dirty = true;
+  history.Add(dirty);
+  history.Add(TestRecord("bbbb2222", "y"));
+  EXPECT_EQ(history.OfCommit("bbbb"), (std::vector<std::int64_t>{4, 2}));
+  EXPECT_TRUE(history.OfCommit("bb%b").empty());
+  EXPECT_EQ(history.Newest(), 4);
+  EXPECT_EQ(history.List(2).size(), 2U);
+  EXPECT_EQ(history.List(2)[0].id, 4);
+  EXPECT_EQ(history.List(2)[0].counts.at("pass"), 2);
+  EXPECT_EQ(history.ListCases("nan/a", 10).size(), 4U);
+  EXPECT_EQ(history.ListCases("nan/*", 3).size(), 3U);
+  EXPECT_TRUE(history.ListCases("nan/c", 3).empty());
+  history.SetBaseline("main", 1, "now");
+  history.SetBaseline("main", 2, "later");
+  history.SetBaseline("gpu", 4, "later");
+  ASSERT_EQ(history.Baselines().size(), 2U);
+  EXPECT_EQ(history.Baselines()[1].run, 2);
+}
+
+TEST(History, RefusesWhatIsNotItsOwnAndSaysWhatToDo) {
+  const std::string path = NewPath();
+  EXPECT_NE(ErrorOf(path, History::Mode::kRead).find("'trainwreck run' makes it"),
+            std::string::npos);
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_EQ(ErrorOf(path, History::Mode::kWrite), "");
+  {
+    Database database(path, false, 1000);
+    database.Execute("PRAGMA user_version = 2");
+  }
+  for (History::Mode mode : {History::Mode::kRead, History::Mode::kWrite}) {
+    const std::string newer = ErrorOf(path, mode);
+    EXPECT_NE(newer.find("has schema version 2, this program knows 1"), std::string::npos) << newer;
+    EXPECT_NE(newer.find("--history FILE"), std::string::npos) << newer;
+  }
+  const std::string foreign = NewPath(), text = NewPath();
+  fs::create_directories(fs::path(foreign).parent_path());
+  {
+    Database database(foreign, false, 1000);
+    database.Execute("CREATE TABLE mine(x)");
+  }
+  EXPECT_NE(ErrorOf(foreign, History::Mode::kWrite).find("another program's"), std::string::npos);
+  fs::create_directories(fs::path(text).parent_path());
+  std::ofstream(text) << "a diary, not a database, and long enough to be looked at by SQLite\n";
+  EXPECT_NE(ErrorOf(text, History::Mode::kWrite).find("no history of trainwreck"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf("/proc/nowhere/history.db", History::Mode::kWrite), "");
+}
+
+TEST(History, AHalfTransactionLeavesNothing) {
+  const std::string path = NewPath();
+  History history(path, History::Mode::kWrite);
+  history.Add(TestRecord("a", "x"));
+  {
+    Database other(path, false, 1000);
+    Transaction transaction(other);
+    other.Execute("DELETE FROM verdict");
+  }  // not committed
+  EXPECT_EQ(history.Load(1)->cases.size(), 2U);
+}
+
+// Whether each run has all that TestRecord gives it.
+void ExpectWhole(const std::string& path, std::size_t at_least) {
+  Database database(path, false, 30'000);
+  Statement check(database, "PRAGMA integrity_check");
+  ASSERT_TRUE(check.Step());
+  EXPECT_EQ(check.Text(0), "ok");
+  History history(path, History::Mode::kRead);
+  const auto runs = history.List(1 << 20);
+  EXPECT_GE(runs.size(), at_least);
+  for (const RecordSummary& run : runs) {
+    const auto record = history.Load(run.id);
+    ASSERT_TRUE(record);
+    ASSERT_EQ(record->cases.size(), 2U) << run.id;
+    for (const CaseRecord& one : record->cases) {
+      EXPECT_EQ(one.margins.size(), 1U);
+      EXPECT_EQ(one.trainings.size(), 5U);
+    }
+  }
+}
+
+// The numbers of the runs that a writer has been told are stored, one a line.
+std::vector<std::int64_t> Acknowledged(const std::string& file) {
+  std::vector<std::int64_t> ids;
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) {
+    if (!stream.eof()) ids.push_back(std::stoll(line));  // a torn last line was not said in full
+  }
+  return ids;
+}
+
+// A process that adds records until it is killed (`records` < 0) or has added so many; it opens
+// the file each time, as each invocation does.
+pid_t StartWriter(const std::string& path, const std::string& log, int records) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  try {
+    std::ofstream said(log, std::ios::app);
+    for (int i = 0; i != records; ++i) {
+      History history(path, History::Mode::kWrite);
+      said << history.Add(TestRecord("a", "x")) << std::endl;
+    }
+    _exit(0);
+  } catch (const std::exception& error) {
+    std::ofstream(log + ".error") << error.what();
+    _exit(1);
+  }
+}
+
+// All create the file at once, and nobody is turned away.
+TEST(History, ManyWritersAtOnceLoseNothing) {
+  const std::string path = NewPath();
+  fs::create_directories(fs::path(path).parent_path());
+  constexpr int kWriters = 6, kRecords = 8;
+  std::vector<pid_t> writers;
+  for (int i = 0; i < kWriters; ++i) {
+    writers.push_back(StartWriter(path, path + ".log" + std::to_string(i), kRecords));
+  }
+  for (std::size_t i = 0; i < writers.size(); ++i) {
+    int status = 0;
+    ASSERT_EQ(waitpid(writers[i], &status, 0), writers[i]);
+    std::ifstream error(path + ".log" + std::to_string(i) + ".error");
+    std::string why;
+    std::getline(error, why);
+    EXPECT_EQ(status, 0) << why;
+  }
+  ExpectWhole(path, kWriters * kRecords);
+  History history(path, History::Mode::kRead);
+  EXPECT_EQ(history.List(1000).size(), static_cast<std::size_t>(kWriters * kRecords));
+}
+
+TEST(History, SurvivesWritersThatAreKilled) {
+  const std::string path = NewPath();
+  fs::create_directories(fs::path(path).parent_path());
+  std::size_t said = 0;
+  std::vector<std::string> logs;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<pid_t> writers;
+    for (int i = 0; i < 3; ++i) {
+      logs.push_back(path + ".log" + std::to_string(3 * round + i));
+      writers.push_back(StartWriter(path, logs.back(), -1));
+    }
+    // In the middle of something, each time of another thing: some records after the start.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+    while (Acknowledged(logs.back()).size() < static_cast<std::size_t>(round % 3) &&
+           std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(700 * round));
+    for (pid_t writer : writers) kill(writer, SIGKILL);
+    for (pid_t writer : writers) {
+      int status = 0;
+      ASSERT_EQ(waitpid(writer, &status, 0), writer);
+      EXPECT_TRUE(WIFSIGNALED(status)) << "it failed by itself";
+    }
+  }
+  {
+    History history(path, History::Mode::kWrite);
+    history.Add(TestRecord("last", "x"));  // and can be written to afterwards
+    for (const std::string& log : logs) {
+      for (std::int64_t id : Acknowledged(log)) {
+        EXPECT_TRUE(history.Has(id)) << id;
+        ++said;
+      }
+    }
+  }
+  EXPECT_GT(said, 0U);
+  ExpectWhole(path, said + 1);
+}
+
+}  // namespace
+}  // namespace trainwreck
