@@ -27,8 +27,8 @@ constexpr const char* kFooter =
 
 const std::vector<std::string>& Verbs() {
   static const std::vector<std::string> verbs = {
-      "run",   "list", "validate", "explain", "doctor", "check",   "report",
-      "rerun", "new",  "schema",   "bisect",  "dose",   "version", "help"};
+      "run",    "list",   "validate", "explain", "doctor",   "check",   "report",  "rerun", "new",
+      "schema", "bisect", "dose",     "history", "baseline", "compare", "version", "help"};
   return verbs;
 }
 
@@ -135,6 +135,13 @@ void AddIsolation(CLI::App* verb, bool& exec) {
       ->type_name("HOW");
 }
 
+void AddHistoryFile(CLI::App* verb, std::string& file) {
+  verb->add_option("--history", file,
+                   "File of the history, or none [$TRAINWRECK_HISTORY, else "
+                   ".trainwreck/history.db]")
+      ->type_name("FILE");
+}
+
 void AddRun(CLI::App& app, Options& options) {
   CLI::App* verb = app.add_subcommand("run", "Run scenarios and judge them");
   RunOptions& run = options.run;
@@ -165,6 +172,7 @@ void AddRun(CLI::App& app, Options& options) {
   verb->add_option("--output", run.output,
                    "Folder for traces and reports [.trainwreck/runs/<UTC time>]")
       ->type_name("DIR");
+  AddHistoryFile(verb, run.history);
   verb->add_flag("--dry-run", run.dry_run,
                  "Print what would run, and each arm's changes; run nothing");
   AddIsolation(verb, run.exec);
@@ -345,6 +353,59 @@ void AddDose(CLI::App& app, Options& options) {
   AddCommon(verb, options.common);
 }
 
+void AddCompare(CLI::App& app, Options& options) {
+  CLI::App* verb = app.add_subcommand("compare", "Compare two runs, commits or verdicts.json");
+  CompareVerbOptions& compare = options.compare;
+  const std::string kinds = "a run's number, latest, baseline[:NAME], a revision, a file";
+  verb->add_option("A", compare.a, "Before: " + kinds + " [baseline]");
+  verb->add_option("B", compare.b, "After: the same [latest]");
+  AddHistoryFile(verb, compare.file);
+  verb->add_option("--confidence", compare.confidence,
+                   "That no margin is called different without being so [0.95]")
+      ->check(CLI::Range(0.51, 0.9999).description(""))
+      ->type_name("P");
+  verb->add_option("--shift", compare.shift,
+                   "Smallest shift of a margin that matters, in standard deviations of A's seeds "
+                   "[2]")
+      ->check(CLI::Range(0.1, 100.0).description(""))
+      ->type_name("SIGMA");
+  verb->add_option("--max-slowdown", compare.max_slowdown,
+                   "A step time that grew by more than this ratio is worse")
+      ->check(CLI::Range(0.01, 1000.0).description(""))
+      ->type_name("RATIO");
+  verb->add_option("--max-memory", compare.max_memory,
+                   "A peak memory that grew by more than this ratio is worse")
+      ->check(CLI::Range(0.01, 1000.0).description(""))
+      ->type_name("RATIO");
+  AddReports(verb, compare.reports, false);
+  AddCommon(verb, options.common);
+}
+
+void AddHistoryVerbs(CLI::App& app, Options& options) {
+  CLI::App* history = app.add_subcommand("history", "List what has been run");
+  history->add_option("SCENARIO", options.history.scenario,
+                      "Cases of this name or glob, instead of runs");
+  history->add_option("--limit", options.history.limit, "Newest rows to show [20]")
+      ->check(CLI::Range(1, 1000000).description(""))
+      ->type_name("N");
+  history->add_option("--format", options.history.format, "text or json [text]")
+      ->check(CLI::IsMember({"text", "json"}).description(""))
+      ->type_name("FORMAT");
+  AddHistoryFile(history, options.history.file);
+  AddCommon(history, options.common);
+
+  CLI::App* baseline = app.add_subcommand("baseline", "Set or show what others are compared with");
+  baseline->add_option("ACTION", options.baseline.action, "set or show")
+      ->check(CLI::IsMember({"set", "show"}).description(""))
+      ->required();
+  baseline->add_option("RUN", options.baseline.run,
+                       "A run's number, latest, or a revision [latest]");
+  baseline->add_option("--name", options.baseline.name, "Of the baseline [main]")
+      ->type_name("NAME");
+  AddHistoryFile(baseline, options.baseline.file);
+  AddCommon(baseline, options.common);
+}
+
 std::vector<std::string> OptionNames(const CLI::App* verb) {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb->get_options()) {
@@ -420,6 +481,8 @@ std::optional<int> ParseArguments(int argc, const char* const* argv, Options& op
   AddStoredVerbs(app, options);
   AddBisect(app, options);
   AddDose(app, options);
+  AddHistoryVerbs(app, options);
+  AddCompare(app, options);
   app.add_subcommand("version", "Print the version");
   app.add_subcommand("help", "Print this, or the help of a verb");
 

@@ -92,14 +92,15 @@ TEST(MatchesExample, TakesDotsForAnyText) {
   EXPECT_FALSE(MatchesExample("a...ab\n", "ab\n"));
 }
 
-TEST(Docs, ExamplesOfTheCommandLineRunAsTheyStand) {
+// All examples of a document, in a folder of their own.
+void ExpectExamplesRun(const std::string& document, std::size_t at_least) {
   const CliFolder folder;
   const std::string program_folder = std::filesystem::path(folder.program()).parent_path();
   const std::string trainer = std::filesystem::absolute("harness/trainer/trainwreck-trainer");
   const std::string environment =
       "TRAINWRECK_TARGET='" + trainer + "' PATH='" + program_folder + "':\"$PATH\"";
-  const std::vector<Example> examples = Examples("docs/cli.md");
-  EXPECT_GE(examples.size(), 25U);
+  const std::vector<Example> examples = Examples(document);
+  EXPECT_GE(examples.size(), at_least);
   for (const Example& example : examples) {
     // One stream, as on a terminal.
     folder.Write("example.sh", example.command + "\n");
@@ -111,11 +112,15 @@ TEST(Docs, ExamplesOfTheCommandLineRunAsTheyStand) {
   }
 }
 
+TEST(Docs, ExamplesOfTheCommandLineRunAsTheyStand) { ExpectExamplesRun("docs/cli.md", 28); }
+
+TEST(Docs, ExamplesOfTheHistoryRunAsTheyStand) { ExpectExamplesRun("docs/history.md", 16); }
+
 TEST(Docs, EveryVerbAndOptionIsDescribed) {
   const CliFolder folder;
   const std::string text = ReadAll("docs/cli.md");
   for (const char* verb : {"run", "list", "validate", "explain", "doctor", "check", "rerun",
-                           "report", "new", "schema"}) {
+                           "report", "new", "schema", "history", "baseline", "compare"}) {
     EXPECT_TRUE(Contains(text, "\n## " + std::string(verb) + "\n")) << verb;
     std::istringstream words(folder.Call(std::string(verb) + " --help").out);
     for (std::string word; words >> word;) {

@@ -51,10 +51,11 @@ std::string CommandLine(int argc, char** argv) {
 
 int CallVerb(const Options& options) {
   static const std::map<std::string, int (*)(const Options&)> verbs = {
-      {"run", RunVerb},         {"list", ListVerb},     {"validate", ValidateVerb},
-      {"explain", ExplainVerb}, {"doctor", DoctorVerb}, {"check", CheckVerb},
-      {"report", ReportVerb},   {"rerun", RerunVerb},   {"new", NewVerb},
-      {"schema", SchemaVerb},   {"bisect", BisectVerb}, {"dose", DoseVerb}};
+      {"run", RunVerb},         {"list", ListVerb},         {"validate", ValidateVerb},
+      {"explain", ExplainVerb}, {"doctor", DoctorVerb},     {"check", CheckVerb},
+      {"report", ReportVerb},   {"rerun", RerunVerb},       {"new", NewVerb},
+      {"schema", SchemaVerb},   {"bisect", BisectVerb},     {"dose", DoseVerb},
+      {"history", HistoryVerb}, {"baseline", BaselineVerb}, {"compare", CompareVerb}};
   try {
     return verbs.at(options.verb)(options);
   } catch (const UsageError& error) {

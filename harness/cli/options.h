@@ -62,7 +62,8 @@ struct RunOptions {
   std::vector<std::string> require;
   std::optional<int> max_skips;
   std::vector<ReportRequest> reports;
-  std::string output;  // empty: .trainwreck/runs/<UTC time>
+  std::string output;   // empty: .trainwreck/runs/<UTC time>
+  std::string history;  // the file; "none"; empty: see HistoryPath
   bool dry_run = false;
   bool exec = false;  // --isolate=exec
   bool verify_determinism = false;
@@ -105,6 +106,31 @@ struct RerunOptions {
   std::string run;
   std::string output;
   bool exec = false;
+};
+
+struct HistoryOptions {
+  std::string file;      // of the history; empty: see HistoryPath
+  std::string scenario;  // a name or a glob; empty: invocations, not cases
+  std::string format = "text";
+  int limit = 20;
+};
+
+struct BaselineOptions {
+  std::string file;
+  std::string action;  // "set" or "show"
+  std::string run = "latest";
+  std::string name = "main";
+};
+
+struct CompareVerbOptions {
+  std::string file;
+  std::string a = "baseline";
+  std::string b = "latest";
+  double confidence = 0.95;
+  double shift = 2;
+  double max_slowdown = 0;
+  double max_memory = 0;
+  std::vector<ReportRequest> reports;
 };
 
 struct NewOptions {
@@ -150,6 +176,9 @@ struct Options {
   CheckOptions check;
   ReportOptions report;
   RerunOptions rerun;
+  HistoryOptions history;
+  BaselineOptions baseline;
+  CompareVerbOptions compare;
   NewOptions create;
   BisectOptions bisect;
   DoseOptions dose;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
@@ -13,7 +12,9 @@
 #include "harness/cli/campaign.h"
 #include "harness/cli/chosen.h"
 #include "harness/cli/dry_run.h"
+#include "harness/cli/provenance.h"
 #include "harness/cli/readings.h"
+#include "harness/cli/recording.h"
 #include "harness/cli/session.h"
 #include "harness/cli/storage.h"
 #include "harness/cli/verbs.h"
@@ -23,15 +24,6 @@
 
 namespace trainwreck {
 namespace {
-
-std::string UtcNow() {
-  std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 std::string HostName() {
   char name[256] = {};
@@ -153,6 +145,8 @@ int ExecuteAll(Invocation& invocation) {
       WriteReports(options, invocation.info.output_dir, verdicts, invocation.info);
   console.End(verdicts, invocation.info, files);
   std::cout << std::flush;
+  // A verdict of each seed is a step of a search, not an answer to compare.
+  if (!options.each_seed) AddToHistory(options.history, verdicts, invocation.info);
   if (unjudged > 0) {
     std::cerr << "trainwreck: " << unjudged << (unjudged == 1 ? " case was" : " cases were")
               << " cut off without a verdict ("
@@ -207,6 +201,7 @@ int RunCases(const Options& options) {
   }
   const bool is_restricted = !run.arms.empty() || !run.only_seeds.empty();
   if (is_restricted) CheckArmNames(chosen.cases, run.arms);
+  if (!is_restricted) CheckHistory(run.history);
   const std::string output = MakeOutputFolder(run.output, /*is_latest=*/!is_restricted);
   StoreDescription(output, session.description);
   LauncherOptions launcher;
@@ -221,6 +216,11 @@ int RunCases(const Options& options) {
   info.version = kVersion;
   info.command_line = options.command_line;
   info.target = session.description.name + " " + session.description.version;
+  info.target_digest = DigestOfTarget(session.target);
+  const CommitState commit = CurrentCommit();
+  info.commit = commit.hash;
+  info.is_dirty = commit.is_dirty;
+  info.environment = MachineEnvironment();
   info.devices = DevicesOf(chosen.cases, session.description);
   info.isolation = run.exec || !session.target.has_fork_server ? "exec" : "fork";
   info.started_utc = UtcNow();

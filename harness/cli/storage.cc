@@ -42,6 +42,15 @@ void PointLatestTo(const fs::path& folder) {
 
 }  // namespace
 
+std::string UtcNow() {
+  std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
 std::string MakeOutputFolder(const std::string& wanted, bool is_latest) {
   try {
     if (!wanted.empty()) {

@@ -21,6 +21,9 @@ inline constexpr const char* kRunsFolder = ".trainwreck/runs";
 // ConfigurationError.
 std::string MakeOutputFolder(const std::string& wanted, bool is_latest);
 
+// "2026-01-31T12:00:00Z"
+std::string UtcNow();
+
 // Writes beside and renames: readers see the old file or the whole new one. Throws
 // std::system_error.
 void WriteWholeFile(const std::string& path, const std::string& text);
