@@ -20,7 +20,8 @@ bin="$prefix/bin" share="$prefix/share/trainwreck" lib="$prefix/lib/trainwreck"
 mkdir -p "$bin"
 rm -rf "$share" "$lib"
 mkdir -p "$share/doc"
-install -m 755 harness/cli/trainwreck harness/trainer/trainwreck-trainer "$bin/"
+# -p: a test runs this with the current folder on PATH, and this script is `install` there.
+command -p install -m 755 harness/cli/trainwreck harness/trainer/trainwreck-trainer "$bin/"
 if [ -n "$with_libtorch" ]; then
   mkdir -p "$lib"
   mv "$bin/trainwreck-trainer" "$lib/"
@@ -38,8 +39,8 @@ END
   chmod 755 "$bin/trainwreck-trainer"
 fi
 find -L scenarios -name '*.yaml' | while read -r file; do
-  install -D -m 644 "$file" "$share/$file"
+  command -p install -D -m 644 "$file" "$share/$file"
 done
-install -m 644 README.md ARCHITECTURE.md docs/*.md "$share/doc/"
+command -p install -m 644 README.md ARCHITECTURE.md docs/*.md "$share/doc/"
 "$bin/trainwreck" schema --target "$bin/trainwreck-trainer" --scenarios-root "$share/scenarios" >"$share/scenario.schema.json"
 echo "installed in $prefix: try $bin/trainwreck doctor"
