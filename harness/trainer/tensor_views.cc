@@ -118,10 +118,6 @@ std::vector<std::uint64_t> DigestsOf(const std::vector<at::Tensor>& tensors) {
   return digests;
 }
 
-std::uint64_t DigestOf(const at::Tensor& tensor) {
-  return DigestsOf(std::vector<at::Tensor>{tensor})[0];
-}
-
 kernels::CorruptionReport Corrupt(at::Tensor& tensor, const kernels::Corruption& corruption) {
   const DeviceKernels* kernels = KernelsOf(tensor);
   at::NoGradGuard no_grad;

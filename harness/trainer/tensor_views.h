@@ -23,7 +23,6 @@ kernels::TensorStats StatsOf(const at::Tensor& tensor);
 
 // Of any type that kernels/tensor.h lists; throws std::invalid_argument for others.
 std::vector<std::uint64_t> DigestsOf(const std::vector<at::Tensor>& tensors);
-std::uint64_t DigestOf(const at::Tensor& tensor);
 
 // Changes a tensor in place, gradients unaware of it. Throws std::invalid_argument for tensors that
 // are not of floats of up to 32 bits.
