@@ -204,7 +204,8 @@ TEST(Bisect, FindsItThroughNoise) {
   EXPECT_TRUE(Contains(replayed.out, "culprit " + repo.id(23))) << replayed.out;
   std::set<int> seeds;
   for (const Json& record : repo.Log()) {
-    if (record.at("t") == "run") EXPECT_TRUE(seeds.insert(record.at("seed").get<int>()).second);
+    if (record.at("t") != "run") continue;
+    EXPECT_TRUE(seeds.insert(record.at("seed").get<int>()).second);
   }
 }
 
@@ -343,7 +344,8 @@ TEST(Bisect, GoesOnAfterSigkill) {
   std::set<int> seeds;
   for (const Json& record : repo.Log()) {
     ASSERT_TRUE(record.is_object());
-    if (record.at("t") == "run") EXPECT_TRUE(seeds.insert(record.at("seed").get<int>()).second);
+    if (record.at("t") != "run") continue;
+    EXPECT_TRUE(seeds.insert(record.at("seed").get<int>()).second);
   }
   EXPECT_GE(static_cast<int>(seeds.size()), runs);
 }

@@ -209,13 +209,11 @@ History::History(const std::string& path, Mode mode) try
 }
 
 void History::Prepare(Mode mode) {
-  const std::int64_t application = database_.QueryInteger("PRAGMA application_id");
-  const std::int64_t tables = database_.QueryInteger("SELECT count(*) FROM sqlite_master");
+  const auto [application, version, tables] = ReadState();
   if (tables > 0 && application != kApplicationId) {
     throw HistoryError(database_.path() +
                        " is another program's database: name another file with --history FILE");
   }
-  const std::int64_t version = database_.QueryInteger("PRAGMA user_version");
   if (version > kSchemaVersion) {
     throw HistoryError(database_.path() + " has schema version " + std::to_string(version) +
                        ", this program knows " + std::to_string(kSchemaVersion) +
@@ -225,6 +223,14 @@ void History::Prepare(Mode mode) {
   if (mode == Mode::kRead && version == 0) {
     throw HistoryError(database_.path() + " is empty: 'trainwreck run' fills it");
   }
+}
+
+// In one transaction: another writer may be making the tables at this moment.
+History::State History::ReadState() {
+  Transaction transaction(database_, Transaction::Kind::kRead);
+  return {.application = database_.QueryInteger("PRAGMA application_id"),
+          .version = database_.QueryInteger("PRAGMA user_version"),
+          .tables = database_.QueryInteger("SELECT count(*) FROM sqlite_master")};
 }
 
 // Several may come here at once: the first one makes the tables, the others find them.
@@ -239,7 +245,7 @@ void History::CreateTables() {
       sqlite3_sleep(10);
     }
   }
-  Transaction transaction(database_);
+  Transaction transaction(database_, Transaction::Kind::kWrite);
   if (database_.QueryInteger("PRAGMA user_version") == 0) {
     database_.Execute(kTables);
     database_.Execute("PRAGMA application_id = " + std::to_string(kApplicationId));
@@ -249,7 +255,7 @@ void History::CreateTables() {
 }
 
 std::int64_t History::Add(const Record& record) {
-  Transaction transaction(database_);
+  Transaction transaction(database_, Transaction::Kind::kWrite);
   Statement run(database_,
                 "INSERT INTO run(started_utc, version, command_line, commit_hash, dirty, target, "
                 "target_digest, isolation, host, cores, output_dir, wall_seconds, cpu_seconds) "
@@ -362,7 +368,7 @@ std::vector<std::int64_t> History::OfCommit(const std::string& hash_prefix) {
 }
 
 void History::SetBaseline(const std::string& name, std::int64_t run, const std::string& set_utc) {
-  Transaction transaction(database_);
+  Transaction transaction(database_, Transaction::Kind::kWrite);
   Statement set(database_, "INSERT OR REPLACE INTO baseline VALUES(?, ?, ?)");
   set.Bind(name).Bind(run).Bind(set_utc).Step();
   transaction.Commit();

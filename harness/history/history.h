@@ -66,7 +66,11 @@ class History {
   std::vector<Baseline> Baselines();
 
  private:
+  struct State {
+    std::int64_t application, version, tables;
+  };
   void Prepare(Mode mode);
+  State ReadState();
   void CreateTables();
   Database database_;
 };

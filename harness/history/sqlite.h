@@ -67,12 +67,15 @@ class Statement {
   int bound_ = 0;
 };
 
-// BEGIN IMMEDIATE: takes the writer's lock at once, so that it cannot fail half way because
-// another writer came first. Rolled back unless committed.
+// Rolled back unless committed.
 class Transaction {
  public:
-  explicit Transaction(Database& database) : database_(database) {
-    database_.Execute("BEGIN IMMEDIATE");
+  enum class Kind {
+    kRead,   // everything read comes from one moment
+    kWrite,  // takes the writer's lock at once: no other writer can come between
+  };
+  Transaction(Database& database, Kind kind) : database_(database) {
+    database_.Execute(kind == Kind::kRead ? "BEGIN DEFERRED" : "BEGIN IMMEDIATE");
   }
   ~Transaction();
   Transaction(const Transaction&) = delete;
