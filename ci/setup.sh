@@ -5,6 +5,7 @@
 #   TORCH_HOME  an unpacked LibTorch (include/ and lib/); default: found, else unpacked into the cache
 #   CUDA_HOME   a CUDA toolkit; default: /usr/local/cuda when it is there
 #   BAZEL       the bazel to use; default: the one on PATH, else Debian's bazel-bootstrap
+#   WITH_PYTHON_STACKS  when not empty, also what ci/test.sh --with-python-stacks needs
 #   TRAINWRECK_CACHE  where downloads are unpacked; default: ${XDG_CACHE_HOME:-$HOME/.cache}/trainwreck
 set -euo pipefail
 
@@ -51,6 +52,7 @@ BAZEL_PACKAGES=(
 install_debian_packages() {
   local wanted=("${DEBIAN_PACKAGES[@]}") missing=() entry
   wanted+=("${BAZEL_PACKAGES[@]}")
+  if [ -n "${WITH_PYTHON_STACKS:-}" ]; then wanted+=("openmpi-bin:/usr/bin/mpirun"); fi
   for entry in "${wanted[@]}"; do
     [ -e "${entry#*:}" ] || missing+=("${entry%%:*}")
   done

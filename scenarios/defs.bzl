@@ -2,18 +2,36 @@
 
 load(":targets.bzl", "SCENARIOS")
 
+def scenario_test(name, scenario, target, data = [], tags = [], **kwargs):
+    """A test that runs one scenario, in this or in any other repository.
+
+    Args:
+      name: of the test.
+      scenario: the file.
+      target: the program that trains.
+      data: what the scenario needs beside it.
+      tags: of the test; tell of a run on several ranks by "cpu:4".
+      **kwargs: of sh_test.
+    """
+    trainwreck = "@trainwreck//harness/cli:trainwreck"
+    native.sh_test(
+        name = name,
+        timeout = "long",  # machines differ; each run has its own budget
+        srcs = ["@trainwreck//scenarios:run_scenario.sh"],
+        args = ["$(rootpath %s)" % label for label in [trainwreck, scenario, target]],
+        data = [trainwreck, scenario, target] + data,
+        tags = ["scenario"] + tags,
+        **kwargs
+    )
+
 def scenario_tests():
     """One test per scenario file; targets.bzl is written by `trainwreck list --format bazel`."""
     for scenario in SCENARIOS:
-        native.sh_test(
+        scenario_test(
             name = scenario.name,
             size = scenario.size,
-            timeout = "long",  # machines differ; each run has its own budget
-            srcs = ["run_scenario.sh"],
-            args = ["scenarios/" + scenario.file, "$(rootpath //harness/trainer:target)"],
-            data = [
-                "//harness/cli:trainwreck",
-                "//harness/trainer:target",
-            ] + native.glob(["**/*.yaml"]),
-            tags = ["scenario", "cpu:%d" % scenario.cores] + scenario.tags,
+            scenario = scenario.file,
+            target = "//harness/trainer:target",
+            data = [file for file in native.glob(["**/*.yaml"]) if file != scenario.file],
+            tags = ["cpu:%d" % scenario.cores] + scenario.tags,
         )

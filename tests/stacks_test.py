@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Real training stacks, not written here: scikit-learn, PyTorch with TensorBoard, torchrun. They are found with the Python that
-TRAINWRECK_STACKS_PYTHON names (`ci/test.sh --with-python-stacks` makes one), else with python3; what is not there is skipped.
+"""Real training stacks, not written here: scikit-learn, PyTorch with TensorBoard, torchrun, MPI. They are found with the Python that
+TRAINWRECK_STACKS_PYTHON names (`ci/test.sh --with-python-stacks` makes one), else with python3, and mpirun on PATH; what is not
+there is skipped.
 
 Usage: stacks_test.py TRAINWRECK FOLDER [unittest options]
 """
@@ -24,9 +25,11 @@ def can_import(module):
     return subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
 
 
-def needs(*modules):
-    missing = [module for module in modules if not can_import(module)]
-    return unittest.skipIf(missing, f"{PYTHON} cannot import {', '.join(missing)}: {HINT}")
+def needs(*modules, program=None):
+    missing = [f"{PYTHON} cannot import {module}" for module in modules if not can_import(module)]
+    if program and not shutil.which(program):
+        missing.append(f"there is no {program}")
+    return unittest.skipIf(missing, f"{', '.join(missing)}: {HINT}")
 
 
 class StacksTest(unittest.TestCase):
@@ -57,6 +60,11 @@ class StacksTest(unittest.TestCase):
         self.assert_nothing_is_left()
         return done
 
+    def assert_second_rank_was_killed(self, case):
+        with open(f"{self.folder}/out/{case}/fault/0/rank0.jsonl", encoding="utf-8") as file:
+            fired, = [record for record in map(json.loads, file) if record.get("event") == "fired"]
+        self.assertEqual((fired["rank"], fired["signal"]), (1, 9))
+
     def steps(self, run):
         with open(f"{self.folder}/out/{run}/rank0.jsonl", encoding="utf-8") as file:
             return [record for record in map(json.loads, file) if record["t"] == "step"]
@@ -77,9 +85,18 @@ class StacksTest(unittest.TestCase):
     @needs("torch", "tensorboard")
     def test_torchrun(self):
         self.run_scenario("rate/killed", "torchrun")
-        with open(f"{self.folder}/out/rate/killed/fault/0/rank0.jsonl", encoding="utf-8") as file:
-            fired, = [record for record in map(json.loads, file) if record.get("event") == "fired"]
-        self.assertEqual((fired["rank"], fired["signal"]), (1, 9))
+        self.assert_second_rank_was_killed("rate/killed")
+
+    @needs("mpi4py", program="mpirun")
+    def test_mpirun(self):
+        self.run_scenario("rate/averaging", "mpirun")
+        steps = self.steps("rate/averaging/control/0")
+        self.assertEqual([record["step"] for record in steps], list(range(60)))
+
+    @needs("mpi4py", program="mpirun")
+    def test_one_process_of_mpirun_is_killed(self):
+        self.run_scenario("rate/killed-mpi", "mpirun")
+        self.assert_second_rank_was_killed("rate/killed-mpi")
 
     @needs("torch", "tensorboard")
     def test_tensorboard_reads_what_we_write(self):

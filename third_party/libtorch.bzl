@@ -6,7 +6,7 @@ exists where TORCH_HOME has the CUDA libraries and CUDA_HOME a toolkit, and is i
 """
 
 _BUILD = """
-package(default_visibility = ["@//:torch_users"])
+package(default_visibility = ["@trainwreck//:torch_users"])
 
 # Headers as one directory: thousands of files, one sandbox mount.
 cc_library(
@@ -52,7 +52,7 @@ cc_library(
 _NO_CUDA_BUILD = """
 cc_library(
     name = "torch_cuda",
-    target_compatible_with = ["@//third_party:cuda_toolkit"],
+    target_compatible_with = ["@trainwreck//third_party:cuda_toolkit"],
 )
 """
 

@@ -18,7 +18,7 @@
 #include "harness/trainer/data.h"
 #include "harness/trainer/device.h"
 #include "harness/trainer/loop.h"
-#include "harness/trainer/models.h"
+#include "harness/trainer/model_kinds.h"
 #include "harness/trainer/rng.h"
 #include "harness/trainer/sampler.h"
 #include "harness/trainer/scaler.h"
@@ -74,9 +74,7 @@ Json RecipeJson(const Recipe& recipe) {
 std::shared_ptr<Model> BuildModel(const TrainingRecipe& recipe, const Dataset& data,
                                   std::uint64_t seed) {
   const std::uint64_t model_seed = MixSeed(seed, kModelSeed);
-  auto model = recipe.model.kind == ModelKind::kGpt
-                   ? MakeGpt(recipe.model, data.target_limit(), recipe.data.seq_len, model_seed)
-                   : MakeMlp(recipe.model, recipe.data.features, recipe.data.classes, model_seed);
+  auto model = ModelKinds().at(recipe.model.kind).make(recipe, data, model_seed);
   for (auto& [name, parameter] : ParametersOf(*model)) {
     at::Tensor tensor = parameter;
     tensor.set_requires_grad(AnyGlobMatches(recipe.model.trainable, name));

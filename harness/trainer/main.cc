@@ -15,6 +15,7 @@
 #include "harness/trainer/build.h"
 #include "harness/trainer/cpu_memory.h"
 #include "harness/trainer/device.h"
+#include "harness/trainer/model_kinds.h"
 #include "harness/trainer/vocabulary.h"
 #include "injectors/injector.h"
 
@@ -88,15 +89,15 @@ int Describe() {
   return 0;
 }
 
-// Forward, backward and update of both models, so that every fork finds LibTorch's kernels,
+// Forward, backward and update of every model, so that every fork finds LibTorch's kernels,
 // dispatch tables and caches ready. Leaves nothing that a run could see: its parts are built and
 // seeded anew. A program with accelerators only goes forward: the first backward pass asks each of
 // their drivers for its devices and starts a thread for each, and a child cannot use either.
 void WarmUp() {
-  for (const ModelKind kind : {ModelKind::kMlp, ModelKind::kGpt}) {
+  for (const auto& [name, kind] : ModelKinds()) {
     TrainingRecipe recipe;
-    recipe.model.kind = kind;
-    recipe.data.kind = kind == ModelKind::kGpt ? DataKind::kMarkov : DataKind::kFeatures;
+    recipe.model.kind = name;
+    recipe.data.kind = kind.takes_tokens ? DataKind::kMarkov : DataKind::kFeatures;
     WarmUpParts(recipe, /*with_backward=*/AcceleratorKinds().empty());
   }
 }

@@ -2,6 +2,7 @@
 
 #include "harness/trainer/activation_checkpointing.h"
 #include "harness/trainer/layers.h"
+#include "harness/trainer/model_kinds.h"
 #include "harness/trainer/models.h"
 
 namespace trainwreck {
@@ -143,6 +144,13 @@ class Gpt : public Model {
   std::shared_ptr<Linear> head_;
   std::shared_ptr<WeightedCrossEntropy> loss_;
 };
+
+std::shared_ptr<Model> FromRecipe(const TrainingRecipe& recipe, const Dataset& data,
+                                  std::uint64_t seed) {
+  return MakeGpt(recipe.model, data.target_limit(), recipe.data.seq_len, seed);
+}
+
+REGISTER_MODEL(.name = "gpt", .takes_tokens = true, .make = FromRecipe);
 
 }  // namespace
 

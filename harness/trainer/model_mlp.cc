@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "harness/trainer/layers.h"
+#include "harness/trainer/model_kinds.h"
 #include "harness/trainer/models.h"
 
 namespace trainwreck {
@@ -55,6 +56,13 @@ class Mlp : public Model {
   std::shared_ptr<Linear> head_;
   std::shared_ptr<WeightedCrossEntropy> loss_;
 };
+
+std::shared_ptr<Model> FromRecipe(const TrainingRecipe& recipe, const Dataset& data,
+                                  std::uint64_t seed) {
+  return MakeMlp(recipe.model, recipe.data.features, recipe.data.classes, seed);
+}
+
+REGISTER_MODEL(.name = "mlp", .takes_tokens = false, .make = FromRecipe);
 
 }  // namespace
 

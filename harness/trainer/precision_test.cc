@@ -122,7 +122,7 @@ TEST(LossScaler, GoesOnFromASavedState) {
 
 TrainingRecipe GptRecipe(NormPlace norm, const std::string& trainable) {
   TrainingRecipe recipe;
-  recipe.model = {.kind = ModelKind::kGpt, .layers = 3, .width = 32, .norm = norm};
+  recipe.model = {.kind = "gpt", .layers = 3, .width = 32, .norm = norm};
   recipe.model.trainable = trainable;
   recipe.data.kind = DataKind::kMarkov;
   recipe.data.seq_len = 24;

@@ -3,6 +3,8 @@
 #include <functional>
 #include <utility>
 
+#include "harness/trainer/model_kinds.h"
+
 namespace trainwreck {
 namespace {
 
@@ -69,9 +71,20 @@ RecipeKey Bounded(RecipeKey key, double max) {
 #define FIELD(member) \
   [](TrainingRecipe & r) -> auto& { return r.member; }
 
+RecipeKey ModelKindKey() {
+  std::string tokens, features;
+  RecipeKey key = Plain("model.kind", FIELD(model.kind), "");
+  for (const auto& [name, kind] : ModelKinds()) {
+    key.info.choices.push_back(name);
+    std::string& list = kind.takes_tokens ? tokens : features;
+    list += (list.empty() ? "" : ", ") + name;
+  }
+  key.info.doc = "Over token data: " + tokens + "; over features: " + features;
+  return key;
+}
+
 void AddModelKeys(std::vector<RecipeKey>& keys) {
-  keys.push_back(Choice("model.kind", FIELD(model.kind), {"gpt", "mlp"},
-                        "gpt needs token data, mlp needs features"));
+  keys.push_back(ModelKindKey());
   keys.push_back(Bounded(
       Number("model.layers", FIELD(model.layers), "", 1, "Transformer blocks or hidden layers"),
       256));
@@ -234,10 +247,12 @@ const std::vector<RecipeKey>& RecipeTable() {
 // What no single key can be blamed for.
 void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   const bool tokens = recipe.data.kind != DataKind::kFeatures;
-  if (tokens != (recipe.model.kind == ModelKind::kGpt)) {
-    problems += "\n  model.kind: gpt needs data.kind markov or text, mlp needs features";
+  const auto kind = ModelKinds().find(recipe.model.kind);
+  if (kind != ModelKinds().end() && tokens != kind->second.takes_tokens) {
+    problems += "\n  model.kind: " + kind->first + " needs data.kind " +
+                (kind->second.takes_tokens ? "markov or text" : "features");
   }
-  if (recipe.model.kind == ModelKind::kGpt && recipe.model.width % recipe.model.heads != 0) {
+  if (recipe.model.kind == "gpt" && recipe.model.width % recipe.model.heads != 0) {
     problems += "\n  model.heads: must divide model.width";
   }
 }

@@ -16,7 +16,6 @@
 
 namespace trainwreck {
 
-enum class ModelKind { kGpt, kMlp };
 enum class NormPlace { kPre, kPost };
 enum class DataKind { kMarkov, kText, kFeatures };
 enum class LoaderGuard { kNone, kSkipBatch, kDropSample, kStop };
@@ -30,7 +29,7 @@ const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
 enum class OnDesync { kNone, kStop, kBroadcast, kRollback };
 
 struct ModelRecipe {
-  ModelKind kind = ModelKind::kMlp;
+  std::string kind = "mlp";  // one of ModelKinds() (model_kinds.h)
   std::int64_t layers = 2;
   std::int64_t width = 64;
   std::int64_t heads = 4;

@@ -100,7 +100,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
   EXPECT_EQ(RecipeKeys().size(), 58u) << "a new key belongs into this test";
-  EXPECT_EQ(recipe.model.kind, ModelKind::kGpt);
+  EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
   EXPECT_EQ(recipe.model.heads, 6);
@@ -167,8 +167,9 @@ TEST(RecipeTest, NamesEveryBadKeyAtOnce) {
 }
 
 TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
-  EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}}), HasSubstr("model.kind"));
-  EXPECT_THAT(ErrorOf({{"data.kind", "markov"}}), HasSubstr("model.kind"));
+  EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}}), HasSubstr("gpt needs data.kind markov or text"));
+  EXPECT_THAT(ErrorOf({{"data.kind", "markov"}}), HasSubstr("mlp needs data.kind features"));
+  EXPECT_THAT(ErrorOf({{"model.kind", "rnn"}}), HasSubstr("model.kind"));
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}, {"data.kind", "text"}, {"model.heads", 5}}),
               HasSubstr("model.heads"));
 }
