@@ -17,7 +17,7 @@ if [ -n "$WITH_PYTHON_STACKS" ]; then
   python="$TRAINWRECK_CACHE/python-stacks/bin/python3"
   if ! "$python" -c 'import mpi4py, sklearn, tensorboard, torch' 2>/dev/null; then
     # Without a pip of its own, which would take one more Debian package.
-    python3 -m venv --clear --without-pip "$TRAINWRECK_CACHE/python-stacks"
+    [ -x "$python" ] || python3 -m venv --without-pip "$TRAINWRECK_CACHE/python-stacks"
     python3 -m pip --python "$python" install -q mpi4py scikit-learn tensorboard "torch==$TORCH_VERSION" >&2
   fi
   STACKS=("--test_env=TRAINWRECK_STACKS_PYTHON=$python")

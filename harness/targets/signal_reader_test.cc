@@ -1,8 +1,11 @@
 // Signals of programs, from text and event files that grow, tear, begin anew and lie.
 #include "harness/targets/signal_reader.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -136,6 +139,107 @@ TEST_F(SignalReaderTest, ReadsJsonLinesAsPythonWritesThem) {
   EXPECT_TRUE(complaints_.empty());
 }
 
+TEST_F(SignalReaderTest, TakesNoLineThatIsTooLong) {
+  const SourceSpec source = Pattern("loss (?P<loss>[0-9]+)");
+  const auto reader = MakeLineReader(source, path("out"), false, sink_);
+  Append("out", "loss 1 " + std::string(2 << 20, '.') + "\nloss 2\n");
+  reader->Poll(true);
+  EXPECT_THAT(steps_, ElementsAre("0 loss=2"));
+}
+
+TEST_F(SignalReaderTest, ReadsAFileOfManyPiecesToItsEnd) {
+  const SourceSpec source = Pattern("loss (?P<loss>[0-9]+)");
+  const auto reader = MakeLineReader(source, path("out"), false, sink_);
+  for (int i = 0; i < 12; ++i) Append("out", "loss 1\n" + std::string(1 << 19, '.') + "\n");
+  reader->Poll(false);
+  EXPECT_LT(steps_.size(), 11U) << "one look takes only so much";
+  reader->Poll(true);
+  EXPECT_EQ(steps_.size(), 12U);
+}
+
+TEST_F(SignalReaderTest, ComplainsOfStepsThatCannotBe) {
+  const SourceSpec source = Pattern(R"((?P<step>\S+) (?P<loss>\S+))", 1);
+  const auto reader = MakeLineReader(source, path("out"), false, sink_);
+  Append("out", "0 3\n1 2\nx 1\n1e12 1\n");
+  reader->Poll(true);
+  EXPECT_THAT(steps_, ElementsAre("0 loss=2"));
+  EXPECT_THAT(complaints_, ElementsAre("0: no step, counted from 1", "x: no step, counted from 1",
+                                       "1e12: no step, counted from 1"));
+}
+
+TEST_F(SignalReaderTest, TakesOnlyGroupsThatMatched) {
+  SourceSpec source = Pattern(R"(^(?P<step>\d+)(?: loss (?P<loss>\S+))?(?: lr (?P<lr>\S+))?$)");
+  source.names["lr"] = "lr";
+  const auto reader = MakeLineReader(source, path("out"), false, sink_);
+  Append("out", "0 loss 3\n0 lr 0.5\n1 lr 0.25\n");
+  reader->Poll(true);
+  EXPECT_THAT(steps_, ElementsAre("0 loss=3 lr=0.5", "1 lr=0.25"));
+  EXPECT_TRUE(complaints_.empty());
+}
+
+TEST_F(SignalReaderTest, FollowsAFileThatBecomesAnother) {
+  const SourceSpec source = Pattern(R"((?P<step>\d+) (?P<loss>.*))");
+  const auto reader = MakeLineReader(source, path("out"), false, sink_);
+  Append("out", "0 5\n1 4\n");
+  reader->Poll(false);
+  Append("new", "0 5\n1 4\n2 3\n");  // begins with the same bytes, and is another file
+  fs::rename(path("new"), path("out"));
+  reader->Poll(false);
+  std::ofstream(path("out")) << "7 7\n";  // shorter
+  reader->Poll(true);
+  EXPECT_THAT(steps_,
+              ElementsAre("0 loss=5", "1 loss=4", "0 loss=5", "1 loss=4", "2 loss=3", "7 loss=7"));
+}
+
+TEST_F(SignalReaderTest, DoesNotWaitForAFifo) {
+  ASSERT_EQ(mkfifo(path("out").c_str(), 0600), 0);
+  const int writer = open(path("out").c_str(), O_RDWR);
+  ASSERT_EQ(write(writer, "loss 1\n", 7), 7);
+  const SourceSpec source = Pattern("loss (?P<loss>[0-9]+)");
+  MakeLineReader(source, path("out"), false, sink_)->Poll(true);
+  EXPECT_TRUE(steps_.empty());
+  close(writer);
+}
+
+TEST_F(SignalReaderTest, ReadsCsvAsProgramsWriteIt) {
+  SourceSpec source;
+  source.kind = SourceKind::kCsv;
+  source.step = "step";
+  source.names = {{"loss", "the \"loss\""}};
+  const auto reader = MakeLineReader(source, path("log.csv"), false, sink_);
+  const std::string header = "step,\"the \"\"loss\"\"\"\n";
+  Append("log.csv", "\xEF\xBB\xBF" + header + "0,3\n" + header + "1,2\n2\n");
+  reader->Poll(false);
+  EXPECT_TRUE(complaints_.empty());
+  // Begun anew, with its columns in another order.
+  std::ofstream(path("log.csv")) << "\"the \"\"loss\"\"\",step\n9,0\n";
+  reader->Poll(true);
+  EXPECT_THAT(steps_, ElementsAre("0 loss=3", "1 loss=2", "0 loss=9"));
+  EXPECT_TRUE(complaints_.empty());
+}
+
+TEST_F(SignalReaderTest, ComplainsOfLinesThatAreNoJson) {
+  SourceSpec source;
+  source.kind = SourceKind::kJsonLines;
+  source.names = {{"loss", "loss"}};
+  const auto reader = MakeLineReader(source, path("log.jsonl"), false, sink_);
+  Append("log.jsonl", "{\"loss\": 1}\noops\n[2]\n{\"loss\": \"3\"}\n{\"loss\": \"x\"}\n");
+  reader->Poll(true);
+  EXPECT_THAT(steps_, ElementsAre("0 loss=1", "1 loss=3"));
+  EXPECT_THAT(complaints_, ElementsAre("oops: no JSON object", "[2]: no JSON object",
+                                       "x: signal 'loss' is no number"));
+}
+
+TEST(NumberFromText, TakesWhatProgramsWrite) {
+  EXPECT_EQ(NumberFromText(" 1.5e-3, "), 1.5e-3);
+  EXPECT_EQ(NumberFromText("true"), 1.0);
+  EXPECT_EQ(NumberFromText("false"), 0.0);
+  EXPECT_TRUE(std::isnan(*NumberFromText("nan")));
+  for (const char* text : {"", "0x10", "1.5s", "1,5", "--", "None"}) {
+    EXPECT_EQ(NumberFromText(text), std::nullopt) << text;
+  }
+}
+
 TEST(Crc32c, IsTheCastagnoliSum) {
   EXPECT_EQ(Crc32c("123456789"), 0xe3069283U);            // the check value of CRC-32C
   EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8a9136aaU);  // RFC 3720, B.4
@@ -201,6 +305,85 @@ TEST_F(SignalReaderTest, TrustsNoDamagedRecord) {
   MakeEventFileReader(source, path("tb"), false, sink_)->Poll(true);
   EXPECT_THAT(steps_, ElementsAre("0 loss=1"));  // the torn end is what a SIGKILL leaves
   EXPECT_TRUE(complaints_.empty());
+}
+
+TEST_F(SignalReaderTest, ReadsAnEventFileThatIsBegunAnewAndALongOne) {
+  fs::create_directory(path("tb"));
+  const std::string file = path("tb/events.out.tfevents.1");
+  const SourceSpec source = Tags();
+  const auto reader = MakeEventFileReader(source, path("tb"), false, sink_);
+  const std::string first = EncodeEventFile({{"Loss/train", 0, 1, 1}, {"Loss/train", 1, 1, 2}});
+  std::ofstream(file, std::ios::binary) << first.substr(0, first.size() - 3);
+  reader->Poll(false);
+  std::vector<ScalarEvent> many(150000, {"Loss/train", 5, 2, 3});  // 6 MB
+  many.push_back({"Loss/train", 6, 2, 4});
+  std::ofstream(file, std::ios::binary) << EncodeEventFile(many);
+  reader->Poll(true);
+  EXPECT_THAT(steps_, ElementsAre("0 loss=1", "5 loss=3", "6 loss=4"));
+  EXPECT_TRUE(complaints_.empty());
+}
+
+TEST_F(SignalReaderTest, ComplainsOfEventsWhoseStepsCannotBe) {
+  fs::create_directory(path("tb"));
+  Append("tb/events.out.tfevents.1",
+         EncodeEventFile({{"Loss/train", 0, 1, 1},
+                          {"Loss/train", 1, 1, 2},
+                          {"Loss/train", std::int64_t{1} << 40, 1, 3}}));
+  SourceSpec source = Tags();
+  source.first_step = 1;
+  MakeEventFileReader(source, path("tb"), false, sink_)->Poll(true);
+  EXPECT_THAT(steps_, ElementsAre("0 loss=2"));
+  EXPECT_THAT(complaints_,
+              ElementsAre("0: no step, counted from 1", "1099511627776: no step, counted from 1"));
+}
+
+// A length that nobody writes is damage: waiting for so many bytes would be for ever.
+TEST(RecordSplitter, RefusesAnAbsurdLength) {
+  const std::uint64_t length = std::uint64_t{1} << 40;
+  std::string header(reinterpret_cast<const char*>(&length), sizeof length);
+  const std::uint32_t crc = Crc32c(header);
+  const std::uint32_t masked = ((crc >> 15) | (crc << 17)) + 0xa282ead8U;
+  header.append(reinterpret_cast<const char*>(&masked), sizeof masked);
+  RecordSplitter records;
+  records.Append(header);
+  EXPECT_EQ(records.Next(), std::nullopt);
+  EXPECT_NE(records.error(), "");
+}
+
+// A field of a protocol buffer that holds bytes.
+std::string Field(int number, const std::string& bytes) {
+  return std::string(1, static_cast<char>(number << 3 | 2)) + static_cast<char>(bytes.size()) +
+         bytes;
+}
+
+template <typename T>
+std::string Bytes(T value) {
+  return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+TEST(ParseEvent, ReadsScalarsThatAreTensors) {
+  const std::string tensors[] = {
+      "\x08\x01" + Field(4, Bytes(0.5F)),  // float, raw
+      "\x08\x02" + Field(4, Bytes(0.5)),   // double, raw
+      Field(5, Bytes(0.5F)),               // floats, packed
+      "\x2d" + Bytes(0.5F),                // one float
+      Field(6, Bytes(0.5)),                // doubles, packed
+      "\x31" + Bytes(0.5),                 // one double
+  };
+  for (const std::string& tensor : tensors) {
+    std::vector<ScalarEvent> scalars;
+    const std::string value = Field(1, "loss") + Field(8, tensor);
+    EXPECT_TRUE(ParseEvent("\x09" + Bytes(3.0) + "\x10\x07" + Field(5, Field(1, value)), scalars));
+    ASSERT_EQ(scalars.size(), 1U);
+    EXPECT_EQ(scalars[0].tag, "loss");
+    EXPECT_EQ(scalars[0].value, 0.5);
+    EXPECT_EQ(scalars[0].step, 7);
+    EXPECT_EQ(scalars[0].wall_time, 3.0);
+  }
+  std::vector<ScalarEvent> scalars;  // a vector is no scalar
+  const std::string vector = "\x08\x01" + Field(4, Bytes(0.5));
+  ParseEvent(Field(5, Field(1, Field(1, "x") + Field(8, vector))), scalars);
+  EXPECT_TRUE(scalars.empty());
 }
 
 TEST(ParseEvent, SurvivesGarbage) {

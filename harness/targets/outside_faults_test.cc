@@ -1,0 +1,226 @@
+// Faults that are done to files, environments and processes: what they change, where, and what not.
+#include "harness/targets/outside_faults.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "harness/protocol/spawn.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr char kBytes[] = "abcdefgh";
+
+class OutsideFaultsTest : public testing::Test {
+ protected:
+  OutsideFaultsTest() {
+    const char* tmp = std::getenv("TEST_TMPDIR");
+    std::string name = std::string(tmp != nullptr ? tmp : "/tmp") + "/faults-XXXXXX";
+    folder_ = mkdtemp(name.data());
+    plan_.checkpoint_dir = folder_;
+    fs::create_directory(folder_ + "/deep");
+    Write("deep/model.bin", kBytes);
+    Write("notes.txt", kBytes);
+  }
+
+  void Write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(folder_ + "/" + name, std::ios::binary) << bytes;
+  }
+  std::string Read(const std::string& name) const {
+    std::ifstream file(folder_ + "/" + name, std::ios::binary);
+    if (!file) return "gone";
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+  PlannedFault& Add(const std::string& fault, std::map<std::string, Json> with) {
+    plan_.faults.push_back({.id = "it", .fault = fault, .with = std::move(with), .trigger = {}});
+    return plan_.faults.back();
+  }
+  OutsideFaults Make(int rank = 0, int ranks = 1, LauncherKind launcher = LauncherKind::kOwn) {
+    return OutsideFaults(plan_, rank, ranks, launcher,
+                         [this](Json fields) { fired_.push_back(std::move(fields)); });
+  }
+
+  std::string folder_;
+  Plan plan_;
+  std::vector<Json> fired_;
+};
+
+TEST_F(OutsideFaultsTest, DamagesFilesAsItSays) {
+  const std::pair<const char*, std::string> damages[] = {{"truncate", "abcd"},
+                                                         {"delete", "gone"},
+                                                         {"zero", std::string(8, '\0')},
+                                                         {"flip_bit", "abcdufgh"}};
+  for (const auto& [how, bytes] : damages) {
+    Write("deep/model.bin", kBytes);
+    plan_.faults.clear();
+    fired_.clear();
+    Add("checkpoint.damage_file", {{"files", "*.bin"}, {"how", how}});
+    Make().DamageCheckpoints();
+    EXPECT_EQ(Read("deep/model.bin"), bytes) << how;
+    EXPECT_EQ(Read("notes.txt"), kBytes) << how;
+    ASSERT_EQ(fired_.size(), 1U) << how;
+    EXPECT_EQ(fired_[0]["id"], "it");
+    EXPECT_EQ(fired_[0]["file"], "deep/model.bin");
+    EXPECT_EQ(fired_[0]["before"]["bytes"], 8);
+    EXPECT_NE(fired_[0]["before"], fired_[0]["after"]) << how;
+  }
+}
+
+TEST_F(OutsideFaultsTest, LeavesAloneWhatTheFileIsLinkedTo) {
+  fs::create_hard_link(folder_ + "/notes.txt", folder_ + "/original");
+  Add("checkpoint.damage_file", {{"files", "notes*"}, {"how", "zero"}});
+  Make().DamageCheckpoints();
+  EXPECT_EQ(Read("original"), kBytes);
+  EXPECT_EQ(Read("notes.txt"), std::string(8, '\0'));
+}
+
+TEST_F(OutsideFaultsTest, ActsOnlyWhereItsTriggerSays) {
+  PlannedFault& fault = Add("checkpoint.damage_file", {{"files", "notes*"}, {"how", "delete"}});
+  fault.trigger.phase = "resume";
+  Make().DamageCheckpoints();
+  EXPECT_EQ(Read("notes.txt"), kBytes) << "another phase";
+  plan_.phase = "resume";
+  Make(/*rank=*/1, /*ranks=*/2).DamageCheckpoints();
+  EXPECT_EQ(Read("notes.txt"), kBytes) << "all ranks have one folder: the first one does it";
+  EXPECT_THAT(fired_, IsEmpty());
+  Make().DamageCheckpoints();
+  EXPECT_EQ(Read("notes.txt"), "gone");
+}
+
+TEST_F(OutsideFaultsTest, WantsACopyOfTheDataOnlyWhenItWillDamageThem) {
+  EXPECT_FALSE(Make().WantsDataCopy());
+  Add("data.damage_file", {{"files", "*"}, {"how", "zero"}}).trigger.attempt = 1;
+  EXPECT_FALSE(Make().WantsDataCopy());
+  plan_.attempt = 1;
+  EXPECT_TRUE(Make().WantsDataCopy());
+}
+
+TEST_F(OutsideFaultsTest, SaysWhatAVariableWasBefore) {
+  setenv("OUTSIDE_INHERITED", "old", 1);
+  for (const char* name : {"OUTSIDE_GIVEN", "OUTSIDE_INHERITED", "OUTSIDE_NEW"}) {
+    Add("environment.set", {{"name", name}, {"value", "new"}});
+  }
+  std::map<std::string, std::string> environment = {{"OUTSIDE_GIVEN", "given"}};
+  Make().ChangeEnvironment(environment);
+  ASSERT_EQ(fired_.size(), 3U);
+  EXPECT_EQ(fired_[0]["before"], "given");
+  EXPECT_EQ(fired_[1]["before"], "old");
+  EXPECT_EQ(fired_[2]["before"], "unset");
+  for (const auto& [name, value] : environment) EXPECT_EQ(value, "new") << name;
+  EXPECT_EQ(environment.size(), 3U);
+}
+
+// A process that waits for its end.
+pid_t Sleeper() {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    for (;;) pause();
+  }
+  return pid;
+}
+
+int SignalThatEnded(pid_t pid) {
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+TEST_F(OutsideFaultsTest, SignalsTheProcessOnceWhenItsStepIsReached) {
+  for (const auto& [how, number] : {std::pair{"sigkill", SIGKILL}, {"sigterm", SIGTERM}}) {
+    plan_.faults.clear();
+    fired_.clear();
+    Add("process.crash_rank", {{"how", how}}).trigger.at = 3;
+    const pid_t pid = Sleeper();
+    OutsideFaults faults = Make();
+    faults.ActAtStep(2, pid);
+    EXPECT_THAT(fired_, IsEmpty()) << "too early";
+    faults.ActAtStep(5, pid);  // it is never seen at step 3 itself
+    EXPECT_EQ(SignalThatEnded(pid), number);
+    faults.ActAtStep(6, getpid());  // it has acted: or it would end this test
+    ASSERT_EQ(fired_.size(), 1U);
+    EXPECT_EQ(fired_[0]["step"], 5);
+    EXPECT_EQ(fired_[0]["pid"], pid);
+    EXPECT_EQ(fired_[0]["signal"], number);
+  }
+}
+
+TEST_F(OutsideFaultsTest, DoesNotRepeatWhatWasDueBeforeAResume) {
+  Add("process.crash_rank", {{"how", "sigkill"}}).trigger.at = 3;
+  plan_.resume = true;
+  Make().ActAtStep(10, getpid());
+  EXPECT_THAT(fired_, IsEmpty());
+}
+
+// A launcher whose ranks (0, 1, 11) wait for their end, told by their environment as mpirun's are.
+// Returns when all have been started.
+pid_t FakeLauncher() {
+  int started[2];
+  if (pipe(started) != 0) return -1;
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    dup2(started[1], STDOUT_FILENO);
+    for (const char* rank : {"0", "1", "11"}) {
+      if (fork() != 0) continue;
+      setenv("OMPI_COMM_WORLD_RANK", rank, 1);
+      // Only what a program was started with can be read from outside.
+      execl("/bin/sh", "sh", "-c", "echo; exec sleep 600", nullptr);
+      _exit(127);
+    }
+    while (wait(nullptr) > 0) continue;
+    _exit(0);
+  }
+  close(started[1]);
+  char byte;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(read(started[0], &byte, 1), 1);
+  close(started[0]);
+  return launcher;
+}
+
+TEST_F(OutsideFaultsTest, FindsTheRankBelowALauncher) {
+  Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {1};
+  const pid_t launcher = FakeLauncher();
+  const std::vector<int> before = Descendants(launcher);
+  ASSERT_EQ(before.size(), 3U);
+  Make(/*rank=*/0, /*ranks=*/2, LauncherKind::kMpirun).ActAtStep(0, launcher);
+  ASSERT_EQ(fired_.size(), 1U);
+  EXPECT_EQ(fired_[0]["rank"], 1);
+  EXPECT_EQ(fired_[0]["pid"], before[1]);
+  std::vector<int> after = before;
+  for (int i = 0; i < 6000 && after.size() == before.size(); ++i) {
+    usleep(10000);  // the launcher has yet to reap it
+    after = Descendants(launcher);
+  }
+  EXPECT_THAT(after, ElementsAre(before[0], before[2]));
+  kill(launcher, SIGKILL);
+  waitpid(launcher, nullptr, 0);
+  for (const int pid : after) kill(pid, SIGKILL);
+}
+
+TEST_F(OutsideFaultsTest, HasNotFiredWhereThereIsNoSuchRank) {
+  Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {2};
+  const pid_t launcher = FakeLauncher();
+  Make(/*rank=*/0, /*ranks=*/3, LauncherKind::kMpirun).ActAtStep(0, launcher);
+  EXPECT_THAT(fired_, IsEmpty());
+  const std::vector<int> ranks = Descendants(launcher);
+  kill(launcher, SIGKILL);
+  waitpid(launcher, nullptr, 0);
+  for (const int pid : ranks) kill(pid, SIGKILL);
+}
+
+}  // namespace
+}  // namespace trainwreck
