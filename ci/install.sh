@@ -33,7 +33,8 @@ if [ -n "$with_libtorch" ]; then
   cat >"$bin/trainwreck-trainer" <<END
 #!/bin/sh
 # $(sha256sum "$lib/trainwreck-trainer" | cut -d ' ' -f 1)
-lib="\$(dirname "\$(readlink -f "\$0")")/../lib/trainwreck"
+prefix="\$(dirname "\$(dirname "\$(readlink -f "\$0")")")"
+lib="\$prefix/lib/trainwreck"
 LD_LIBRARY_PATH="\$lib\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}" exec "\$lib/trainwreck-trainer" "\$@"
 END
   chmod 755 "$bin/trainwreck-trainer"

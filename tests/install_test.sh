@@ -3,7 +3,8 @@
 # same with LibTorch in it, which must be the one that is used.
 set -euo pipefail
 fail() { echo "$*" >&2; exit 1; }
-base="$(mktemp -d)"
+base="$(mktemp -d -p "${TEST_TMPDIR:-/tmp}")"
+trap 'rm -rf "$base"' EXIT
 export TRAINWRECK_CACHE="$base/cache"
 install="$PWD/ci/install.sh"
 "$install" --prefix "$base/first"
@@ -20,7 +21,7 @@ is_complete() {
   grep -q "$base/second/bin/trainwreck-trainer" doctor || fail "another trainer: $(cat doctor)"
   grep -q "$base/second/share/trainwreck/scenarios" doctor || fail "other scenarios: $(cat doctor)"
   "$trainwreck" validate || fail "its scenarios are not valid"
-  "$trainwreck" run nan/lr-too-high --output "$1" >run || fail "$(cat run)"
+  "$trainwreck" run nan/corrupt-sample --output "$1" >run || fail "$(cat run)"
 }
 (cd "$base/elsewhere" && is_complete out)
 

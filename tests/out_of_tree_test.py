@@ -49,7 +49,7 @@ class OutOfTreeTest(unittest.TestCase):
 
     def test_scenario_fails_when_the_fault_does_nothing(self):
         done, case = self.run_scenario(MUTANT)
-        self.assertEqual((done.returncode, case["verdict"], case["class"]), (1, "fail", "symptom_absent"),
+        self.assertEqual((done.returncode, case["verdict"], case["class"]), (1, "fail", "fault_not_fired"),
                          done.stdout + done.stderr)
 
     @unittest.skipIf(BAZEL is None, "no bazel on PATH, and $BAZEL is not set")

@@ -5,9 +5,9 @@ exists where TORCH_HOME has the CUDA libraries and CUDA_HOME a toolkit, and is i
 `bazel test //...` skips what needs it, and cuda.bzl's CUDA_MISSING says why.
 """
 
+# Visibility stands at each target: in a package's default this Bazel takes @trainwreck for another repository than the main
+# one that it is here.
 _BUILD = """
-package(default_visibility = ["@trainwreck//:torch_users"])
-
 # Headers as one directory: thousands of files, one sandbox mount.
 cc_library(
     name = "torch",
@@ -26,6 +26,7 @@ cc_library(
         "-Wl,--as-needed",
         "-Wl,--allow-shlib-undefined",
     ],
+    visibility = ["@trainwreck//:torch_users"],
 )
 """
 
@@ -45,6 +46,7 @@ cc_library(
         "-L{cuda}",
         "-lcudart",
     ],
+    visibility = ["@trainwreck//:torch_users"],
     deps = [":torch"],
 )
 """
@@ -53,6 +55,7 @@ _NO_CUDA_BUILD = """
 cc_library(
     name = "torch_cuda",
     target_compatible_with = ["@trainwreck//third_party:cuda_toolkit"],
+    visibility = ["@trainwreck//:torch_users"],
 )
 """
 

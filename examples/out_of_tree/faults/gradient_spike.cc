@@ -1,5 +1,6 @@
 // gradient.spike: one step's gradients are far too large, as after a bad batch or a broken kernel.
-#include <utility>
+#include <algorithm>
+#include <memory>
 
 #include "injectors/injector.h"
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <utility>
+#include <memory>
 
 #include "injectors/testing.h"
 

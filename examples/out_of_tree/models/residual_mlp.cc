@@ -1,6 +1,9 @@
 // residual_mlp: `layers` times x + W2 relu(W1 x), between a linear layer and a linear head (He et
 // al. 2016, without convolutions). Names: in, blocks.<i>.{up, relu, down}, head, loss.
 #include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "harness/trainer/layers.h"
 #include "harness/trainer/model_kinds.h"
