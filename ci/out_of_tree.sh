@@ -7,9 +7,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source ci/setup.sh
 
 folder="$(mktemp -d)"
-trap 'rm -rf "$folder"' EXIT
+trap '"$BAZEL" clean --expunge; rm -rf "$folder"' EXIT
 cp -r examples/out_of_tree/. "$folder"
 sed -i "s#path = \"../..\"#path = \"$REPO_ROOT\"#" "$folder/WORKSPACE"
 cd "$folder"
-"$BAZEL" --bazelrc="$REPO_ROOT/.bazelrc.local" test --test_output=errors //... "$@"
-"$BAZEL" shutdown
+"$BAZEL" --bazelrc="$REPO_ROOT/.bazelrc.local" test --experimental_convenience_symlinks=ignore --test_output=errors //... "$@"

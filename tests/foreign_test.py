@@ -134,7 +134,25 @@ class ForeignTest(unittest.TestCase):
         _, done = self.assert_verdict("inconclusive", "undecided", target="deaf")
         self.assertIn("not read: accuracy; read: loss (30)", done.stdout)
 
+    def test_program_that_fails(self):
+        self.assert_verdict(
+            "pass", inject={"fails": {"fault": "recipe.set_habit", "with": {"value": "fails"}}},
+            symptoms={"code": "exited(rank=0, code=3)", "unfinished": "not ended(rank=0, why=completed)"},
+            healthy={"completes": "ended(rank=0, why=completed)"}, remedies=None, no_remedy="none")
+
+    def test_a_flood_of_complaints_is_cut_short(self):
+        self.judge(recipe={"habit": "babbles"})
+        complaints = [record for record in self.trace("control") if record.get("event") == "unreadable"]
+        self.assertEqual(len(complaints), 20)
+        self.assertEqual(complaints[0]["why"], "signal 'loss' is no number")
+
     # Faults from outside.
+
+    def test_killed_at_level_one(self):
+        self.assert_verdict(
+            "pass", target="traces", recipe={"pace": 0.05},
+            inject={"killed": {"fault": "process.crash_rank", "at": 5}}, healthy={"completes": "ended(rank=0, why=completed)"},
+            symptoms={"killed": "exited(rank=0, signal=9)"}, remedies=None, no_remedy="none")
 
     def test_killed_rank_resumes_from_its_checkpoint(self):
         killed = {"killed": {"fault": "process.crash_rank", "at": 12, "attempt": 0}}

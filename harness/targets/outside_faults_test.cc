@@ -136,8 +136,11 @@ pid_t Sleeper() {
 
 int SignalThatEnded(pid_t pid) {
   int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  waitpid(pid, &status, WUNTRACED);
+  if (WIFSIGNALED(status)) return WTERMSIG(status);
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  return 0;
 }
 
 TEST_F(OutsideFaultsTest, SignalsTheProcessOnceWhenItsStepIsReached) {
@@ -149,7 +152,8 @@ TEST_F(OutsideFaultsTest, SignalsTheProcessOnceWhenItsStepIsReached) {
     OutsideFaults faults = Make();
     faults.ActAtStep(2, pid);
     EXPECT_THAT(fired_, IsEmpty()) << "too early";
-    faults.ActAtStep(5, pid);  // it is never seen at step 3 itself
+    faults.ActAtStep(5, pid);                // it is never seen at step 3 itself
+    if (fired_.empty()) kill(pid, SIGSTOP);  // or it would be waited for
     EXPECT_EQ(SignalThatEnded(pid), number);
     faults.ActAtStep(6, getpid());  // it has acted: or it would end this test
     ASSERT_EQ(fired_.size(), 1U);
@@ -167,13 +171,29 @@ TEST_F(OutsideFaultsTest, DoesNotRepeatWhatWasDueBeforeAResume) {
 }
 
 // A launcher whose ranks (0, 1, 11) wait for their end, told by their environment as mpirun's are.
-// Returns when all have been started.
-pid_t FakeLauncher() {
-  int started[2];
-  if (pipe(started) != 0) return -1;
-  const pid_t launcher = fork();
-  if (launcher == 0) {
-    dup2(started[1], STDOUT_FILENO);
+class FakeLauncher {
+ public:
+  FakeLauncher() {
+    int started[2];
+    if (pipe(started) != 0) return;
+    pid_ = fork();
+    if (pid_ == 0) Launch(started[1]);
+    close(started[1]);
+    char byte;
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(read(started[0], &byte, 1), 1);
+    close(started[0]);
+  }
+  ~FakeLauncher() {
+    const std::vector<int> ranks = Descendants(pid_);
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    for (const int rank : ranks) kill(rank, SIGKILL);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  [[noreturn]] static void Launch(int started) {
+    dup2(started, STDOUT_FILENO);
     for (const char* rank : {"0", "1", "11"}) {
       if (fork() != 0) continue;
       setenv("OMPI_COMM_WORLD_RANK", rank, 1);
@@ -184,42 +204,32 @@ pid_t FakeLauncher() {
     while (wait(nullptr) > 0) continue;
     _exit(0);
   }
-  close(started[1]);
-  char byte;
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(read(started[0], &byte, 1), 1);
-  close(started[0]);
-  return launcher;
-}
+
+  pid_t pid_ = -1;
+};
 
 TEST_F(OutsideFaultsTest, FindsTheRankBelowALauncher) {
   Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {1};
-  const pid_t launcher = FakeLauncher();
-  const std::vector<int> before = Descendants(launcher);
+  const FakeLauncher launcher;
+  const std::vector<int> before = Descendants(launcher.pid());
   ASSERT_EQ(before.size(), 3U);
-  Make(/*rank=*/0, /*ranks=*/2, LauncherKind::kMpirun).ActAtStep(0, launcher);
+  Make(/*rank=*/0, /*ranks=*/2, LauncherKind::kMpirun).ActAtStep(0, launcher.pid());
   ASSERT_EQ(fired_.size(), 1U);
   EXPECT_EQ(fired_[0]["rank"], 1);
   EXPECT_EQ(fired_[0]["pid"], before[1]);
   std::vector<int> after = before;
   for (int i = 0; i < 6000 && after.size() == before.size(); ++i) {
     usleep(10000);  // the launcher has yet to reap it
-    after = Descendants(launcher);
+    after = Descendants(launcher.pid());
   }
   EXPECT_THAT(after, ElementsAre(before[0], before[2]));
-  kill(launcher, SIGKILL);
-  waitpid(launcher, nullptr, 0);
-  for (const int pid : after) kill(pid, SIGKILL);
 }
 
 TEST_F(OutsideFaultsTest, HasNotFiredWhereThereIsNoSuchRank) {
   Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {2};
-  const pid_t launcher = FakeLauncher();
-  Make(/*rank=*/0, /*ranks=*/3, LauncherKind::kMpirun).ActAtStep(0, launcher);
+  const FakeLauncher launcher;
+  Make(/*rank=*/0, /*ranks=*/3, LauncherKind::kMpirun).ActAtStep(0, launcher.pid());
   EXPECT_THAT(fired_, IsEmpty());
-  const std::vector<int> ranks = Descendants(launcher);
-  kill(launcher, SIGKILL);
-  waitpid(launcher, nullptr, 0);
-  for (const int pid : ranks) kill(pid, SIGKILL);
 }
 
 }  // namespace

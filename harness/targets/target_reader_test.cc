@@ -85,6 +85,57 @@ TEST(TargetReader, DescribesIt) {
   EXPECT_EQ(ToJson(again), ToJson(target));
 }
 
+// What scenarios may require of it follows from what its file says.
+TEST(TargetReader, HasTheFeaturesThatItsFileGives) {
+  const std::string plain = std::string(kHead) + kGood;
+  const struct {
+    const char* feature;
+    std::string with;
+  } features[] = {
+      {"resume", plain + "    resume: {arguments: [--resume]}\n"},
+      {"phases", Broken("--lr={lr}", "--steps={run.until}")},
+      {"one-process", plain + "    ranks: {launcher: mpirun}\n"},
+      {"late-signals", plain + "      - stdout: 'again (?P<loss>.*)'\n"},
+      {"late-signals", Broken("scale: log", "sparse: true")},
+      {"device:cuda", plain + "    features: [device:cuda]\n"},
+  };
+  const TargetDescription without = DescribeTarget(*Load(plain).Find("mlp"));
+  EXPECT_TRUE(without.HasFeature("device:cpu"));
+  for (const auto& [feature, with] : features) {
+    EXPECT_EQ(ErrorsOf(with), "") << feature;
+    EXPECT_TRUE(DescribeTarget(*Load(with).Find("mlp")).HasFeature(feature)) << feature;
+    EXPECT_FALSE(without.HasFeature(feature)) << feature;
+  }
+  EXPECT_NE(without.FindFault("recipe.scale_steps"), nullptr) << "whole numbers can be scaled, too";
+}
+
+TEST(TargetReader, GoesOnWhereItIsToldTo) {
+  const std::string checkpoint = Folder() + "/checkpoint";
+  const TargetFile file =
+      Load(Broken("--lr={lr}", "--steps={run.until}") +
+           "    resume: {arguments: [--load, \"{run.checkpoints}/checkpoint\"], when_exists: "
+           "\"{run.checkpoints}/checkpoint\"}\n");
+  ASSERT_TRUE(file.errors.empty());
+  const TargetSpec& spec = *file.Find("mlp");
+  Plan plan;
+  plan.recipe = {{"steps", 30}};
+  plan.checkpoint_dir = Folder();
+  const auto command = [&] {
+    return Invoke(spec, plan, PlaceholderValues(spec, plan, "", "", 0, 1)).command;
+  };
+  std::filesystem::remove(checkpoint);
+  EXPECT_THAT(command(), ElementsAre("python3", "train.py", "--steps=30"));
+  plan.until = 20;
+  EXPECT_THAT(command(), ElementsAre("python3", "train.py", "--steps=20"));
+  plan.resume = true;
+  EXPECT_EQ(command().size(), 3U) << "there is nothing to go on from";
+  std::ofstream(checkpoint) << "x";
+  EXPECT_THAT(command(), ElementsAre("python3", "train.py", "--steps=20", "--load", checkpoint));
+  plan.resume = false;
+  EXPECT_EQ(command().size(), 3U);
+  std::filesystem::remove(checkpoint);
+}
+
 struct Mistake {
   const char* part;
   const char* other;
@@ -110,6 +161,11 @@ TEST(TargetReader, RejectsMistakesWithTheirPlaces) {
       {"loss: {unit", "other: {unit", ":11:7:", "comes from no source"},
       {"  mlp:", "  reference:", ":4:3:", "is the built-in trainer"},
       {"kind: Targets", "kind: Target", ":2:7:", "'kind' must be Targets"},
+      {"--lr={lr}", "{run.data}", ":5:34:", "the target's 'data', which is missing"},
+      {"    command:", "    data: nowhere\n    command:", ":5:11:", "which is not there"},
+      {"loss: {unit", "time: {unit", ":11:7:", "the harness has 'time' itself"},
+      {"steps: {type: int, default: 30, min: 1}", "steps: 3.5", ":7:7:", "must be a whole number"},
+      {"amp: false", "amp: false\n      supervisor.x: 1", ":10:7:", "has 'supervisor.x' itself"},
       {"[python3, train.py, \"--lr={lr}\", {when: amp, arguments: [--amp]}]", "python3 train.py",
        ":5:14:", "must be a list of words"},
   };

@@ -50,6 +50,10 @@ for step in range(first, options.steps):
     shown = loss
     if options.habit in ("nan", "hides_nan") and step >= 10:
         shown = float("nan") if options.habit == "nan" else 0.0
+    if options.habit == "babbles":
+        shown = "about " + str(loss)
+    if options.habit == "fails" and step == 20:
+        raise SystemExit(3)
     if int(os.environ.get("RANK", "0")) == 0:
         print(f"[{step}] loss={shown}", flush=True)
         if options.logs:
