@@ -50,7 +50,7 @@ class ForeignTest(unittest.TestCase):
         self.marker = f"FOREIGN_TEST={os.getpid()}.{self.id()}"
         name, value = self.marker.split("=")
         self.environment = {**os.environ, "TRAINWRECK_CACHE": self.folder + "/.cache", name: value}
-        for variable in ("TRAINWRECK_TARGET", "TEST_SRCDIR", "RUNFILES_DIR", "BAD_LUCK"):
+        for variable in ("TRAINWRECK_TARGET", "TEST_SRCDIR", "RUNFILES_DIR", "BAD_LUCK", "PYTHONUNBUFFERED"):
             self.environment.pop(variable, None)
 
     def call(self, *arguments):
@@ -93,6 +93,8 @@ class ForeignTest(unittest.TestCase):
         self.assert_verdict("pass")
         steps = [record["step"] for record in self.trace("control") if record["t"] == "step"]
         self.assertEqual(steps, list(range(30)))
+        with open(self.folder + "/out/t/x/control/0/rank0.stdout", encoding="utf-8") as file:
+            self.assertEqual(next(file), "unbuffered: 1\n")  # or steps would be seen when all is over
 
     def test_csv_and_json_lines(self):
         self.assert_verdict("pass", target="files",
@@ -200,6 +202,8 @@ class ForeignTest(unittest.TestCase):
             healthy={"learns": LEARNS}, remedies=None, no_remedy="none")
         fired, = self.fired()
         self.assertLess(fired["after"]["bytes"], fired["before"]["bytes"])
+        self.assertTrue(os.path.exists(self.folder + "/out/t/x/fault/0/data.0"))
+        self.assertFalse(os.path.exists(self.folder + "/out/t/x/control/0/data.0"))
         with open(self.folder + "/data/numbers.txt", "rb") as file:
             self.assertEqual(file.read(), before)
 
@@ -242,7 +246,11 @@ class ForeignTest(unittest.TestCase):
                        "    sources: [{stdout: '(?P<loss>.)'}]\n")
         done = self.call("run", "t/x")
         self.assertEqual(done.returncode, 3)
-        self.assertRegex(done.stderr, r"trainwreck.yaml:\d+:25: error: no recipe key and nothing of the run is called 'lr'")
+        wrong = r"trainwreck.yaml:\d+:25: error: no recipe key and nothing of the run is called 'lr'"
+        self.assertRegex(done.stderr, wrong)
+        done = self.call("adapt", "trainwreck.yaml", "plain", "--describe")  # one that is right, in a file that is not
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, wrong)
 
     def test_program_that_cannot_be_started(self):
         with open(self.folder + "/trainwreck.yaml", encoding="utf-8") as file:

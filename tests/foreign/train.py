@@ -35,6 +35,7 @@ def data():
     return sum(numbers) / len(numbers)
 
 
+print("unbuffered:", os.environ.get("PYTHONUNBUFFERED"))
 first, weight = 0, 4.0
 if options.load:
     with open(options.load, encoding="utf-8") as file:
@@ -55,7 +56,7 @@ for step in range(first, options.steps):
     if options.habit == "fails" and step == 20:
         raise SystemExit(3)
     if int(os.environ.get("RANK", "0")) == 0:
-        print(f"[{step}] loss={shown}", flush=True)
+        print(f"[{step}] loss={shown}")
         if options.logs:
             with open(options.logs + "/log.csv", "a", encoding="utf-8") as file:
                 if file.tell() == 0:
@@ -64,8 +65,9 @@ for step in range(first, options.steps):
             with open(options.logs + "/log.jsonl", "a", encoding="utf-8") as file:
                 file.write(json.dumps({"step": step, "eval": {"error": loss if step % 5 == 0 else None}}) + "\n")
     if options.save and (step + 1) % 5 == 0:
-        with open(options.save + "/last.json", "w", encoding="utf-8") as file:
+        with open(options.save + "/next.json", "w", encoding="utf-8") as file:
             json.dump({"step": step + 1, "weight": weight}, file)
+        os.replace(options.save + "/next.json", options.save + "/last.json")
     time.sleep(options.pace)
 if options.habit == "leaves":
     leave_a_process()
