@@ -29,7 +29,9 @@ Backend CpuBackend(InstructionSet set) {
     }
     return digests;
   };
-  backend.corrupt = Corrupt;
+  backend.corrupt = [set](const MutableTensorView& tensor, const Corruption& corruption) {
+    return Corrupt(tensor, corruption, set);
+  };
   return backend;
 }
 

@@ -1,5 +1,3 @@
-// Version 1, and the only one: a fault acts once and on few elements, so there is nothing to gain
-// from doing several at a time.
 #include "kernels/corrupt.h"
 
 #include <algorithm>
@@ -9,8 +7,32 @@
 
 #include "kernels/corrupt_element.h"
 #include "kernels/corrupt_plan.h"
+#include "kernels/versions.h"
 
 namespace trainwreck::kernels {
+namespace {
+
+CorruptFunction FunctionOf(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::kAvx512:
+      return Avx512Corrupt();
+    case InstructionSet::kAvx2:
+      return Avx2Corrupt();
+    case InstructionSet::kPortable:
+      break;
+  }
+  return PortableCorrupt();
+}
+
+std::uint64_t BitsAt(const MutableTensorView& tensor, std::int64_t index) {
+  const std::int64_t bytes = ItemBytes(tensor.dtype);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, static_cast<const char*>(tensor.data) + index * bytes,
+              static_cast<std::size_t>(bytes));
+  return bits;
+}
+
+}  // namespace
 
 Selection PlanCorruption(const TensorView& tensor, const Corruption& corruption) {
   const DType dtype = tensor.dtype;
@@ -46,26 +68,29 @@ Selection PlanCorruption(const TensorView& tensor, const Corruption& corruption)
   return selection;
 }
 
-CorruptionReport Corrupt(const MutableTensorView& tensor, const Corruption& corruption) {
+CorruptionReport Corrupt(const MutableTensorView& tensor, const Corruption& corruption,
+                         InstructionSet set) {
   const Selection selection = PlanCorruption(tensor, corruption);
-  const std::size_t item_bytes = static_cast<std::size_t>(ItemBytes(tensor.dtype));
   CorruptionReport report;
   report.elements = selection.elements;
-  for (std::int64_t j = 0; j < selection.elements; ++j) {
+  for (std::int64_t j = 0; j < std::min(selection.elements, CorruptionReport::kShown); ++j) {
     const std::int64_t index = selection.Index(j);
-    char* at = static_cast<char*>(tensor.data) + index * static_cast<std::int64_t>(item_bytes);
-    std::uint64_t before = 0;
-    std::memcpy(&before, at, item_bytes);
-    const std::uint64_t after = CorruptBits(before, index, tensor.dtype, corruption.kind,
-                                            corruption.bit, corruption.value, corruption.seed);
-    std::memcpy(at, &after, item_bytes);
-    report.changed += before != after;
-    if (j < CorruptionReport::kShown) {
-      report.shown.push_back(
-          {index, before, after, Decode(before, tensor.dtype), Decode(after, tensor.dtype)});
-    }
+    const std::uint64_t before = BitsAt(tensor, index);
+    report.shown.push_back(
+        {.index = index, .before_bits = before, .before = Decode(before, tensor.dtype)});
+  }
+  report.changed =
+      FunctionOf(set)(tensor.data, tensor.dtype, selection,
+                      {corruption.kind, corruption.bit, corruption.value, corruption.seed});
+  for (CorruptedElement& element : report.shown) {
+    element.after_bits = BitsAt(tensor, element.index);
+    element.after = Decode(element.after_bits, tensor.dtype);
   }
   return report;
+}
+
+CorruptionReport Corrupt(const MutableTensorView& tensor, const Corruption& corruption) {
+  return Corrupt(tensor, corruption, ChosenInstructionSet());
 }
 
 }  // namespace trainwreck::kernels

@@ -22,14 +22,6 @@ struct Evidence {
   Shown shown[CorruptionReport::kShown];
 };
 
-// The fields of Corruption that the kernel needs.
-struct Change {
-  Corruption::Kind kind;
-  int bit;
-  double value;
-  std::uint64_t seed;
-};
-
 // One element a thread: all chosen elements differ.
 __global__ void __launch_bounds__(kThreads)
     CorruptElements(char* data, DType dtype, Selection selection, Change change,
@@ -41,8 +33,7 @@ __global__ void __launch_bounds__(kThreads)
   std::uint32_t* wide_at = reinterpret_cast<std::uint32_t*>(data) + index;
   std::uint16_t* narrow_at = reinterpret_cast<std::uint16_t*>(data) + index;
   const std::uint64_t before = wide ? *wide_at : *narrow_at;
-  const std::uint64_t after =
-      CorruptBits(before, index, dtype, change.kind, change.bit, change.value, change.seed);
+  const std::uint64_t after = CorruptBits(before, index, dtype, change);
   if (wide) {
     *wide_at = static_cast<std::uint32_t>(after);
   } else {

@@ -52,12 +52,21 @@ struct Selection {
   }
 };
 
+// As a cast of a number below 2^53, for vectors without one: its halves become the mantissas of
+// 2^84 and 2^52, which are then taken off again.
+TRAINWRECK_HOST_DEVICE inline double ExactDouble(std::uint64_t number) {
+  const double high = std::bit_cast<double>(number >> 32 | 0x4530000000000000);
+  const double low = std::bit_cast<double>((number & 0xffffffff) | 0x4330000000000000);
+  return (high - (0x1p84 + 0x1p52)) + low;
+}
+
 // Mean 0, variance 1: the sum of 12 uniform numbers of 53 bits, less 6 (Irwin-Hall). All its
 // additions are exact or correctly rounded, unlike log and cos, which differ between CPU and GPU.
 TRAINWRECK_HOST_DEVICE inline double StandardNoise(std::uint64_t seed, std::uint64_t index) {
   double sum = -6.0;
+  TRAINWRECK_UNROLL
   for (std::uint64_t k = 0; k < 12; ++k) {
-    sum += static_cast<double>(RandomBits(seed, 64 + k, index) >> 11) * 0x1p-53;
+    sum += ExactDouble(RandomBits(seed, 64 + k, index) >> 11) * 0x1p-53;
   }
   return sum;
 }
@@ -84,24 +93,31 @@ TRAINWRECK_HOST_DEVICE inline std::uint64_t Encode(double value, DType dtype) {
   }
 }
 
+// The fields of a Corruption that say what becomes of an element.
+struct Change {
+  Corruption::Kind kind;
+  int bit;
+  double value;
+  std::uint64_t seed;
+};
+
 // The bits that replace `bits` at element `index`. No product is followed by a sum, except where it
 // is exact, so that fusing them cannot change the result.
 TRAINWRECK_HOST_DEVICE inline std::uint64_t CorruptBits(std::uint64_t bits, std::int64_t index,
-                                                        DType dtype, Corruption::Kind kind, int bit,
-                                                        double value, std::uint64_t seed) {
-  switch (kind) {
+                                                        DType dtype, const Change& change) {
+  switch (change.kind) {
     case Corruption::Kind::kFlipBit:
-      return bits ^ (std::uint64_t{1} << bit);
+      return bits ^ (std::uint64_t{1} << change.bit);
     case Corruption::Kind::kSetValue:
-      return Encode(value, dtype);
+      return Encode(change.value, dtype);
     case Corruption::Kind::kScale:
-      return Encode(Decode(bits, dtype) * value, dtype);
+      return Encode(Decode(bits, dtype) * change.value, dtype);
     case Corruption::Kind::kAddNoise: {
-      const double noise = StandardNoise(seed, static_cast<std::uint64_t>(index));
+      const double noise = StandardNoise(change.seed, static_cast<std::uint64_t>(index));
 #ifdef __CUDA_ARCH__
-      return Encode(__dadd_rn(Decode(bits, dtype), __dmul_rn(noise, value)), dtype);
+      return Encode(__dadd_rn(Decode(bits, dtype), __dmul_rn(noise, change.value)), dtype);
 #else
-      return Encode(Decode(bits, dtype) + noise * value, dtype);
+      return Encode(Decode(bits, dtype) + noise * change.value, dtype);
 #endif
     }
     case Corruption::Kind::kZero:

@@ -131,19 +131,77 @@ TEST_P(CorruptOn, NoiseHasTheAskedSpread) {
   EXPECT_LE(most, 6);
 }
 
-TEST_P(CorruptOn, DoesTheSameToTheBitAsTheOthers) {
+// All bit patterns, all lengths of a last block, both ways to choose, unaligned where that is
+// allowed: the same bits as one element after another.
+TEST_P(CorruptOn, DoesTheSameToTheBitAsVersionOne) {
   SKIP_IF_UNUSABLE(GetParam());
   for (DType dtype : kFloatTypes) {
+    const std::int64_t offset = GetParam().any_alignment ? 1 : ItemBytes(dtype);
     for (Kind kind :
          {Kind::kFlipBit, Kind::kSetValue, Kind::kScale, Kind::kAddNoise, Kind::kZero}) {
-      const Corruption corruption{
-          .kind = kind, .elements = 1000, .bit = 9, .value = 0.3, .seed = 77};
-      TestTensor expected(dtype, kCount), actual(dtype, kCount);
-      expected.FillBits(6);
-      actual.FillBits(6);
-      Corrupt(expected.view(), corruption);
-      GetParam().corrupt(actual.view(), corruption);
-      EXPECT_TRUE(Differences(actual, expected).empty()) << DTypeName(dtype);
+      for (Where where : {Where::kScattered, Where::kRegion}) {
+        for (std::int64_t elements : {1, 255, 256, 257, 1000, 5003}) {
+          const Corruption corruption{.kind = kind,
+                                      .where = where,
+                                      .elements = elements,
+                                      .bit = 9,
+                                      .value = 0.3,
+                                      .seed = 77};
+          TestTensor expected(dtype, kCount), actual(dtype, kCount, offset);
+          expected.FillBits(6);
+          actual.FillBits(6);
+          const std::int64_t changed = NaiveCorrupt(expected.view(), corruption);
+          EXPECT_EQ(GetParam().corrupt(actual.view(), corruption).changed, changed);
+          ASSERT_TRUE(Differences(actual, expected).empty()) << DTypeName(dtype) << " " << elements;
+        }
+      }
+    }
+  }
+}
+
+// Whether no other number of the type is nearer to `exact` by more than `slack`.
+bool IsNearest(const TestTensor& tensor, std::int64_t index, long double exact, long double slack) {
+  const double value = tensor.at(index);
+  if (std::isnan(exact)) return std::isnan(value);
+  if (std::signbit(value) != std::signbit(exact)) return false;
+  const std::uint64_t sign = std::uint64_t{1} << (8 * ItemBytes(tensor.dtype()) - 1);
+  const std::uint64_t magnitude = tensor.bits(index) & (sign - 1);
+  TestTensor around(tensor.dtype(), 3);  // the two below, the one above
+  for (std::uint64_t k = 0; k < 3; ++k) {
+    around.set_bits(static_cast<std::int64_t>(k),
+                    k < 2 ? magnitude - std::min(magnitude, 2 - k) : magnitude + 1);
+  }
+  const long double size = std::fabs(exact), got = std::fabs(value), below = around.at(1);
+  if (std::isinf(value)) return size + slack >= below + (below - around.at(0)) / 2;
+  const long double up = std::isinf(around.at(2)) ? got - below : around.at(2) - got;
+  return size <= got + up / 2 + slack && size >= got - (got - below) / 2 - slack;
+}
+
+// In extended precision, from the words of corrupt.h.
+TEST_P(CorruptOn, AgreesWithTheOracle) {
+  SKIP_IF_UNUSABLE(GetParam());
+  for (DType dtype : kFloatTypes) {
+    for (double value : {0.3, -1e-3, 700.0, 1e-300}) {
+      TestTensor original(dtype, kCount), scaled(dtype, kCount), noisy(dtype, kCount);
+      for (TestTensor* tensor : {&original, &scaled, &noisy}) tensor->FillBits(8);
+      const Corruption scale{.kind = Kind::kScale, .elements = kCount, .value = value};
+      Corruption noise{.kind = Kind::kAddNoise, .elements = kCount, .value = value, .seed = 5};
+      GetParam().corrupt(scaled.view(), scale);
+      GetParam().corrupt(noisy.view(), noise);
+      for (std::int64_t i = 0; i < kCount; ++i) {
+        const long double x = original.at(i);
+        long double standard = -6;
+        for (std::uint64_t k = 0; k < 12; ++k) {
+          standard += static_cast<long double>(RandomBits(5, 64 + k, i) >> 11) * 0x1p-53L;
+        }
+        // Doubles come between.
+        const long double slack = std::fabs(x * value) * 0x1p-52L;
+        const long double noise_slack = (std::fabs(x) + 12 * std::fabs(value)) * 0x1p-50L;
+        ASSERT_TRUE(IsNearest(scaled, i, x * value, slack))
+            << original.at(i) << " to " << scaled.at(i);
+        ASSERT_TRUE(IsNearest(noisy, i, x + standard * value, noise_slack))
+            << original.at(i) << " to " << noisy.at(i);
+      }
     }
   }
 }

@@ -2,9 +2,9 @@
 // of telemetry costs the host: bazel run -c opt //kernels:kernels_cuda_benchmark, or copy the
 // binary to the machine.
 //
-// Columns: GB/s counts the bytes read once; of_copy is their share of what a copy within the
-// device's memory moves (bytes read plus bytes written). Several buffers take turns, so that no
-// cache holds them.
+// Columns: GB/s counts the bytes read once, and the written ones where it writes; of_copy is their
+// share of what a copy within the device's memory moves (bytes read plus bytes written). Several
+// buffers take turns, so that no cache holds them.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -13,8 +13,10 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "kernels/corrupt_cuda.h"
 #include "kernels/cuda_calls.h"
 #include "kernels/cuda_ring.h"
 #include "kernels/digest_cuda.h"
@@ -87,6 +89,22 @@ void OverOne(benchmark::State& state, std::int64_t bytes, DType dtype, double co
       benchmark::Counter(read / copy_bandwidth, benchmark::Counter::kIsRate);
 }
 
+// A region of all elements, each call waited for, as a fault does it. It writes what it reads, as a
+// copy does: the bytes are both.
+void OverRegion(benchmark::State& state, std::int64_t bytes, Corruption::Kind kind,
+                double copy_bandwidth) {
+  Rotation buffers(bytes);
+  const Corruption corruption{
+      .kind = kind, .where = Corruption::Where::kRegion, .elements = bytes, .bit = 3, .value = 1};
+  for (auto _ : state) {
+    CorruptCuda({buffers.Next(), bytes / 4, DType::kFloat32}, corruption, nullptr);
+  }
+  const double moved = 2e-9 * static_cast<double>(bytes) * static_cast<double>(state.iterations());
+  state.counters["GB/s"] = benchmark::Counter(moved, benchmark::Counter::kIsRate);
+  state.counters["of_copy"] =
+      benchmark::Counter(moved / copy_bandwidth, benchmark::Counter::kIsRate);
+}
+
 // All gradients of a gpt, every step: calls and waits of a step beside its time.
 void OverGpt(benchmark::State& state, const std::vector<std::int64_t>& sizes) {
   std::int64_t total = 0;
@@ -128,6 +146,13 @@ void RegisterAll(double copy_bandwidth) {
                                  DType::kFloat32, copy_bandwidth)
         ->Unit(benchmark::kMicrosecond)
         ->UseRealTime();
+    for (const auto& [name, kind] :
+         {std::pair("flip", Corruption::Kind::kFlipBit), {"noise", Corruption::Kind::kAddNoise}}) {
+      benchmark::RegisterBenchmark(("corrupt/cuda" + size + "/" + name).c_str(), OverRegion, bytes,
+                                   kind, copy_bandwidth)
+          ->Unit(benchmark::kMicrosecond)
+          ->UseRealTime();
+    }
   }
   benchmark::RegisterBenchmark("step/gpt_0.1M", OverGpt, GptSizes(2, 64, 64, 64))
       ->Unit(benchmark::kMicrosecond)

@@ -20,50 +20,52 @@ TRAINWRECK_HOST_DEVICE inline float WidenBFloat16(std::uint16_t bits) {
   return FloatFromBits(static_cast<std::uint32_t>(bits) << 16);
 }
 
+// No branches and no shifts by differing amounts, here and in RoundTo: loops over them vectorize.
 TRAINWRECK_HOST_DEVICE inline float WidenFloat16(std::uint16_t bits) {
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
   const std::uint32_t magnitude = bits & 0x7fffu;
-  if (magnitude >= 0x7c00u) {  // infinite or NaN
-    return FloatFromBits(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
-  }
-  if (magnitude >= 0x400u) return FloatFromBits(sign | ((magnitude << 13) + (112u << 23)));
-  // Subnormal: magnitude * 2^-24, exact in a float.
-  const float value = static_cast<float>(magnitude) * 0x1p-24f;
-  return FloatFromBits(sign | FloatBits(value));
+  // The exponent's new bias, twice for infinities and NaNs, whose exponent stays the largest.
+  const std::uint32_t is_special = magnitude >= 0x7c00u;
+  const std::uint32_t normal = (magnitude << 13) + (112u << 23) + is_special * (112u << 23);
+  // Units of 2^-24, exact in a float: the last bits of 0.5 and of what is more than it.
+  const std::uint32_t subnormal = FloatBits(FloatFromBits(0x3f000000u | magnitude) - 0.5f);
+  const std::uint32_t is_subnormal = 0u - static_cast<std::uint32_t>(magnitude < 0x400u);
+  return FloatFromBits(sign | (subnormal & is_subnormal) | (normal & ~is_subnormal));
+}
+
+TRAINWRECK_HOST_DEVICE constexpr std::int64_t AtLeast(std::int64_t a, std::int64_t b) {
+  return a > b ? a : b;
+}
+TRAINWRECK_HOST_DEVICE constexpr std::int64_t AtMost(std::int64_t a, std::int64_t b) {
+  return a < b ? a : b;
 }
 
 // Rounds to a binary format of `kExponentBits` and `kMantissaBits`, to nearest, ties to even; too
-// large becomes infinite. One rounding from double, none in between.
+// large becomes infinite. One rounding from double, none in between: that of the sum with a power
+// of two whose last bit weighs what the result's last bit weighs. All NaNs become one, without a
+// sign, which processors choose differently.
 template <int kExponentBits, int kMantissaBits>
 TRAINWRECK_HOST_DEVICE inline std::uint32_t RoundTo(double value) {
-  constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
-  constexpr std::uint64_t kInfinity = ((std::uint64_t{1} << kExponentBits) - 1) << kMantissaBits;
+  constexpr std::int64_t kBias = (1 << (kExponentBits - 1)) - 1;
+  constexpr std::int64_t kInfinity = ((std::int64_t{1} << kExponentBits) - 1) << kMantissaBits;
+  constexpr std::uint64_t kNaN = kInfinity | std::int64_t{1} << (kMantissaBits - 1);  // quiet
+  constexpr std::uint64_t kInfiniteDouble = 0x7ff0000000000000;
   const std::uint64_t bits = std::bit_cast<std::uint64_t>(value);
-  const std::uint64_t sign = (bits >> 63) << (kExponentBits + kMantissaBits);
-  const std::uint64_t magnitude = bits & 0x7fffffffffffffffull;
-  if (magnitude > 0x7ff0000000000000ull) {  // NaN: quiet
-    return static_cast<std::uint32_t>(sign | kInfinity | std::uint64_t{1} << (kMantissaBits - 1));
-  }
-  if (magnitude == 0x7ff0000000000000ull) return static_cast<std::uint32_t>(sign | kInfinity);
-  int exponent = static_cast<int>(magnitude >> 52) - 1023;
-  std::uint64_t mantissa = magnitude & 0xfffffffffffffull;
-  if (exponent < -(kBias + kMantissaBits)) return static_cast<std::uint32_t>(sign);
-  mantissa |= std::uint64_t{1} << 52;
-  // How many of the 52 fraction bits fall off; more in the subnormal range.
-  int dropped = 52 - kMantissaBits;
-  std::uint64_t result = 0;
-  if (exponent < 1 - kBias) {
-    dropped += 1 - kBias - exponent;
-  } else {
-    result = static_cast<std::uint64_t>(exponent + kBias - 1) << kMantissaBits;
-  }
-  const std::uint64_t kept = mantissa >> dropped;
-  const std::uint64_t rest = mantissa & ((std::uint64_t{1} << dropped) - 1);
-  const std::uint64_t half = std::uint64_t{1} << (dropped - 1);
-  // The carry out of the mantissa raises the exponent, which is what rounding up asks for.
-  result += kept + (rest > half || (rest == half && (kept & 1)) ? 1 : 0);
-  if (result > kInfinity) result = kInfinity;
-  return static_cast<std::uint32_t>(sign | result);
+  const std::uint64_t sign = bits >> 63 << (kExponentBits + kMantissaBits);
+  const std::uint64_t magnitude = bits & 0x7fffffffffffffff;
+  const std::int64_t exponent = static_cast<std::int64_t>(magnitude >> 52) - 1023 + kBias;
+  // Subnormal numbers share the last bit of the least normal one.
+  const std::int64_t normal_exponent = AtMost(AtLeast(exponent, 1), 2 * kBias + 1);
+  const std::uint64_t power =
+      static_cast<std::uint64_t>(normal_exponent - kBias + 1023 + 52 - kMantissaBits) << 52;
+  const double sum = std::bit_cast<double>(magnitude) + std::bit_cast<double>(power);
+  const std::uint64_t mantissa = std::bit_cast<std::uint64_t>(sum) - power;
+  // A carry out of the mantissa raises the exponent, which is what rounding up asks for.
+  const std::uint64_t base = static_cast<std::uint64_t>(AtLeast(exponent - 1, 0)) << kMantissaBits;
+  const std::int64_t size = AtMost(static_cast<std::int64_t>(base + mantissa), kInfinity);
+  const std::uint64_t number = sign | static_cast<std::uint64_t>(size);
+  const std::uint64_t is_nan = 0 - static_cast<std::uint64_t>(magnitude > kInfiniteDouble);
+  return static_cast<std::uint32_t>((kNaN & is_nan) | (number & ~is_nan));
 }
 
 TRAINWRECK_HOST_DEVICE inline std::uint16_t RoundToFloat16(double value) {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/corrupt_element.h"
+#include "kernels/corrupt_plan.h"
 #include "kernels/float16.h"
 
 namespace trainwreck::kernels {
@@ -139,6 +139,21 @@ TensorStats NaiveStats(const TensorView& tensor) {
     default:
       return NaiveLoop<std::uint32_t>(tensor, FloatFromBits);
   }
+}
+
+std::int64_t NaiveCorrupt(const MutableTensorView& tensor, const Corruption& corruption) {
+  const Selection selection = PlanCorruption(tensor, corruption);
+  const Change change{corruption.kind, corruption.bit, corruption.value, corruption.seed};
+  const std::int64_t bytes = ItemBytes(tensor.dtype);
+  std::int64_t changed = 0;
+  for (std::int64_t j = 0; j < selection.elements; ++j) {
+    const std::int64_t index = selection.Index(j);
+    const std::uint64_t before = LoadBits(tensor.data, index, tensor.dtype);
+    const std::uint64_t after = CorruptBits(before, index, tensor.dtype, change);
+    std::memcpy(static_cast<char*>(tensor.data) + index * bytes, &after, bytes);
+    changed += before != after;
+  }
+  return changed;
 }
 
 std::vector<std::int64_t> GptSizes(int layers, std::int64_t width, std::int64_t vocabulary,

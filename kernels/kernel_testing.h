@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/corrupt.h"
 #include "kernels/tensor.h"
 #include "kernels/tensor_stats.h"
 
@@ -49,6 +50,9 @@ TensorStats StatsOracle(const TensorView& tensor);
 
 // Version 1: one element after another, one chain of additions.
 TensorStats NaiveStats(const TensorView& tensor);
+
+// Version 1: one element after another. Returns the number of changed elements.
+std::int64_t NaiveCorrupt(const MutableTensorView& tensor, const Corruption& corruption);
 
 // The parameters of a gpt by their sizes, as a training step sees them: many small tensors.
 std::vector<std::int64_t> GptSizes(int layers, std::int64_t width, std::int64_t vocabulary,

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/digest.h"
@@ -78,6 +79,51 @@ void Register(const std::string& name, bool all_types, const Kernel& kernel) {
   }
 }
 
+// Each kind over a region of the whole 44 MB, and over a thousandth of its elements, scattered;
+// items are the elements. The bytes are those read; as many are written.
+void OverChosen(benchmark::State& state, Corruption corruption,
+                const std::function<void(const MutableTensorView&, const Corruption&)>& corrupt) {
+  TestTensor tensor(DType::kFloat32, kLargeBytes / 4);
+  tensor.FillNormal(1);
+  const MutableTensorView view = tensor.view();
+  const bool is_region = corruption.where == Corruption::Where::kRegion;
+  corruption.elements = is_region ? tensor.count() : tensor.count() / 1000;
+  const double read = ReadBandwidth(view.data, kLargeBytes);
+  double best_s = 1e9;
+  for (auto _ : state) {
+    const double start = ThreadSeconds();
+    corrupt(view, corruption);
+    best_s = std::min(best_s, ThreadSeconds() - start);
+  }
+  const double elements = static_cast<double>(corruption.elements);
+  state.counters["M/s"] = elements / best_s * 1e-6;
+  state.counters["GB/s"] = 4 * elements / best_s * 1e-9;
+  state.counters["of_read"] = 4 * elements / best_s * 1e-9 / read;
+}
+
+template <typename Function>
+void RegisterCorrupt(const std::string& version, const Function& corrupt) {
+  using Kind = Corruption::Kind;
+  using Where = Corruption::Where;
+  for (const auto& [kind_name, kind] : {std::pair("flip", Kind::kFlipBit),
+                                        {"set", Kind::kSetValue},
+                                        {"scale", Kind::kScale},
+                                        {"noise", Kind::kAddNoise},
+                                        {"zero", Kind::kZero}}) {
+    for (const auto& [where_name, where] :
+         {std::pair("region", Where::kRegion), {"scattered", Where::kScattered}}) {
+      const Corruption corruption{
+          .kind = kind, .where = where, .bit = 3, .value = 1.0000001, .seed = 7};
+      benchmark::RegisterBenchmark(
+          ("corrupt/" + version + "/" + kind_name + "/" + where_name).c_str(),
+          [corruption, corrupt](benchmark::State& state) {
+            OverChosen(state, corruption, corrupt);
+          })
+          ->Unit(benchmark::kMicrosecond);
+    }
+  }
+}
+
 void RegisterAll() {
   Register("tensor_stats/v1_naive", true,
            [](const TensorView& view) { benchmark::DoNotOptimize(NaiveStats(view)); });
@@ -103,6 +149,14 @@ void RegisterAll() {
                const std::int64_t half = view.count / 2;
                benchmark::DoNotOptimize(CompareTensors(values, values + half, half, set));
              });
+  }
+  RegisterCorrupt("v1_naive", NaiveCorrupt);
+  version = 2;
+  for (InstructionSet set : AvailableInstructionSets()) {
+    RegisterCorrupt("v" + std::to_string(version++) + "_" + std::string(Name(set)),
+                    [set](const MutableTensorView& view, const Corruption& corruption) {
+                      benchmark::DoNotOptimize(Corrupt(view, corruption, set));
+                    });
   }
 }
 

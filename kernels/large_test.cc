@@ -1,22 +1,24 @@
-// Tensors of more than 2^31 elements: every index and count beyond 32 bits. Needs 4 GiB, of which
-// it looks whether they are free.
+// Tensors of more than 2^31 elements of each type: every index and count beyond 32 bits. Needs 4
+// GiB for 16 bits and 8 for 32, of which it looks whether they are free.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <string>
+#include <tuple>
 
 #include "kernels/backends.h"
-#include "kernels/corrupt.h"
+#include "kernels/corrupt_element.h"
 #include "kernels/digest.h"
+#include "kernels/kernel_testing.h"
 
 namespace trainwreck::kernels {
 namespace {
 
 constexpr std::int64_t kCount = (std::int64_t{1} << 31) + 4099;
-constexpr std::int64_t kBytes = 2 * kCount;
-
 std::int64_t FreeBytes() {
   std::ifstream file("/proc/meminfo");
   std::string word;
@@ -26,57 +28,89 @@ std::int64_t FreeBytes() {
   return 0;
 }
 
-// One for all tests of the process: filling it takes longer than reading it.
-class Large : public testing::TestWithParam<Backend> {
+// One for all tests of a type: filling it takes longer than reading it.
+class Large : public testing::TestWithParam<std::tuple<DType, Backend>> {
  protected:
   // Returns why there is none, or nothing.
-  static std::string Prepare() {
-    if (data_ != nullptr) return "";
-    const std::int64_t free = FreeBytes();
-    if (free < kBytes + (std::int64_t{2} << 30)) {
-      return "needs 6 GiB of free memory, there are " + std::to_string(free >> 20) + " MiB";
+  static std::string Prepare(DType dtype) {
+    const std::int64_t bytes = kCount * ItemBytes(dtype);
+    if (data_ != nullptr && held_ == dtype) return "";
+    Release();
+    const std::int64_t needed = bytes + (std::int64_t{2} << 30);
+    if (const std::int64_t free = FreeBytes(); free < needed) {
+      return "needs " + std::to_string(needed >> 20) + " MiB of free memory, there are " +
+             std::to_string(free >> 20);
     }
-    data_ = static_cast<std::uint16_t*>(std::malloc(kBytes));
-    std::fill_n(data_, kCount, std::uint16_t{0x3f80});  // 1 in bfloat16
+    data_ = static_cast<char*>(std::malloc(static_cast<std::size_t>(bytes)));
+    held_ = dtype;
+    if (dtype == DType::kFloat32) {
+      std::fill_n(reinterpret_cast<float*>(data_), kCount, 1.0f);
+    } else {
+      std::fill_n(reinterpret_cast<std::uint16_t*>(data_), kCount,
+                  static_cast<std::uint16_t>(Encode(1, dtype)));
+    }
     return "";
   }
-  static void TearDownTestSuite() { std::free(data_); }
+  static void Release() {
+    std::free(data_);
+    data_ = nullptr;
+  }
+  static void TearDownTestSuite() { Release(); }
 
-  static inline std::uint16_t* data_ = nullptr;
+  static void Set(std::int64_t index, double value) {
+    const std::uint64_t bits = Encode(value, held_);
+    const std::int64_t size = ItemBytes(held_);
+    std::memcpy(data_ + index * size, &bits, static_cast<std::size_t>(size));
+  }
+
+  static inline char* data_ = nullptr;
+  static inline DType held_ = DType::kFloat32;
 };
-INSTANTIATE_TEST_SUITE_P(All, Large, testing::ValuesIn(Backends()),
-                         BackendName<testing::TestParamInfo<Backend>>);
+INSTANTIATE_TEST_SUITE_P(
+    All, Large, testing::Combine(testing::ValuesIn(kFloatTypes), testing::ValuesIn(Backends())),
+    [](const auto& info) {
+      return DTypeName(std::get<0>(info.param)) + "_" + std::get<1>(info.param).name;
+    });
 
 TEST_P(Large, StatisticsDigestAndCorruption) {
-  SKIP_IF_UNUSABLE(GetParam());
-  if (const std::string why = Prepare(); !why.empty()) GTEST_SKIP() << "NOT VERIFIED: " << why;
-  const MutableTensorView tensor{data_, kCount, DType::kBFloat16};
+  const auto& [dtype, backend] = GetParam();
+  SKIP_IF_UNUSABLE(backend);
+  if (const std::string why = Prepare(dtype); !why.empty()) {
+    GTEST_SKIP() << "NOT VERIFIED: " << why;
+  }
+  const MutableTensorView tensor{data_, kCount, dtype};
   const TensorView view = tensor;
-  const auto digest = [&] { return GetParam().digests(std::span(&view, 1)).at(0); };
+  const auto digest = [&] { return backend.digests(std::span(&view, 1)).at(0); };
 
   const std::uint64_t before = digest();
-  const std::int64_t half = kBytes / 16 * 8;
+  const std::int64_t half = view.bytes() / 16 * 8;
   EXPECT_EQ(before, FinishDigest(DigestPart(data_, half, 0) +
-                                     DigestPart(data_ + half / 2, kBytes - half, half / 8),
-                                 kBytes, DType::kBFloat16));
+                                     DigestPart(data_ + half, view.bytes() - half, half / 8),
+                                 view.bytes(), dtype));
 
-  const std::int64_t last = kCount - 1;
-  const CorruptionReport flipped =
-      GetParam().corrupt(tensor, {.kind = Corruption::Kind::kFlipBit, .first = last, .bit = 15});
+  const int sign_bit = static_cast<int>(8 * ItemBytes(dtype)) - 1;
+  const CorruptionReport flipped = backend.corrupt(
+      tensor, {.kind = Corruption::Kind::kFlipBit, .first = kCount - 1, .bit = sign_bit});
   ASSERT_EQ(flipped.shown.at(0).after, -1);
   EXPECT_NE(digest(), before);
 
-  data_[kCount - 2] = 0x7fc0;  // NaN
-  data_[kCount - 3] = 0x8000;  // -0
-  data_[kCount - 4] = 0x4080;  // 4
-  const TensorStats stats = GetParam().stats(std::span(&view, 1)).at(0);
+  Set(kCount - 2, NAN);
+  Set(kCount - 3, -0.0);
+  Set(kCount - 4, 4);
+  const TensorStats stats = backend.stats(std::span(&view, 1)).at(0);
   EXPECT_EQ(stats.count, kCount);
   EXPECT_EQ(stats.nan, 1);
   EXPECT_EQ(stats.zeros, 1);
   EXPECT_EQ(stats.max_abs, 4);
   EXPECT_EQ(stats.sum, static_cast<double>(kCount - 4 + 4 - 1));
   EXPECT_EQ(stats.sum_squares, static_cast<double>(kCount - 4 + 16 + 1));
-  for (std::int64_t i = kCount - 4; i < kCount; ++i) data_[i] = 0x3f80;
+
+  // A region from below 2^31 to the last element: all that is not 1 any more becomes 1.
+  const CorruptionReport ones = backend.corrupt(
+      tensor,
+      {.kind = Corruption::Kind::kSetValue, .elements = 5000, .first = kCount - 5000, .value = 1});
+  EXPECT_EQ(ones.elements, 5000);
+  EXPECT_EQ(ones.changed, 4);
   EXPECT_EQ(digest(), before);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/corrupt.h"
 #include "kernels/cpu.h"
 #include "kernels/tensor.h"
 #include "kernels/tensor_stats.h"
@@ -14,6 +15,8 @@ TensorStats ComputeTensorStats(const TensorView& tensor, InstructionSet set);
 ChangeStats CompareTensors(const float* now, const float* before, std::int64_t count,
                            InstructionSet set);
 std::uint64_t DigestPart(const void* data, std::int64_t bytes, std::int64_t first_word,
+                         InstructionSet set);
+CorruptionReport Corrupt(const MutableTensorView& tensor, const Corruption& corruption,
                          InstructionSet set);
 
 }  // namespace trainwreck::kernels

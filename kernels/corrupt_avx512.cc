@@ -1,0 +1,20 @@
+// Version 4: eight elements at once, and 64-bit products in one instruction.
+#include "kernels/corrupt_plan.h"
+
+#if defined(__x86_64__)
+
+#define CORRUPT_TARGET \
+  __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")))
+#include "kernels/corrupt_blocks.h"
+
+namespace trainwreck::kernels {
+CorruptFunction Avx512Corrupt() { return ChangeTensor; }
+}  // namespace trainwreck::kernels
+
+#else
+
+namespace trainwreck::kernels {
+CorruptFunction Avx512Corrupt() { return nullptr; }
+}  // namespace trainwreck::kernels
+
+#endif
