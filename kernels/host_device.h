@@ -1,6 +1,6 @@
-// TRAINWRECK_HOST_DEVICE marks functions that CPU and GPU code share; it means nothing to a compiler
-// that knows no CUDA. TRAINWRECK_UNROLL before a loop: all of it, so that the loop around it
-// vectorizes; nvcc does without.
+// TRAINWRECK_HOST_DEVICE marks functions that CPU and GPU code share; it means nothing to a
+// compiler that knows no CUDA. TRAINWRECK_UNROLL before a loop: all of it, so that the loop around
+// it vectorizes; nvcc does without.
 #pragma once
 
 #ifdef __CUDACC__

@@ -2,6 +2,7 @@
 
 #include "harness/trainer/communicator.h"
 #include "harness/trainer/cpu_memory.h"
+#include "harness/trainer/rng.h"
 
 namespace trainwreck {
 namespace {
@@ -14,8 +15,8 @@ class CpuDevice : public Device {
     return MakeGlooCommunicator(options);
   }
   Batch Move(const Batch& batch) const override { return batch; }
-  void SaveRng(StateDict&) const override {}  // "rng.torch" is its own
-  void LoadRng(const StateDict&) override {}
+  void SaveRng(StateDict& state) const override { SaveTorchRng(state); }
+  void LoadRng(const StateDict& state) override { LoadTorchRng(state); }
   std::optional<MemoryUse> Memory() const override {
     const CpuMemoryUse use = CpuMemory();
     return MemoryUse{use.allocated_bytes, use.peak_bytes};
@@ -23,7 +24,6 @@ class CpuDevice : public Device {
   void ResetMemoryPeak() override { ResetCpuMemoryPeak(); }
   void LimitMemory(std::int64_t bytes) override { LimitCpuMemory(bytes); }
   std::optional<DeviceHealth> Health() override { return std::nullopt; }
-  void Synchronize() override {}  // nothing is ever queued
 };
 
 std::vector<DeviceKind>& Registry() {

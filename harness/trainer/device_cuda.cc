@@ -19,6 +19,7 @@
 #include "harness/trainer/communicator_nccl.h"
 #include "harness/trainer/device.h"
 #include "harness/trainer/nvml.h"
+#include "harness/trainer/rng.h"
 #include "harness/trainer/tensor_views.h"
 #include "kernels/corrupt_cuda.h"
 #include "kernels/digest_cuda.h"
@@ -74,12 +75,14 @@ class CudaDevice : public Device {
   }
 
   void SaveRng(StateDict& state) const override {
+    SaveTorchRng(state);
     at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(index_);
     std::lock_guard<std::mutex> lock(generator.mutex());
     state[kRngEntry] = generator.get_state();
   }
 
   void LoadRng(const StateDict& state) override {
+    LoadTorchRng(state);
     const auto entry = state.find(kRngEntry);
     if (entry == state.end()) return;
     at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(index_);
@@ -112,8 +115,6 @@ class CudaDevice : public Device {
     health_read_ = now;
     return nvml_->Read(bus_id_);
   }
-
-  void Synchronize() override { c10::cuda::device_synchronize(); }
 
  private:
   // The host's allocator keeps pinned memory until the copies from it are done.

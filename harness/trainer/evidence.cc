@@ -105,7 +105,7 @@ std::vector<std::string> EvidenceFolder::Write(const Evidence& evidence) const {
       left_out.push_back(name);
     }
   };
-  add_tensor("rng.torch", evidence.rng);
+  for (const auto& [name, generator] : evidence.rng) add_tensor(name, generator);
   for (std::size_t i = 0; i < evidence.batches.size(); ++i) {
     const std::string prefix = "batch." + std::to_string(i) + ".";
     add_tensor(prefix + "inputs", evidence.batches[i].inputs);

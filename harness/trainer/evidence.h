@@ -1,10 +1,10 @@
 // What is kept of a step whose numbers were not finite, for whoever looks into it later: a folder
 // with step.json (what was found, loss, gradient norm, learning rate, loss scale, sample ids,
 // statistics of every parameter and gradient before the update) and step-<n>.rank0.ckpt, in the
-// format of checkpoint.h: the generator's state before the forward pass ("rng.torch") and the
-// batches ("batch.0.inputs", ...). All together stays under a bound: statistics come first, then
-// tensors in that order as long as they fit, and what is left out is named. It is written once per
-// run and rank; never throws.
+// format of checkpoint.h: the generators' states before the forward pass ("rng.torch", on a GPU
+// "rng.cuda", too) and the batches ("batch.0.inputs", ...). All together stays under a bound:
+// statistics come first, then tensors in that order as long as they fit, and what is left out is
+// named. It is written once per run and rank; never throws.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ struct Evidence {
   const std::vector<Batch>& batches;
   const NamedTensors& parameters;
   const std::vector<kernels::TensorStats>& gradients;  // of the parameters, in their order
-  at::Tensor rng;
+  StateDict rng;
 };
 
 class EvidenceFolder {

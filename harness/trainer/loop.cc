@@ -14,7 +14,6 @@
 #include "harness/trainer/clipping.h"
 #include "harness/trainer/precision.h"
 #include "harness/trainer/replicas.h"
-#include "harness/trainer/rng.h"
 
 namespace trainwreck {
 namespace {
@@ -59,7 +58,7 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
       events_(events),
       loader_(*parts.sampler, *parts.train_data, recipe.loader_guard, events),
       parameters_(ParametersOf(*parts.model)),
-      diagnosis_(*parts.model, parameters_, events),
+      diagnosis_(*parts.model, parameters_, *parts.device, events),
       evidence_(std::move(trace_dir) + "/evidence-rank" +
                     std::to_string(parts.communicator->rank()) + "." + clock.phase + "." +
                     std::to_string(clock.attempt),
@@ -378,7 +377,6 @@ StateDict TrainingLoop::Capture() const {
   parts_.scaler->Save(state);
   parts_.schedule->Save(state);
   parts_.sampler->Save(state);
-  state["rng.torch"] = CaptureTorchRng();
   parts_.device->SaveRng(state);
   state["loop.step"] = at::scalar_tensor(clock_.step, at::kLong);
   state["loop.skipped_updates"] = at::scalar_tensor(skipped_updates_, at::kLong);
@@ -432,7 +430,6 @@ bool TrainingLoop::Restore(Return how) {
     parts_.scaler->Load(state);
     parts_.schedule->Load(state);
     parts_.sampler->Load(state);
-    if (auto entry = state.find("rng.torch"); entry != state.end()) RestoreTorchRng(entry->second);
     parts_.device->LoadRng(state);
     if (auto entry = state.find("loop.step"); entry != state.end()) {
       clock_.step = entry->second.item<int>();

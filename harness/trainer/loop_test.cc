@@ -72,8 +72,9 @@ TEST(LoopTest, EpochsGoThroughAllSamplesAndEvaluate) {
 }
 
 TEST(LoopTest, ClippingBoundsTheUpdate) {
-  const Outcome outcome =
-      RunOnce(With(Mlp(), {{"optimizer.clip_norm", 0.5}, {"optimizer.momentum", 0}}));
+  const Outcome outcome = RunOnce(
+      With(Mlp(), {{"optimizer.clip_norm", 0.5}, {"optimizer.momentum", 0}}), {"update_norm"});
+  ASSERT_EQ(outcome.Values("update_norm").size(), 20u);
   EXPECT_GT(outcome.Values("grad_norm").front(), 0.5) << "the signal is before clipping";
   EXPECT_EQ(outcome.Values("clipped").front(), 1);
   for (double norm : outcome.Values("update_norm")) EXPECT_LE(norm, 0.5 * 0.02 * 1.0001);
@@ -89,11 +90,14 @@ TEST(TelemetryTest, FrozenParametersDoNotMove) {
     for (double value : outcome.Values(signal)) EXPECT_EQ(value, 0) << signal;
   }
   EXPECT_GT(outcome.Values("updated{blocks.0.attn.proj.weight}").front(), 0.9 * 32 * 32);
-  EXPECT_TRUE(outcome.Values("updated{embed.weight}").empty()) << "not asked for";
+  for (const char* signal : {"updated{embed.weight}", "updated", "update_norm", "param_norm"}) {
+    EXPECT_TRUE(outcome.Values(signal).empty()) << signal << " is not asked for";
+  }
 }
 
 TEST(TelemetryTest, PerTensorNormsAddUpToTheGlobalOnes) {
-  const Outcome outcome = RunOnce(Mlp(), {"update_norm{*}", "grad_norm{*}", "param_norm{*}"});
+  const Outcome outcome = RunOnce(Mlp(), {"update_norm{*}", "grad_norm{*}", "param_norm{*}",
+                                          "update_norm", "grad_norm", "param_norm"});
   for (const std::string signal : {"update_norm", "grad_norm", "param_norm"}) {
     double squares = 0;
     int tensors = 0;
@@ -106,7 +110,7 @@ TEST(TelemetryTest, PerTensorNormsAddUpToTheGlobalOnes) {
     EXPECT_NEAR(std::sqrt(squares), outcome.Values(signal)[4], 1e-12) << signal;
   }
   const double momentum_free =
-      RunOnce(With(Mlp(), {{"optimizer.momentum", 0}})).Values("update_norm")[0];
+      RunOnce(With(Mlp(), {{"optimizer.momentum", 0}}), {"update_norm"}).Values("update_norm")[0];
   EXPECT_NEAR(momentum_free, 0.02 * outcome.Values("grad_norm")[0], 1e-6);
 }
 
@@ -137,8 +141,10 @@ TEST(LoopTest, TheAuditUnfreezesWhatShouldTrain) {
 }
 
 TEST(LoopTest, ARunWithEverythingFrozenRuns) {
-  const Outcome outcome = RunOnce(With(Mlp(), {{"model.trainable", ""}}));
+  const Outcome outcome =
+      RunOnce(With(Mlp(), {{"model.trainable", ""}}), {"update_norm", "updated"});
   EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.Last("updated"), 0);
   EXPECT_EQ(outcome.Last("update_norm"), 0);
   EXPECT_EQ(outcome.Last("grad_norm"), 0);
 }
@@ -297,7 +303,7 @@ TEST(PrecisionTest, AnOverflowSkipsTheUpdateAndNothingElse) {
                                                {"optimizer.clip_norm", 1.0},
                                                {"schedule.kind", "warmup_linear"},
                                                {"schedule.warmup_steps", 5}}),
-                                  {"param_digest"});
+                                  {"param_digest", "update_norm"});
   EXPECT_EQ(outcome.code, 0);
   for (int step = 0; step < 20; ++step) {
     EXPECT_EQ(outcome.Values("overflow")[step], 1);

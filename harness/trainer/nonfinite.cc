@@ -9,8 +9,6 @@
 #include <map>
 #include <utility>
 
-#include "harness/trainer/rng.h"
-
 namespace trainwreck {
 namespace {
 
@@ -50,11 +48,12 @@ class FirstOutput : public ForwardHook {
   std::optional<NonfiniteFinding> found;
 };
 
-// Puts generator, gradients and buffers back as they were, however a pass in between ends.
+// Puts generators, gradients and buffers back as they were, however a pass in between ends.
 class StepState {
  public:
-  StepState(Model& model, const NamedTensors& parameters) : parameters_(parameters) {
-    rng_ = CaptureTorchRng();
+  StepState(Model& model, const NamedTensors& parameters, Device& device)
+      : parameters_(parameters), device_(device) {
+    device_.SaveRng(rng_);
     for (const auto& [name, parameter] : parameters) {
       // Taken away rather than copied: the passes in between make gradients of their own.
       gradients_.push_back(std::exchange(parameter.mutable_grad(), {}));
@@ -69,7 +68,7 @@ class StepState {
       parameters_[i].second.mutable_grad() = gradients_[i];
     }
     for (auto& [buffer, value] : buffers_) buffer.copy_(value);
-    RestoreTorchRng(rng_);
+    device_.LoadRng(rng_);
   }
   StepState(const StepState&) = delete;
   StepState& operator=(const StepState&) = delete;
@@ -78,7 +77,8 @@ class StepState {
 
  private:
   const NamedTensors& parameters_;
-  at::Tensor rng_;
+  Device& device_;
+  StateDict rng_;
   std::vector<at::Tensor> gradients_;
   std::vector<std::pair<at::Tensor, at::Tensor>> buffers_;
 };
@@ -137,11 +137,11 @@ const char* ToString(NonfiniteStage stage) {
   return "";
 }
 
-NonfiniteDiagnosis::NonfiniteDiagnosis(Model& model, const NamedTensors& parameters,
+NonfiniteDiagnosis::NonfiniteDiagnosis(Model& model, const NamedTensors& parameters, Device& device,
                                        EventSink& events)
-    : model_(model), parameters_(parameters), events_(events) {}
+    : model_(model), parameters_(parameters), device_(device), events_(events) {}
 
-void NonfiniteDiagnosis::BeforeForward() { rng_ = CaptureTorchRng(); }
+void NonfiniteDiagnosis::BeforeForward() { device_.SaveRng(rng_); }
 
 std::optional<NonfiniteFinding> NonfiniteDiagnosis::Find(
     const std::vector<Batch>& batches, const std::function<void()>& forward_backward) {
@@ -151,8 +151,8 @@ std::optional<NonfiniteFinding> NonfiniteDiagnosis::Find(
       return Named(*found, NonfiniteStage::kParameters, ModuleOf(name), name);
     }
   }
-  StepState state(model_, parameters_);
-  RestoreTorchRng(rng_);
+  StepState state(model_, parameters_, device_);
+  device_.LoadRng(rng_);
   FirstOutput first;
   {
     HookScope scope(model_, &first);
@@ -185,8 +185,8 @@ std::optional<NonfiniteFinding> NonfiniteDiagnosis::Explain(
     if (!found) return std::nullopt;  // the loss is another rank's, and nothing here trains
     std::string backward_op;
     if (found->stage != NonfiniteStage::kAfterBackward) {
-      StepState state(model_, parameters_);
-      RestoreTorchRng(rng_);
+      StepState state(model_, parameters_, device_);
+      device_.LoadRng(rng_);
       backward_op = NameBackwardOp(forward_backward);
     }
     if (found->stage <= NonfiniteStage::kForward) forward_explained_ = true;

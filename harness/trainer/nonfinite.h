@@ -1,7 +1,7 @@
 // Where a run's first number that is not finite was born. When a step's loss or gradients turn out
 // NaN or infinite, its forward and backward pass are run again, on the same batch, parameters and
 // random numbers: once with a hook on every module, once in LibTorch's anomaly mode, which names
-// the backward op. Until then it costs a copy of the generator's state per step, and it never
+// the backward op. Until then it costs a copy of the generators' state per step, and it never
 // changes what the run computes.
 #pragma once
 
@@ -36,12 +36,13 @@ struct NonfiniteFinding {
 class NonfiniteDiagnosis {
  public:
   // All must outlive it.
-  NonfiniteDiagnosis(Model& model, const NamedTensors& parameters, EventSink& events);
+  NonfiniteDiagnosis(Model& model, const NamedTensors& parameters, Device& device,
+                     EventSink& events);
 
   // Right before a step's forward pass.
   void BeforeForward();
 
-  const at::Tensor& rng_before_forward() const { return rng_; }
+  const StateDict& rng_before_forward() const { return rng_; }
 
   // Before the update of a step whose loss or gradients, as reduced over the ranks, are not finite.
   // `forward_backward` runs the step's passes again. Reports the event `first_nonfinite`: at most
@@ -57,8 +58,9 @@ class NonfiniteDiagnosis {
 
   Model& model_;
   const NamedTensors& parameters_;
+  Device& device_;
   EventSink& events_;
-  at::Tensor rng_;  // as it was before the step's forward pass
+  StateDict rng_;  // as it was before the step's forward pass
   bool forward_explained_ = false;
   bool backward_explained_ = false;
 };

@@ -157,7 +157,8 @@ class Device {
   virtual std::unique_ptr<Communicator> MakeCommunicator(const GroupOptions& options) = 0;
   // The batch's tensors on this device; the copy is queued, the batch may be dropped at once.
   virtual Batch Move(const Batch& batch) const = 0;
-  // Generators of the device's own, beside "rng.torch".
+  // Of the generators that a step on this device draws from: LibTorch's of the CPU, "rng.torch",
+  // and the device's own.
   virtual void SaveRng(StateDict& state) const = 0;
   virtual void LoadRng(const StateDict& state) = 0;  // entries that are missing keep their values
   virtual std::optional<MemoryUse> Memory() const = 0;  // empty: nobody counts
@@ -168,8 +169,6 @@ class Device {
   virtual void LimitMemory(std::int64_t bytes) = 0;
   // Empty: no sensors, or they were read less than a second ago.
   virtual std::optional<DeviceHealth> Health() = 0;
-  // Waits for all that is queued; throws what went wrong in it.
-  virtual void Synchronize() = 0;
 };
 
 // Steps done -> state, on disk.

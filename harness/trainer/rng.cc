@@ -10,6 +10,11 @@
 #include <utility>
 
 namespace trainwreck {
+namespace {
+
+constexpr char kTorchRngEntry[] = "rng.torch";
+
+}  // namespace
 
 std::uint64_t SplitMix64::Next() {
   state_ += 0x9e3779b97f4a7c15ULL;
@@ -47,17 +52,19 @@ std::vector<std::int64_t> Permutation(std::uint64_t seed, std::int64_t epoch, st
   return order;
 }
 
-at::Tensor CaptureTorchRng() {
+void SaveTorchRng(StateDict& state) {
   at::Generator generator = at::detail::getDefaultCPUGenerator();
   std::lock_guard<std::mutex> lock(generator.mutex());
-  return generator.get_state();
+  state[kTorchRngEntry] = generator.get_state();
 }
 
-void RestoreTorchRng(const at::Tensor& state) {
+void LoadTorchRng(const StateDict& state) {
+  const auto entry = state.find(kTorchRngEntry);
+  if (entry == state.end()) return;
   at::Generator generator = at::detail::getDefaultCPUGenerator();
   std::lock_guard<std::mutex> lock(generator.mutex());
   try {
-    generator.set_state(state);
+    generator.set_state(entry->second);
   } catch (const std::exception& error) {
     throw std::runtime_error(std::string("no state of a CPU generator: ") + error.what());
   }

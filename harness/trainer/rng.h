@@ -3,10 +3,10 @@
 // own CPU generator as a tensor, for checkpoints.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <vector>
+
+#include "harness/trainer/parts.h"
 
 namespace trainwreck {
 
@@ -29,9 +29,9 @@ std::uint64_t MixSeed(std::uint64_t seed, std::uint64_t stream);
 // A permutation of 0..n-1 (Fisher-Yates), the same for the same seed and epoch.
 std::vector<std::int64_t> Permutation(std::uint64_t seed, std::int64_t epoch, std::int64_t n);
 
-// State of the default CPU generator: a byte tensor, entry "rng.torch" of a checkpoint.
-at::Tensor CaptureTorchRng();
-// Throws std::runtime_error when `state` is none.
-void RestoreTorchRng(const at::Tensor& state);
+// State of the default CPU generator: a byte tensor, entry "rng.torch".
+void SaveTorchRng(StateDict& state);
+// Without the entry the generator goes on as it is. Throws std::runtime_error when it is no state.
+void LoadTorchRng(const StateDict& state);
 
 }  // namespace trainwreck

@@ -236,14 +236,18 @@ TEST(Rng, PermutationsOfThreeAreEquallyLikely) {
 }
 
 TEST(Rng, TorchStateComesBack) {
-  const at::Tensor state = CaptureTorchRng();
+  StateDict state;
+  SaveTorchRng(state);
   const at::Tensor first = at::rand({5});
   const at::Tensor second = at::rand({5});
   EXPECT_FALSE(at::equal(first, second));
-  RestoreTorchRng(state);
+  LoadTorchRng(state);
   EXPECT_TRUE(at::equal(at::rand({5}), first));
   EXPECT_TRUE(at::equal(at::rand({5}), second));
-  EXPECT_THROW(RestoreTorchRng(at::rand({5})), std::runtime_error);
+  LoadTorchRng({});
+  EXPECT_FALSE(at::equal(at::rand({5}), first)) << "without an entry it goes on";
+  state = {{"rng.torch", at::rand({5})}};
+  EXPECT_THROW(LoadTorchRng(state), std::runtime_error);
 }
 
 }  // namespace

@@ -111,6 +111,8 @@ void ActivationReader::OnOutput(const std::string& module, at::Tensor& output) {
 Telemetry::Telemetry(TraceSink& sink, const std::vector<std::string>& record)
     : sink_(sink),
       asked_(record),
+      reads_changes_(asked_.AsksAny("update_norm") || asked_.AsksAny("param_norm") ||
+                     asked_.AsksAny("updated")),
       activations_("act", asked_),
       gradients_("grad", asked_),
       parameters_("param", asked_),
@@ -131,7 +133,7 @@ void Telemetry::Watch(NamedTensors parameters, std::optional<double> entropy_flo
     Watched watched;
     watched.name = name;
     now_.push_back(parameter.detach());
-    before_.push_back(now_.back().clone());
+    if (reads_changes_ || updates_.active()) before_.push_back(now_.back().clone());
     watched.update_norm = asked_.Asks("update_norm", name);
     watched.param_norm = asked_.Asks("param_norm", name);
     watched.updated = asked_.Asks("updated", name);
@@ -147,11 +149,15 @@ void Telemetry::Gradients(const std::vector<kernels::TensorStats>& stats) {
   }
 }
 
-void Telemetry::BeforeUpdate() { CopyTensors(now_, before_); }
+void Telemetry::BeforeUpdate() {
+  if (!before_.empty()) CopyTensors(now_, before_);
+}
 
 void Telemetry::AfterUpdate() {
-  const std::vector<kernels::ChangeStats> changes = ChangesOf(now_, before_);
-  for (std::size_t i = 0; i < watched_.size(); ++i) watched_[i].change = changes[i];
+  if (reads_changes_) {
+    const std::vector<kernels::ChangeStats> changes = ChangesOf(now_, before_);
+    for (std::size_t i = 0; i < watched_.size(); ++i) watched_[i].change = changes[i];
+  }
   ReadAsked(parameters_, [&](std::size_t i) { return now_[i]; });
   ReadAsked(updates_, [&](std::size_t i) { return now_[i] - before_[i]; });
 }
@@ -191,11 +197,6 @@ void Telemetry::DropStep() {
 }
 
 void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
-  double change_squares = 0, now_squares = 0;
-  for (const Watched& watched : watched_) {
-    change_squares += watched.change.change_squares;
-    now_squares += watched.change.now_squares;
-  }
   RecordLine line("step");
   line.Add("step", step);
   line.Add("time", sink_.elapsed_s());
@@ -206,8 +207,6 @@ void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
   line.Add("loss_scale", scalars.loss_scale);
   line.Add("overflow", scalars.overflow ? 1 : 0);
   line.Add("skipped_updates", scalars.skipped_updates);
-  line.Add("update_norm", Norm(change_squares));
-  line.Add("param_norm", Norm(now_squares));
   line.Add("nonfinite_grads", scalars.nonfinite_grads);
   line.Add("tokens", scalars.tokens);
   line.Add("epoch", scalars.epoch);
@@ -237,21 +236,35 @@ void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
   if (entropy_floor_) line.Add("entropy_floor", *entropy_floor_);
   if (eval_loss_) line.Add("eval_loss", *eval_loss_);
   eval_loss_.reset();
-  WriteTensors(line, last);
+  FlushFamilies([&](const std::string& key, double value) { line.Add(key, value); });
+  if (reads_changes_) WriteChanges(line);
+  WriteDigests(line, last);
   sink_.Step(std::move(line).Finish());
   activation_reader_.BeginStep();
 }
 
-void Telemetry::WriteTensors(RecordLine& line, bool last) {
-  FlushFamilies([&](const std::string& key, double value) { line.Add(key, value); });
+void Telemetry::WriteChanges(RecordLine& line) {
+  double change_squares = 0, now_squares = 0;
+  std::int64_t changed = 0;
+  for (const Watched& w : watched_) {
+    change_squares += w.change.change_squares;
+    now_squares += w.change.now_squares;
+    changed += w.change.changed;
+    if (w.update_norm) line.Add("update_norm{" + w.name + "}", Norm(w.change.change_squares));
+    if (w.param_norm) line.Add("param_norm{" + w.name + "}", Norm(w.change.now_squares));
+    if (w.updated) line.Add("updated{" + w.name + "}", static_cast<double>(w.change.changed));
+  }
+  if (asked_.AsksTotal("update_norm")) line.Add("update_norm", Norm(change_squares));
+  if (asked_.AsksTotal("param_norm")) line.Add("param_norm", Norm(now_squares));
+  if (asked_.AsksTotal("updated")) line.Add("updated", static_cast<double>(changed));
+}
+
+void Telemetry::WriteDigests(RecordLine& line, bool last) {
   const bool digest_all = last || asked_.AsksTotal("param_digest");
   std::vector<std::string> digest_keys;  // empty: only part of the digest of all
   std::vector<at::Tensor> digested;
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     const Watched& w = watched_[i];
-    if (w.update_norm) line.Add("update_norm{" + w.name + "}", Norm(w.change.change_squares));
-    if (w.param_norm) line.Add("param_norm{" + w.name + "}", Norm(w.change.now_squares));
-    if (w.updated) line.Add("updated{" + w.name + "}", static_cast<double>(w.change.changed));
     if (!digest_all && !w.digest) continue;
     digest_keys.push_back(w.digest ? "param_digest{" + w.name + "}" : "");
     digested.push_back(now_[i]);

@@ -74,9 +74,10 @@ class ActivationReader : public ForwardHook {
   bool saw_nonfinite_ = false;
 };
 
-// Collects a step's signals and writes its record. Per-tensor signals and digests cost time, so
-// they are made only when the plan's `record` asks for them: "update_norm{blocks.0.*}",
-// "act_max{*}", "param_digest".
+// Collects a step's signals and writes its record. What reads tensors costs time, and a copy of the
+// parameters memory, so it is made only when the plan's `record` asks for it: "update_norm",
+// "updated{blocks.0.*}", "act_max{*}", "param_digest". The gradients' norm is there in any case,
+// since clipping needs it.
 class Telemetry {
  public:
   Telemetry(TraceSink& sink, const std::vector<std::string>& record);
@@ -101,7 +102,7 @@ class Telemetry {
   struct Watched {
     std::string name;
     bool update_norm = false, param_norm = false, updated = false, digest = false;
-    kernels::ChangeStats change;
+    kernels::ChangeStats change;  // where changes are read
   };
   // Statistics of tensor_at(i) for each parameter whose `family` is asked for, in one read.
   template <typename TensorAt>
@@ -112,15 +113,18 @@ class Telemetry {
       if (family->active()) family->Flush(add);
     }
   }
-  void WriteTensors(RecordLine& line, bool last);
+  void WriteChanges(RecordLine& line);
+  void WriteDigests(RecordLine& line, bool last);
   double MemoryBytes() const;
 
   TraceSink& sink_;
   AskedSignals asked_;
+  const bool reads_changes_;  // update_norm, param_norm or updated
   FamilyRecorder activations_, gradients_, parameters_, updates_;
   ActivationReader activation_reader_;
   std::vector<Watched> watched_;
-  std::vector<at::Tensor> now_, before_;  // the parameters and a copy, as watched_
+  std::vector<at::Tensor> now_;     // the parameters, as watched_
+  std::vector<at::Tensor> before_;  // a copy of them, where what the update changes is read
   std::optional<double> entropy_floor_;
   std::optional<double> eval_loss_;
   int statm_fd_ = -1;

@@ -212,7 +212,7 @@ struct Failure {
                  .batches = batches,
                  .parameters = parameters,
                  .gradients = gradients,
-                 .rng = at::tensor({1, 2, 3})});
+                 .rng = {{"rng.torch", at::tensor({1, 2, 3})}, {"rng.cuda", at::tensor({4, 5})}}});
   }
   std::vector<Batch> batches;
   NamedTensors parameters;
@@ -239,6 +239,7 @@ TEST(EvidenceTest, KeepsBatchStatisticsAndGenerator) {
       FileCheckpointStore({.dir = scratch.File("evidence-rank0")}).Load(/*steps_done=*/7);
   EXPECT_TRUE(tensors.at("batch.0.inputs").isnan().all().item<bool>());
   EXPECT_EQ(tensors.at("rng.torch").numel(), 3);
+  EXPECT_EQ(tensors.at("rng.cuda").numel(), 2);
 }
 
 TEST(EvidenceTest, StaysUnderItsBound) {

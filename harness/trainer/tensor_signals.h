@@ -47,6 +47,7 @@ class AskedSignals {
   bool AsksTotal(const std::string& signal) const;
   // "grad_mean{...}", whatever the glob.
   bool AsksSome(const std::string& signal) const;
+  bool AsksAny(const std::string& signal) const { return AsksTotal(signal) || AsksSome(signal); }
 
  private:
   std::vector<std::pair<std::string, std::string>> globs_;  // signal, glob

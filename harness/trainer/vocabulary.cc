@@ -59,8 +59,10 @@ std::vector<SignalInfo> TrainerSignals() {
                          "that {glob} names")),
       PerModule(Measured("update_norm", "", kLog, "2-norm of the change that the step made")),
       PerModule(Measured("param_norm", "", kLog, "2-norm of the parameters after the step")),
-      PerModule(Exact("updated", "elements",
-                      "Elements whose bits the step changed; of each parameter that {glob} names")),
+      PerModule(
+          Exact("updated", "elements",
+                "Elements whose bits the step changed: of all parameters, or of each that {glob} "
+                "names")),
       Measured("lr", "", kLog, "Learning rate of the step"),
       Measured("loss_scale", "times", kLog, "What the loss was multiplied by; 1 without a scaler"),
       Exact("overflow", "",

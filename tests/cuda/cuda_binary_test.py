@@ -1,7 +1,7 @@
 """The trainer with GPUs, as far as a machine without one can tell: it links what it should, the one without links
 nothing of CUDA, it starts, finds no GPU, trains on the CPU with the same bits, and makes no CUDA call before a fork.
 
-    cuda_binary_test.py MISSING CPU_TRAINER [CUDA_TRAINER TRAINWRECK SHIM STUB NCCL_CHECK]
+    cuda_binary_test.py MISSING CPU_TRAINER [CUDA_TRAINER TRAINWRECK SHIM STUB NCCL_CHECK KERNELS_TEST]
 MISSING says why there is no CUDA_TRAINER; empty: there is one.
 """
 import json
@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 MISSING, CPU_TRAINER, *CUDA_PARTS = sys.argv[1:]
-CUDA_TRAINER, TRAINWRECK, SHIM, STUB, NCCL_CHECK = CUDA_PARTS or [None] * 5
+CUDA_TRAINER, TRAINWRECK, SHIM, STUB, NCCL_CHECK, KERNELS_TEST = CUDA_PARTS or [None] * 6
 # What libtorch_cpu.so of the CUDA wheel itself needs is its own affair.
 CUDA_LIBRARIES = re.compile(r"lib(torch_cuda|c10_cuda|cuda|cudart|cudnn|cublas|cublasLt|nccl|nvrtc|nvidia-ml|cufft|curand)\b")
 
@@ -113,6 +113,15 @@ class CudaTrainer(unittest.TestCase):
         if not os.path.exists("/dev/nvidiactl"):
             self.assertIn("needs 8 GPUs, this machine has 0", result.stdout)
             self.assertNotIn("[       OK ]", result.stdout)
+
+    def test_the_shim_sees_the_runtime_that_our_kernels_bring_along(self):
+        """Or the next test would be blind to it. The program calls no other CUDA runtime."""
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "LD_PRELOAD": os.path.abspath(SHIM), "WATCH_FORKS": folder + "/calls"}
+            subprocess.run([KERNELS_TEST, "--gtest_filter=Cuda.*"], env=environment, check=True, capture_output=True,
+                           timeout=300)
+            with open(folder + "/calls", encoding="utf-8") as file:
+                self.assertIn("call 1 libcuda.so", file.read().splitlines())
 
     def test_makes_no_cuda_call_before_a_fork(self):
         with tempfile.TemporaryDirectory() as folder:
