@@ -129,6 +129,10 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
                                                            sink));
   parts.train_data = WrapAll(wrappers, BuildDataset(recipe, /*held_out=*/false, plan.seed));
   parts.eval_data = BuildDataset(recipe, /*held_out=*/true, plan.seed);
+  if (recipe.data.standardise) {
+    parts.train_data = Standardised(std::move(parts.train_data));
+    parts.eval_data = Standardised(std::move(parts.eval_data));
+  }
   parts.shards = WrapAll(wrappers, std::unique_ptr<Shards>(std::make_unique<EqualShards>(
                                        parts.train_data->size(), world_size)));
   const SamplerOptions sampler{.rank = rank,

@@ -37,4 +37,7 @@ std::unique_ptr<Dataset> MakeTextData(const std::string& path, std::int64_t seq_
 std::unique_ptr<Dataset> MakeFeatureData(std::int64_t features, std::int64_t classes, double noise,
                                          SampleStream stream);
 
+// The same samples, each feature vector less its mean and divided by its standard deviation.
+std::unique_ptr<Dataset> Standardised(std::unique_ptr<Dataset> data);
+
 }  // namespace trainwreck

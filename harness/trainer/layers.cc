@@ -6,14 +6,21 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
+#include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
+
+#include <stdexcept>
 
 namespace trainwreck {
 namespace {
+
+constexpr double kLeakySlope = 0.01;
 
 at::Tensor DrawNormal(at::IntArrayRef shape, double stddev, at::Generator& generator) {
   at::Tensor tensor = at::empty(shape);
@@ -50,7 +57,19 @@ at::Tensor LayerNorm::Forward(const at::Tensor& x) const {
   return Announce(at::layer_norm(x, {weight_.size(0)}, weight_, bias_));
 }
 
-at::Tensor Relu::Forward(const at::Tensor& x) const { return Announce(at::relu(x)); }
+at::Tensor Nonlinearity::Forward(const at::Tensor& x) const {
+  switch (kind_) {
+    case Activation::kRelu:
+      return Announce(at::relu(x));
+    case Activation::kLeakyRelu:
+      return Announce(at::leaky_relu(x, kLeakySlope));
+    case Activation::kTanh:
+      return Announce(at::tanh(x));
+    case Activation::kSigmoid:
+      return Announce(at::sigmoid(x));
+  }
+  throw std::logic_error("no such activation");
+}
 
 at::Tensor Gelu::Forward(const at::Tensor& x) const { return Announce(at::gelu(x, "tanh")); }
 
@@ -62,7 +81,8 @@ at::Tensor CausalAttention::Forward(const at::Tensor& q, const at::Tensor& k,
 
 at::Tensor WeightedCrossEntropy::Forward(const at::Tensor& logits, const at::Tensor& targets,
                                          const at::Tensor& weights) const {
-  at::Tensor nll = at::cross_entropy_loss(logits, targets, {}, at::Reduction::None);
+  at::Tensor nll = at::cross_entropy_loss(logits, targets, {}, at::Reduction::None,
+                                          /*ignore_index=*/-100, label_smoothing_);
   return Announce(nll.mul(weights).sum().div(weights.sum()));
 }
 

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "harness/trainer/forward_hook.h"
+#include "harness/trainer/recipe.h"
 
 namespace trainwreck {
 
@@ -42,9 +43,14 @@ class LayerNorm : public Layer {
   at::Tensor weight_, bias_;
 };
 
-class Relu : public Layer {
+// Element by element; the leaky ReLU's slope below 0 is 0.01 (Maas et al. 2013).
+class Nonlinearity : public Layer {
  public:
+  explicit Nonlinearity(Activation kind) : kind_(kind) {}
   at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  Activation kind_;
 };
 
 // By the tanh approximation.
@@ -61,11 +67,16 @@ class CausalAttention : public Layer {
 };
 
 // Mean of -log softmax(logits)[target], weighted: sum(w * nll) / sum(w). Logits [n, classes],
-// targets and weights [n]. Throws c10::Error for a target out of range.
+// targets and weights [n]. With smoothing s the target is 1 - s of that class and s of all alike
+// (Szegedy et al. 2016). Throws c10::Error for a target out of range.
 class WeightedCrossEntropy : public Layer {
  public:
+  explicit WeightedCrossEntropy(double label_smoothing) : label_smoothing_(label_smoothing) {}
   at::Tensor Forward(const at::Tensor& logits, const at::Tensor& targets,
                      const at::Tensor& weights) const;
+
+ private:
+  double label_smoothing_;
 };
 
 }  // namespace trainwreck

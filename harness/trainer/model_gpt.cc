@@ -123,7 +123,7 @@ class Gpt : public Model {
       norm_ = register_module("norm", std::make_shared<LayerNorm>(width));
     }
     head_ = register_module("head", std::make_shared<Linear>(width, vocab, kStddev, generator));
-    loss_ = register_module("loss", std::make_shared<WeightedCrossEntropy>());
+    loss_ = register_module("loss", std::make_shared<WeightedCrossEntropy>(recipe.label_smoothing));
   }
 
   at::Tensor Logits(const at::Tensor& tokens) const {

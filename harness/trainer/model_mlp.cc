@@ -1,4 +1,7 @@
+#include <ATen/core/grad_mode.h>
+
 #include <cmath>
+#include <stdexcept>
 
 #include "harness/trainer/layers.h"
 #include "harness/trainer/model_kinds.h"
@@ -9,29 +12,84 @@ namespace {
 
 double HeStddev(std::int64_t fan_in) { return std::sqrt(2.0 / static_cast<double>(fan_in)); }
 
+double WeightStddev(const ModelRecipe& recipe, std::int64_t fan_in, std::int64_t fan_out) {
+  switch (recipe.init) {
+    case InitKind::kKaiming:
+      return HeStddev(fan_in);
+    case InitKind::kXavier:
+      return std::sqrt(2.0 / static_cast<double>(fan_in + fan_out));
+    case InitKind::kNormal:
+    case InitKind::kConstant:
+      return recipe.init_std;
+  }
+  throw std::logic_error("no such init");
+}
+
+std::string NameOf(Activation kind) {
+  switch (kind) {
+    case Activation::kRelu:
+      return "relu";
+    case Activation::kLeakyRelu:
+      return "leaky_relu";
+    case Activation::kTanh:
+      return "tanh";
+    case Activation::kSigmoid:
+      return "sigmoid";
+  }
+  throw std::logic_error("no such activation");
+}
+
+// Linear, layer norm where asked for, activation.
+class Hidden {
+ public:
+  // Its modules are registered in `parent`, under names with the layer's number.
+  Hidden(const ModelRecipe& recipe, std::int64_t in, const std::string& number,
+         torch::nn::Module& parent, at::Generator& generator)
+      : adds_input_(recipe.residual && in == recipe.width) {
+    const double stddev = WeightStddev(recipe, in, recipe.width) * recipe.init_scale;
+    linear_ = parent.register_module(number,
+                                     std::make_shared<Linear>(in, recipe.width, stddev, generator));
+    if (recipe.init == InitKind::kConstant) {
+      at::NoGradGuard no_grad;
+      linear_->named_parameters()["weight"].fill_(stddev);
+    }
+    if (recipe.layer_norm) {
+      norm_ = parent.register_module("norm" + number, std::make_shared<LayerNorm>(recipe.width));
+    }
+    activation_ = parent.register_module(NameOf(recipe.activation) + number,
+                                         std::make_shared<Nonlinearity>(recipe.activation));
+  }
+
+  at::Tensor Forward(const at::Tensor& x) const {
+    at::Tensor hidden = linear_->Forward(x);
+    if (norm_) hidden = norm_->Forward(hidden);
+    hidden = activation_->Forward(hidden);
+    return adds_input_ ? x + hidden : hidden;
+  }
+
+ private:
+  bool adds_input_;
+  std::shared_ptr<Linear> linear_;
+  std::shared_ptr<LayerNorm> norm_;
+  std::shared_ptr<Nonlinearity> activation_;
+};
+
 class Layers : public torch::nn::Module {
  public:
   Layers(const ModelRecipe& recipe, std::int64_t features, at::Generator& generator) {
-    std::int64_t in = features;
     for (std::int64_t i = 0; i < recipe.layers; ++i) {
-      const double stddev = HeStddev(in) * recipe.init_scale;
-      layers_.push_back(register_module(
-          std::to_string(i), std::make_shared<Linear>(in, recipe.width, stddev, generator)));
-      relus_.push_back(register_module("relu" + std::to_string(i), std::make_shared<Relu>()));
-      in = recipe.width;
+      layers_.emplace_back(recipe, i == 0 ? features : recipe.width, std::to_string(i), *this,
+                           generator);
     }
   }
 
   at::Tensor Forward(at::Tensor x) const {
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      x = relus_[i]->Forward(layers_[i]->Forward(x));
-    }
+    for (const Hidden& layer : layers_) x = layer.Forward(x);
     return x;
   }
 
  private:
-  std::vector<std::shared_ptr<Linear>> layers_;
-  std::vector<std::shared_ptr<Relu>> relus_;
+  std::vector<Hidden> layers_;
 };
 
 class Mlp : public Model {
@@ -43,7 +101,7 @@ class Mlp : public Model {
     head_ = register_module(
         "head",
         std::make_shared<Linear>(recipe.width, classes, 0.1 * HeStddev(recipe.width), generator));
-    loss_ = register_module("loss", std::make_shared<WeightedCrossEntropy>());
+    loss_ = register_module("loss", std::make_shared<WeightedCrossEntropy>(recipe.label_smoothing));
   }
 
   at::Tensor Loss(const Batch& batch) override {

@@ -18,8 +18,8 @@ namespace trainwreck {
 std::shared_ptr<Model> MakeGpt(const ModelRecipe& recipe, std::int64_t vocab, std::int64_t seq_len,
                                std::uint64_t seed);
 
-// Linear and ReLU, `layers` times, then a linear head. Weights N(0, sqrt(2 / fan_in)) (He et al.
-// 2015). Names: layers.<i>, layers.relu<i>, head, loss.
+// Linear, layer norm where asked for, and an activation, `layers` times, then a linear head. Names:
+// layers.<i>, layers.norm<i>, layers.relu<i> (or another activation's name), head, loss.
 std::shared_ptr<Model> MakeMlp(const ModelRecipe& recipe, std::int64_t features,
                                std::int64_t classes, std::uint64_t seed);
 

@@ -6,12 +6,14 @@
 #include <ATen/ops/logsumexp.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <functional>
 #include <set>
 
 #include "harness/trainer/data.h"
+#include "harness/trainer/layers.h"
 #include "harness/trainer/loader.h"
 
 namespace trainwreck {
@@ -89,6 +91,85 @@ TEST(ModelsTest, TheFirstLossIsThatOfAGuess) {
 }
 
 // Against the formula, in double.
+std::vector<std::string> NamesOf(const torch::nn::Module& module) {
+  std::vector<std::string> names;
+  for (const auto& item : module.named_modules()) names.push_back(item.key());
+  return names;
+}
+
+at::Tensor FirstWeight(const ModelRecipe& recipe) {
+  return MakeMlp(recipe, 32, 4, 1)->named_parameters()["layers.0.weight"].detach();
+}
+
+TEST(MlpTest, IsMadeOfWhatTheRecipeSays) {
+  ModelRecipe recipe;
+  recipe.layers = 2;
+  recipe.width = 16;
+  recipe.activation = Activation::kSigmoid;
+  recipe.layer_norm = true;
+  const std::vector<std::string> names = NamesOf(*MakeMlp(recipe, 32, 4, 1));
+  for (const char* name : {"layers.norm0", "layers.sigmoid0", "layers.norm1", "layers.sigmoid1"}) {
+    EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
+  }
+}
+
+TEST(MlpTest, InitialWeightsHaveTheSizeThatTheirKindSays) {
+  ModelRecipe recipe;
+  recipe.width = 4096;
+  EXPECT_NEAR(FirstWeight(recipe).std().item<double>(), std::sqrt(2.0 / 32), 0.002);
+  recipe.init = InitKind::kXavier;
+  EXPECT_NEAR(FirstWeight(recipe).std().item<double>(), std::sqrt(2.0 / (32 + 4096)), 0.0002);
+  recipe.init = InitKind::kNormal;
+  recipe.init_std = 0.5;
+  EXPECT_NEAR(FirstWeight(recipe).std().item<double>(), 0.5, 0.005);
+  recipe.init = InitKind::kConstant;
+  EXPECT_TRUE(FirstWeight(recipe).eq(0.5).all().item<bool>());
+}
+
+// With constant weights of 0 a layer's output is that of its activation at 0, and what the residual
+// adds is all that is left of the input.
+TEST(MlpTest, TheResidualCarriesTheInputThrough) {
+  ModelRecipe recipe;
+  recipe.layers = 3;
+  recipe.width = 32;
+  recipe.init = InitKind::kConstant;
+  recipe.init_std = 0;
+  Batch batch{.ids = {0, 1},
+              .inputs = at::randn({2, 32}),
+              .targets = at::tensor({1, 3}, at::kLong),
+              .weights = at::ones({2})};
+  const double without = MakeMlp(recipe, 32, 4, 1)->Loss(batch).item<double>();
+  EXPECT_NEAR(without, std::log(4.0), 1e-6);
+  recipe.residual = true;
+  EXPECT_GT(std::fabs(MakeMlp(recipe, 32, 4, 1)->Loss(batch).item<double>() - without), 1e-3);
+}
+
+TEST(ModelsTest, SmoothingMixesTheTargetWithAllClasses) {
+  WeightedCrossEntropy plain(0), smoothed(0.25);
+  const at::Tensor logits = at::tensor({2.0f, -1.0f, 0.5f, 0.0f}).view({1, 4});
+  const at::Tensor weight = at::ones({1});
+  double all = 0;
+  for (int target = 0; target < 4; ++target) {
+    all += plain.Forward(logits, at::tensor({target}, at::kLong), weight).item<double>();
+  }
+  const at::Tensor target = at::tensor({1}, at::kLong);
+  const double expected =
+      0.75 * plain.Forward(logits, target, weight).item<double>() + 0.25 * all / 4;
+  EXPECT_NEAR(smoothed.Forward(logits, target, weight).item<double>(), expected, 1e-6);
+}
+
+TEST(DataTest, StandardisedFeaturesHaveMeanZeroAndDeviationOne) {
+  const auto data = Standardised(MakeFeatureData(64, 10, 1.0, {.seed = 3, .samples = 20}));
+  const auto plain = MakeFeatureData(64, 10, 1.0, {.seed = 3, .samples = 20});
+  EXPECT_EQ(data->size(), 20);
+  for (std::int64_t id = 0; id < 20; ++id) {
+    const Sample sample = data->Get(id);
+    EXPECT_NEAR(sample.input.mean().item<double>(), 0, 1e-6);
+    EXPECT_NEAR(sample.input.square().mean().item<double>(), 1, 1e-5);
+    EXPECT_TRUE(sample.target.equal(plain->Get(id).target));
+  }
+}
+
 TEST(ModelsTest, LossIsTheWeightedMeanOfNegativeLogLikelihoods) {
   const auto model = MakeGpt({}, kVocab, kLength, 1);
   Batch batch = BatchOf(*MakeMarkovData(kVocab, kLength, {.seed = 1, .samples = 2}), 2);

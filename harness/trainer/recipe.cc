@@ -94,6 +94,22 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
                         "Attention heads (gpt); must divide the width"));
   keys.push_back(Choice("model.norm", FIELD(model.norm), {"pre", "post"},
                         "Layer norm before each sublayer, or after its residual sum (gpt)"));
+  keys.push_back(Choice("model.activation", FIELD(model.activation),
+                        {"relu", "leaky_relu", "tanh", "sigmoid"}, "Of hidden layers (mlp)"));
+  keys.push_back(Choice("model.init", FIELD(model.init),
+                        {"kaiming", "xavier", "normal", "constant"},
+                        "Weights of hidden layers: by fan-in (He et al. 2015), by fan-in and "
+                        "fan-out (Glorot and Bengio 2010), or of size init_std (mlp)"));
+  keys.push_back(Number("model.init_std", FIELD(model.init_std), "", 0,
+                        "With init normal the standard deviation, with constant the value (mlp)"));
+  keys.push_back(Plain("model.layer_norm", FIELD(model.layer_norm),
+                       "Layer norm in front of each hidden layer's activation (mlp)"));
+  keys.push_back(Plain("model.residual", FIELD(model.residual),
+                       "Add its input to each hidden layer's output, where both have the same "
+                       "size (mlp)"));
+  keys.push_back(Bounded(Number("loss.label_smoothing", FIELD(model.label_smoothing), "", 0,
+                                "Share of each target that is spread evenly over all classes"),
+                         1));
   keys.push_back(Number("model.init_scale", FIELD(model.init_scale), "", 0,
                         "Factor on the initial weights of blocks and hidden layers"));
   keys.push_back(Plain("model.trainable", FIELD(model.trainable),
@@ -123,6 +139,8 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Number("data.classes", FIELD(data.classes), "", 2, "Labels of feature data"));
   keys.push_back(Number("data.noise", FIELD(data.noise), "", 0,
                         "Standard deviation of features around their class's centre"));
+  keys.push_back(Plain("data.standardise", FIELD(data.standardise),
+                       "Give each feature vector mean 0 and standard deviation 1"));
   keys.push_back(Choice("loader.guard", FIELD(loader_guard),
                         {"none", "skip_batch", "drop_sample", "stop"},
                         "What to do with a sample that is not finite or out of range"));
@@ -251,6 +269,9 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   if (kind != ModelKinds().end() && tokens != kind->second.takes_tokens) {
     problems += "\n  model.kind: " + kind->first + " needs data.kind " +
                 (kind->second.takes_tokens ? "markov or text" : "features");
+  }
+  if (recipe.data.standardise && tokens) {
+    problems += "\n  data.standardise: only of features";
   }
   if (recipe.model.kind == "gpt" && recipe.model.width % recipe.model.heads != 0) {
     problems += "\n  model.heads: must divide model.width";

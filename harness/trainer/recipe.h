@@ -17,6 +17,8 @@
 namespace trainwreck {
 
 enum class NormPlace { kPre, kPost };
+enum class Activation { kRelu, kLeakyRelu, kTanh, kSigmoid };
+enum class InitKind { kKaiming, kXavier, kNormal, kConstant };
 enum class DataKind { kMarkov, kText, kFeatures };
 enum class LoaderGuard { kNone, kSkipBatch, kDropSample, kStop };
 enum class UnevenMode { kNone, kDropLast, kPad, kJoin };
@@ -34,7 +36,13 @@ struct ModelRecipe {
   std::int64_t width = 64;
   std::int64_t heads = 4;
   NormPlace norm = NormPlace::kPre;
+  Activation activation = Activation::kRelu;
+  InitKind init = InitKind::kKaiming;
+  double init_std = 0.02;
   double init_scale = 1.0;
+  bool layer_norm = false;
+  bool residual = false;
+  double label_smoothing = 0.0;
   std::string trainable = "*";  // comma-separated globs over parameter names
   bool activation_checkpointing = false;
 };
@@ -49,6 +57,7 @@ struct DataRecipe {
   std::int64_t features = 32;
   std::int64_t classes = 10;
   double noise = 1.0;
+  bool standardise = false;
 };
 
 struct OptimizerRecipe {

@@ -48,6 +48,12 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"model.norm", "post"},
                                              {"model.init_scale", 1.5},
                                              {"model.trainable", "head.*"},
+                                             {"model.activation", "tanh"},
+                                             {"model.init", "constant"},
+                                             {"model.init_std", 0.75},
+                                             {"model.layer_norm", true},
+                                             {"model.residual", true},
+                                             {"loss.label_smoothing", 0.77},
                                              {"data.kind", "text"},
                                              {"data.path", "/tmp"},
                                              {"data.seq_len", 7},
@@ -99,7 +105,15 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 58u) << "a new key belongs into this test";
+  EXPECT_EQ(RecipeKeys().size(), 65u) << "a new key belongs into this test";
+  EXPECT_EQ(recipe.model.activation, Activation::kTanh);
+  EXPECT_EQ(recipe.model.init, InitKind::kConstant);
+  EXPECT_EQ(recipe.model.init_std, 0.75);
+  EXPECT_TRUE(recipe.model.layer_norm);
+  EXPECT_TRUE(recipe.model.residual);
+  EXPECT_EQ(recipe.model.label_smoothing, 0.77);
+  EXPECT_TRUE(ParseRecipe({{"data.standardise", true}}).data.standardise);
+  EXPECT_FALSE(recipe.data.standardise);
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -170,6 +184,8 @@ TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}}), HasSubstr("gpt needs data.kind markov or text"));
   EXPECT_THAT(ErrorOf({{"data.kind", "markov"}}), HasSubstr("mlp needs data.kind features"));
   EXPECT_THAT(ErrorOf({{"model.kind", "rnn"}}), HasSubstr("model.kind"));
+  EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}, {"data.kind", "text"}, {"data.standardise", true}}),
+              HasSubstr("data.standardise"));
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}, {"data.kind", "text"}, {"model.heads", 5}}),
               HasSubstr("model.heads"));
 }

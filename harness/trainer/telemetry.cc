@@ -101,8 +101,11 @@ void ActivationReader::OnOutput(const std::string& module, at::Tensor& output) {
   if (!output.is_floating_point() || !recorder_.Wants(module)) return;
   at::NoGradGuard no_grad;
   TensorReading reading{.stats = StatsOf(output)};
-  if (recorder_.WantsSaturated(module)) {
+  if (recorder_.Wants(module, SaturatedShare())) {
     reading.saturated = output.abs().ge(0.99).sum().item<std::int64_t>();
+  }
+  if (output.dim() > 0 && recorder_.Wants(module, UnitSpread())) {
+    reading.unit_spread = (output.amax(-1) - output.amin(-1)).max().item<double>();
   }
   saw_nonfinite_ = saw_nonfinite_ || reading.stats.nonfinite > 0;
   recorder_.Add(module, reading);

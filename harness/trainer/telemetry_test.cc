@@ -91,6 +91,13 @@ TEST(TensorSignalsTest, MicroBatchesCountTogether) {
   EXPECT_EQ(values.at("act_max{m.0}"), 4);
 }
 
+TEST(TensorSignalsTest, UnitSpreadIsTheLargestDifferenceWithinARow) {
+  const at::Tensor rows = at::tensor({1.0f, 1.5f, 1.0f, -7.0f, -7.0f, -7.25f}).view({2, 3});
+  EXPECT_EQ(Recorded({"act_unit_spread{*}"}, {rows}).at("act_unit_spread{m.0}"), 0.5);
+  const at::Tensor alike = at::tensor({1.0f, 1.0f, -7.0f, -7.0f}).view({2, 2});
+  EXPECT_EQ(Recorded({"act_unit_spread{*}"}, {alike}).at("act_unit_spread{m.0}"), 0);
+}
+
 TEST(TensorSignalsTest, WithoutAGlobAllTensorsCountTogether) {
   EXPECT_EQ(Recorded({"act_max"}, {at::tensor({3.0f})}),
             (std::map<std::string, double>{{"act_max", 3.0}}));

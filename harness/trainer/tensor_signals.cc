@@ -22,17 +22,21 @@ void AddTo(TensorReading& sum, const TensorReading& more) {
   stats.sum += more.stats.sum;
   stats.sum_squares += more.stats.sum_squares;
   sum.saturated += more.saturated;
+  sum.unit_spread = std::max(sum.unit_spread, more.unit_spread);
 }
 
 std::vector<const Statistic*> StatisticsOf(const std::string& family) {
   std::vector<const Statistic*> all;
   for (const Statistic& statistic : Statistics()) all.push_back(&statistic);
-  if (family == "act") all.push_back(&SaturatedShare());
+  if (family == "act") {
+    all.push_back(&SaturatedShare());
+    all.push_back(&UnitSpread());
+  }
   return all;
 }
 
-// The norms of gradients, parameters and updates are recorded in every step, whether asked for or
-// not; those of single parameters and updates come from the same reading.
+// The gradients' norm is recorded in every step, whether asked for or not; those of parameters and
+// updates, of all and of single ones, come from one comparison of the parameters.
 bool IsMadeElsewhere(const std::string& family, const Statistic& statistic, bool total) {
   if (std::string_view(statistic.name) != "norm") return false;
   return total ? family != "act" : family == "param" || family == "update";
@@ -67,6 +71,18 @@ const Statistic& SaturatedShare() {
       "Share of elements of magnitude 0.99 or more (where a tanh no longer reacts; it says nothing "
       "of outputs that are not bound by 1), of",
       [](const TensorReading& r) { return Share(r.saturated, r.stats.count); }};
+  return statistic;
+}
+
+const Statistic& UnitSpread() {
+  static const Statistic statistic = {
+      "unit_spread",
+      "",
+      false,
+      Scale::kLog,
+      "Largest difference between two units (of the last dimension) for one input (0 where all "
+      "compute the same), of",
+      [](const TensorReading& r) { return r.unit_spread; }};
   return statistic;
 }
 
@@ -138,8 +154,8 @@ FamilyRecorder::Entry& FamilyRecorder::EntryOf(const std::string& name) {
   return found->second;
 }
 
-bool FamilyRecorder::WantsSaturated(const std::string& name) {
-  const std::string signal = family_ + "_" + SaturatedShare().name;
+bool FamilyRecorder::Wants(const std::string& name, const Statistic& statistic) const {
+  const std::string signal = family_ + "_" + statistic.name;
   return asked_.AsksTotal(signal) || asked_.Asks(signal, name);
 }
 

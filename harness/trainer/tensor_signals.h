@@ -17,6 +17,7 @@ namespace trainwreck {
 struct TensorReading {
   kernels::TensorStats stats;
   std::int64_t saturated = 0;  // elements with |x| >= 0.99; counted where asked for
+  double unit_spread = 0;      // see UnitSpread; read where asked for
 };
 
 struct Statistic {
@@ -28,9 +29,10 @@ struct Statistic {
   double (*value)(const TensorReading& reading);
 };
 
-// All, in the order in which they are listed; those of activations have one more.
+// All, in the order in which they are listed; those of activations have two more.
 const std::vector<Statistic>& Statistics();
 const Statistic& SaturatedShare();
+const Statistic& UnitSpread();
 
 // The signals of a family ("grad", "the gradient before clipping") for --describe, but `norm`,
 // which is recorded always, where `with_norm` is false.
@@ -61,7 +63,8 @@ class FamilyRecorder {
 
   bool active() const { return active_; }  // false: nothing is asked, and nothing needs to be read
   bool Wants(const std::string& name) { return !total_.empty() || !EntryOf(name).asked.empty(); }
-  bool WantsSaturated(const std::string& name);
+  // Whether of this tensor this statistic is asked for.
+  bool Wants(const std::string& name, const Statistic& statistic) const;
 
   // Adds to what the step has of `name` so far.
   void Add(const std::string& name, const TensorReading& reading);
