@@ -71,7 +71,7 @@ class CausalAttention : public Layer {
 // (Szegedy et al. 2016). Throws c10::Error for a target out of range.
 class WeightedCrossEntropy : public Layer {
  public:
-  explicit WeightedCrossEntropy(double label_smoothing) : label_smoothing_(label_smoothing) {}
+  explicit WeightedCrossEntropy(double label_smoothing = 0) : label_smoothing_(label_smoothing) {}
   at::Tensor Forward(const at::Tensor& logits, const at::Tensor& targets,
                      const at::Tensor& weights) const;
 

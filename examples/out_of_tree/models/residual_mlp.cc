@@ -19,7 +19,7 @@ class Block : public torch::nn::Module {
  public:
   Block(std::int64_t width, double down_stddev, at::Generator& generator) {
     up_ = register_module("up", std::make_shared<Linear>(width, width, Stddev(width), generator));
-    relu_ = register_module("relu", std::make_shared<Relu>());
+    relu_ = register_module("relu", std::make_shared<Nonlinearity>(Activation::kRelu));
     down_ = register_module("down", std::make_shared<Linear>(width, width, down_stddev, generator));
   }
 
@@ -29,7 +29,7 @@ class Block : public torch::nn::Module {
 
  private:
   std::shared_ptr<Linear> up_, down_;
-  std::shared_ptr<Relu> relu_;
+  std::shared_ptr<Nonlinearity> relu_;
 };
 
 class ResidualMlp : public Model {
