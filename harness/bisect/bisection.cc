@@ -61,9 +61,11 @@ Bisection::Bisection(CommitList commits, BisectionOptions options)
 }
 
 Json Bisection::LogBuild(const Commit& commit, int number, bool ok, const std::string& program,
-                         double seconds, bool from_cache) {
-  return {{"t", "build"},       {"commit", number},   {"id", commit.id},     {"ok", ok},
-          {"program", program}, {"seconds", seconds}, {"cached", from_cache}};
+                         double seconds, bool from_cache, const std::string& why) {
+  Json json = {{"t", "build"},       {"commit", number},   {"id", commit.id},     {"ok", ok},
+               {"program", program}, {"seconds", seconds}, {"cached", from_cache}};
+  if (!ok) json["why"] = why;
+  return json;
 }
 
 Json Bisection::LogRun(const SeedResult& result) {
@@ -94,7 +96,7 @@ void Bisection::Apply(const Json& record) {
     if (record.at("ok").get<bool>()) {
       Merge(commit, record.at("program"));
     } else {
-      skip_reasons_[commit] = "cannot be built";
+      unbuilt_[commit] = skip_reasons_[commit] = record.value("why", "cannot be built");
       search_->Skip(commit);
     }
     return;
@@ -137,12 +139,8 @@ void Bisection::Rebuild() {
   search_ = std::make_unique<Search>(HistoryOf(commits_), std::move(model), options_.search);
   const std::map<int, std::string> programs = std::exchange(programs_, {});
   for (const auto& [commit, program] : programs) Merge(commit, program);
-  const std::map<int, std::string> skips = std::exchange(skip_reasons_, {});
-  for (const auto& [commit, reason] : skips) {
-    if (reason != "cannot be built") continue;
-    skip_reasons_[commit] = reason;
-    search_->Skip(commit);
-  }
+  skip_reasons_ = unbuilt_;
+  for (const auto& [commit, reason] : unbuilt_) search_->Skip(commit);
   for (const SeedResult& result : results_) Observe(result);
 }
 

@@ -46,7 +46,7 @@ class Bisection {
 
   // What was seen; Log... makes the record that Apply reads.
   static Json LogBuild(const Commit& commit, int number, bool ok, const std::string& program,
-                       double seconds, bool from_cache);
+                       double seconds, bool from_cache, const std::string& why);
   static Json LogRun(const SeedResult& result);
   void Apply(const Json& record);  // throws std::runtime_error for what is no record
 
@@ -85,7 +85,7 @@ class Bisection {
   BisectionOptions options_;
   std::vector<SeedResult> results_;
   std::map<int, std::string> programs_;
-  std::map<int, std::string> skip_reasons_;
+  std::map<int, std::string> skip_reasons_, unbuilt_;
   std::optional<Failure> sought_;
   std::unique_ptr<Search> search_;
   bool has_model_ = false;  // of margins: there is one once both ends were seen

@@ -1,14 +1,18 @@
 #include "harness/bisect/command.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
@@ -36,6 +40,7 @@ void ForgetGit() {
 [[noreturn]] void Become(const std::vector<std::string>& arguments, const CommandOptions& options,
                          int output, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
+  setpgid(0, 0);  // what it starts is ended with it
   if (getppid() != parent) _exit(kCannotStart);
   dup2(output, STDOUT_FILENO);
   if (!options.log.empty()) dup2(output, STDERR_FILENO);
@@ -66,9 +71,41 @@ void Drain(int fd, pid_t child, CommandResult& result) {
     }
     if (Launcher::interrupted() && !result.interrupted) {
       result.interrupted = true;
-      kill(child, SIGTERM);
+      kill(-child, SIGTERM);
     }
   }
+}
+
+// Until the child has ended or the time is up; an interruption is passed on to it. Whether it has.
+bool WaitFor(pid_t child, double seconds, CommandResult& result) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                   std::chrono::duration<double>(seconds));
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), "pidfd_open");
+  bool has_ended = false;
+  while (!has_ended) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+    if (seconds > 0 && left <= 0) break;
+    pollfd entry = {fd, POLLIN, 0};
+    constexpr std::int64_t kLongest = 60'000;  // as int holds no more than 24 days
+    has_ended =
+        poll(&entry, 1, static_cast<int>(seconds > 0 ? std::min(left, kLongest) : kLongest)) > 0;
+    if (Launcher::interrupted() && !result.interrupted) {
+      result.interrupted = true;
+      kill(-child, SIGTERM);
+    }
+  }
+  close(fd);
+  return has_ended;
+}
+
+void End(pid_t child, CommandResult& result) {
+  constexpr double kGraceSeconds = 5;
+  result.timed_out = true;
+  kill(-child, SIGTERM);
+  WaitFor(child, kGraceSeconds, result);
+  kill(-child, SIGKILL);  // also what outlived its parent
 }
 
 }  // namespace
@@ -90,6 +127,7 @@ CommandResult RunCommand(const std::vector<std::string>& arguments, const Comman
   const pid_t child = fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (child == 0) Become(arguments, options, output, parent);
+  setpgid(child, child);  // here as well: it may not have come that far
   close(output);
   CommandResult result;
   if (ends[0] >= 0) {
@@ -97,10 +135,8 @@ CommandResult RunCommand(const std::vector<std::string>& arguments, const Comman
     close(ends[0]);
   }
   int status = 0;
+  if (!WaitFor(child, options.limit_seconds, result)) End(child, result);
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    if (!Launcher::interrupted() || result.interrupted) continue;
-    result.interrupted = true;
-    kill(child, SIGTERM);
   }
   result.interrupted = result.interrupted || Launcher::interrupted();
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

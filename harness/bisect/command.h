@@ -12,6 +12,9 @@ struct CommandOptions {
   std::string folder;  // to run in; empty: this one
   std::string log;     // file that gets stdout and stderr; empty: stdout is captured
   std::map<std::string, std::string> environment;  // beside ours; GIT_* of ours are left out
+  // With a log: after so long the child and all that it started in its process group are ended;
+  // 0: never.
+  double limit_seconds = 0;
 };
 
 struct CommandResult {
@@ -19,6 +22,7 @@ struct CommandResult {
   std::string out;  // captured
   double seconds = 0;
   bool interrupted = false;  // SIGINT or SIGTERM reached us meanwhile; the child was told
+  bool timed_out = false;
 };
 
 // Throws std::system_error when it cannot be started.

@@ -19,7 +19,7 @@ constexpr double kSmallestEffect = 0.15;
 constexpr double kOfGridPoint = 1.0 / (kRateCount - 1);
 constexpr double kOnCertainty = 0.1;  // more, on "never fails" before and on "always fails" after
 constexpr double kOnBothCertain = 0.15;
-constexpr double kOnNeverBefore = 0.03;  // spread over all rates after
+constexpr double kOnNeverBefore = 0.1;  // spread over all rates after
 
 double PairPrior(int good, int bad) {
   const bool never = good == 0, always = bad == kRateCount - 1;
@@ -60,7 +60,8 @@ NoiseModel FailureRates() {
   for (int good = 0; good < kRateCount; ++good) {
     for (int bad = 0; bad < kRateCount; ++bad) {
       if (kRates[bad] - kRates[good] < kSmallestEffect - 1e-9) continue;
-      model.pair_prior.push_back(PairPrior(good, bad));
+      // The larger a change, the likelier that somebody bisects it.
+      model.pair_prior.push_back(PairPrior(good, bad) * (kRates[bad] - kRates[good]));
       model.good.push_back({1 - kRates[good], kRates[good]});
       model.bad.push_back({1 - kRates[bad], kRates[bad]});
       model.good_level.push_back(kRates[good]);

@@ -23,12 +23,13 @@ std::vector<std::string> Words(const std::string& text) {
   return words;
 }
 
-CommandResult CallGit(std::vector<std::string> arguments, const std::string& folder) {
+CommandResult CallGit(std::vector<std::string> arguments, const std::string& folder,
+                      const std::string& log = "") {
   // A worktree of ours is none of the business of the user's hooks.
   std::vector<std::string> command = {"git",       "-c", "core.hooksPath=/dev/null", "-c",
                                       "gc.auto=0", "-c", "advice.detachedHead=false"};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  return RunCommand(command, {.folder = folder, .log = "", .environment = {{"LC_ALL", "C"}}});
+  return RunCommand(command, {.folder = folder, .log = log, .environment = {{"LC_ALL", "C"}}});
 }
 
 }  // namespace
@@ -100,7 +101,16 @@ void Repository::CheckOut(const std::string& folder, const std::string& commit) 
   const std::string lock = Trimmed(Git({"rev-parse", "--git-path", "index.lock"}, folder));
   fs::remove(fs::path(folder) / lock);
   Git({"checkout", "--quiet", "--force", "--detach", commit}, folder);
-  Git({"clean", "-fdq"}, folder);
+  Git({"clean", "-ffdq"}, folder);  // twice: also what was a submodule of another commit
+}
+
+bool Repository::UpdateSubmodules(const std::string& folder, const std::string& log) const {
+  if (!fs::exists(folder + "/.gitmodules")) return true;
+  // The URL may have changed since the commit that was here before.
+  return CallGit({"submodule", "--quiet", "sync", "--recursive"}, folder, log).status == 0 &&
+         CallGit({"submodule", "--quiet", "update", "--init", "--recursive", "--force"}, folder,
+                 log)
+                 .status == 0;
 }
 
 void Repository::RemoveWorktree(const std::string& folder) const {

@@ -37,6 +37,9 @@ class Repository {
   // One worktree at `folder`, at `commit`; the one that is there already is moved to it. What a
   // build left and git ignores stays.
   void CheckOut(const std::string& folder, const std::string& commit) const;
+  // The submodules of the commit that lies in the worktree, and theirs. False when one cannot be
+  // had; `log` gets what git said.
+  bool UpdateSubmodules(const std::string& folder, const std::string& log) const;
   void RemoveWorktree(const std::string& folder) const;
 
   // "1a2b3c4 the subject"

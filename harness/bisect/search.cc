@@ -9,8 +9,8 @@
 namespace trainwreck {
 namespace {
 
-// The user says that something broke. Often nothing did.
-constexpr double kPriorOfNone = 0.2;
+// The user says that something broke. At times nothing did.
+constexpr double kPriorOfNone = 0.1;
 // Each end is run so often before anything else; more often while "no change" is not unlikely.
 constexpr int kFirstLooks = 1;
 // The ends are run until "no change" is less likely than this; the search goes on to weigh it.
@@ -18,8 +18,10 @@ constexpr double kDoubt = 0.15;
 // The doubt that is left when a commit is named is this part of what the user allows: no behaviour
 // is exactly one of the model's, and simulations show about that much of overconfidence.
 constexpr double kCaution = 0.8;
-// So often were the culprit and those before it run when it is named.
-constexpr int kLooksAtCulprit = 3;
+// So often were the culprit and those before it run when it is named. A broken commit that passes
+// by luck is commoner than a sound one that fails.
+constexpr int kLooksAtCulprit = 2;
+constexpr int kLooksBefore = 4;
 constexpr int kLargestBatch = 64;
 
 }  // namespace
@@ -214,10 +216,10 @@ Step Search::PickEnd() const {
 
 // Nobody is blamed unless its runs were repeated, and those of the commits before it.
 std::optional<Step> Search::PickRetest() const {
-  std::vector<int> places = WitnessParents();
-  places.insert(places.begin(), Witness());
-  for (int commit : places) {
-    if (runs_of_[commit] < kLooksAtCulprit) return Step{Step::kRun, commit, "retest"};
+  const int witness = Witness();
+  if (runs_of_[witness] < kLooksAtCulprit) return Step{Step::kRun, witness, "retest"};
+  for (int commit : WitnessParents()) {
+    if (runs_of_[commit] < kLooksBefore) return Step{Step::kRun, commit, "retest"};
   }
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,19 @@ void Print(const char* method, const Trial& trial, int blamed, int runs, int sea
       method, trial.culprit(), blamed, runs, search, claimed);
 }
 
-void Ours(Trial trial, int size, const NoiseModel& model) {
+// The same model, certain of the rates: what a search could do that is told them.
+std::optional<NoiseModel> Told(NoiseModel model, double if_bad, double if_good) {
+  bool is_there = false;
+  for (int pair = 0; pair < model.pairs(); ++pair) {
+    const bool is_it = model.bad_level[pair] == if_bad && model.good_level[pair] == if_good;
+    model.pair_prior[pair] = is_it;
+    is_there = is_there || is_it;
+  }
+  if (!is_there) return std::nullopt;
+  return model;
+}
+
+void Ours(const char* method, Trial trial, int size, const NoiseModel& model) {
   Search search(History::Line(size), model, {.max_runs = 2000});
   int looked = 0;
   Step step;
@@ -59,7 +72,7 @@ void Ours(Trial trial, int size, const NoiseModel& model) {
     search.Observe(step.commit, trial.RunFails(step.commit));
   }
   const bool is_found = step.kind == Step::kCulprit;
-  Print("trainwreck", trial, is_found ? step.commit : 0, search.runs(), looked,
+  Print(method, trial, is_found ? step.commit : 0, search.runs(), looked,
         is_found ? search.confidence() : search.posterior()[0]);
 }
 
@@ -84,9 +97,11 @@ int Main(int argc, char** argv) {
   const int size = std::atoi(argv[1]), trials = std::atoi(argv[4]);
   const double if_bad = std::atof(argv[2]), if_good = std::atof(argv[3]);
   const NoiseModel model = FailureRates();
+  const std::optional<NoiseModel> told = Told(model, if_bad, if_good);
   for (int i = 0; i < trials; ++i) {
     const Trial trial(size, if_bad, if_good, std::strtoull(argv[5], nullptr, 10) + i);
-    Ours(trial, size, model);
+    Ours("trainwreck", trial, size, model);
+    if (told) Ours("told", trial, size, *told);
     Halving("plain", trial, size, 1);
     Halving("majority", trial, size, 5);
   }

@@ -80,13 +80,13 @@ TEST(Search, HasThePosteriorOfBayes) {
   for (const auto& [commit, failed] : runs) search.Observe(commit, failed);
   std::vector<double> weights(6, 0.0);
   for (int i = 0; i < model.singles(); ++i) {
-    double product = 0.2 * model.single_prior[i];
+    double product = 0.1 * model.single_prior[i];
     for (const auto& [commit, failed] : runs) product *= model.single[i][failed];
     weights[0] += product;
   }
   for (int culprit = 1; culprit <= 5; ++culprit) {
     for (int pair = 0; pair < model.pairs(); ++pair) {
-      double product = 0.8 / 5 * model.pair_prior[pair];
+      double product = 0.9 / 5 * model.pair_prior[pair];
       for (const auto& [commit, failed] : runs) {
         product *= (commit >= culprit ? model.bad : model.good)[pair][failed];
       }
@@ -107,8 +107,8 @@ TEST(Search, HalvesWhereNothingIsNoisy) {
     EXPECT_EQ(step.kind, Step::kCulprit);
     EXPECT_EQ(step.commit, culprit);
     EXPECT_LE(search.runs(), 2 + 6 + 6);  // ends, halvings, the culprit and its parent again
-    EXPECT_GE(search.runs_of(culprit), 3);
-    EXPECT_GE(search.runs_of(culprit - 1), 3);
+    EXPECT_GE(search.runs_of(culprit), 2);
+    EXPECT_GE(search.runs_of(culprit - 1), 4);
   }
 }
 

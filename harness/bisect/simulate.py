@@ -7,7 +7,8 @@
 
 git-bayesect is called as a library: its Bisector picks the commits and says when it is sure. All methods see the same
 runs fail: whether the k-th run of a commit fails is drawn from the trial's seed, the commit and k. All runs count, those
-of the ends as well; plain and majority bisection believe the ends.
+of the ends as well; plain and majority bisection believe the ends. "Told the rates" is our search with a prior that
+is certain of them.
 """
 import argparse
 import json
@@ -98,7 +99,8 @@ def row(size, if_bad, if_good, cell):
     ours, theirs = cell["trainwreck"], cell["git-bayesect"]
     bound = math.log2(size) / capacity(if_bad, if_good) if if_bad > if_good else 0
     ratio = f"{ours['search'] / bound:.2f}" if bound else "-"
-    return (f"| {size} | {if_bad:g} / {if_good:g} | {ours['right']:.1%} | {ours['claimed']:.1%} | {ours['mean']:.1f} | "
+    told = f"{cell['told']['mean']:.1f}" if "told" in cell else "-"
+    return (f"| {size} | {if_bad:g} / {if_good:g} | {ours['right']:.1%} | {ours['claimed']:.1%} | {ours['mean']:.1f} | {told} | "
             f"{ours['p95'] / ours['mean']:.2f} | {ratio} | {theirs['mean']:.1f} | {theirs['right']:.1%} | "
             f"{cell['plain']['right']:.1%} | {cell['majority']['mean']:.0f} | {cell['majority']['right']:.1%} |")
 
@@ -111,9 +113,9 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json")
     options = parser.parse_args()
-    print("| n | fails if bad / good | right | claimed | runs | p95 / mean | search / bound | git-bayesect's runs | right "
+    print("| n | fails if bad / good | right | claimed | runs | told the rates | p95 / mean | search / bound | git-bayesect's runs | right "
           "| plain, right | majority's runs | right |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
     cells = []
     for size in map(int, options.sizes.split(",")):
         for if_bad, if_good in RATES:

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "harness/bisect/command.h"
+#include "harness/launch/launcher.h"
 #include "harness/protocol/digest.h"
 #include "harness/protocol/json.h"
 
@@ -131,25 +132,35 @@ Built Workshop::Prepare(const Commit& commit) {
   }
   current_.clear();
   repository_.CheckOut(worktree(), commit.id);
+  fs::create_directories(CacheFolder(commit));
+  built.log = CacheFolder(commit) + "/log";
+  if (!IsReady(commit)) fs::remove(built.log);
+  auto fail = [&](const std::string& why) {
+    built.ok = false;
+    built.interrupted = Launcher::interrupted();
+    built.why = why;
+    return built;
+  };
+  if (!repository_.UpdateSubmodules(worktree(), built.log))
+    return fail("its submodules cannot be had");
+  if (!options_.declaration.empty() && !fs::exists(worktree() + "/" + options_.declaration)) {
+    return fail("has no " + options_.declaration);
+  }
   if (options_.build.empty()) {
     built.from_cache = true;  // nothing was built
     current_ = commit.id;
     return built;
   }
-  fs::create_directories(CacheFolder(commit));
   if (!Restore(commit, built)) {
-    built.log = CacheFolder(commit) + "/log";
-    fs::remove(built.log);
     const CommandResult result = RunCommand({"/bin/sh", "-c", options_.build},
                                             {.folder = worktree(),
                                              .log = built.log,
-                                             .environment = {{"TRAINWRECK_COMMIT", commit.id}}});
+                                             .environment = {{"TRAINWRECK_COMMIT", commit.id}},
+                                             .limit_seconds = options_.build_limit_seconds});
     built.seconds = result.seconds;
-    built.interrupted = result.interrupted;
-    if (result.interrupted) {
-      built.ok = false;
-      return built;
-    }
+    if (result.interrupted) return fail("interrupted");
+    // Not kept: it may have been the machine.
+    if (result.timed_out) return fail("its build takes longer than --build-limit");
     built.ok = result.status == 0;
     if (built.ok && !options_.target.empty())
       built.ok = fs::exists(fs::path(worktree()) / options_.target);
@@ -161,7 +172,8 @@ Built Workshop::Prepare(const Commit& commit) {
     if (built.ok && !artifacts.empty()) built.program = DigestOf(worktree(), artifacts);
     if (!built.ok || !artifacts.empty()) Keep(commit, artifacts, built);
   }
-  if (built.ok) current_ = commit.id;
+  if (!built.ok) return fail("cannot be built");
+  current_ = commit.id;
   return built;
 }
 

@@ -15,6 +15,8 @@ struct WorkshopOptions {
   std::string build;                   // shell command; empty: nothing is built
   std::string target;                  // path in the worktree; empty: not known
   std::vector<std::string> artifacts;  // paths in the worktree; empty: see Workshop
+  std::string declaration;             // a file that says what the target is; empty: none is needed
+  double build_limit_seconds = 0;      // 0: none
 };
 
 struct Built {
@@ -26,6 +28,7 @@ struct Built {
   bool from_cache = false;
   bool interrupted = false;
   std::string log;  // of the build
+  std::string why;  // not `ok`: what stands in the way
 };
 
 // Without --artifact the artifacts are the target and the libraries of the worktree that it loads,

@@ -300,6 +300,10 @@ void AddBisect(CLI::App& app, Options& options) {
   verb->add_option("--build", bisect.build,
                    "Shell command that builds a commit, run in its worktree")
       ->type_name("CMD");
+  verb->add_option("--build-limit", bisect.build_limit_seconds,
+                   "A build that takes longer is ended; its commit cannot be tested [7200]")
+      ->check(CLI::Range(1, 10'000'000).description(""))
+      ->type_name("SECONDS");
   Repeatable(verb->add_option("--artifact", bisect.artifacts,
                               "File or folder that the build makes and runs need; may be repeated "
                               "[--target, if it is a binary]"))
@@ -333,8 +337,10 @@ void AddDose(CLI::App& app, Options& options) {
   verb->add_option("--param", dose.parameter, "What to vary, as inject.hot_lr.with.factor")
       ->type_name("PATH")
       ->required();
-  verb->add_option("--from", dose.from, "The weakest dose")->type_name("VALUE")->required();
-  verb->add_option("--to", dose.to, "The strongest dose")->type_name("VALUE")->required();
+  verb->add_option("--from", dose.from, "The weakest dose [the least that the fault takes]")
+      ->type_name("VALUE");
+  verb->add_option("--to", dose.to, "The strongest dose [the most that the fault takes]")
+      ->type_name("VALUE");
   verb->add_option("--levels", dose.levels, "How many doses, ends included [33]")
       ->check(CLI::Range(3, 1025).description(""))
       ->type_name("N");

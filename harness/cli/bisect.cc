@@ -72,13 +72,31 @@ ScenarioPlace FindScenario(const Options& options) {
   return place;
 }
 
-// A target that lies in the repository is the commit's own; any other is the same for all commits.
-std::string TargetInWorktree(const Options& options, const Repository& repository) {
-  const std::string& target = options.common.target;
-  if (target.empty()) return "";
-  if (fs::path(target).is_relative()) return fs::path(target).lexically_normal().string();
-  const fs::path relative = fs::path(target).lexically_relative(repository.root());
+// Where a commit's worktree has what trains. Both are empty when it is the same for all commits.
+struct TargetPlace {
+  std::string program;      // a program that the repository has or builds
+  std::string declaration;  // or the trainwreck.yaml that declares a target
+};
+
+std::string BelowRoot(const std::string& path, const Repository& repository) {
+  std::error_code error;
+  const fs::path relative = fs::weakly_canonical(path, error)
+                                .lexically_relative(fs::weakly_canonical(repository.root(), error));
   return relative.empty() || *relative.begin() == ".." ? "" : relative.string();
+}
+
+TargetPlace FindTargetPlace(const Options& options, const Repository& repository) {
+  const std::string& target = options.common.target;
+  if (const std::string file = DeclaringFile(options.common); !file.empty()) {
+    // Its paths lead to the commits only when it lies among them.
+    const std::string declaration = BelowRoot(file, repository);
+    if (!declaration.empty()) return {"", declaration};
+    throw UsageError("the target is declared in " + file +
+                     ", outside of the repository: it would be the same at every commit");
+  }
+  if (target.empty() || target == "reference") return {};
+  if (fs::path(target).is_relative()) return {fs::path(target).lexically_normal().string(), ""};
+  return {BelowRoot(target, repository), ""};
 }
 
 class BisectSession {
@@ -106,7 +124,7 @@ class BisectSession {
   Repository repository_;
   std::string good_, bad_;
   ScenarioPlace scenario_;
-  std::string target_;
+  TargetPlace target_;
   std::string folder_;
   std::unique_ptr<Bisection> bisection_;
   std::unique_ptr<Workshop> workshop_;
@@ -136,7 +154,7 @@ BisectSession::BisectSession(const Options& options)
       good_(repository_.Resolve(options.bisect.good, "--good")),
       bad_(repository_.Resolve(options.bisect.bad, "--bad")),
       scenario_(FindScenario(options)),
-      target_(TargetInWorktree(options, repository_)),
+      target_(FindTargetPlace(options, repository_)),
       cores_(options.bisect.jobs > 0 ? options.bisect.jobs : UsableCores()),
       metric_(ParseMetric(options.bisect.metric)) {
   folder_ = Folder();
@@ -152,7 +170,8 @@ BisectSession::BisectSession(const Options& options)
       BisectionOptions{SearchOptionsFor(options.bisect), !options.bisect.metric.empty()});
   workshop_ = std::make_unique<Workshop>(
       repository_,
-      WorkshopOptions{folder_, options.bisect.build, target_, options.bisect.artifacts});
+      WorkshopOptions{folder_, options.bisect.build, target_.program, options.bisect.artifacts,
+                      target_.declaration, options.bisect.build_limit_seconds});
   Resume();
 }
 
@@ -222,9 +241,9 @@ bool BisectSession::Prepare(int number) {
   if (built.interrupted || Launcher::interrupted()) throw Interrupted();
   if (built.ok && built.from_cache && bisection_->IsBuilt(number)) return true;
   Record(Bisection::LogBuild(commit, number, built.ok, built.program, built.seconds,
-                             built.from_cache));
+                             built.from_cache, built.why));
   if (!built.ok) {
-    std::cout << "skip    " << Name(number) << ": cannot be built, see " << built.log << "\n";
+    std::cout << "skip    " << Name(number) << ": " << built.why << ", see " << built.log << "\n";
   }
   return built.ok;
 }
@@ -251,15 +270,16 @@ std::vector<SeedResult> BisectSession::Execute(int commit, int first, int count)
     command.insert(command.end(), {"--scenarios-root", scenario_.root});
   }
   if (!scenario_.point.empty()) command.insert(command.end(), {"--point", scenario_.point});
-  if (!target_.empty()) {
-    command.insert(command.end(), {"--target", workshop_->worktree() + "/" + target_});
+  if (!target_.program.empty()) {
+    command.insert(command.end(), {"--target", workshop_->worktree() + "/" + target_.program});
   } else if (!options_.common.target.empty()) {
     command.insert(command.end(), {"--target", options_.common.target});
   }
   const std::string log = folder_ + "/last-run.log";
   fs::remove(log);
-  const CommandResult called =
-      RunCommand(command, {.folder = workshop_->worktree(), .log = log, .environment = {}});
+  const std::string here =
+      (fs::path(workshop_->worktree()) / target_.declaration).parent_path().string();
+  const CommandResult called = RunCommand(command, {.folder = here, .log = log, .environment = {}});
   if (called.interrupted || called.status == kExitInterrupted) throw Interrupted();
   if (called.status == kExitUsage) throw UsageError("the commits cannot be run so, see " + log);
   std::vector<SeedResult> results;

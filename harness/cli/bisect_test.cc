@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -26,6 +27,8 @@ struct Commit {
   bool crashes = false;     // another failure than the one that is looked for
   int merges = -1;          // also a child of the commit of this number
   int parent = -1;          // -1: the one before
+  bool hangs = false;       // its build does
+  std::string declaration;  // trainwreck.yaml
 };
 
 // Stands before the fake target: slows the descent in some seeds, so that the symptom shows in
@@ -107,6 +110,13 @@ class Repo {
       }
       if (commit.merges >= 0) stream += "merge :" + std::to_string(commit.merges + 1) + "\n";
       stream += "M 100644 inline train.c\n" + Data(kTarget);
+      if (commit.hangs) stream += "M 100644 inline hangs\n" + Data("");
+      if (!commit.hangs && i > 0 && commits[i - 1].hangs) stream += "D hangs\n";
+      if (!commit.declaration.empty()) {
+        stream += "M 100644 inline stack/trainwreck.yaml\n" + Data(commit.declaration);
+      } else if (i > 0 && !commits[i - 1].declaration.empty()) {
+        stream += "D stack/trainwreck.yaml\n";
+      }
       stream += "M 100644 inline .gitignore\n" + Data("/train\n");
       stream += "M 100644 inline behaviour.h\n" +
                 Data("// commit " + std::to_string(i) + "\n#define FAIL_PERCENT " +
@@ -117,14 +127,14 @@ class Repo {
     return stream + "done\n";
   }
 
-  // The command line of a bisection of all commits.
-  std::string Command(const std::string& more = "") const {
+  // The command line of a bisection of all commits; `build` goes before the compiler.
+  std::string Command(const std::string& more = "", const std::string& build = "") const {
     return "bisect fake/slow --good " + ids_.front() + " --bad " + ids_.back() +
-           " --target train --build 'gcc -O1 -o train train.c && echo x >>" + folder_.path() +
-           "/builds' " + more;
+           " --target train --build '" + build + "gcc -O1 -o train train.c && echo x >>" +
+           folder_.path() + "/builds' " + more;
   }
-  Called Bisect(const std::string& more = "") const {
-    return folder_.Call(Command(more), "FAKE='" + folder_.target() + "'");
+  Called Bisect(const std::string& more = "", const std::string& build = "") const {
+    return folder_.Call(Command(more, build), "FAKE='" + folder_.target() + "'");
   }
 
   int Builds() const {
@@ -348,6 +358,153 @@ TEST(Bisect, GoesOnAfterSigkill) {
     EXPECT_TRUE(seeds.insert(record.at("seed").get<int>()).second);
   }
   EXPECT_GE(static_cast<int>(seeds.size()), runs);
+}
+
+// A process of our own that runs a bisection.
+class Background {
+ public:
+  Background(const Repo& repo, const std::string& arguments) {
+    const std::string command = "FAKE='" + repo.folder().target() + "' TRAINWRECK_CACHE='" +
+                                repo.folder().path() + "/cache' exec '" + repo.folder().program() +
+                                "' " + arguments + " >/dev/null 2>.stderr";
+    child_ = fork();
+    if (child_ != 0) return;
+    if (chdir(repo.folder().path().c_str()) != 0) _exit(1);
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(1);
+  }
+  // False when it ended before.
+  bool WaitUntil(const std::function<bool()>& is_so) {
+    while (!is_so()) {
+      if (waitpid(child_, &status_, WNOHANG) == child_) return false;
+      usleep(10000);
+    }
+    return true;
+  }
+  int Interrupt() {
+    kill(child_, SIGINT);
+    waitpid(child_, &status_, 0);
+    return WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_);
+  }
+
+ private:
+  pid_t child_;
+  int status_ = 0;
+};
+
+bool IsAlive(int pid) { return kill(pid, 0) == 0; }
+
+// What a build begins with that hangs at some commits: a shell that waits for a child, whose number
+// is left in cache/pid.
+std::string HangingBuild(const Repo& repo) {
+  return "test ! -e hangs || { sleep 10000 & echo $! >" + repo.folder().path() +
+         "/cache/pid; wait; }; ";
+}
+
+TEST(Bisect, GoesOnAfterCtrlC) {
+  const Repo repo(Line(65, 50, 80));
+  const std::string before = repo.State();
+  auto runs = [&] {
+    int count = 0;
+    for (const Json& record : repo.Log()) {
+      count += record.is_object() && record.value("t", "") == "run";
+    }
+    return count;
+  };
+  Background bisection(repo, repo.Command());
+  ASSERT_TRUE(bisection.WaitUntil([&] { return runs() >= 5; }));
+  EXPECT_EQ(bisection.Interrupt(), 130);
+  EXPECT_TRUE(Contains(repo.folder().Read(".stderr"), "the same command goes on from here"));
+  const int seen = runs();
+  const Called called = repo.Bisect();
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(called.out, "# goes on after " + std::to_string(seen) + " runs"))
+      << called.out;
+  EXPECT_TRUE(Contains(Culprits(called), repo.Short(50))) << called.output();
+  EXPECT_EQ(repo.State(), before);
+}
+
+TEST(Bisect, CtrlCEndsABuildThatHangs) {
+  std::vector<Commit> commits = Line(3, 2, 100);
+  commits[2].hangs = true;
+  const Repo repo(commits);
+  repo.folder().Write("cache/pid", "");
+  Background bisection(repo, repo.Command("", HangingBuild(repo)));
+  int pid = 0;
+  ASSERT_TRUE(bisection.WaitUntil(
+      [&] { return (pid = std::atoi(repo.folder().Read("cache/pid").c_str())) > 0; }));
+  EXPECT_EQ(bisection.Interrupt(), 130);
+  while (IsAlive(pid)) usleep(10000);  // it was told to end, and whoever adopts it reaps it
+}
+
+TEST(Bisect, ABuildThatHangsIsASkip) {
+  std::vector<Commit> commits = Line(4, 2, 100);
+  commits[2].hangs = true;
+  const Repo repo(commits);
+  repo.folder().Write("cache/pid", "");
+  const Called called = repo.Bisect("--build-limit 15", HangingBuild(repo));
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(called.out, "commit 2: its build takes longer than --build-limit"))
+      << called.out;
+  EXPECT_TRUE(Contains(called.out, "one of these")) << called.out;
+  while (IsAlive(std::atoi(repo.folder().Read("cache/pid").c_str()))) usleep(10000);
+}
+
+// Each commit's own declaration is read, never the one of the user's checkout, which lies above the
+// worktree.
+TEST(Bisect, TakesNamedTargetsFromTheCommit) {
+  std::vector<Commit> commits = Line(24, 13, 100);
+  for (Commit& commit : commits) {
+    commit.declaration =
+        "apiVersion: trainwreck/v1\nkind: Targets\ntargets:\n"
+        "  ours: {level: 2, folder: .., command: [./train]}\n";
+  }
+  commits[11].declaration = "";  // a commit without one
+  const Repo repo(commits);
+  // In the checkout nothing is built, so taking it from there could not give an answer.
+  const std::string from =
+      "cd stack && FAKE='" + repo.folder().target() + "' '" + repo.folder().program() + "' ";
+  const std::string ends =
+      " --good " + repo.id(0) + " --bad " + repo.id(23) + " --build 'gcc -O1 -o train train.c'";
+  for (const std::string target : {" --target ours", ""}) {
+    const Called called = repo.folder().Shell(
+        (target.empty() ? "unset TRAINWRECK_TARGET; " : "") + from +
+        "bisect ../scenarios/fake/slow.yaml --scenarios-root ../scenarios" + ends + target);
+    EXPECT_EQ(called.status, 0) << called.output();
+    EXPECT_TRUE(Contains(Culprits(called), repo.Short(13))) << called.output();
+    EXPECT_TRUE(Contains(called.out, "has no stack/trainwreck.yaml")) << called.output();
+  }
+}
+
+// The program's header lies in a submodule, whose commits the repository's commits name.
+TEST(Bisect, ChecksOutSubmodules) {
+  const Repo repo(Line(2, 1, 0));
+  repo.folder().Write("build.sh",
+                      "set -e\nexport HOME=$PWD/home; mkdir home\n"
+                      "git config --global protocol.file.allow always\n"
+                      "git config --global user.name t; git config --global user.email t@t\n"
+                      "git init -q home/part; git init -q home/whole\n"
+                      "for i in 0 1 2 3 4 5 6 7 8 9; do cd $HOME/part\n"
+                      "  echo \"#define FAIL_PERCENT $((i >= 6 ? 100 : 0))\" >behaviour.h\n"
+                      "  echo \"#define CRASHES 0\" >>behaviour.h\n"
+                      "  echo \"static const char* revision = \\\"$i\\\";\" >>behaviour.h\n"
+                      "  git add . && git commit -q -m $i\n"
+                      "  cd $HOME/whole; git show main:train.c >/dev/null 2>&1 || true\n"
+                      "  test -d part || git submodule --quiet add $HOME/part part\n"
+                      "  git -C part fetch -q && git -C part checkout -q FETCH_HEAD\n"
+                      "  cp ../../train.c . && echo /train >.gitignore\n"
+                      "  git add . && git commit -q -m \"whole $i\"\n"
+                      "done\n"
+                      "rm -rf $HOME/whole/part $HOME/whole/.git/modules\n");
+  const Called made = repo.folder().Shell("sh -e ./build.sh");
+  ASSERT_EQ(made.status, 0) << made.output();
+  const Called called = repo.folder().Shell(
+      "cd home/whole && '" + repo.folder().program() +
+          "' bisect ../../scenarios/fake/slow.yaml --scenarios-root ../../scenarios --good HEAD~9 "
+          "--bad HEAD --target train --build 'gcc -O1 -Ipart -o train train.c'",
+      "HOME='" + repo.folder().path() + "/home' FAKE='" + repo.folder().target() + "'");
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(Culprits(called), "whole 6")) << called.output();
 }
 
 TEST(Bisect, SaysWhatIsWrongWithTheCommandLine) {

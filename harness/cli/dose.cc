@@ -40,6 +40,7 @@ struct Parameter {
   std::string fault_id;
   std::string name;
   const ParamInfo* info = nullptr;
+  Json now;  // what the scenario has
 };
 
 Parameter FindParameter(const std::string& text, const Scenario& scenario,
@@ -49,7 +50,9 @@ Parameter FindParameter(const std::string& text, const Scenario& scenario,
     for (const ParamInfo& info : target.FindFault(fault.fault)->params) {
       if (info.type != ValueType::kNumber && info.type != ValueType::kInt) continue;
       const std::string path = "inject." + fault.id + ".with." + info.name;
-      if (path == text) return {fault.id, info.name, &info};
+      if (path == text) {
+        return {fault.id, info.name, &info, fault.with.at(info.name)};
+      }
       known.push_back(path);
     }
   }
@@ -59,16 +62,27 @@ Parameter FindParameter(const std::string& text, const Scenario& scenario,
                    DidYouMean(text, known) + "; there are: " + (list.empty() ? "none" : list));
 }
 
+// An end of the doses: what the command line says, else the bound that the fault has.
+double EndOf(const std::optional<double>& said, const std::optional<double>& bound,
+             const std::string& option, const std::string& which, const Parameter& parameter) {
+  if (said) return *said;
+  if (bound) return *bound;
+  throw UsageError("give " + option + ": '" + parameter.name + "' has no " + which +
+                   " value that could stand for it; the scenario has " + parameter.now.dump());
+}
+
 // From the weakest to the strongest; even steps of the logarithm where both ends are positive.
-std::vector<double> DosesOf(const DoseOptions& options, const ParamInfo& info) {
-  if (options.from == options.to) throw UsageError("--from and --to are the same dose");
-  const bool is_log = options.from > 0 && options.to > 0 && !options.linear;
+std::vector<double> DosesOf(const DoseOptions& options, const Parameter& parameter) {
+  const ParamInfo& info = *parameter.info;
+  const double from = EndOf(options.from, info.min, "--from", "smallest", parameter);
+  const double to = EndOf(options.to, info.max, "--to", "largest", parameter);
+  if (from == to) throw UsageError("--from and --to are the same dose");
+  const bool is_log = from > 0 && to > 0 && !options.linear;
   std::vector<double> doses;
   for (int i = 0; i < options.levels; ++i) {
     const double share = static_cast<double>(i) / (options.levels - 1);
-    double dose = is_log ? options.from * std::pow(options.to / options.from, share)
-                         : options.from + (options.to - options.from) * share;
-    if (i + 1 == options.levels) dose = options.to;
+    double dose = is_log ? from * std::pow(to / from, share) : from + (to - from) * share;
+    if (i + 1 == options.levels) dose = to;
     if (info.type == ValueType::kInt) dose = std::round(dose);
     if (doses.empty() || doses.back() != dose) doses.push_back(dose);
   }
@@ -135,7 +149,7 @@ DoseSession::DoseSession(const Options& options)
       session_(OpenSession(options.common)),
       scenario_(LoadOne(session_, options.dose.scenario, point_)),
       parameter_(FindParameter(options.dose.parameter, scenario_, session_.description)),
-      doses_(DosesOf(options.dose, *parameter_.info)),
+      doses_(DosesOf(options.dose, parameter_)),
       output_(MakeOutputFolder(options.dose.output, /*is_latest=*/false)) {
   SearchOptions search;
   search.confidence = options.dose.confidence;

@@ -40,6 +40,14 @@ TEST(Dose, FindsWhereTheSymptomBeginsAndTheRemedyEnds) {
   EXPECT_LE(json.at("seeds"), 40);
 }
 
+TEST(Dose, EndsAtTheBoundOfTheFault) {
+  const CliFolder folder;
+  folder.WritePassing("slow");
+  const Json json = Dose(folder, "--from 1 --levels 3");
+  EXPECT_EQ(json.at("doses").front(), 1.0);
+  EXPECT_EQ(json.at("doses").back(), 1000.0);
+}
+
 TEST(Dose, SaysWhenThereIsNoLimitBetween) {
   const CliFolder folder;
   folder.WritePassing("slow");
@@ -57,6 +65,10 @@ TEST(Dose, SaysWhatIsWrongWithTheCommandLine) {
       folder.Call("dose fake/slow --param inject.slow.with.facto --from 1 --to 2");
   EXPECT_EQ(unknown.status, 2);
   EXPECT_TRUE(Contains(unknown.err, "did you mean 'inject.slow.with.factor'")) << unknown.err;
+  const Called open = folder.Call("dose fake/slow --param inject.slow.with.factor --to 2");
+  EXPECT_EQ(open.status, 2);
+  EXPECT_TRUE(Contains(open.err, "give --from: 'factor' has no smallest value")) << open.err;
+  EXPECT_TRUE(Contains(open.err, "the scenario has 0.01")) << open.err;
   const Called same = folder.Call("dose fake/slow --param inject.slow.with.factor --from 1 --to 1");
   EXPECT_EQ(same.status, 2);
 }

@@ -144,6 +144,7 @@ struct BisectOptions {
   std::string metric;           // a formula; empty: whether the scenario passes
   std::string arm = "control";  // that the metric is read in
   std::string build;            // a shell command, run in the worktree
+  double build_limit_seconds = 7200;
   std::vector<std::string> artifacts;
   double confidence = 0.95;
   int max_runs = 1000;
@@ -155,8 +156,8 @@ struct BisectOptions {
 
 struct DoseOptions {
   std::string scenario;
-  std::string parameter;  // inject.ID.with.NAME
-  double from = 0, to = 0;
+  std::string parameter;           // inject.ID.with.NAME
+  std::optional<double> from, to;  // else the bounds that the fault has for it
   int levels = 33;
   bool linear = false;
   double confidence = 0.95;

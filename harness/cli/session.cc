@@ -171,6 +171,14 @@ std::string CacheFolder() {
   return "/tmp/trainwreck-cache-" + std::to_string(getuid());
 }
 
+std::string DeclaringFile(const CommonOptions& options) {
+  const std::string named =
+      options.target.empty() ? Environment("TRAINWRECK_TARGET") : options.target;
+  if (named.find('/') != std::string::npos) return "";
+  const std::string file = FindTargetFile(".");
+  return named.empty() || Declares(file, named) ? file : "";
+}
+
 FoundTarget FindTarget(const CommonOptions& options) {
   std::string named = options.target;
   std::string by = "--target";

@@ -38,6 +38,9 @@ struct FoundTarget {
 // ConfigurationError with what was tried.
 FoundTarget FindTarget(const CommonOptions& options);
 
+// The trainwreck.yaml that FindTarget would take the target from; empty: it is a program.
+std::string DeclaringFile(const CommonOptions& options);
+
 // Runs what `build` of trainwreck.yaml says, its output on stderr. Throws ConfigurationError when
 // that fails.
 void Build(const FoundTarget& target);

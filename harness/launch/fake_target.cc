@@ -58,7 +58,11 @@ TargetDescription Description() {
   target.faults.push_back(
       {.name = "fake.slow_descent",
        .doc = "Slows the loss's descent.",
-       .params = {{.name = "factor", .default_value = 0.1, .unit = "times", .doc = "Of the rate."}},
+       .params = {{.name = "factor",
+                   .default_value = 0.1,
+                   .max = 1000,
+                   .unit = "times",
+                   .doc = "Of the rate."}},
        .amends = {{.key = "optimizer.lr", .op = Amendment::Op::kScale, .param = "factor"}},
        .has_trigger = false});
   target.faults.push_back({.name = "fake.misbehave",
