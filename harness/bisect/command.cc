@@ -57,55 +57,57 @@ void ForgetGit() {
   _exit(kCannotStart);
 }
 
-// Reads until the other end is closed; passes an interruption on to `child`.
-void Drain(int fd, pid_t child, CommandResult& result) {
+struct Child {
+  pid_t pid;
+  bool is_told = false;  // once: a second signal would not let it end in order
+
+  void TellOfInterruption() {
+    if (is_told || !Launcher::interrupted()) return;
+    is_told = true;
+    kill(-pid, SIGTERM);
+  }
+};
+
+// Reads until the other end is closed.
+void Drain(int fd, Child& child, std::string& out) {
   std::array<char, 4096> buffer;
   for (;;) {
     const ssize_t count = read(fd, buffer.data(), buffer.size());
     if (count > 0) {
-      result.out.append(buffer.data(), static_cast<std::size_t>(count));
-    } else if (count == 0) {
-      return;
-    } else if (errno != EINTR) {
+      out.append(buffer.data(), static_cast<std::size_t>(count));
+    } else if (count == 0 || errno != EINTR) {
       return;
     }
-    if (Launcher::interrupted() && !result.interrupted) {
-      result.interrupted = true;
-      kill(-child, SIGTERM);
-    }
+    child.TellOfInterruption();
   }
 }
 
-// Until the child has ended or the time is up; an interruption is passed on to it. Whether it has.
-bool WaitFor(pid_t child, double seconds, CommandResult& result) {
+// Until the child has ended or the time is up. Whether it has ended.
+bool WaitFor(Child& child, double seconds) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                                    std::chrono::duration<double>(seconds));
-  const int fd = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0));
   if (fd < 0) throw std::system_error(errno, std::generic_category(), "pidfd_open");
   bool has_ended = false;
   while (!has_ended) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
     if (seconds > 0 && left <= 0) break;
     pollfd entry = {fd, POLLIN, 0};
-    constexpr std::int64_t kLongest = 60'000;  // as int holds no more than 24 days
+    constexpr std::int64_t kLongest = 1000;  // a signal just before is seen then
     has_ended =
         poll(&entry, 1, static_cast<int>(seconds > 0 ? std::min(left, kLongest) : kLongest)) > 0;
-    if (Launcher::interrupted() && !result.interrupted) {
-      result.interrupted = true;
-      kill(-child, SIGTERM);
-    }
+    child.TellOfInterruption();
   }
   close(fd);
   return has_ended;
 }
 
-void End(pid_t child, CommandResult& result) {
+void End(Child& child) {
   constexpr double kGraceSeconds = 5;
-  result.timed_out = true;
-  kill(-child, SIGTERM);
-  WaitFor(child, kGraceSeconds, result);
-  kill(-child, SIGKILL);  // also what outlived its parent
+  kill(-child.pid, SIGTERM);
+  WaitFor(child, kGraceSeconds);
+  kill(-child.pid, SIGKILL);  // also what outlived its parent
 }
 
 }  // namespace
@@ -124,21 +126,22 @@ CommandResult RunCommand(const std::vector<std::string>& arguments, const Comman
     if (output < 0) throw std::system_error(errno, std::generic_category(), options.log);
   }
   const pid_t parent = getpid();
-  const pid_t child = fork();
-  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (child == 0) Become(arguments, options, output, parent);
-  setpgid(child, child);  // here as well: it may not have come that far
+  Child child = {fork()};
+  if (child.pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child.pid == 0) Become(arguments, options, output, parent);
+  setpgid(child.pid, child.pid);  // here as well: it may not have come that far
   close(output);
   CommandResult result;
   if (ends[0] >= 0) {
-    Drain(ends[0], child, result);
+    Drain(ends[0], child, result.out);
     close(ends[0]);
   }
   int status = 0;
-  if (!WaitFor(child, options.limit_seconds, result)) End(child, result);
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  result.timed_out = !WaitFor(child, options.limit_seconds);
+  if (result.timed_out) End(child);
+  while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
   }
-  result.interrupted = result.interrupted || Launcher::interrupted();
+  if (Launcher::interrupted()) throw Interrupted();
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;

@@ -21,11 +21,13 @@ struct CommandResult {
   int status = -1;  // exit status, 128 + signal when killed
   std::string out;  // captured
   double seconds = 0;
-  bool interrupted = false;  // SIGINT or SIGTERM reached us meanwhile; the child was told
   bool timed_out = false;
 };
 
-// Throws std::system_error when it cannot be started.
+// SIGINT or SIGTERM reached us while a command ran; it was told to end, and has ended.
+struct Interrupted {};
+
+// Throws std::system_error when it cannot be started, Interrupted.
 CommandResult RunCommand(const std::vector<std::string>& arguments, const CommandOptions& options);
 
 }  // namespace trainwreck

@@ -94,7 +94,8 @@ void Repository::CheckOut(const std::string& folder, const std::string& commit) 
   if (!fs::exists(folder + "/.git")) {
     fs::remove_all(folder);
     Git({"worktree", "prune"});
-    Git({"worktree", "add", "--quiet", "--force", "--detach", folder, commit});
+    // Twice: also where git was killed in the middle of making it, which leaves it locked.
+    Git({"worktree", "add", "--quiet", "--force", "--force", "--detach", folder, commit});
     return;
   }
   // Killed in the middle of a checkout, git leaves its lock.

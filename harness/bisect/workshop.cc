@@ -8,7 +8,6 @@
 #include <system_error>
 
 #include "harness/bisect/command.h"
-#include "harness/launch/launcher.h"
 #include "harness/protocol/digest.h"
 #include "harness/protocol/json.h"
 
@@ -137,7 +136,6 @@ Built Workshop::Prepare(const Commit& commit) {
   if (!IsReady(commit)) fs::remove(built.log);
   auto fail = [&](const std::string& why) {
     built.ok = false;
-    built.interrupted = Launcher::interrupted();
     built.why = why;
     return built;
   };
@@ -158,7 +156,6 @@ Built Workshop::Prepare(const Commit& commit) {
                                              .environment = {{"TRAINWRECK_COMMIT", commit.id}},
                                              .limit_seconds = options_.build_limit_seconds});
     built.seconds = result.seconds;
-    if (result.interrupted) return fail("interrupted");
     // Not kept: it may have been the machine.
     if (result.timed_out) return fail("its build takes longer than --build-limit");
     built.ok = result.status == 0;

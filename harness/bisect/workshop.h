@@ -26,7 +26,6 @@ struct Built {
   std::string program;
   double seconds = 0;
   bool from_cache = false;
-  bool interrupted = false;
   std::string log;  // of the build
   std::string why;  // not `ok`: what stands in the way
 };
@@ -38,7 +37,7 @@ class Workshop {
  public:
   Workshop(const Repository& repository, WorkshopOptions options);
 
-  // Afterwards the worktree holds the commit, built, if `ok`.
+  // Afterwards the worktree holds the commit, built, if `ok`. Throws Interrupted.
   Built Prepare(const Commit& commit);
   // Whether Prepare would have nothing to build.
   bool IsReady(const Commit& commit) const;

@@ -37,8 +37,6 @@ namespace fs = std::filesystem;
 constexpr const char* kSchema = "trainwreck/bisect";
 constexpr int kLogVersion = 1;
 
-struct Interrupted {};
-
 std::string Percent(double p) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f%%", 100 * p);
@@ -238,7 +236,6 @@ void BisectSession::Record(const Json& record) {
 bool BisectSession::Prepare(int number) {
   const Commit& commit = bisection_->commits()[number];
   const Built built = workshop_->Prepare(commit);
-  if (built.interrupted || Launcher::interrupted()) throw Interrupted();
   if (built.ok && built.from_cache && bisection_->IsBuilt(number)) return true;
   Record(Bisection::LogBuild(commit, number, built.ok, built.program, built.seconds,
                              built.from_cache, built.why));
@@ -280,7 +277,7 @@ std::vector<SeedResult> BisectSession::Execute(int commit, int first, int count)
   const std::string here =
       (fs::path(workshop_->worktree()) / target_.declaration).parent_path().string();
   const CommandResult called = RunCommand(command, {.folder = here, .log = log, .environment = {}});
-  if (called.interrupted || called.status == kExitInterrupted) throw Interrupted();
+  if (called.status == kExitInterrupted) throw Interrupted();
   if (called.status == kExitUsage) throw UsageError("the commits cannot be run so, see " + log);
   std::vector<SeedResult> results;
   if (fs::exists(output + "/verdicts.json")) {

@@ -424,6 +424,22 @@ TEST(Bisect, GoesOnAfterCtrlC) {
   EXPECT_EQ(repo.State(), before);
 }
 
+TEST(Bisect, CtrlCWhileGitWorksIsNoFailureOfGit) {
+  const Repo repo(Line(3, 2, 100));
+  repo.folder().Write("cache/begun", "");
+  // Every checkout takes git for ever.
+  const Called made = repo.folder().Shell("git config filter.slow.smudge 'echo x >" +
+                                          repo.folder().path() + "/cache/begun; sleep 10000' && " +
+                                          "echo 'behaviour.h filter=slow' >.git/info/attributes");
+  ASSERT_EQ(made.status, 0) << made.output();
+  Background bisection(repo, repo.Command());
+  ASSERT_TRUE(bisection.WaitUntil([&] { return !repo.folder().Read("cache/begun").empty(); }));
+  EXPECT_EQ(bisection.Interrupt(), 130);
+  EXPECT_TRUE(Contains(repo.folder().Read(".stderr"), "the same command goes on from here"));
+  repo.folder().Shell("rm .git/info/attributes");
+  EXPECT_TRUE(Contains(Culprits(repo.Bisect()), repo.Short(2)));
+}
+
 TEST(Bisect, CtrlCEndsABuildThatHangs) {
   std::vector<Commit> commits = Line(3, 2, 100);
   commits[2].hangs = true;
