@@ -27,8 +27,9 @@ constexpr const char* kFooter =
 
 const std::vector<std::string>& Verbs() {
   static const std::vector<std::string> verbs = {
-      "run",    "list",   "validate", "explain", "doctor",   "check",   "report",  "rerun", "new",
-      "schema", "bisect", "dose",     "history", "baseline", "compare", "version", "help"};
+      "run",    "list",    "validate", "explain", "doctor",  "check",
+      "report", "rerun",   "new",      "schema",  "bisect",  "dose",
+      "matrix", "history", "baseline", "compare", "version", "help"};
   return verbs;
 }
 
@@ -142,6 +143,17 @@ void AddHistoryFile(CLI::App* verb, std::string& file) {
       ->type_name("FILE");
 }
 
+void AddCores(CLI::App* verb, int& cores) {
+  verb->add_option("-j,--cores", cores, "Cores to use [all that this process may use]")
+      ->check(CLI::Range(1, 4096).description(""))
+      ->type_name("N");
+}
+
+void AddSet(CLI::App* verb, std::vector<std::string>& set) {
+  Repeatable(verb->add_option("--set", set, "Change the recipe of every run; may be repeated"))
+      ->type_name("KEY=VALUE");
+}
+
 void AddRun(CLI::App& app, Options& options) {
   CLI::App* verb = app.add_subcommand("run", "Run scenarios and judge them");
   RunOptions& run = options.run;
@@ -150,14 +162,11 @@ void AddRun(CLI::App& app, Options& options) {
           "--shard", [&run](const std::string& text) { ParseShard(text, run.selection); },
           "Only the i-th of n parts of the cases")
       ->type_name("i/n");
-  verb->add_option("-j,--cores", run.cores, "Cores to use [all that this process may use]")
-      ->check(CLI::Range(1, 4096).description(""))
-      ->type_name("N");
+  AddCores(verb, run.cores);
   verb->add_option("--seeds", run.seeds, "Seeds per arm [as the scenario says]")
       ->check(CLI::Range(1, 10000).description(""))
       ->type_name("N");
-  Repeatable(verb->add_option("--set", run.set, "Change the recipe of every run; may be repeated"))
-      ->type_name("KEY=VALUE");
+  AddSet(verb, run.set);
   verb->add_flag("--fail-fast", run.fail_fast, "Stop at the first case that does not pass");
   verb->add_option("--repeat", run.repeat, "Run all so many times")
       ->check(CLI::Range(1, 100000).description(""))
@@ -359,6 +368,29 @@ void AddDose(CLI::App& app, Options& options) {
   AddCommon(verb, options.common);
 }
 
+void AddMatrix(CLI::App& app, Options& options) {
+  CLI::App* verb = app.add_subcommand(
+      "matrix", "Read every symptom over every fault and control: which tell faults apart?");
+  MatrixOptions& matrix = options.matrix;
+  AddSelection(verb, matrix.selection);
+  verb->add_option("--seeds", matrix.seeds, "Seeds per arm [as the scenario says]")
+      ->check(CLI::Range(1, 10000).description(""))
+      ->type_name("N");
+  verb->add_option("--control-seeds", matrix.control_seeds, "Seeds of control [as --seeds]")
+      ->check(CLI::Range(1, 10000).description(""))
+      ->type_name("N");
+  AddSet(verb, matrix.set);
+  AddCores(verb, matrix.cores);
+  verb->add_option("--output", matrix.output,
+                   "Folder for matrix.json and matrix.html [.trainwreck/runs/<UTC time>]")
+      ->type_name("DIR");
+  verb->add_flag("--keep", matrix.keep, "Keep the runs, so that --from can read them again");
+  verb->add_option("--from", matrix.from, "Read the runs that --keep left here; run nothing")
+      ->type_name("DIR");
+  AddIsolation(verb, matrix.exec);
+  AddCommon(verb, options.common);
+}
+
 void AddCompare(CLI::App& app, Options& options) {
   CLI::App* verb = app.add_subcommand("compare", "Compare two runs, commits or verdicts.json");
   CompareVerbOptions& compare = options.compare;
@@ -487,6 +519,7 @@ std::optional<int> ParseArguments(int argc, const char* const* argv, Options& op
   AddStoredVerbs(app, options);
   AddBisect(app, options);
   AddDose(app, options);
+  AddMatrix(app, options);
   AddHistoryVerbs(app, options);
   AddCompare(app, options);
   app.add_subcommand("version", "Print the version");

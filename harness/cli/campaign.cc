@@ -1,6 +1,5 @@
 #include "harness/cli/campaign.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "harness/cli/storage.h"
@@ -9,23 +8,8 @@
 namespace trainwreck {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kAgain = ".again";
 constexpr const char* kNondeterministic = "nondeterministic";
-
-// Folders of runs lie in folders of their arms, points, scenarios: empty ones go too, up to `root`.
-void RemoveFolder(const std::string& folder, const std::string& root) {
-  std::error_code error;
-  if (folder.empty()) return;
-  fs::remove_all(folder, error);
-  const fs::path stop = fs::path(root).lexically_normal();
-  for (fs::path at = fs::path(folder).lexically_normal().parent_path(); at.has_parent_path();
-       at = at.parent_path()) {
-    if (at == stop || !fs::is_empty(at, error) || error) return;
-    fs::remove(at, error);
-  }
-}
 
 bool Counts(const Verdict& verdict) {
   return verdict.verdict == "pass" || verdict.verdict == "skip";
@@ -190,13 +174,13 @@ void Campaign::StoreOrRemove(Progress& progress, bool keep) const {
         if (keep) {
           StoreRun(run, found->second);
         } else {
-          RemoveFolder(found->second.folder, launcher_options_.output_dir);
+          RemoveRunFolder(found->second.folder, launcher_options_.output_dir);
         }
       }
     }
   }
   for (const auto& [id, again] : progress.again) {
-    if (!keep) RemoveFolder(again.folder, launcher_options_.output_dir);
+    if (!keep) RemoveRunFolder(again.folder, launcher_options_.output_dir);
   }
 }
 

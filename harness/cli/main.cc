@@ -55,7 +55,8 @@ int CallVerb(const Options& options) {
       {"explain", ExplainVerb}, {"doctor", DoctorVerb},     {"check", CheckVerb},
       {"report", ReportVerb},   {"rerun", RerunVerb},       {"new", NewVerb},
       {"schema", SchemaVerb},   {"bisect", BisectVerb},     {"dose", DoseVerb},
-      {"history", HistoryVerb}, {"baseline", BaselineVerb}, {"compare", CompareVerb}};
+      {"history", HistoryVerb}, {"baseline", BaselineVerb}, {"compare", CompareVerb},
+      {"matrix", MatrixVerb}};
   try {
     return verbs.at(options.verb)(options);
   } catch (const UsageError& error) {

@@ -166,6 +166,18 @@ struct DoseOptions {
   std::string output;
 };
 
+struct MatrixOptions {
+  SelectionOptions selection;
+  int seeds = 0;          // 0: as the scenarios say
+  int control_seeds = 0;  // 0: as many as of the fault
+  int cores = 0;
+  std::vector<std::string> set;
+  std::string output;
+  std::string from;  // the folder of a matrix that kept its runs; nothing is run
+  bool keep = false;
+  bool exec = false;
+};
+
 struct Options {
   std::string verb;
   std::string command_line;  // as typed
@@ -183,6 +195,7 @@ struct Options {
   NewOptions create;
   BisectOptions bisect;
   DoseOptions dose;
+  MatrixOptions matrix;
 };
 
 }  // namespace trainwreck

@@ -173,6 +173,19 @@ StoredRun LoadStoredRun(const std::string& folder) {
   }
 }
 
+// Folders of runs lie in folders of their arms, points, scenarios.
+void RemoveRunFolder(const std::string& folder, const std::string& root) {
+  std::error_code error;
+  if (folder.empty()) return;
+  fs::remove_all(folder, error);
+  const fs::path stop = fs::path(root).lexically_normal();
+  for (fs::path at = fs::path(folder).lexically_normal().parent_path(); at.has_parent_path();
+       at = at.parent_path()) {
+    if (at == stop || !fs::is_empty(at, error) || error) return;
+    fs::remove(at, error);
+  }
+}
+
 void StoreDescription(const std::string& output_folder, const TargetDescription& description) {
   WriteWholeFile(output_folder + "/target.json", ToJson(description).dump(1) + "\n");
 }

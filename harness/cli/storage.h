@@ -40,6 +40,8 @@ Run RunFromJson(const Json& json);  // throws std::runtime_error
 
 void StoreRun(const Run& run, const RunResult& result);  // into result.folder
 StoredRun LoadStoredRun(const std::string& folder);      // throws ConfigurationError
+// The folder with all in it, and those above it up to `root` that are empty then.
+void RemoveRunFolder(const std::string& folder, const std::string& root);
 void StoreDescription(const std::string& output_folder, const TargetDescription& description);
 // Of the invocation that `folder` lies in: looks there and above. Empty when there is none.
 std::optional<TargetDescription> FindStoredDescription(const std::string& folder);

@@ -22,5 +22,6 @@ int NewVerb(const Options& options);
 int SchemaVerb(const Options& options);
 int BisectVerb(const Options& options);
 int DoseVerb(const Options& options);
+int MatrixVerb(const Options& options);
 
 }  // namespace trainwreck
