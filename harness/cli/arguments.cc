@@ -376,7 +376,8 @@ void AddMatrix(CLI::App& app, Options& options) {
   verb->add_option("--seeds", matrix.seeds, "Seeds per arm [as the scenario says]")
       ->check(CLI::Range(1, 10000).description(""))
       ->type_name("N");
-  verb->add_option("--control-seeds", matrix.control_seeds, "Seeds of control [as --seeds]")
+  verb->add_option("--control-seeds", matrix.control_seeds,
+                   "Seeds of control arms [as many as of the fault]")
       ->check(CLI::Range(1, 10000).description(""))
       ->type_name("N");
   AddSet(verb, matrix.set);

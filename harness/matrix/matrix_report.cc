@@ -87,9 +87,9 @@ std::string ColumnText(const Matrix& matrix, std::size_t c, std::size_t width) {
     if (++foreign <= 3) names += (names.empty() ? "" : ", ") + matrix.symptoms[s].name();
   }
   if (foreign > 3) names += ", ...";
-  return fmt::format("{:<{}}  {:>5}  {:>11}  {}\n", column.name, width,
+  return fmt::format("{:<{}}  {:>5}  {:>12}{}{}\n", column.name, width,
                      fmt::format("{}/{}", own_held, own), fmt::format("{}/{}", foreign, read),
-                     names);
+                     names.empty() ? "" : "  ", names);
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ std::string ToHtml(const Matrix& matrix) {
 std::string ToText(const Matrix& matrix) {
   std::size_t width = 6;
   for (const MatrixColumn& column : matrix.columns) width = std::max(width, column.name.size());
-  std::string text = fmt::format("# {:<{}}  {:>5}  {:>11}  {}\n", "case", width - 2, "own",
+  std::string text = fmt::format("# {:<{}}  {:>5}  {:>12}  {}\n", "case", width - 2, "own",
                                  "others' held", "which, of others");
   for (std::size_t c = 0; c < matrix.columns.size(); ++c) text += ColumnText(matrix, c, width);
   const FalsePositives all = FalsePositivesOf(matrix);
