@@ -97,15 +97,29 @@ std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_ou
   throw std::logic_error("no such data set");
 }
 
+at::ScalarType TypeOf(StateDtype dtype) {
+  switch (dtype) {
+    case StateDtype::kFp32:
+      return at::kFloat;
+    case StateDtype::kBf16:
+      return at::kBFloat16;
+    case StateDtype::kFp16:
+      return at::kHalf;
+  }
+  throw std::logic_error("no such dtype");
+}
+
 std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTensors parameters) {
   if (recipe.kind == OptimizerKind::kSgd) {
-    return MakeSgd(std::move(parameters),
-                   {.momentum = recipe.momentum, .weight_decay = recipe.weight_decay});
+    return MakeSgd(std::move(parameters), {.momentum = recipe.momentum,
+                                           .weight_decay = recipe.weight_decay,
+                                           .state_dtype = TypeOf(recipe.state_dtype)});
   }
   return MakeAdamW(std::move(parameters), {.beta1 = recipe.beta1,
                                            .beta2 = recipe.beta2,
                                            .eps = recipe.eps,
-                                           .weight_decay = recipe.weight_decay});
+                                           .weight_decay = recipe.weight_decay,
+                                           .state_dtype = TypeOf(recipe.state_dtype)});
 }
 
 // Into `parts` one by one, so that what is there when one throws is left as it is: a communicator

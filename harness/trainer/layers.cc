@@ -8,19 +8,27 @@
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
 
+#include <cmath>
+#include <limits>
 #include <stdexcept>
+
+#include "harness/trainer/precision.h"
 
 namespace trainwreck {
 namespace {
 
 constexpr double kLeakySlope = 0.01;
+constexpr double kVarianceEps = 1e-5;
+constexpr double kNormEps = 1e-8;
 
 at::Tensor DrawNormal(at::IntArrayRef shape, double stddev, at::Generator& generator) {
   at::Tensor tensor = at::empty(shape);
@@ -33,9 +41,11 @@ at::Generator MakeGenerator(std::uint64_t seed) {
   return at::make_generator<at::CPUGeneratorImpl>(seed);
 }
 
-Linear::Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& generator)
-    : weight_(register_parameter("weight", DrawNormal({out, in}, stddev, generator))),
-      bias_(register_parameter("bias", at::zeros({out}))) {}
+Linear::Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& generator,
+               Bias bias)
+    : weight_(register_parameter("weight", DrawNormal({out, in}, stddev, generator))) {
+  if (bias == Bias::kZero) bias_ = register_parameter("bias", at::zeros({out}));
+}
 
 at::Tensor Linear::Forward(const at::Tensor& x) const {
   return Announce(at::linear(x, weight_, bias_));
@@ -75,15 +85,90 @@ at::Tensor Gelu::Forward(const at::Tensor& x) const { return Announce(at::gelu(x
 
 at::Tensor CausalAttention::Forward(const at::Tensor& q, const at::Tensor& k,
                                     const at::Tensor& v) const {
-  return Announce(at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0,
-                                                   /*is_causal=*/true));
+  if (form_ == AttentionForm::kFused) {
+    return Announce(at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0,
+                                                     /*is_causal=*/true));
+  }
+  const bool in_fp32 = form_ == AttentionForm::kExplicitFp32;
+  AutocastGuard autocast(in_fp32 ? Autocast{q.device().type(), std::nullopt}
+                                 : Autocast::Current(q.device().type()));
+  const at::ScalarType type = in_fp32 ? at::kFloat : q.scalar_type();
+  const std::int64_t length = q.size(-2);
+  const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
+  at::Tensor scores = at::matmul(q.to(type), k.to(type).transpose(-2, -1)).mul(scale);
+  const at::Tensor later = at::ones({length, length}, q.options().dtype(at::kBool)).triu(1);
+  scores = scores.masked_fill(later, -std::numeric_limits<double>::infinity());
+  return Announce(at::matmul(at::softmax(scores, -1), v.to(type)));
+}
+
+at::Tensor Standardise::Forward(const at::Tensor& x) const {
+  const at::Tensor mean = x.mean(-1, /*keepdim=*/true);
+  const auto mean_of_square = [](const at::Tensor& y) { return y.square().mean(-1, true); };
+  switch (form_) {
+    case InputNorm::kNone:
+      return x;
+    case InputNorm::kTwoPass:
+      return Announce((x - mean) / (mean_of_square(x - mean) + kVarianceEps).sqrt());
+    case InputNorm::kOnePass:
+      return Announce((x - mean) / (mean_of_square(x) - mean.square()).sqrt());
+    case InputNorm::kOnePassClamped:
+      return Announce((x - mean) /
+                      ((mean_of_square(x) - mean.square()).clamp_min(0) + kVarianceEps).sqrt());
+  }
+  throw std::logic_error("no such input norm");
+}
+
+at::Tensor Normalise::Forward(const at::Tensor& x) const {
+  const at::Tensor sum = x.square().sum(-1, /*keepdim=*/true);
+  switch (form_) {
+    case NormaliseForm::kClamped:
+      return Announce(x / sum.clamp_min(kNormEps * kNormEps).sqrt());
+    case NormaliseForm::kEpsInside:
+      return Announce(x / (sum + kNormEps).sqrt());
+    case NormaliseForm::kEpsOutside:
+      return Announce(x / (sum.sqrt() + kNormEps));
+    case NormaliseForm::kPlain:
+      return Announce(x / sum.sqrt());
+  }
+  throw std::logic_error("no such form");
+}
+
+at::Tensor WeightedCrossEntropy::NegativeLogLikelihood(const at::Tensor& logits,
+                                                       const at::Tensor& targets) const {
+  const at::Tensor z = recipe_.form == LossForm::kFused ? logits : logits.to(at::kFloat);
+  const auto of_target = [&](const at::Tensor& values) {
+    return values.gather(-1, targets.unsqueeze(-1)).squeeze(-1);
+  };
+  switch (recipe_.form) {
+    case LossForm::kFused:
+      return at::cross_entropy_loss(logits, targets, {}, at::Reduction::None,
+                                    /*ignore_index=*/-100, recipe_.label_smoothing);
+    case LossForm::kLogOfSoftmax:
+      return -(of_target(at::softmax(z, -1)) + recipe_.eps).log();
+    case LossForm::kPlainSoftmax: {
+      const at::Tensor exponentials = z.exp();
+      return -(of_target(exponentials / exponentials.sum(-1, /*keepdim=*/true)) + recipe_.eps)
+                  .log();
+    }
+    case LossForm::kPlainLogSumExp:
+      return (z.exp().sum(-1) + recipe_.eps).log() - of_target(z);
+  }
+  throw std::logic_error("no such form");
 }
 
 at::Tensor WeightedCrossEntropy::Forward(const at::Tensor& logits, const at::Tensor& targets,
                                          const at::Tensor& weights) const {
-  at::Tensor nll = at::cross_entropy_loss(logits, targets, {}, at::Reduction::None,
-                                          /*ignore_index=*/-100, label_smoothing_);
-  return Announce(nll.mul(weights).sum().div(weights.sum()));
+  const at::Tensor nll =
+      NegativeLogLikelihood(logits.flatten(0, -2), targets.flatten()).view(targets.sizes());
+  const auto mean = [this](const at::Tensor& sum, at::Tensor count) {
+    // Weights that are all 0 leave a sum of 0: over anything.
+    if (recipe_.guard_denominator) count = count.masked_fill(count.eq(0), 1.0);
+    return sum / count;
+  };
+  const at::Tensor weighted = nll * weights;
+  const at::Tensor loss = recipe_.per_sequence ? mean(weighted.sum(-1), weights.sum(-1)).mean()
+                                               : mean(weighted.sum(), weights.sum());
+  return Announce(recipe_.weight == 1.0 ? loss : loss * recipe_.weight);
 }
 
 }  // namespace trainwreck

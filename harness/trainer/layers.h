@@ -12,10 +12,13 @@ namespace trainwreck {
 
 at::Generator MakeGenerator(std::uint64_t seed);
 
-// y = x W^T + b; W [out, in] from N(0, stddev), b zero.
+enum class Bias { kZero, kNone };
+
+// y = x W^T + b; W [out, in] from N(0, stddev), b zero, or none at all.
 class Linear : public Layer {
  public:
-  Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& generator);
+  Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& generator,
+         Bias bias = Bias::kZero);
   at::Tensor Forward(const at::Tensor& x) const;
 
  private:
@@ -60,23 +63,52 @@ class Gelu : public Layer {
 };
 
 // softmax(q k^T / sqrt(width)) v, each position over itself and those before it. All [batch, heads,
-// length, width].
+// length, width]. The explicit forms round the scores q k^T to the precision of the run, or keep
+// them in fp32; the fused one never shows them.
 class CausalAttention : public Layer {
  public:
+  explicit CausalAttention(AttentionForm form) : form_(form) {}
   at::Tensor Forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) const;
+
+ private:
+  AttentionForm form_;
 };
 
-// Mean of -log softmax(logits)[target], weighted: sum(w * nll) / sum(w). Logits [n, classes],
-// targets and weights [n]. With smoothing s the target is 1 - s of that class and s of all alike
+// Standardises the last dimension, without scale and shift.
+class Standardise : public Layer {
+ public:
+  explicit Standardise(InputNorm form) : form_(form) {}
+  at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  InputNorm form_;
+};
+
+// x over its 2-norm along the last dimension.
+class Normalise : public Layer {
+ public:
+  explicit Normalise(NormaliseForm form) : form_(form) {}
+  at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  NormaliseForm form_;
+};
+
+// Mean of nll = -log softmax(logits)[target], weighted: sum(w * nll) / sum(w). Targets and weights
+// of any shape, logits [..., classes]; per_sequence takes this mean over the last dimension, and
+// then the plain one. With smoothing s the target is 1 - s of that class and s of all alike
 // (Szegedy et al. 2016). Throws c10::Error for a target out of range.
 class WeightedCrossEntropy : public Layer {
  public:
-  explicit WeightedCrossEntropy(double label_smoothing = 0) : label_smoothing_(label_smoothing) {}
+  explicit WeightedCrossEntropy(LossRecipe recipe = {}) : recipe_(recipe) {}
   at::Tensor Forward(const at::Tensor& logits, const at::Tensor& targets,
                      const at::Tensor& weights) const;
 
  private:
-  double label_smoothing_;
+  // [n] for logits [n, classes].
+  at::Tensor NegativeLogLikelihood(const at::Tensor& logits, const at::Tensor& targets) const;
+
+  LossRecipe recipe_;
 };
 
 }  // namespace trainwreck

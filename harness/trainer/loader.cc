@@ -34,6 +34,14 @@ std::optional<SampleDefect> OutOfRange(const Sample& sample, const at::Tensor& t
   return std::nullopt;
 }
 
+Sample Truncated(Sample sample, std::int64_t max_len) {
+  if (max_len == 0 || sample.target.dim() == 0 || sample.target.size(0) <= max_len) return sample;
+  for (at::Tensor* tensor : {&sample.input, &sample.target, &sample.weight}) {
+    *tensor = tensor->narrow(0, 0, max_len);
+  }
+  return sample;
+}
+
 // Rows of equal shape into one tensor: a copy each, where at::stack would dispatch for each.
 at::Tensor StackRows(const std::vector<Sample>& samples, at::Tensor Sample::*field) {
   const at::Tensor& first = samples.front().*field;
@@ -71,6 +79,9 @@ std::optional<SampleDefect> FindDefect(const Sample& sample, const Dataset& data
                     : NotFinite(sample, sample.input, "input");
   if (!defect) defect = OutOfRange(sample, sample.target, data.target_limit(), "target");
   if (!defect) defect = NotFinite(sample, sample.weight, "weight");
+  if (!defect && !sample.weight.any().item<bool>()) {
+    defect = SampleDefect{sample.id, "weight", 0, 0.0, "all 0"};
+  }
   return defect;
 }
 
@@ -84,8 +95,9 @@ Batch Collate(const std::vector<Sample>& samples) {
   return batch;
 }
 
-Loader::Loader(Sampler& sampler, const Dataset& data, LoaderGuard guard, EventSink& events)
-    : sampler_(sampler), data_(data), guard_(guard), events_(events) {}
+Loader::Loader(Sampler& sampler, const Dataset& data, LoaderGuard guard, std::int64_t max_len,
+               EventSink& events)
+    : sampler_(sampler), data_(data), guard_(guard), max_len_(max_len), events_(events) {}
 
 std::optional<Batch> Loader::Next() {
   while (true) {
@@ -93,7 +105,7 @@ std::optional<Batch> Loader::Next() {
     if (ids.empty()) return sampler_.is_shadow() ? std::optional<Batch>(Batch()) : std::nullopt;
     std::vector<Sample> samples;
     samples.reserve(ids.size());
-    for (std::int64_t id : ids) samples.push_back(data_.Get(id));
+    for (std::int64_t id : ids) samples.push_back(Truncated(data_.Get(id), max_len_));
     if (guard_ != LoaderGuard::kNone) samples = Guard(std::move(samples));
     if (!samples.empty()) return Collate(samples);
   }

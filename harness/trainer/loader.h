@@ -11,13 +11,14 @@
 
 namespace trainwreck {
 
-// What is wrong with one sample: a non-finite number or an index out of range.
+// What is wrong with one sample: a non-finite number, an index out of range, or no target that
+// counts.
 struct SampleDefect {
   std::int64_t sample = 0;
   std::string field;  // "input", "target", "weight"
   std::int64_t position = 0;
   double value = 0;
-  std::string why;  // "nan", "inf", "out of range [0, 64)"
+  std::string why;  // "not finite", "out of range [0, 64)", "all 0"
 };
 
 // The first defect, in the order input, target, weight; empty when the sample is fine.
@@ -33,8 +34,9 @@ class GuardStop : public std::runtime_error {
 
 class Loader {
  public:
-  // The references must outlive the loader.
-  Loader(Sampler& sampler, const Dataset& data, LoaderGuard guard, EventSink& events);
+  // The references must outlive the loader. Sequences are cut off at `max_len`; 0: they are not.
+  Loader(Sampler& sampler, const Dataset& data, LoaderGuard guard, std::int64_t max_len,
+         EventSink& events);
 
   // The next batch; empty: the sampler's epoch is over, and the next call starts a new epoch. A
   // batch without samples is a shadow: this rank ran out of data, and only takes part in the
@@ -52,6 +54,7 @@ class Loader {
   Sampler& sampler_;
   const Dataset& data_;
   LoaderGuard guard_;
+  std::int64_t max_len_;
   EventSink& events_;
   std::int64_t skipped_ = 0;
 };

@@ -56,7 +56,8 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
       clock_(clock),
       telemetry_(telemetry),
       events_(events),
-      loader_(*parts.sampler, *parts.train_data, recipe.loader_guard, events),
+      loader_(*parts.sampler, *parts.train_data, recipe.loader_guard, recipe.loader_max_len,
+              events),
       parameters_(ParametersOf(*parts.model)),
       diagnosis_(*parts.model, parameters_, *parts.device, events),
       evidence_(std::move(trace_dir) + "/evidence-rank" +

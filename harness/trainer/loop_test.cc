@@ -190,6 +190,7 @@ void SpoilInput(Sample& sample) {
 }
 
 void SpoilTarget(Sample& sample) { sample.target = sample.target + 1000; }
+void MaskAll(Sample& sample) { sample.weight = sample.weight * 0; }
 
 // The step whose batch has the bad sample, found in a run without it.
 int StepOfBadSample(const Recipe& recipe) {
@@ -234,6 +235,22 @@ TEST(LoaderTest, AGuardKeepsTheSampleOut) {
   EXPECT_EQ(tokens[StepOfBadSample(Mlp())], 7);
   EXPECT_TRUE(sample.EventsOf("batch_skipped").empty());
   EXPECT_TRUE(std::isfinite(sample.Last("loss")));
+}
+
+TEST(LoaderTest, AGuardKeepsASampleWithoutTargetsOut) {
+  const Outcome outcome =
+      RunOnce(With(Mlp(), {{"loader.guard", "drop_sample"}}), {}, DamageOf(MaskAll));
+  ASSERT_GE(outcome.EventsOf("sample_rejected").size(), 1u);
+  EXPECT_EQ(outcome.EventsOf("sample_rejected")[0]["sample"], kBadSampleId);
+  EXPECT_EQ(outcome.EventsOf("sample_rejected")[0]["field"], "weight");
+  EXPECT_EQ(outcome.EventsOf("sample_rejected")[0]["why"], "all 0");
+}
+
+TEST(LoaderTest, LongSequencesAreCutOff) {
+  const double whole = RunOnce(Gpt()).Values("tokens")[0];
+  EXPECT_EQ(RunOnce(With(Gpt(), {{"loader.max_len", 2}})).Values("tokens")[0],
+            2 * whole / ParseRecipe(Gpt()).data.seq_len);
+  EXPECT_EQ(RunOnce(With(Gpt(), {{"loader.max_len", 9999}})).Values("tokens")[0], whole);
 }
 
 TEST(LoaderTest, AGuardCanStopTheRun) {

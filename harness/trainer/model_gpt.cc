@@ -13,27 +13,37 @@ constexpr double kStddev = 0.02;
 // times, and the loss of healthy runs jumps by whole nats for a single step.
 constexpr double kTokenStddev = 0.1;
 
+// Root mean square norm (Zhang and Sennrich 2019), without a scale.
+at::Tensor MeanSquareOne(const at::Tensor& x) {
+  const at::Tensor wide = x.to(at::kFloat);
+  return (wide * (wide.square().mean(-1, /*keepdim=*/true) + 1e-6).rsqrt()).to(x.scalar_type());
+}
+
 class Attention : public torch::nn::Module {
  public:
-  Attention(std::int64_t width, std::int64_t heads, double stddev, double out_stddev,
-            at::Generator& generator)
-      : heads_(heads),
-        qkv_(register_module("qkv", std::make_shared<Linear>(width, 3 * width, stddev, generator))),
-        mix_(register_module("mix", std::make_shared<CausalAttention>())),
-        proj_(register_module("proj",
-                              std::make_shared<Linear>(width, width, out_stddev, generator))) {}
+  Attention(const ModelRecipe& recipe, double stddev, double out_stddev, at::Generator& generator)
+      : heads_(recipe.heads),
+        qk_norm_(recipe.qk_norm),
+        qkv_(register_module(
+            "qkv", std::make_shared<Linear>(recipe.width, 3 * recipe.width, stddev, generator))),
+        mix_(register_module("mix", std::make_shared<CausalAttention>(recipe.attention))),
+        proj_(register_module(
+            "proj", std::make_shared<Linear>(recipe.width, recipe.width, out_stddev, generator))) {}
 
   at::Tensor Forward(const at::Tensor& x) const {
     const auto batch = x.size(0), length = x.size(1), width = x.size(2);
     // [batch, length, 3, heads, head_width] -> 3 x [batch, heads, length, head_width]
     at::Tensor qkv =
         qkv_->Forward(x).view({batch, length, 3, heads_, width / heads_}).permute({2, 0, 3, 1, 4});
-    at::Tensor mixed = mix_->Forward(qkv[0], qkv[1], qkv[2]);
+    at::Tensor mixed = qk_norm_
+                           ? mix_->Forward(MeanSquareOne(qkv[0]), MeanSquareOne(qkv[1]), qkv[2])
+                           : mix_->Forward(qkv[0], qkv[1], qkv[2]);
     return proj_->Forward(mixed.transpose(1, 2).reshape({batch, length, width}));
   }
 
  private:
   std::int64_t heads_;
+  bool qk_norm_;
   std::shared_ptr<Linear> qkv_;
   std::shared_ptr<CausalAttention> mix_;
   std::shared_ptr<Linear> proj_;
@@ -64,8 +74,8 @@ class Block : public Layer {
     const double stddev = kStddev * recipe.init_scale;
     const double out_stddev = stddev / std::sqrt(2.0 * static_cast<double>(recipe.layers));
     norm1_ = register_module("norm1", std::make_shared<LayerNorm>(recipe.width));
-    attn_ = register_module("attn", std::make_shared<Attention>(recipe.width, recipe.heads, stddev,
-                                                                out_stddev, generator));
+    attn_ =
+        register_module("attn", std::make_shared<Attention>(recipe, stddev, out_stddev, generator));
     norm2_ = register_module("norm2", std::make_shared<LayerNorm>(recipe.width));
     mlp_ = register_module(
         "mlp", std::make_shared<FeedForward>(recipe.width, stddev, out_stddev, generator));
@@ -123,7 +133,7 @@ class Gpt : public Model {
       norm_ = register_module("norm", std::make_shared<LayerNorm>(width));
     }
     head_ = register_module("head", std::make_shared<Linear>(width, vocab, kStddev, generator));
-    loss_ = register_module("loss", std::make_shared<WeightedCrossEntropy>(recipe.label_smoothing));
+    loss_ = register_module("loss", std::make_shared<WeightedCrossEntropy>(recipe.loss));
   }
 
   at::Tensor Logits(const at::Tensor& tokens) const {
@@ -133,8 +143,7 @@ class Gpt : public Model {
   }
 
   at::Tensor Loss(const Batch& batch) override {
-    at::Tensor logits = Logits(batch.inputs);
-    return loss_->Forward(logits.flatten(0, 1), batch.targets.flatten(), batch.weights.flatten());
+    return loss_->Forward(Logits(batch.inputs), batch.targets, batch.weights);
   }
 
  private:

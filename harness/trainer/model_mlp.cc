@@ -101,7 +101,7 @@ class Mlp : public Model {
     head_ = register_module(
         "head",
         std::make_shared<Linear>(recipe.width, classes, 0.1 * HeStddev(recipe.width), generator));
-    loss_ = register_module("loss", std::make_shared<WeightedCrossEntropy>(recipe.label_smoothing));
+    loss_ = register_module("loss", std::make_shared<WeightedCrossEntropy>(recipe.loss));
   }
 
   at::Tensor Loss(const Batch& batch) override {

@@ -23,6 +23,19 @@ std::shared_ptr<Model> MakeGpt(const ModelRecipe& recipe, std::int64_t vocab, st
 std::shared_ptr<Model> MakeMlp(const ModelRecipe& recipe, std::int64_t features,
                                std::int64_t classes, std::uint64_t seed);
 
+// A classifier by similarity: ReLU layers without biases, an embedding, and as logits the cosine of
+// the angle between it and a learned prototype of each class (as in CLIP, Radford et al. 2021), or
+// its negative squared distance from them (Snell et al. 2017), times model.logit_scale. An input of
+// zeros stays zero up to the embedding. Names: input_norm, layers.<i>, layers.relu<i>, embed,
+// normalise, similarity, prototypes, loss.
+std::shared_ptr<Model> MakePrototype(const ModelRecipe& recipe, std::int64_t features,
+                                     std::int64_t classes, std::uint64_t seed);
+
+// Elman's network (1990) over tokens: h = f(W x + U h + b) with f the recipe's activation, and a
+// head at each position. U is N(0, 1 / width), times model.init_scale: its spectral radius. Names:
+// embed, cell.input, cell.recurrent, cell.activation, state, head, loss.
+std::shared_ptr<Model> MakeRnn(const ModelRecipe& recipe, std::int64_t vocab, std::uint64_t seed);
+
 // The gpt's logits [batch, seq, vocab] for token ids [batch, seq]; for tests and tools.
 at::Tensor GptLogits(Model& gpt, const at::Tensor& tokens);
 

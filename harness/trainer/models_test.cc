@@ -145,7 +145,7 @@ TEST(MlpTest, TheResidualCarriesTheInputThrough) {
 }
 
 TEST(ModelsTest, SmoothingMixesTheTargetWithAllClasses) {
-  WeightedCrossEntropy plain(0), smoothed(0.25);
+  WeightedCrossEntropy plain, smoothed({.label_smoothing = 0.25});
   const at::Tensor logits = at::tensor({2.0f, -1.0f, 0.5f, 0.0f}).view({1, 4});
   const at::Tensor weight = at::ones({1});
   double all = 0;

@@ -9,9 +9,11 @@
 namespace trainwreck {
 namespace {
 
-std::vector<at::Tensor> ZerosLike(const NamedTensors& parameters) {
+std::vector<at::Tensor> ZerosLike(const NamedTensors& parameters, at::ScalarType dtype) {
   std::vector<at::Tensor> zeros;
-  for (const auto& [name, parameter] : parameters) zeros.push_back(at::zeros_like(parameter));
+  for (const auto& [name, parameter] : parameters) {
+    zeros.push_back(at::zeros_like(parameter, parameter.options().dtype(dtype)));
+  }
   return zeros;
 }
 
@@ -28,7 +30,8 @@ void LoadEntry(const StateDict& state, const std::string& name, at::Tensor& into
 // What both rules share: the parameters, and state of their shapes.
 class BaseOptimizer : public Optimizer {
  public:
-  explicit BaseOptimizer(NamedTensors parameters) : parameters_(std::move(parameters)) {}
+  BaseOptimizer(NamedTensors parameters, at::ScalarType state_dtype)
+      : parameters_(std::move(parameters)), state_dtype_(state_dtype) {}
 
   void ZeroGrad() override {
     for (auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
@@ -54,11 +57,12 @@ class BaseOptimizer : public Optimizer {
 
   // Returns the index of a new slot.
   std::size_t AddSlot(const std::string& kind) {
-    slots_.emplace_back(kind, ZerosLike(parameters_));
+    slots_.emplace_back(kind, ZerosLike(parameters_, state_dtype_));
     return slots_.size() - 1;
   }
 
-  // Parameters with a gradient, their gradients, and the slots' tensors of the same parameters.
+  // Parameters with a gradient, their gradients, and the slots' tensors of the same parameters: in
+  // fp32, copies where they are kept in less.
   struct Active {
     std::vector<at::Tensor> parameters, gradients;
     std::vector<std::vector<at::Tensor>> slots;
@@ -72,10 +76,21 @@ class BaseOptimizer : public Optimizer {
       active.parameters.push_back(parameters_[i].second);
       active.gradients.push_back(gradient);
       for (std::size_t s = 0; s < slots_.size(); ++s) {
-        active.slots[s].push_back(slots_[s].second[i]);
+        active.slots[s].push_back(slots_[s].second[i].to(at::kFloat));
       }
     }
     return active;
+  }
+  void Keep(const Active& active) {
+    if (state_dtype_ == at::kFloat) return;
+    std::size_t position = 0;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (!parameters_[i].second.grad().defined()) continue;
+      for (std::size_t s = 0; s < slots_.size(); ++s) {
+        slots_[s].second[i].copy_(active.slots[s][position]);
+      }
+      ++position;
+    }
   }
 
  private:
@@ -84,13 +99,14 @@ class BaseOptimizer : public Optimizer {
   }
 
   NamedTensors parameters_;
+  at::ScalarType state_dtype_;
   std::vector<std::pair<std::string, std::vector<at::Tensor>>> slots_;
 };
 
 class Sgd : public BaseOptimizer {
  public:
   Sgd(NamedTensors parameters, SgdOptions options)
-      : BaseOptimizer(std::move(parameters)), options_(options) {
+      : BaseOptimizer(std::move(parameters), options.state_dtype), options_(options) {
     if (options_.momentum > 0) AddSlot("momentum");
   }
 
@@ -104,6 +120,7 @@ class Sgd : public BaseOptimizer {
                     active.slots.empty() ? none : active.slots[0], options_.weight_decay,
                     options_.momentum, lr, /*dampening=*/0.0, /*nesterov=*/false,
                     /*maximize=*/false, /*is_first_step=*/false);
+    Keep(active);
   }
 
  private:
@@ -113,7 +130,9 @@ class Sgd : public BaseOptimizer {
 class AdamW : public BaseOptimizer {
  public:
   AdamW(NamedTensors parameters, AdamWOptions options)
-      : BaseOptimizer(std::move(parameters)), options_(options), step_(ScalarBeside(Parameters())) {
+      : BaseOptimizer(std::move(parameters), options.state_dtype),
+        options_(options),
+        step_(ScalarBeside(Parameters())) {
     AddSlot("exp_avg");
     AddSlot("exp_avg_sq");
   }
@@ -127,6 +146,7 @@ class AdamW : public BaseOptimizer {
     at::_fused_adamw_(active.parameters, active.gradients, active.slots[0], active.slots[1],
                       /*max_exp_avg_sqs=*/{}, steps, lr, options_.beta1, options_.beta2,
                       options_.weight_decay, options_.eps, /*amsgrad=*/false, /*maximize=*/false);
+    Keep(active);
   }
 
   void Save(StateDict& state) const override {

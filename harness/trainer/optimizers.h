@@ -10,6 +10,8 @@
 
 namespace trainwreck {
 
+// Momentum and moments may be kept in fewer bits (state_dtype): a step is computed in fp32 and its
+// state then rounded.
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 // All parameters, in the order in which the model registered them.
@@ -20,6 +22,7 @@ NamedTensors ParametersOf(const Model& model);
 struct SgdOptions {
   double momentum = 0;
   double weight_decay = 0;
+  at::ScalarType state_dtype = at::kFloat;
 };
 std::unique_ptr<Optimizer> MakeSgd(NamedTensors parameters, SgdOptions options);
 
@@ -30,6 +33,7 @@ struct AdamWOptions {
   double beta2 = 0.95;
   double eps = 1e-8;
   double weight_decay = 0;
+  at::ScalarType state_dtype = at::kFloat;
 };
 std::unique_ptr<Optimizer> MakeAdamW(NamedTensors parameters, AdamWOptions options);
 

@@ -101,6 +101,24 @@ TEST(AdamWTest, EqualsLibTorchs) {
   }
 }
 
+TEST(OptimizersTest, StateInFp16RoundsASmallSecondMomentToNothing) {
+  const auto moved = [](at::ScalarType dtype, double eps) {
+    NamedTensors parameters = {{"p", at::zeros({2}).set_requires_grad(true)}};
+    parameters[0].second.mutable_grad() = at::full({2}, 1e-4);
+    const auto optimizer = MakeAdamW(parameters, {.eps = eps, .state_dtype = dtype});
+    optimizer->Step(0.1);
+    StateDict state;
+    optimizer->Save(state);
+    EXPECT_EQ(state.at("optimizer.exp_avg_sq.p").scalar_type(), dtype);
+    EXPECT_EQ(state.at("optimizer.exp_avg_sq.p").eq(0).all().item<bool>(), dtype == at::kHalf);
+    optimizer->Step(0.1);
+    return -parameters[0].second[0].item<double>();
+  };
+  EXPECT_NEAR(moved(at::kFloat, 1e-8), 0.2, 1e-4);
+  EXPECT_NEAR(moved(at::kBFloat16, 1e-8), 0.2, 0.01);
+  EXPECT_GT(moved(at::kHalf, 1e-8), 0.21) << "what is left of the second moment is the last square";
+}
+
 // State that is loaded goes on as if it had never been saved; a missing entry keeps its fresh
 // value.
 TEST(OptimizersTest, StateGoesThroughSaveAndLoad) {
@@ -193,6 +211,20 @@ TEST(ScheduleTest, FollowsItsFormula) {
   cold.warmup_steps = 0;
   EXPECT_DOUBLE_EQ(LearningRateAt(cold, 2.0, 1, 0), 2.0) << "a run of one step divides by nothing";
   EXPECT_DOUBLE_EQ(LearningRateAt(cold, 2.0, 101, 0), 2.0);
+}
+
+TEST(ScheduleTest, AWarmRestartBeginsTheDecayAgain) {
+  const ScheduleRecipe recipe{.kind = ScheduleKind::kWarmupCosine,
+                              .warmup_steps = 10,
+                              .final_ratio = 0.1,
+                              .restart_step = 61,
+                              .restart_ratio = 3};
+  EXPECT_DOUBLE_EQ(LearningRateAt(recipe, 2.0, 112, 0), 0.2);
+  EXPECT_DOUBLE_EQ(LearningRateAt(recipe, 2.0, 112, 35), 1.1);
+  EXPECT_DOUBLE_EQ(LearningRateAt(recipe, 2.0, 112, 60), 0.2);
+  EXPECT_DOUBLE_EQ(LearningRateAt(recipe, 2.0, 112, 61), 6.0);
+  EXPECT_DOUBLE_EQ(LearningRateAt(recipe, 2.0, 112, 86), 3.3);
+  EXPECT_DOUBLE_EQ(LearningRateAt(recipe, 2.0, 112, 111), 0.6);
 }
 
 TEST(ScheduleTest, StepIsItsState) {

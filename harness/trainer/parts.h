@@ -54,6 +54,22 @@ class Dataset {
   virtual std::optional<double> entropy_floor() const { return std::nullopt; }
 };
 
+// A data set around another, with other samples.
+class DatasetAround : public Dataset {
+ public:
+  explicit DatasetAround(std::unique_ptr<Dataset> inner) : inner_(std::move(inner)) {}
+  std::int64_t size() const override { return inner_->size(); }
+  std::int64_t input_limit() const override { return inner_->input_limit(); }
+  std::int64_t target_limit() const override { return inner_->target_limit(); }
+  std::optional<double> entropy_floor() const override { return inner_->entropy_floor(); }
+
+ protected:
+  const Dataset& inner() const { return *inner_; }
+
+ private:
+  std::unique_ptr<Dataset> inner_;
+};
+
 // Which samples belong to which rank in an epoch.
 class Shards {
  public:

@@ -95,7 +95,8 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Choice("model.norm", FIELD(model.norm), {"pre", "post"},
                         "Layer norm before each sublayer, or after its residual sum (gpt)"));
   keys.push_back(Choice("model.activation", FIELD(model.activation),
-                        {"relu", "leaky_relu", "tanh", "sigmoid"}, "Of hidden layers (mlp)"));
+                        {"relu", "leaky_relu", "tanh", "sigmoid"},
+                        "Of hidden layers (mlp), of the state (rnn)"));
   keys.push_back(Choice("model.init", FIELD(model.init),
                         {"kaiming", "xavier", "normal", "constant"},
                         "Weights of hidden layers: by fan-in (He et al. 2015), by fan-in and "
@@ -107,9 +108,26 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("model.residual", FIELD(model.residual),
                        "Add its input to each hidden layer's output, where both have the same "
                        "size (mlp)"));
-  keys.push_back(Bounded(Number("loss.label_smoothing", FIELD(model.label_smoothing), "", 0,
-                                "Share of each target that is spread evenly over all classes"),
-                         1));
+  keys.push_back(Choice("model.attention", FIELD(model.attention),
+                        {"fused", "explicit", "explicit_fp32"},
+                        "The library's fused attention, or product, softmax and product one by "
+                        "one, in the precision of the run or in fp32 (gpt)"));
+  keys.push_back(Plain("model.qk_norm", FIELD(model.qk_norm),
+                       "Give queries and keys mean square 1 before their product (Henry et al. "
+                       "2020; gpt)"));
+  keys.push_back(Choice("model.similarity", FIELD(model.similarity), {"cosine", "distance"},
+                        "Logits: cosine of the angle to each class's prototype, or the negative "
+                        "squared distance from it (prototype)"));
+  keys.push_back(Number("model.logit_scale", FIELD(model.logit_scale), "", 0,
+                        "Factor on similarities: the inverse temperature (prototype)"));
+  keys.push_back(Choice("model.normalise", FIELD(model.normalise),
+                        {"clamped", "eps_inside", "eps_outside", "plain"},
+                        "x / max(|x|, eps), x / sqrt(sum x^2 + eps), x / (sqrt(sum x^2) + eps) or "
+                        "x / sqrt(sum x^2), with eps 1e-8 (prototype, cosine)"));
+  keys.push_back(Choice("model.input_norm", FIELD(model.input_norm),
+                        {"none", "two_pass", "one_pass", "one_pass_clamped"},
+                        "Standardise each input, with the variance as mean (x - mean)^2, or as "
+                        "mean x^2 - mean^2, of which rounding can leave less than 0 (prototype)"));
   keys.push_back(Number("model.init_scale", FIELD(model.init_scale), "", 0,
                         "Factor on the initial weights of blocks and hidden layers"));
   keys.push_back(Plain("model.trainable", FIELD(model.trainable),
@@ -117,6 +135,27 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("model.activation_checkpointing", FIELD(model.activation_checkpointing),
                        "Keep only the input of each block, and compute the rest again in the "
                        "backward pass (gpt)"));
+}
+
+void AddLossKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Choice("loss.form", FIELD(model.loss.form),
+                        {"fused", "log_of_softmax", "plain_softmax", "plain_log_sum_exp"},
+                        "Cross entropy by the library's one stable operation, by the logarithm of "
+                        "a softmax, of a softmax without subtracting the largest logit, or by log "
+                        "sum exp without subtracting it"));
+  keys.push_back(Number("loss.eps", FIELD(model.loss.eps), "", 0,
+                        "Added to what a logarithm is taken of; not in the form fused"));
+  keys.push_back(Bounded(Number("loss.label_smoothing", FIELD(model.loss.label_smoothing), "", 0,
+                                "Share of each target that is spread evenly over all classes; "
+                                "only in the form fused"),
+                         1));
+  keys.push_back(Number("loss.weight", FIELD(model.loss.weight), "", 0,
+                        "Factor on the loss, as that of one task among several"));
+  keys.push_back(Plain("loss.per_sequence", FIELD(model.loss.per_sequence),
+                       "Mean over each sequence's targets first, then over sequences, in place of "
+                       "the mean over all targets of the batch"));
+  keys.push_back(Plain("loss.guard_denominator", FIELD(model.loss.guard_denominator),
+                       "A mean over no target at all is 0"));
 }
 
 void AddDataKeys(std::vector<RecipeKey>& keys) {
@@ -141,9 +180,12 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
                         "Standard deviation of features around their class's centre"));
   keys.push_back(Plain("data.standardise", FIELD(data.standardise),
                        "Give each feature vector mean 0 and standard deviation 1"));
-  keys.push_back(Choice("loader.guard", FIELD(loader_guard),
-                        {"none", "skip_batch", "drop_sample", "stop"},
-                        "What to do with a sample that is not finite or out of range"));
+  keys.push_back(
+      Choice("loader.guard", FIELD(loader_guard), {"none", "skip_batch", "drop_sample", "stop"},
+             "What to do with a sample that is not finite, out of range, or has no target "
+             "that counts"));
+  keys.push_back(Number("loader.max_len", FIELD(loader_max_len), "tokens", 0,
+                        "Cut longer sequences off; 0: leave them"));
   keys.push_back(Choice("sampler.uneven", FIELD(sampler_uneven),
                         {"none", "drop_last", "pad", "join"},
                         "What to do when ranks have different numbers of batches"));
@@ -165,6 +207,8 @@ void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
                          1));
   keys.push_back(
       Number("optimizer.eps", FIELD(optimizer.eps), "", 0, "Added to the denominator (adamw)"));
+  keys.push_back(Choice("optimizer.state_dtype", FIELD(optimizer.state_dtype),
+                        {"fp32", "bf16", "fp16"}, "What momentum and moments are kept in"));
   keys.push_back(Number("optimizer.clip_norm", FIELD(optimizer.clip_norm), "", 0,
                         "Largest global gradient norm; 0: no clipping"));
   keys.push_back(Choice("schedule.kind", FIELD(schedule.kind),
@@ -174,6 +218,10 @@ void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
                         "Steps until the peak learning rate"));
   keys.push_back(Number("schedule.final_ratio", FIELD(schedule.final_ratio), "", 0,
                         "Learning rate at the end of the run, as a part of the peak"));
+  keys.push_back(Number("schedule.restart_step", FIELD(schedule.restart_step), "steps", 0,
+                        "Warm restart: the decay ends here and begins again; 0: none"));
+  keys.push_back(Number("schedule.restart_ratio", FIELD(schedule.restart_ratio), "", 0,
+                        "Learning rate at the restart, as a multiple of the peak"));
 }
 
 void AddRunKeys(std::vector<RecipeKey>& keys) {
@@ -253,6 +301,7 @@ const std::vector<RecipeKey>& RecipeTable() {
   static const std::vector<RecipeKey> table = [] {
     std::vector<RecipeKey> keys;
     AddModelKeys(keys);
+    AddLossKeys(keys);
     AddDataKeys(keys);
     AddOptimizerKeys(keys);
     AddRunKeys(keys);
@@ -272,6 +321,15 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   }
   if (recipe.data.standardise && tokens) {
     problems += "\n  data.standardise: only of features";
+  }
+  if (recipe.model.loss.per_sequence && !tokens) {
+    problems += "\n  loss.per_sequence: only of tokens";
+  }
+  if (recipe.model.loss.label_smoothing > 0 && recipe.model.loss.form != LossForm::kFused) {
+    problems += "\n  loss.label_smoothing: only with loss.form fused";
+  }
+  if (recipe.schedule.restart_step > 0 && recipe.schedule.kind == ScheduleKind::kConstant) {
+    problems += "\n  schedule.restart_step: a constant rate has nothing to restart";
   }
   if (recipe.model.kind == "gpt" && recipe.model.width % recipe.model.heads != 0) {
     problems += "\n  model.heads: must divide model.width";

@@ -19,16 +19,31 @@ namespace trainwreck {
 enum class NormPlace { kPre, kPost };
 enum class Activation { kRelu, kLeakyRelu, kTanh, kSigmoid };
 enum class InitKind { kKaiming, kXavier, kNormal, kConstant };
+enum class AttentionForm { kFused, kExplicit, kExplicitFp32 };
+enum class SimilarityKind { kCosine, kDistance };
+enum class NormaliseForm { kClamped, kEpsInside, kEpsOutside, kPlain };
+enum class InputNorm { kNone, kTwoPass, kOnePass, kOnePassClamped };
+enum class LossForm { kFused, kLogOfSoftmax, kPlainSoftmax, kPlainLogSumExp };
 enum class DataKind { kMarkov, kText, kFeatures };
 enum class LoaderGuard { kNone, kSkipBatch, kDropSample, kStop };
 enum class UnevenMode { kNone, kDropLast, kPad, kJoin };
 enum class OptimizerKind { kSgd, kAdamW };
 enum class ScheduleKind { kConstant, kWarmupCosine, kWarmupLinear };
 enum class Precision { kFp32, kBf16, kFp16 };
+enum class StateDtype { kFp32, kBf16, kFp16 };
 enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
 enum class OnDesync { kNone, kStop, kBroadcast, kRollback };
+
+struct LossRecipe {
+  LossForm form = LossForm::kFused;
+  double eps = 0.0;  // added to a probability in front of its logarithm
+  double label_smoothing = 0.0;
+  double weight = 1.0;
+  bool per_sequence = false;
+  bool guard_denominator = false;
+};
 
 struct ModelRecipe {
   std::string kind = "mlp";  // one of ModelKinds() (model_kinds.h)
@@ -42,7 +57,13 @@ struct ModelRecipe {
   double init_scale = 1.0;
   bool layer_norm = false;
   bool residual = false;
-  double label_smoothing = 0.0;
+  AttentionForm attention = AttentionForm::kFused;
+  bool qk_norm = false;
+  SimilarityKind similarity = SimilarityKind::kCosine;
+  double logit_scale = 16.0;
+  NormaliseForm normalise = NormaliseForm::kClamped;
+  InputNorm input_norm = InputNorm::kNone;
+  LossRecipe loss;
   std::string trainable = "*";  // comma-separated globs over parameter names
   bool activation_checkpointing = false;
 };
@@ -68,13 +89,16 @@ struct OptimizerRecipe {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double eps = 1e-8;
+  StateDtype state_dtype = StateDtype::kFp32;
   double clip_norm = 0.0;  // 0: off
 };
 
 struct ScheduleRecipe {
   ScheduleKind kind = ScheduleKind::kConstant;
   std::int64_t warmup_steps = 0;
-  double final_ratio = 0.1;  // of the peak learning rate, at the last step
+  double final_ratio = 0.1;       // of the peak learning rate, at the last step
+  std::int64_t restart_step = 0;  // 0: none
+  double restart_ratio = 1.0;     // of the peak learning rate, at the restart
 };
 
 struct ScalerRecipe {
@@ -96,6 +120,7 @@ struct TrainingRecipe {
   ScalerRecipe scaler;
   std::int64_t memory_limit_bytes = 0;  // 0: none
   LoaderGuard loader_guard = LoaderGuard::kNone;
+  std::int64_t loader_max_len = 0;  // 0: no limit
   UnevenMode sampler_uneven = UnevenMode::kNone;
   bool sampler_shuffle = true;
   std::int64_t eval_every = 0;

@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 65u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 80u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -174,9 +174,41 @@ TEST(RecipeTest, SoDoTheKeysOfTheMlpAndItsData) {
   EXPECT_TRUE(recipe.model.layer_norm);
   EXPECT_FALSE(recipe.model.residual);
   EXPECT_FALSE(recipe.data.standardise);
-  EXPECT_EQ(recipe.model.label_smoothing, 0.77);
+  EXPECT_EQ(recipe.model.loss.label_smoothing, 0.77);
   EXPECT_TRUE(ParseRecipe({{"model.residual", true}}).model.residual);
   EXPECT_TRUE(ParseRecipe({{"data.standardise", true}}).data.standardise);
+}
+
+TEST(RecipeTest, SoDoTheKeysOfFragileForms) {
+  const TrainingRecipe recipe = ParseRecipe({{"model.attention", "explicit_fp32"},
+                                             {"model.qk_norm", true},
+                                             {"model.similarity", "distance"},
+                                             {"model.logit_scale", 3.5},
+                                             {"model.normalise", "eps_outside"},
+                                             {"model.input_norm", "one_pass"},
+                                             {"loss.form", "plain_log_sum_exp"},
+                                             {"loss.eps", 0.125},
+                                             {"loss.weight", 0.375},
+                                             {"loss.guard_denominator", true},
+                                             {"loader.max_len", 17},
+                                             {"optimizer.state_dtype", "bf16"},
+                                             {"schedule.kind", "warmup_linear"},
+                                             {"schedule.restart_step", 19},
+                                             {"schedule.restart_ratio", 2.5}});
+  EXPECT_EQ(recipe.model.attention, AttentionForm::kExplicitFp32);
+  EXPECT_TRUE(recipe.model.qk_norm);
+  EXPECT_EQ(recipe.model.similarity, SimilarityKind::kDistance);
+  EXPECT_EQ(recipe.model.logit_scale, 3.5);
+  EXPECT_EQ(recipe.model.normalise, NormaliseForm::kEpsOutside);
+  EXPECT_EQ(recipe.model.input_norm, InputNorm::kOnePass);
+  EXPECT_EQ(recipe.model.loss.form, LossForm::kPlainLogSumExp);
+  EXPECT_EQ(recipe.model.loss.eps, 0.125);
+  EXPECT_EQ(recipe.model.loss.weight, 0.375);
+  EXPECT_TRUE(recipe.model.loss.guard_denominator);
+  EXPECT_EQ(recipe.loader_max_len, 17);
+  EXPECT_EQ(recipe.optimizer.state_dtype, StateDtype::kBf16);
+  EXPECT_EQ(recipe.schedule.restart_step, 19);
+  EXPECT_EQ(recipe.schedule.restart_ratio, 2.5);
 }
 
 TEST(RecipeTest, NamesEveryBadKeyAtOnce) {
@@ -188,7 +220,11 @@ TEST(RecipeTest, NamesEveryBadKeyAtOnce) {
 TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}}), HasSubstr("gpt needs data.kind markov or text"));
   EXPECT_THAT(ErrorOf({{"data.kind", "markov"}}), HasSubstr("mlp needs data.kind features"));
-  EXPECT_THAT(ErrorOf({{"model.kind", "rnn"}}), HasSubstr("model.kind"));
+  EXPECT_THAT(ErrorOf({{"model.kind", "resnet"}}), HasSubstr("model.kind"));
+  EXPECT_THAT(ErrorOf({{"loss.per_sequence", true}}), HasSubstr("loss.per_sequence"));
+  EXPECT_THAT(ErrorOf({{"loss.form", "log_of_softmax"}, {"loss.label_smoothing", 0.1}}),
+              HasSubstr("loss.label_smoothing"));
+  EXPECT_THAT(ErrorOf({{"schedule.restart_step", 5}}), HasSubstr("schedule.restart_step"));
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}, {"data.kind", "text"}, {"data.standardise", true}}),
               HasSubstr("data.standardise"));
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}, {"data.kind", "text"}, {"model.heads", 5}}),

@@ -38,6 +38,15 @@ double LearningRateAt(const ScheduleRecipe& recipe, double peak, std::int64_t st
   if (recipe.kind == ScheduleKind::kConstant) return peak;
   const std::int64_t warmup = recipe.warmup_steps;
   if (k < warmup) return peak * static_cast<double>(k + 1) / static_cast<double>(warmup);
+  if (recipe.restart_step > 0) {
+    // Two decays, each to final_ratio of where it began.
+    ScheduleRecipe part = recipe;
+    part.restart_step = 0;
+    if (k < recipe.restart_step) return LearningRateAt(part, peak, recipe.restart_step, k);
+    part.warmup_steps = 0;
+    return LearningRateAt(part, peak * recipe.restart_ratio, steps - recipe.restart_step,
+                          k - recipe.restart_step);
+  }
   const std::int64_t decay = std::max<std::int64_t>(steps - 1 - warmup, 1);
   const double done = std::min(static_cast<double>(k - warmup) / static_cast<double>(decay), 1.0);
   const double height = recipe.kind == ScheduleKind::kWarmupCosine

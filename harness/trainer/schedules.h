@@ -1,6 +1,6 @@
 // The learning rate over a run: linear warmup from 0 to the peak (Goyal et al. 2017), then
 // constant, half a cosine (Loshchilov and Hutter 2017) or a line down to final_ratio of the peak at
-// the run's last step. State: schedule.step.
+// the run's last step, once or, with a warm restart (same paper), twice. State: schedule.step.
 #pragma once
 
 #include <memory>

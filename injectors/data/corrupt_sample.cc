@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "injectors/data/visited_dataset.h"
 #include "injectors/injector.h"
 
 namespace trainwreck {
@@ -67,26 +68,6 @@ class CorruptSample : public Injector {
   int last_step_ = -1;  // in which a first sample was already damaged
 };
 
-class CorruptedDataset : public Dataset {
- public:
-  CorruptedDataset(std::unique_ptr<Dataset> inner, CorruptSample& injector)
-      : inner_(std::move(inner)), injector_(injector) {}
-
-  std::int64_t size() const override { return inner_->size(); }
-  Sample Get(std::int64_t id) const override {
-    Sample sample = inner_->Get(id);
-    injector_.Visit(sample, *inner_);
-    return sample;
-  }
-  std::int64_t input_limit() const override { return inner_->input_limit(); }
-  std::int64_t target_limit() const override { return inner_->target_limit(); }
-  std::optional<double> entropy_floor() const override { return inner_->entropy_floor(); }
-
- private:
-  std::unique_ptr<Dataset> inner_;
-  CorruptSample& injector_;
-};
-
 std::unique_ptr<Dataset> CorruptSample::Wrap(std::unique_ptr<Dataset> data) {
   for (const std::int64_t id : samples_) {
     if (id >= data->size()) {
@@ -97,7 +78,7 @@ std::unique_ptr<Dataset> CorruptSample::Wrap(std::unique_ptr<Dataset> data) {
   if (value_ == "bad_token" && data->input_limit() == 0) {
     throw std::runtime_error("data.corrupt_sample: bad_token needs inputs that are tokens");
   }
-  return std::make_unique<CorruptedDataset>(std::move(data), *this);
+  return std::make_unique<VisitedDataset<CorruptSample>>(std::move(data), *this);
 }
 
 bool CorruptSample::Chooses(std::int64_t id) {

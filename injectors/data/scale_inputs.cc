@@ -1,7 +1,10 @@
-// data.scale_inputs: features in other units than the model was made for, as raw sensor counts or
-// pixels from 0 to 255.
+// data.scale_inputs: features in other units than the model was made for, as raw sensor counts,
+// pixels from 0 to 255 or timestamps; with a factor of 0, a sensor that is dead.
+#include <algorithm>
+#include <stdexcept>
 #include <utility>
 
+#include "injectors/data/visited_dataset.h"
 #include "injectors/injector.h"
 
 namespace trainwreck {
@@ -9,26 +12,42 @@ namespace {
 
 FaultInfo Info() {
   return {.name = "data.scale_inputs",
-          .doc = "Multiplies the features of training samples by a factor as they are fetched.",
+          .doc =
+              "Makes x into factor * x + offset in the features of training samples, as they are "
+              "fetched.",
           .params = {{.name = "factor",
                       .type = ValueType::kNumber,
-                      .default_value = nullptr,
+                      .default_value = 1.0,
                       .unit = "times",
-                      .doc = "What each feature is multiplied by."}},
+                      .doc = "What each feature is multiplied by."},
+                     {.name = "offset",
+                      .type = ValueType::kNumber,
+                      .default_value = 0.0,
+                      .unit = "of a feature",
+                      .doc = "What is added to each feature then."},
+                     {.name = "samples",
+                      .type = ValueType::kIntList,
+                      .default_value = Json::array(),
+                      .min = 0,
+                      .unit = "sample ids",
+                      .doc = "Of which samples of the training set; empty: of all."}},
           .evidence = "once: the first sample, and its largest magnitude before and after"};
 }
 
 class ScaleInputs : public Injector {
  public:
   ScaleInputs(PlannedFault fault, InjectorContext context)
-      : Injector(std::move(fault), context), factor_(param("factor").get<double>()) {}
+      : Injector(std::move(fault), context),
+        factor_(param("factor").get<double>()),
+        offset_(param("offset").get<double>()),
+        samples_(param("samples").get<std::vector<std::int64_t>>()) {}
 
   std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> data) override;
 
-  void Visit(Sample& sample) {
-    if (!Acts()) return;
+  void Visit(Sample& sample, const Dataset& data) {
+    if (!Acts() || !Chooses(sample.id)) return;
     const at::Tensor before = sample.input;
-    sample.input = before * factor_;
+    sample.input = before * factor_ + offset_;
     if (std::exchange(fired_, true)) return;
     const auto most = [](const at::Tensor& x) {
       return EncodeNumber(x.abs().max().item<double>());
@@ -37,35 +56,20 @@ class ScaleInputs : public Injector {
   }
 
  private:
-  double factor_;
-  bool fired_ = false;
-};
-
-class ScaledDataset : public Dataset {
- public:
-  ScaledDataset(std::unique_ptr<Dataset> inner, ScaleInputs& injector)
-      : inner_(std::move(inner)), injector_(injector) {}
-
-  std::int64_t size() const override { return inner_->size(); }
-  Sample Get(std::int64_t id) const override {
-    Sample sample = inner_->Get(id);
-    injector_.Visit(sample);
-    return sample;
+  bool Chooses(std::int64_t id) const {
+    return samples_.empty() || std::find(samples_.begin(), samples_.end(), id) != samples_.end();
   }
-  std::int64_t input_limit() const override { return inner_->input_limit(); }
-  std::int64_t target_limit() const override { return inner_->target_limit(); }
-  std::optional<double> entropy_floor() const override { return inner_->entropy_floor(); }
 
- private:
-  std::unique_ptr<Dataset> inner_;
-  ScaleInputs& injector_;
+  double factor_, offset_;
+  std::vector<std::int64_t> samples_;
+  bool fired_ = false;
 };
 
 std::unique_ptr<Dataset> ScaleInputs::Wrap(std::unique_ptr<Dataset> data) {
   if (data->input_limit() > 0) {
     throw std::runtime_error("data.scale_inputs: needs inputs that are features, not tokens");
   }
-  return std::make_unique<ScaledDataset>(std::move(data), *this);
+  return std::make_unique<VisitedDataset<ScaleInputs>>(std::move(data), *this);
 }
 
 REGISTER_FAULT(Info, ScaleInputs);

@@ -62,6 +62,17 @@ TEST(ScaleInputs, ActsAtTheStepsOfItsTrigger) {
   EXPECT_TRUE(data->Get(1).input.eq(4).all().item<bool>());
 }
 
+TEST(ScaleInputs, AddsAnOffsetToTheChosenSamples) {
+  FaultBench bench;
+  const auto shift =
+      bench.Make("data.scale_inputs", {{"factor", 2}, {"offset", 10}, {"samples", {3}}});
+  const auto data = static_cast<PartWrapper&>(*shift).Wrap(std::make_unique<CachedData>(0));
+  EXPECT_TRUE(data->Get(2).input.eq(2).all().item<bool>());
+  EXPECT_TRUE(bench.fired().empty());
+  EXPECT_TRUE(data->Get(3).input.eq(16).all().item<bool>());
+  EXPECT_EQ(bench.fired().at(0)["sample"], 3);
+}
+
 TEST(ScaleInputs, RefusesTokens) {
   FaultBench bench;
   const auto scale = bench.Make("data.scale_inputs", {{"factor", 4}});

@@ -2,9 +2,10 @@
 // conversion that lost a factor.
 #include <ATen/core/grad_mode.h>
 
-#include <utility>
+#include <algorithm>
 
 #include "injectors/injector.h"
+#include "injectors/model/matching_parameters.h"
 
 namespace trainwreck {
 namespace {
@@ -12,16 +13,13 @@ namespace {
 FaultInfo Info() {
   return {.name = "model.scale_parameters",
           .doc = "Multiplies parameters by a factor when the model is built.",
-          .params = {{.name = "parameters",
-                      .type = ValueType::kStringList,
-                      .default_value = nullptr,
-                      .unit = "globs",
-                      .doc = "Over the model's parameter names: [\"blocks.1.mlp.*.weight\"]."},
+          .params = {ParametersParam(),
                      {.name = "factor",
                       .type = ValueType::kNumber,
                       .default_value = nullptr,
                       .unit = "times",
-                      .doc = "What each element is multiplied by."}},
+                      .doc = "What each element is multiplied by."},
+                     RowsParam()},
           .has_trigger = false,
           .evidence =
               "once: the names in `parameters`, their number of elements, and their largest "
@@ -34,23 +32,19 @@ class ScaleParameters : public Injector {
 
   std::shared_ptr<Model> Wrap(std::shared_ptr<Model> model) override {
     const auto globs = param("parameters").get<std::vector<std::string>>();
+    const auto rows = param("rows").get<std::vector<std::int64_t>>();
     const double factor = param("factor").get<double>();
+    const auto matches = [&](const std::string& name) { return AnyMatches(globs, name); };
     at::NoGradGuard no_grad;
-    std::vector<std::string> scaled;
-    std::int64_t elements = 0;
     double before = 0, after = 0;
-    for (auto& entry : model->named_parameters()) {
-      at::Tensor& parameter = entry.value();
-      if (!AnyMatches(globs, entry.key())) continue;
-      before = std::max(before, parameter.abs().max().item<double>());
-      parameter.mul_(factor);
-      after = std::max(after, parameter.abs().max().item<double>());
-      scaled.push_back(entry.key());
-      elements += parameter.numel();
-    }
-    if (scaled.empty()) return model;
-    Fired({{"parameters", scaled},
-           {"elements", elements},
+    const Matched scaled = ForMatchingParameters(*model, matches, rows, [&](at::Tensor part) {
+      before = std::max(before, part.abs().max().item<double>());
+      part.mul_(factor);
+      after = std::max(after, part.abs().max().item<double>());
+    });
+    if (scaled.names.empty()) return model;
+    Fired({{"parameters", scaled.names},
+           {"elements", scaled.elements},
            {"before", EncodeNumber(before)},
            {"after", EncodeNumber(after)}});
     return model;

@@ -35,6 +35,24 @@ TEST(ScaleParameters, ScalesWhatMatchesAndSaysBySize) {
                                     {"after", 3072.0}}));
 }
 
+TEST(ScaleParameters, ScalesSomeRowsOnly) {
+  FaultBench bench;
+  auto model = std::make_shared<TwoWeights>();
+  const auto scale = bench.Make("model.scale_parameters",
+                                {{"parameters", {"head"}}, {"factor", 2}, {"rows", {1, 3}}});
+  static_cast<PartWrapper&>(*scale).Wrap(std::shared_ptr<Model>(model));
+  EXPECT_EQ(model->head[0].item<double>(), -3.0);
+  EXPECT_EQ(model->head[1].item<double>(), -6.0);
+  EXPECT_EQ(model->head[2].item<double>(), -6.0);
+  EXPECT_EQ(bench.fired().at(0)["elements"], 2);
+  for (const Json& rows : {Json({1, 4}), Json({2, 2}), Json({1})}) {
+    const auto bad = bench.Make("model.scale_parameters",
+                                {{"parameters", {"head"}}, {"factor", 2}, {"rows", rows}});
+    EXPECT_THROW(static_cast<PartWrapper&>(*bad).Wrap(std::shared_ptr<Model>(model)),
+                 std::runtime_error);
+  }
+}
+
 TEST(ScaleParameters, WithoutAMatchNothingFires) {
   FaultBench bench;
   auto model = std::make_shared<TwoWeights>();

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "injectors/injector.h"
+#include "injectors/model/matching_parameters.h"
 
 namespace trainwreck {
 namespace {
@@ -10,16 +11,13 @@ namespace {
 FaultInfo Info() {
   return {.name = "model.shift_parameters",
           .doc = "Adds a number to parameters when the model is built.",
-          .params = {{.name = "parameters",
-                      .type = ValueType::kStringList,
-                      .default_value = nullptr,
-                      .unit = "globs",
-                      .doc = "Over the model's parameter names: [\"layers.*.bias\"]."},
+          .params = {ParametersParam(),
                      {.name = "by",
                       .type = ValueType::kNumber,
                       .default_value = nullptr,
                       .unit = "as the parameter",
-                      .doc = "What is added to each element."}},
+                      .doc = "What is added to each element."},
+                     RowsParam()},
           .has_trigger = false,
           .evidence =
               "once: the names in `parameters`, their number of elements, and their mean "
@@ -32,24 +30,20 @@ class ShiftParameters : public Injector {
 
   std::shared_ptr<Model> Wrap(std::shared_ptr<Model> model) override {
     const auto globs = param("parameters").get<std::vector<std::string>>();
+    const auto rows = param("rows").get<std::vector<std::int64_t>>();
     const double by = param("by").get<double>();
+    const auto matches = [&](const std::string& name) { return AnyMatches(globs, name); };
     at::NoGradGuard no_grad;
-    std::vector<std::string> shifted;
-    std::int64_t elements = 0;
     double before = 0, after = 0;  // sums
-    for (auto& entry : model->named_parameters()) {
-      at::Tensor& parameter = entry.value();
-      if (!AnyMatches(globs, entry.key())) continue;
-      before += parameter.sum().item<double>();
-      parameter.add_(by);
-      after += parameter.sum().item<double>();
-      shifted.push_back(entry.key());
-      elements += parameter.numel();
-    }
-    if (elements == 0) return model;
-    const auto count = static_cast<double>(elements);
-    Fired({{"parameters", shifted},
-           {"elements", elements},
+    const Matched shifted = ForMatchingParameters(*model, matches, rows, [&](at::Tensor part) {
+      before += part.sum().item<double>();
+      part.add_(by);
+      after += part.sum().item<double>();
+    });
+    if (shifted.elements == 0) return model;
+    const auto count = static_cast<double>(shifted.elements);
+    Fired({{"parameters", shifted.names},
+           {"elements", shifted.elements},
            {"before", EncodeNumber(before / count)},
            {"after", EncodeNumber(after / count)}});
     return model;
