@@ -27,9 +27,9 @@ constexpr const char* kFooter =
 
 const std::vector<std::string>& Verbs() {
   static const std::vector<std::string> verbs = {
-      "run",    "list",    "validate", "explain", "doctor",  "check",
-      "report", "rerun",   "new",      "schema",  "bisect",  "dose",
-      "matrix", "history", "baseline", "compare", "version", "help"};
+      "run",      "list",    "validate", "explain", "doctor",  "check",  "report",
+      "rerun",    "new",     "schema",   "bisect",  "dose",    "matrix", "checkup",
+      "lr-range", "history", "baseline", "compare", "version", "help"};
   return verbs;
 }
 
@@ -392,6 +392,64 @@ void AddMatrix(CLI::App& app, Options& options) {
   AddCommon(verb, options.common);
 }
 
+void AddArm(CLI::App* verb, std::string& arm) {
+  verb->add_option("--arm", arm, "The recipe as it is (control), or with its fault [control]")
+      ->check(CLI::IsMember({"control", "fault"}).description(""))
+      ->type_name("control|fault");
+}
+
+void AddReportFile(CLI::App* verb, std::string& file) {
+  verb->add_option("--report", file, "Write a report as JSON")->type_name("FILE");
+}
+
+void AddCheckup(CLI::App& app, Options& options) {
+  CLI::App* verb = app.add_subcommand(
+      "checkup",
+      "Go through the five-minute checklist; which known fault does a recipe look like?");
+  CheckupOptions& checkup = options.checkup;
+  verb->add_option("RECIPE", checkup.paths,
+                   "A scenario's file or name, as nan/x or 'nan/x[sgd]'; with --score any");
+  AddArm(verb, checkup.arm);
+  verb->add_option("--seeds", checkup.seeds, "Seeds to look at [1]")
+      ->check(CLI::Range(1, 1000).description(""))
+      ->type_name("N");
+  AddSet(verb, checkup.set);
+  AddCores(verb, checkup.cores);
+  verb->add_flag(
+      "--score", checkup.score,
+      "Check up on all faults and controls, one seed at a time, and count right answers");
+  AddReportFile(verb, checkup.report);
+  AddCommon(verb, options.common);
+}
+
+void AddLrRange(CLI::App& app, Options& options) {
+  CLI::App* verb = app.add_subcommand(
+      "lr-range", "Learning-rate range test: run a recipe at many rates and suggest one");
+  LrRangeOptions& range = options.lr_range;
+  verb->add_option("RECIPE", range.recipe, "A scenario's file or name, as nan/x or 'nan/x[sgd]'")
+      ->required();
+  AddArm(verb, range.arm);
+  verb->add_option("--from", range.from, "The lowest rate [the recipe's / 1000]")
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("RATE");
+  verb->add_option("--to", range.to, "The highest rate [the recipe's x 100]")
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("RATE");
+  verb->add_option("--rates", range.rates, "How many rates, ends included [16]")
+      ->check(CLI::Range(3, 1000).description(""))
+      ->type_name("N");
+  verb->add_option("--seeds", range.seeds, "Seeds per rate [2]")
+      ->check(CLI::Range(1, 1000).description(""))
+      ->type_name("N");
+  verb->add_option("--steps", range.steps, "Steps of each run [as the recipe says]")
+      ->check(CLI::Range(5, 100000).description(""))
+      ->type_name("N");
+  AddSet(verb, range.set);
+  AddCores(verb, range.cores);
+  AddReportFile(verb, range.report);
+  AddCommon(verb, options.common);
+}
+
 void AddCompare(CLI::App& app, Options& options) {
   CLI::App* verb = app.add_subcommand("compare", "Compare two runs, commits or verdicts.json");
   CompareVerbOptions& compare = options.compare;
@@ -521,6 +579,8 @@ std::optional<int> ParseArguments(int argc, const char* const* argv, Options& op
   AddBisect(app, options);
   AddDose(app, options);
   AddMatrix(app, options);
+  AddCheckup(app, options);
+  AddLrRange(app, options);
   AddHistoryVerbs(app, options);
   AddCompare(app, options);
   app.add_subcommand("version", "Print the version");

@@ -178,6 +178,28 @@ struct MatrixOptions {
   bool exec = false;
 };
 
+struct CheckupOptions {
+  std::vector<std::string> paths;  // one recipe; with `score` any, none: all
+  std::string arm = "control";     // or "fault"
+  int seeds = 1;
+  int cores = 0;
+  std::vector<std::string> set;
+  std::string report;  // a JSON file; empty: none
+  bool score = false;  // many checkups of which the answer is known
+};
+
+struct LrRangeOptions {
+  std::string recipe;
+  std::string arm = "control";
+  std::optional<double> from, to;  // else the recipe's rate / 1000 and * 100
+  int rates = 16;
+  int seeds = 2;
+  int steps = 0;  // 0: as the recipe says
+  int cores = 0;
+  std::vector<std::string> set;
+  std::string report;
+};
+
 struct Options {
   std::string verb;
   std::string command_line;  // as typed
@@ -196,6 +218,8 @@ struct Options {
   BisectOptions bisect;
   DoseOptions dose;
   MatrixOptions matrix;
+  CheckupOptions checkup;
+  LrRangeOptions lr_range;
 };
 
 }  // namespace trainwreck

@@ -23,5 +23,7 @@ int SchemaVerb(const Options& options);
 int BisectVerb(const Options& options);
 int DoseVerb(const Options& options);
 int MatrixVerb(const Options& options);
+int CheckupVerb(const Options& options);
+int LrRangeVerb(const Options& options);
 
 }  // namespace trainwreck

@@ -1,0 +1,70 @@
+// Which of the known faults a run looks like. Clues are formulas that were read in runs of known
+// faults and of healthy recipes; the same clues, read in a run of which nobody knows what is wrong
+// with it, are compared with each of them (naive Bayes with rates that are drawn to the mean).
+//
+//   Diagnosis diagnosis(signatures);
+//   std::vector<Likeness> ranked = diagnosis.Rank(readings);
+//
+// A clue that cannot be read says nothing, so that what a model lacks does not give away whose
+// model it is. Clues depend on each other: bits order the rows, and are no odds to bet on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/formula/formula.h"
+#include "harness/matrix/matrix.h"
+#include "harness/protocol/json.h"
+
+namespace trainwreck {
+
+// How often each clue held in runs whose fault is known.
+struct Signature {
+  std::string name;           // of the case
+  std::string row;            // the scenario; empty: runs without a fault
+  std::vector<Count> counts;  // by clue
+};
+
+Json ToJson(const Signature& signature);
+Signature SignatureFromJson(const Json& json);  // throws Json::exception
+
+using ClueReadings = std::vector<formula::Truth>;  // of one run and its variants, by clue
+
+struct Likeness {
+  std::string row;        // empty: healthy
+  std::string signature;  // the case that it is most like
+  double bits = 0;  // log2 of the likelihood over that of a healthy recipe, the prior included
+};
+
+// A clue that speaks for a row.
+struct Evidence {
+  int clue = 0;
+  bool holds = false;    // as it was read
+  double in_row = 0;     // how often it reads so there
+  double elsewhere = 0;  // and over all signatures
+};
+
+class Diagnosis {
+ public:
+  // All signatures have the same clues, and at least one is of healthy runs.
+  explicit Diagnosis(std::vector<Signature> signatures);
+
+  // All rows, and the healthy one, by likeness. `readings`: one entry a seed. The healthy runs of
+  // the case `left_out` are not looked at: for figures of recipes that were never seen healthy.
+  std::vector<Likeness> Rank(const std::vector<ClueReadings>& readings,
+                             const std::string& left_out = "") const;
+
+  // What speaks most for this signature of a row, at most `limit` clues.
+  std::vector<Evidence> EvidenceFor(const Likeness& likeness,
+                                    const std::vector<ClueReadings>& readings,
+                                    std::size_t limit) const;
+
+ private:
+  double RateIn(const Signature& signature, std::size_t clue) const;
+  double LogLikelihood(const Signature& signature, const std::vector<ClueReadings>& readings) const;
+
+  std::vector<Signature> signatures_;
+  std::vector<double> overall_;  // by clue
+};
+
+}  // namespace trainwreck
