@@ -128,8 +128,8 @@ int CheckOne(const Options& options, const Practice& practice) {
   const Diagnosis diagnosis(practice.signatures);
   const std::vector<Likeness> ranked = diagnosis.Rank(findings.readings);
   const int steps = patient.runs.front().steps;
-  std::cout << "# checkup of " << one.name << " (" << wanted.arm << "), " << wanted.seeds
-            << " seeds, against " << practice.signatures.size() << " signatures\n";
+  std::cout << fmt::format("# checkup of {} ({}): seeds: {}, signatures to compare with: {}\n",
+                           one.name, wanted.arm, wanted.seeds, practice.signatures.size());
   PrintLosses(findings);
   const bool is_healthy = ranked.front().row.empty();
   std::cout << "# "

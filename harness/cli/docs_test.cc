@@ -119,8 +119,9 @@ TEST(Docs, ExamplesOfTheHistoryRunAsTheyStand) { ExpectExamplesRun("docs/history
 TEST(Docs, EveryVerbAndOptionIsDescribed) {
   const CliFolder folder;
   const std::string text = ReadAll("docs/cli.md");
-  for (const char* verb : {"run", "list", "validate", "explain", "doctor", "check", "rerun",
-                           "report", "new", "schema", "matrix", "history", "baseline", "compare"}) {
+  for (const char* verb :
+       {"run", "list", "validate", "explain", "doctor", "check", "rerun", "report", "new", "schema",
+        "matrix", "checkup", "lr-range", "history", "baseline", "compare"}) {
     EXPECT_TRUE(Contains(text, "\n## " + std::string(verb) + "\n")) << verb;
     std::istringstream words(folder.Call(std::string(verb) + " --help").out);
     for (std::string word; words >> word;) {

@@ -204,8 +204,8 @@ int LrRangeVerb(const Options& options) {
   const double own_rate = own->second.get<double>();
   const int steps = wanted.steps > 0 ? wanted.steps : patient.runs.front().steps;
   const std::vector<double> rates = RatesOf(wanted, own_rate);
-  std::cout << "# lr-range of " << patient.one->name << " (" << wanted.arm << "), " << rates.size()
-            << " rates, " << wanted.seeds << " seeds each, " << steps << " steps\n";
+  std::cout << fmt::format("# lr-range of {} ({}): {} rates, seeds of each: {}, {} steps\n",
+                           patient.one->name, wanted.arm, rates.size(), wanted.seeds, steps);
   const auto points = Measure(patient, rates, steps, session, wanted.cores);
   if (!points) return kExitInterrupted;
   const LrRange range = FindRange(*points);
