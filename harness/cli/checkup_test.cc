@@ -112,7 +112,7 @@ TEST(LrRange, FindsThePlateauAndJudgesTheRecipesRate) {
   const CliFolder folder;
   WriteSuite(folder);
   // The last fifth ends below 0.4, a tenth of the way, from a rate of 0.13 on.
-  const Called good = folder.Call("lr-range fake/slow --rates 21 --report range.json");
+  const Called good = folder.Call("lr-range fake/slow --rates 21 --to 20 --report range.json");
   EXPECT_EQ(good.status, 0) << good.output();
   const Json json = Json::parse(folder.Read("range.json"));
   EXPECT_EQ(json.at("schema"), "trainwreck/lr-range");
@@ -124,6 +124,11 @@ TEST(LrRange, FindsThePlateauAndJudgesTheRecipesRate) {
   EXPECT_EQ(slow.status, 1) << slow.output();
   EXPECT_TRUE(Contains(slow.out, "0.002, is too low")) << slow.out;
   EXPECT_TRUE(Contains(slow.out, "next:      optimizer.lr = ")) << slow.out;
+  // Ends that were not given move: this rate is 100,000 times too low, and its grid with it.
+  const Called far =
+      folder.Call("lr-range fake/slow --arm fault --set optimizer.lr=0.0002 --seeds 1");
+  EXPECT_EQ(far.status, 1) << far.output();
+  EXPECT_TRUE(Contains(far.out, "2e-06, is too low")) << far.out;
   const Called none = folder.Call("lr-range fake/slow --from 1e-9 --to 1e-7");
   EXPECT_EQ(none.status, 5) << none.output();
   EXPECT_TRUE(Contains(none.out, "no rate learns")) << none.out;

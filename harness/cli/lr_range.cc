@@ -40,6 +40,29 @@ std::vector<double> RatesOf(const LrRangeOptions& options, double own) {
   return rates;
 }
 
+// Whether the range may go on beyond an end of the grid: upwards where the highest rate still
+// learns or none does yet, downwards likewise.
+bool IsOpenAbove(const std::vector<RatePoint>& points, const LrRange& range) {
+  const int last = static_cast<int>(points.size()) - 1;
+  return !points.back().diverged && (range.best < 0 || range.plateau_to == last);
+}
+
+bool IsOpenBelow(const std::vector<RatePoint>& points, const LrRange& range) {
+  return range.best < 0 ? points.front().diverged : range.plateau_from == 0;
+}
+
+// As many steps of the grid as make a factor of 100, beyond its end.
+std::vector<double> Beyond(const std::vector<RatePoint>& points, bool above) {
+  const double step = points[1].rate / points[0].rate;
+  const int count = std::max(1, static_cast<int>(std::ceil(std::log(100) / std::log(step))));
+  std::vector<double> rates;
+  for (int i = 1; i <= count; ++i) {
+    rates.push_back(above ? points.back().rate * std::pow(step, i)
+                          : points.front().rate / std::pow(step, i));
+  }
+  return rates;
+}
+
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
@@ -130,6 +153,23 @@ void PrintPoints(const std::vector<RatePoint>& points, const LrRange& range) {
             << "\n";
 }
 
+void PrintAdvice(RateVerdict verdict, const Json& from, double suggested,
+                 const std::string& recipe) {
+  if (verdict == RateVerdict::kGood) {
+    std::cout << "next:      keep the rate, and go on with 'trainwreck checkup " << recipe << "'\n"
+              << "not first: another rate\n";
+    return;
+  }
+  std::cout << fmt::format("next:      optimizer.lr = {:.2g}, the middle of the plateau\n",
+                           suggested);
+  if (!from.is_object()) return;
+  std::cout << "           or " << Join(from.at("next")) << "\n";
+  if (!from.at("not_first").empty()) {
+    std::cout << "not first: " << Join(from.at("not_first")) << "\n";
+  }
+  std::cout << "see:       trainwreck run " << from.at("scenario").get<std::string>() << "\n";
+}
+
 Batch RunsAt(const Patient& patient, const std::vector<double>& rates, int steps) {
   Batch runs;
   for (std::size_t i = 0; i < rates.size(); ++i) {
@@ -168,6 +208,29 @@ std::optional<std::vector<RatePoint>> Measure(const Patient& patient,
   return points;
 }
 
+// Ends of the grid that were not given move on, a few times, where the range does not end in it.
+std::optional<std::vector<RatePoint>> MeasureRange(const Patient& patient,
+                                                   const LrRangeOptions& wanted, double own,
+                                                   int steps, const Session& session) {
+  constexpr int kRounds = 3;
+  auto points = Measure(patient, RatesOf(wanted, own), steps, session, wanted.cores);
+  for (int round = 0; points && round < kRounds; ++round) {
+    const LrRange range = FindRange(*points);
+    std::vector<double> rates;
+    if (!wanted.to && IsOpenAbove(*points, range)) rates = Beyond(*points, /*above=*/true);
+    if (!wanted.from && IsOpenBelow(*points, range)) {
+      for (double rate : Beyond(*points, /*above=*/false)) rates.push_back(rate);
+    }
+    if (rates.empty()) break;
+    const auto more = Measure(patient, rates, steps, session, wanted.cores);
+    if (!more) return std::nullopt;
+    points->insert(points->end(), more->begin(), more->end());
+    std::sort(points->begin(), points->end(),
+              [](const RatePoint& a, const RatePoint& b) { return a.rate < b.rate; });
+  }
+  return points;
+}
+
 Json ToJson(const std::vector<RatePoint>& points, const LrRange& range) {
   Json items = Json::array();
   for (const RatePoint& point : points) {
@@ -203,10 +266,9 @@ int LrRangeVerb(const Options& options) {
   }
   const double own_rate = own->second.get<double>();
   const int steps = wanted.steps > 0 ? wanted.steps : patient.runs.front().steps;
-  const std::vector<double> rates = RatesOf(wanted, own_rate);
-  std::cout << fmt::format("# lr-range of {} ({}): {} rates, seeds of each: {}, {} steps\n",
-                           patient.one->name, wanted.arm, rates.size(), wanted.seeds, steps);
-  const auto points = Measure(patient, rates, steps, session, wanted.cores);
+  std::cout << fmt::format("# lr-range of {} ({}): seeds of each rate: {}, {} steps\n",
+                           patient.one->name, wanted.arm, wanted.seeds, steps);
+  const auto points = MeasureRange(patient, wanted, own_rate, steps, session);
   if (!points) return kExitInterrupted;
   const LrRange range = FindRange(*points);
   PrintPoints(*points, range);
@@ -216,17 +278,9 @@ int LrRangeVerb(const Options& options) {
   json["own_rate"] = own_rate;
   if (verdict) {
     const Advice advice = AdviceFor(*verdict);
-    std::cout << fmt::format("# the recipe's rate, {:g}, is {}\n", own_rate, advice.text);
-    std::cout << fmt::format("next:      optimizer.lr = {:.2g}, the middle of the plateau\n",
-                             range.suggested);
     const Json from = AdviceFrom(session, advice.scenario);
-    if (from.is_object()) {
-      std::cout << "           or " << Join(from.at("next")) << "\n";
-      if (!from.at("not_first").empty()) {
-        std::cout << "not first: " << Join(from.at("not_first")) << "\n";
-      }
-      std::cout << "see:       trainwreck run " << advice.scenario << "\n";
-    }
+    std::cout << fmt::format("# the recipe's rate, {:g}, is {}\n", own_rate, advice.text);
+    PrintAdvice(*verdict, from, range.suggested, wanted.recipe);
     json["own_rate_is"] = advice.text;
     json["advice"] = from;
   } else {
