@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iostream>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "harness/cli/checkup_known.h"
@@ -66,14 +67,18 @@ void PrintLosses(const Findings& findings) {
   PrintTable(std::cout, rows);
 }
 
+// The clues that speak most for a row, each formula once, in the variant where it speaks loudest.
 Json EvidenceOf(const Practice& practice, const Diagnosis& diagnosis, const Likeness& likeness,
                 const Findings& findings, int steps) {
   Json items = Json::array();
-  for (const Evidence& one : diagnosis.EvidenceFor(likeness, findings.readings, kEvidence)) {
-    items.push_back({{"clue", practice.clues.TextOf(one.clue, steps)},
-                     {"holds", one.holds},
-                     {"in_row", one.in_row},
-                     {"elsewhere", one.elsewhere}});
+  std::set<std::string> seen;
+  for (const Evidence& one :
+       diagnosis.EvidenceFor(likeness, findings.readings, practice.clues.size())) {
+    const std::string text = practice.clues.TextOf(one.clue, steps);
+    if (!seen.insert(text.substr(text.find(": "))).second) continue;
+    items.push_back(
+        {{"clue", text}, {"holds", one.holds}, {"in_row", one.in_row}, {"overall", one.overall}});
+    if (items.size() == kEvidence) break;
   }
   return items;
 }
@@ -107,9 +112,9 @@ void PrintNamed(const Json& named, std::size_t place) {
             << named.at("title").get<std::string>() << "\n";
   for (const Json& one : named.at("evidence")) {
     std::cout << fmt::format(
-        "  {}  {}  (so in {:.0f}% there, {:.0f}% elsewhere)\n",
+        "  {}  {}  ({:.0f}% of its runs, {:.0f}% of all)\n",
         one.at("holds").get<bool>() ? "true " : "false", one.at("clue").get<std::string>(),
-        100 * one.at("in_row").get<double>(), 100 * one.at("elsewhere").get<double>());
+        100 * one.at("in_row").get<double>(), 100 * one.at("overall").get<double>());
   }
   PrintList("next:      ", named.at("advice").at("next"));
   PrintList("not first: ", named.at("advice").at("not_first"));
@@ -147,7 +152,7 @@ int CheckOne(const Options& options, const Practice& practice) {
                      {"bits", likeness.bits},
                      {"evidence", EvidenceOf(practice, diagnosis, likeness, findings, steps)},
                      {"advice", AdviceOf(scenario, likeness)}});
-    if (!is_healthy) PrintNamed(named.back(), named.size());
+    if (likeness.bits > 0) PrintNamed(named.back(), named.size());
   }
   Json variants = Json::object();
   for (const auto& [name, loss] : findings.final_losses) variants[name] = FormatNumber(loss);

@@ -118,13 +118,16 @@ std::vector<Evidence> Diagnosis::EvidenceFor(const Likeness& likeness,
         fails += run[clue] == Truth::kFalse;
       }
       if (holds == fails || signature.counts[clue].known() == 0) continue;
-      Evidence evidence{static_cast<int>(clue), holds > fails, RateIn(signature, clue),
-                        overall_[clue]};
+      const Count& count = signature.counts[clue];
+      Evidence evidence{static_cast<int>(clue), holds > fails,
+                        static_cast<double>(count.holds) / count.known(), overall_[clue]};
+      double rate = RateIn(signature, clue);
       if (!evidence.holds) {
+        rate = 1 - rate;
         evidence.in_row = 1 - evidence.in_row;
-        evidence.elsewhere = 1 - evidence.elsewhere;
+        evidence.overall = 1 - evidence.overall;
       }
-      const double gain = std::log2(evidence.in_row / evidence.elsewhere);
+      const double gain = std::log2(rate / evidence.overall);
       if (gain > 0) found.emplace_back(gain, evidence);
     }
   }

@@ -39,9 +39,9 @@ struct Likeness {
 // A clue that speaks for a row.
 struct Evidence {
   int clue = 0;
-  bool holds = false;    // as it was read
-  double in_row = 0;     // how often it reads so there
-  double elsewhere = 0;  // and over all signatures
+  bool holds = false;  // as it was read
+  double in_row = 0;   // the share of its runs in which it reads so
+  double overall = 0;  // the same over all signatures, each with the same weight
 };
 
 class Diagnosis {

@@ -86,8 +86,8 @@ TEST(Diagnosis, ShowsWhatSpeaksForARow) {
   ASSERT_EQ(evidence.size(), 2u);
   EXPECT_EQ(evidence[0].clue, 1) << "the spike: only this row has it";
   EXPECT_TRUE(evidence[0].holds);
-  EXPECT_GT(evidence[0].in_row, 0.9);
-  EXPECT_LT(evidence[0].elsewhere, 0.3);
+  EXPECT_EQ(evidence[0].in_row, 1);
+  EXPECT_LT(evidence[0].overall, 0.3);
 }
 
 TEST(Diagnosis, SignaturesComeBackFromJson) {
