@@ -207,7 +207,9 @@ int ScoreAll(const Options& options, const Practice& practice) {
   if (patients.empty()) return kExitNothingRun;
   const Diagnosis diagnosis(practice.signatures);
   std::map<std::string, Score> faults;  // by family
-  Score controls;
+  Score controls, unseen;
+  std::map<std::string, int> cases_of;  // row -> cases with its fault
+  for (const Signature& signature : practice.signatures) ++cases_of[signature.row];
   Json items = Json::array();
   std::vector<std::vector<std::string>> rows = {{"arm", "seed", "named first", "case"}};
   const bool is_done = Examine(
@@ -219,6 +221,10 @@ int ScoreAll(const Options& options, const Practice& practice) {
           const bool is_fault = patient.arm == ArmKind::kFault;
           (is_fault ? faults[FamilyOf(patient.one->scenario->name)] : controls)
               .Add(patient, ranked);
+          if (is_fault && cases_of[patient.one->scenario->name] > 1) {
+            unseen.Add(patient, diagnosis.Rank({findings.readings[i]}, patient.one->name,
+                                               Diagnosis::LeaveOut::kAll));
+          }
           const std::string first = ranked.front().row.empty() ? "healthy" : ranked.front().row;
           items.push_back({{"case", patient.one->name},
                            {"arm", ToString(patient.arm)},
@@ -233,11 +239,12 @@ int ScoreAll(const Options& options, const Practice& practice) {
   std::cout << "# wrong:\n";
   PrintTable(std::cout, rows);
   rows = {{"fault arms of", "row first", "row in first three", "family first", "called healthy"}};
-  Score total;
-  for (const auto& [family, score] : faults) {
-    rows.push_back({family, Percent(score.first, score.all), Percent(score.in_three, score.all),
+  const auto add = [&](const std::string& name, const Score& score) {
+    rows.push_back({name, Percent(score.first, score.all), Percent(score.in_three, score.all),
                     Percent(score.family, score.all), Percent(score.healthy, score.all)});
-  }
+  };
+  for (const auto& [family, score] : faults) add(family, score);
+  add("points never seen", unseen);
   PrintTable(std::cout, rows);
   std::cout << "# control arms: wolf cried in "
             << Percent(controls.all - controls.healthy, controls.all)

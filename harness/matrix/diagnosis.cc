@@ -76,7 +76,7 @@ double Diagnosis::LogLikelihood(const Signature& signature,
 // A row with several points is like the run as its points are on the average; every row counts the
 // same beforehand, and all of them together as much as "healthy" alone.
 std::vector<Likeness> Diagnosis::Rank(const std::vector<ClueReadings>& readings,
-                                      const std::string& left_out) const {
+                                      const std::string& left_out, LeaveOut how) const {
   struct Row {
     std::vector<double> terms;
     std::string best;
@@ -84,7 +84,8 @@ std::vector<Likeness> Diagnosis::Rank(const std::vector<ClueReadings>& readings,
   };
   std::map<std::string, Row> rows;
   for (const Signature& signature : signatures_) {
-    if (signature.row.empty() && signature.name == left_out) continue;
+    const bool is_left_out = signature.row.empty() || how == LeaveOut::kAll;
+    if (is_left_out && signature.name == left_out) continue;
     Row& row = rows[signature.row];
     row.terms.push_back(LogLikelihood(signature, readings));
     if (row.terms.back() > row.largest) {

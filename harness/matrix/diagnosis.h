@@ -49,10 +49,13 @@ class Diagnosis {
   // All signatures have the same clues, and at least one is of healthy runs.
   explicit Diagnosis(std::vector<Signature> signatures);
 
-  // All rows, and the healthy one, by likeness. `readings`: one entry a seed. The healthy runs of
-  // the case `left_out` are not looked at: for figures of recipes that were never seen healthy.
+  // All rows, and the healthy one, by likeness. `readings`: one entry a seed. What is known of the
+  // case `left_out` is not looked at, for figures of recipes that were never seen: its healthy
+  // runs, or all, those with its fault as well.
+  enum class LeaveOut { kHealthy, kAll };
   std::vector<Likeness> Rank(const std::vector<ClueReadings>& readings,
-                             const std::string& left_out = "") const;
+                             const std::string& left_out = "",
+                             LeaveOut how = LeaveOut::kHealthy) const;
 
   // What speaks most for this signature of a row, at most `limit` clues.
   std::vector<Evidence> EvidenceFor(const Likeness& likeness,

@@ -76,6 +76,10 @@ TEST(Diagnosis, CanLeaveOutTheRecipesOwnHealthyRuns) {
       {Make("x", "", "++"), Make("y", "", "--"), Make("x", "row", "+-"), Make("y", "other", "-+")});
   EXPECT_EQ(diagnosis.Rank({Read("++")}).front().row, "");
   EXPECT_NE(diagnosis.Rank({Read("++")}, "x").front().row, "");
+  EXPECT_EQ(diagnosis.Rank({Read("+-")}, "x").front().row, "row");
+  for (const Likeness& one : diagnosis.Rank({Read("+-")}, "x", Diagnosis::LeaveOut::kAll)) {
+    EXPECT_NE(one.row, "row") << "its only case is left out";
+  }
 }
 
 TEST(Diagnosis, ShowsWhatSpeaksForARow) {
