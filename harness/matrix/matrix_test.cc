@@ -144,6 +144,10 @@ TEST(Matrix, ListsFaultsThatNoSymptomSeparates) {
   std::vector<FaultPair> pairs = PairsNotSeparated(suite.Read(same));
   ASSERT_EQ(pairs.size(), 1u);
   EXPECT_FALSE(pairs[0].only_unreadable);
+  // Two points of one scenario are one fault.
+  Suite points = suite;
+  points.bench.scenarios[1].name = points.bench.scenarios[0].name;
+  EXPECT_TRUE(PairsNotSeparated(points.Read(same)).empty());
   // A seed that disagrees separates nothing, unless the scenario lets one disagree.
   const auto mostly = [](int scenario, ArmKind kind, int seed) {
     if (kind == ArmKind::kControl) return LearningLoss(1);
