@@ -131,6 +131,11 @@ Chosen KnownCases(const Session& session) {
 std::vector<Signature> KnownSignatures(const std::vector<Case>& cases, const ClueSet& clues,
                                        const Session& session, int cores) {
   const std::vector<Patient> patients = PatientsToLearnFrom(cases);
+  if (patients.empty()) {
+    throw ConfigurationError(
+        "nothing to compare with: no scenario of one rank and one phase under " +
+        session.scenarios_root);
+  }
   std::string key = DigestOfTarget(session.target) + clues.digest();
   for (const Patient& patient : patients) key += patient.one->name + patient.one->digest;
   const std::string file = CacheFolder() + "/signatures-" + DigestText(key) + ".json";

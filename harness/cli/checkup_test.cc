@@ -108,6 +108,18 @@ TEST(Checkup, SaysWhatIsWrongWithTheCommandLine) {
   EXPECT_TRUE(Contains(two.err, "2 cases are selected; name one recipe")) << two.err;
 }
 
+TEST(Checkup, SaysWhenThereIsNothingToCompareWith) {
+  const CliFolder folder;
+  folder.WritePassing("mine", "tags: [negative]\n");
+  folder.WritePassing("two_ranks", "requires: {ranks: 2}\n");
+  const Called called = folder.Call("checkup fake/mine --set parallel.ranks=2");
+  EXPECT_EQ(called.status, 2) << called.output();
+  folder.Shell("rm scenarios/fake/two_ranks.yaml");
+  const Called none = folder.Call("checkup fake/mine");
+  EXPECT_EQ(none.status, 3) << none.output();
+  EXPECT_TRUE(Contains(none.err, "nothing to compare with")) << none.err;
+}
+
 TEST(LrRange, FindsThePlateauAndJudgesTheRecipesRate) {
   const CliFolder folder;
   WriteSuite(folder);
