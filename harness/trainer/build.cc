@@ -88,7 +88,8 @@ std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_ou
   const SampleStream stream{MixSeed(seed, kDataSeed), held_out, data.samples};
   switch (data.kind) {
     case DataKind::kMarkov:
-      return MakeMarkovData(data.vocab, data.seq_len, stream);
+      return MakeMarkovData(data.vocab, data.seq_len, stream,
+                            {.lag = data.lag, .prompt_tokens = data.prompt_tokens});
     case DataKind::kText:
       return MakeTextData(data.path, data.seq_len, stream);
     case DataKind::kFeatures:
@@ -107,6 +108,21 @@ at::ScalarType TypeOf(StateDtype dtype) {
       return at::kHalf;
   }
   throw std::logic_error("no such dtype");
+}
+
+std::unique_ptr<Dataset> PrepareTargets(const DataRecipe& recipe, std::unique_ptr<Dataset> data) {
+  if (recipe.pair_by_id) data = PairedById(std::move(data));
+  if (recipe.target_shift != 0) data = WithTargetShift(std::move(data), recipe.target_shift);
+  if (recipe.mask_first > 0) data = WithFirstMasked(std::move(data), recipe.mask_first);
+  switch (recipe.balance) {
+    case ClassBalance::kNone:
+      return data;
+    case ClassBalance::kWeights:
+      return ClassWeighted(std::move(data));
+    case ClassBalance::kResample:
+      return ClassResampled(std::move(data));
+  }
+  throw std::logic_error("no such balance");
 }
 
 std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTensors parameters) {
@@ -147,6 +163,7 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
     parts.train_data = Standardised(std::move(parts.train_data));
     parts.eval_data = Standardised(std::move(parts.eval_data));
   }
+  parts.train_data = PrepareTargets(recipe.data, std::move(parts.train_data));
   parts.shards = WrapAll(wrappers, std::unique_ptr<Shards>(std::make_unique<EqualShards>(
                                        parts.train_data->size(), world_size)));
   const SamplerOptions sampler{.rank = rank,

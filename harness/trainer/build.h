@@ -25,6 +25,8 @@ std::shared_ptr<Model> BuildModel(const TrainingRecipe& recipe, const Dataset& d
                                   std::uint64_t seed);
 std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_out,
                                       std::uint64_t seed);
+// Training data with the targets that the recipe makes of them.
+std::unique_ptr<Dataset> PrepareTargets(const DataRecipe& recipe, std::unique_ptr<Dataset> data);
 std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTensors parameters);
 
 // One small training step with each update rule and an evaluation, for its effect on LibTorch's

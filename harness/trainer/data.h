@@ -19,9 +19,15 @@ struct SampleStream {
 // Sequences of an order-1 Markov source. Each token has four successors, with probabilities 0.6,
 // 0.2, 0.1 and 0.1, given by random permutations of the alphabet; so the stationary distribution is
 // uniform and the entropy rate is exact. The source is the same for every seed; the sequences are
-// not.
+// not. With a lag above 1 a token follows from the one that stands so far back, and the first ones,
+// which have none, are drawn evenly from the alphabet and of weight 0. So are the first
+// `prompt_tokens` targets.
+struct MarkovOptions {
+  std::int64_t lag = 1;
+  std::int64_t prompt_tokens = 0;
+};
 std::unique_ptr<Dataset> MakeMarkovData(std::int64_t vocab, std::int64_t seq_len,
-                                        SampleStream stream);
+                                        SampleStream stream, MarkovOptions options = {});
 
 // The source's transition probabilities: `[vocab][vocab]`, rows sum to 1.
 std::vector<std::vector<double>> MarkovTransitions(std::int64_t vocab);
@@ -39,5 +45,22 @@ std::unique_ptr<Dataset> MakeFeatureData(std::int64_t features, std::int64_t cla
 
 // The same samples, each feature vector less its mean and divided by its standard deviation.
 std::unique_ptr<Dataset> Standardised(std::unique_ptr<Dataset> data);
+
+// The same inputs, each with the target that was stored for its id (Sample::target_id), if any was.
+// Reads all samples once.
+std::unique_ptr<Dataset> PairedById(std::unique_ptr<Dataset> data);
+
+// Position i of a sequence gets the target and weight of position i + shift; those that have none
+// get weight 0.
+std::unique_ptr<Dataset> WithTargetShift(std::unique_ptr<Dataset> data, std::int64_t shift);
+
+// The first `count` targets of each sequence get weight 0.
+std::unique_ptr<Dataset> WithFirstMasked(std::unique_ptr<Dataset> data, std::int64_t count);
+
+// Of samples with one label each; both read all samples once. Weighted: a class of n among N
+// samples and K classes that occur gets weight N / (K n). Resampled: ids go round the classes that
+// occur, and round the samples of each.
+std::unique_ptr<Dataset> ClassWeighted(std::unique_ptr<Dataset> data);
+std::unique_ptr<Dataset> ClassResampled(std::unique_ptr<Dataset> data);
 
 }  // namespace trainwreck

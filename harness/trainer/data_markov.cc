@@ -1,6 +1,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -26,13 +27,16 @@ Permutations MakePermutations(std::int64_t vocab) {
 
 class MarkovData : public Dataset {
  public:
-  MarkovData(std::int64_t vocab, std::int64_t seq_len, SampleStream stream)
+  MarkovData(std::int64_t vocab, std::int64_t seq_len, SampleStream stream, MarkovOptions options)
       : vocab_(vocab),
         seq_len_(seq_len),
+        lag_(options.lag),
+        random_tokens_(std::max(options.lag, options.prompt_tokens + 1)),
         stream_(stream),
         stream_seed_(MixSeed(stream.seed, stream.held_out ? 2 : 1)),
         successors_(MakePermutations(vocab)),
         weight_(at::ones({seq_len})) {
+    weight_.narrow(0, 0, random_tokens_ - 1).zero_();
     // The stationary distribution is uniform: a sum of permutations keeps it.
     for (const std::vector<double>& row : MarkovTransitions(vocab)) {
       for (double p : row) {
@@ -50,8 +54,11 @@ class MarkovData : public Dataset {
     SplitMix64 random(MixSeed(stream_seed_, static_cast<std::uint64_t>(id)));
     at::Tensor tokens = at::empty({seq_len_ + 1}, at::kLong);
     auto* data = tokens.mutable_data_ptr<std::int64_t>();
-    data[0] = static_cast<std::int64_t>(random.Below(static_cast<std::uint64_t>(vocab_)));
-    for (std::int64_t i = 0; i < seq_len_; ++i) data[i + 1] = Successor(data[i], random.Uniform());
+    for (std::int64_t i = 0; i <= seq_len_; ++i) {
+      data[i] = i < random_tokens_
+                    ? static_cast<std::int64_t>(random.Below(static_cast<std::uint64_t>(vocab_)))
+                    : Successor(data[i - lag_], random.Uniform());
+    }
     return {id, tokens.narrow(0, 0, seq_len_), tokens.narrow(0, 1, seq_len_), weight_};
   }
 
@@ -62,7 +69,8 @@ class MarkovData : public Dataset {
     return successors_[k][token];
   }
 
-  std::int64_t vocab_, seq_len_;
+  std::int64_t vocab_, seq_len_, lag_;
+  std::int64_t random_tokens_;  // at the beginning; the first is no target
   SampleStream stream_;
   std::uint64_t stream_seed_;
   Permutations successors_;
@@ -84,8 +92,8 @@ std::vector<std::vector<double>> MarkovTransitions(std::int64_t vocab) {
 }
 
 std::unique_ptr<Dataset> MakeMarkovData(std::int64_t vocab, std::int64_t seq_len,
-                                        SampleStream stream) {
-  return std::make_unique<MarkovData>(vocab, seq_len, stream);
+                                        SampleStream stream, MarkovOptions options) {
+  return std::make_unique<MarkovData>(vocab, seq_len, stream, options);
 }
 
 }  // namespace trainwreck

@@ -1,6 +1,9 @@
 #include "harness/trainer/layers.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
@@ -10,6 +13,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/pow.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/sigmoid.h>
@@ -27,8 +31,10 @@ namespace trainwreck {
 namespace {
 
 constexpr double kLeakySlope = 0.01;
+constexpr double kRotaryBase = 10000;
 constexpr double kVarianceEps = 1e-5;
 constexpr double kNormEps = 1e-8;
+constexpr double kNewStatistics = 0.1;  // share of a batch in batch norm's running means
 
 at::Tensor DrawNormal(at::IntArrayRef shape, double stddev, at::Generator& generator) {
   at::Tensor tensor = at::empty(shape);
@@ -47,8 +53,17 @@ Linear::Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& 
   if (bias == Bias::kZero) bias_ = register_parameter("bias", at::zeros({out}));
 }
 
+void Linear::AddAdapter(std::int64_t rank, at::Generator& generator) {
+  const auto in = weight_.size(1), out = weight_.size(0);
+  const double stddev = 1.0 / std::sqrt(static_cast<double>(in));
+  lora_a_ = register_parameter("lora_a", DrawNormal({rank, in}, stddev, generator));
+  lora_b_ = register_parameter("lora_b", at::zeros({out, rank}));
+}
+
 at::Tensor Linear::Forward(const at::Tensor& x) const {
-  return Announce(at::linear(x, weight_, bias_));
+  at::Tensor y = at::linear(x, weight_, bias_);
+  if (lora_a_.defined()) y = y + at::linear(at::linear(x, lora_a_), lora_b_);
+  return Announce(y);
 }
 
 Embedding::Embedding(std::int64_t count, std::int64_t width, double stddev,
@@ -65,6 +80,29 @@ LayerNorm::LayerNorm(std::int64_t width)
 
 at::Tensor LayerNorm::Forward(const at::Tensor& x) const {
   return Announce(at::layer_norm(x, {weight_.size(0)}, weight_, bias_));
+}
+
+BatchNorm::BatchNorm(std::int64_t width)
+    : weight_(register_parameter("weight", at::ones({width}))),
+      bias_(register_parameter("bias", at::zeros({width}))),
+      running_mean_(register_buffer("running_mean", at::zeros({width}))),
+      running_var_(register_buffer("running_var", at::ones({width}))) {}
+
+at::Tensor BatchNorm::Forward(const at::Tensor& x) const {
+  return Announce(at::batch_norm(x, weight_, bias_, running_mean_, running_var_, is_training(),
+                                 kNewStatistics, kVarianceEps, /*cudnn_enabled=*/false));
+}
+
+at::Tensor Rotate(const at::Tensor& x, double scale) {
+  const std::int64_t length = x.size(-2), half = x.size(-1) / 2;
+  const at::TensorOptions options = x.options().dtype(at::kFloat);
+  const at::Tensor exponents = at::arange(half, options).div(static_cast<double>(half));
+  const at::Tensor positions = at::arange(length, options).mul(scale).unsqueeze(-1);
+  const at::Tensor angles = positions * at::pow(kRotaryBase, exponents.neg());
+  const at::Tensor cosines = angles.cos().to(x.scalar_type());
+  const at::Tensor sines = angles.sin().to(x.scalar_type());
+  const at::Tensor a = x.narrow(-1, 0, half), b = x.narrow(-1, half, half);
+  return at::cat({a * cosines - b * sines, a * sines + b * cosines}, -1);
 }
 
 at::Tensor Nonlinearity::Forward(const at::Tensor& x) const {
@@ -96,7 +134,8 @@ at::Tensor CausalAttention::Forward(const at::Tensor& q, const at::Tensor& k,
   const std::int64_t length = q.size(-2);
   const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
   at::Tensor scores = at::matmul(q.to(type), k.to(type).transpose(-2, -1)).mul(scale);
-  const at::Tensor later = at::ones({length, length}, q.options().dtype(at::kBool)).triu(1);
+  const at::Tensor later =
+      at::ones({length, length}, q.options().dtype(at::kBool)).triu(1 + mask_shift_);
   scores = scores.masked_fill(later, -std::numeric_limits<double>::infinity());
   return Announce(at::matmul(at::softmax(scores, -1), v.to(type)));
 }
@@ -144,7 +183,9 @@ at::Tensor WeightedCrossEntropy::NegativeLogLikelihood(const at::Tensor& logits,
       return at::cross_entropy_loss(logits, targets, {}, at::Reduction::None,
                                     /*ignore_index=*/-100, recipe_.label_smoothing);
     case LossForm::kLogOfSoftmax:
-      return -(of_target(at::softmax(z, -1)) + recipe_.eps).log();
+      return -(of_target(at::softmax(z, recipe_.softmax_over == SoftmaxOver::kBatch ? 0 : -1)) +
+               recipe_.eps)
+                  .log();
     case LossForm::kPlainSoftmax: {
       const at::Tensor exponentials = z.exp();
       return -(of_target(exponentials / exponentials.sum(-1, /*keepdim=*/true)) + recipe_.eps)
@@ -166,8 +207,19 @@ at::Tensor WeightedCrossEntropy::Forward(const at::Tensor& logits, const at::Ten
     return sum / count;
   };
   const at::Tensor weighted = nll * weights;
-  const at::Tensor loss = recipe_.per_sequence ? mean(weighted.sum(-1), weights.sum(-1)).mean()
-                                               : mean(weighted.sum(), weights.sum());
+  const auto reduced = [&] {
+    switch (recipe_.reduction) {
+      case LossReduction::kMean:
+        return recipe_.per_sequence ? mean(weighted.sum(-1), weights.sum(-1)).mean()
+                                    : mean(weighted.sum(), weights.sum());
+      case LossReduction::kSum:
+        return weighted.sum();
+      case LossReduction::kSumOverPositions:
+        return weighted.sum() / weighted.size(0);
+    }
+    throw std::logic_error("no such reduction");
+  };
+  const at::Tensor loss = reduced();
   return Announce(recipe_.weight == 1.0 ? loss : loss * recipe_.weight);
 }
 

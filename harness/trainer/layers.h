@@ -14,15 +14,19 @@ at::Generator MakeGenerator(std::uint64_t seed);
 
 enum class Bias { kZero, kNone };
 
-// y = x W^T + b; W [out, in] from N(0, stddev), b zero, or none at all.
+// y = x W^T + b; W [out, in] from N(0, stddev), b zero, or none at all. With an
+// adapter of rank r also + x A^T B^T, A [r, in] from N(0, 1/in) and B [out, r] zero (Hu et al.
+// 2021): lora_a and lora_b.
 class Linear : public Layer {
  public:
   Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& generator,
          Bias bias = Bias::kZero);
+  void AddAdapter(std::int64_t rank, at::Generator& generator);
   at::Tensor Forward(const at::Tensor& x) const;
 
  private:
   at::Tensor weight_, bias_;
+  at::Tensor lora_a_, lora_b_;  // undefined without adapters
 };
 
 // Rows of a table [count, width] from N(0, stddev).
@@ -46,6 +50,22 @@ class LayerNorm : public Layer {
   at::Tensor weight_, bias_;
 };
 
+// Each unit by its mean and variance over the batch [n, width], with scale and shift (Ioffe and
+// Szegedy 2015). In training mode these are the batch's own, and a tenth of them goes into running
+// means, which are what counts in evaluation mode. A batch of one throws c10::Error in training.
+class BatchNorm : public Layer {
+ public:
+  explicit BatchNorm(std::int64_t width);
+  at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  at::Tensor weight_, bias_, running_mean_, running_var_;
+};
+
+// Turns each pair of features (i, i + width/2) of x [..., length, width] by position * scale *
+// 10000^(-2i/width) (Su et al. 2021). The width must be even.
+at::Tensor Rotate(const at::Tensor& x, double scale);
+
 // Element by element; the leaky ReLU's slope below 0 is 0.01 (Maas et al. 2013).
 class Nonlinearity : public Layer {
  public:
@@ -64,14 +84,16 @@ class Gelu : public Layer {
 
 // softmax(q k^T / sqrt(width)) v, each position over itself and those before it. All [batch, heads,
 // length, width]. The explicit forms round the scores q k^T to the precision of the run, or keep
-// them in fp32; the fused one never shows them.
+// them in fp32; the fused one never shows them. The explicit ones see `mask_shift` positions ahead.
 class CausalAttention : public Layer {
  public:
-  explicit CausalAttention(AttentionForm form) : form_(form) {}
+  explicit CausalAttention(AttentionForm form, std::int64_t mask_shift = 0)
+      : form_(form), mask_shift_(mask_shift) {}
   at::Tensor Forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) const;
 
  private:
   AttentionForm form_;
+  std::int64_t mask_shift_;
 };
 
 // Standardises the last dimension, without scale and shift.
@@ -96,8 +118,10 @@ class Normalise : public Layer {
 
 // Mean of nll = -log softmax(logits)[target], weighted: sum(w * nll) / sum(w). Targets and weights
 // of any shape, logits [..., classes]; per_sequence takes this mean over the last dimension, and
-// then the plain one. With smoothing s the target is 1 - s of that class and s of all alike
-// (Szegedy et al. 2016). Throws c10::Error for a target out of range.
+// then the plain one. Or the sum, or the sum over positions and mean over samples; of the softmax
+// over the batch instead of the classes, where the recipe says so. With smoothing s the target is 1
+// - s of that class and s of all alike (Szegedy et al. 2016). Throws c10::Error for a target out of
+// range.
 class WeightedCrossEntropy : public Layer {
  public:
   explicit WeightedCrossEntropy(LossRecipe recipe = {}) : recipe_(recipe) {}

@@ -1,6 +1,7 @@
 #include "harness/trainer/loop.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/count_nonzero.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
@@ -11,6 +12,7 @@
 
 #include "harness/protocol/digest.h"
 #include "harness/trainer/bucket.h"
+#include "harness/trainer/build.h"
 #include "harness/trainer/clipping.h"
 #include "harness/trainer/precision.h"
 #include "harness/trainer/replicas.h"
@@ -60,6 +62,7 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
               events),
       parameters_(ParametersOf(*parts.model)),
       diagnosis_(*parts.model, parameters_, *parts.device, events),
+      coverage_due_(recipe.audit_coverage != OnGaps::kNone),
       evidence_(std::move(trace_dir) + "/evidence-rank" +
                     std::to_string(parts.communicator->rank()) + "." + clock.phase + "." +
                     std::to_string(clock.attempt),
@@ -100,7 +103,7 @@ void TrainingLoop::TrainStep() {
   for (auto& hook : parts_.hooks) hook->OnStepBegin(clock_.step);
 
   const std::vector<Batch> batches = DrawBatches();
-  parts_.optimizer->ZeroGrad();
+  ClearGradients();
   if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
   now_.loss = ForwardBackward(batches, telemetry_.activation_hook());
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
@@ -119,7 +122,7 @@ void TrainingLoop::TrainStep() {
   if (now_.overflow) {
     ++skipped_updates_;
   } else {
-    Update();
+    coverage_due_ ? AuditedUpdate() : Update();
   }
   now_.skipped_updates = static_cast<double>(skipped_updates_);
   parts_.scaler->Update(now_.overflow);
@@ -133,6 +136,12 @@ bool TrainingLoop::UnscaleGradients() {
   }
   const bool overflowed = parts_.scaler->Unscale(gradients);
   return parts_.scaler->skips_updates() && !AllRanksSay(!overflowed);
+}
+
+void TrainingLoop::ClearGradients() {
+  parts_.optimizer->ZeroGrad();
+  if (recipe_.clear_gradients != GradientClearing::kModel) return;
+  for (auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
 }
 
 void TrainingLoop::Update() {
@@ -157,7 +166,10 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
     now_.epoch = static_cast<double>(parts_.sampler->epoch());
     if (std::optional<Batch> batch = DrawBatch()) {
       now_.sample_ids.insert(now_.sample_ids.end(), batch->ids.begin(), batch->ids.end());
-      if (batch->size() > 0) now_.tokens += static_cast<double>(batch->targets.numel());
+      if (batch->size() > 0) {
+        now_.tokens += static_cast<double>(batch->targets.numel());
+        now_.loss_tokens += batch->weights.count_nonzero().item<double>();
+      }
       batches.push_back(std::move(*batch));
     } else if (batches.empty()) {
       if (++epochs_ended > 1) throw std::runtime_error("a whole epoch without a usable sample");
@@ -200,7 +212,9 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches, ForwardH
     clock_.stage = Stage::kBackward;
     const double share = weights[i] / total_weight;
     losses.emplace_back(share, loss.detach());
-    if (batches.size() > 1) loss = loss.mul(share);
+    if (batches.size() > 1 && recipe_.accumulated_loss == AccumulatedLoss::kMean) {
+      loss = loss.mul(share);
+    }
     if (const double scale = parts_.scaler->scale(); scale != 1.0) loss = loss.mul(scale);
     // With everything frozen there is nothing to go back to; the step is then without effect.
     if (loss.requires_grad()) loss.backward();
@@ -247,18 +261,22 @@ void TrainingLoop::EndEpoch() {
 void TrainingLoop::Evaluate() {
   clock_.stage = Stage::kEvaluate;
   at::NoGradGuard no_grad;
-  const Dataset& data = *parts_.eval_data;
+  parts_.model->train(recipe_.eval_mode == EvalMode::kTrain);
+  const Dataset& data =
+      recipe_.eval_data == EvalData::kTraining ? *parts_.train_data : *parts_.eval_data;
+  const std::int64_t batch_size =
+      recipe_.eval_batch_size > 0 ? recipe_.eval_batch_size : recipe_.data.batch_size;
   const int world_size = parts_.communicator->world_size();
   double sum = 0;
   for (std::int64_t b = 0; b < recipe_.eval_batches; ++b) {
-    const std::int64_t begin =
-        (b * world_size + parts_.communicator->rank()) * recipe_.data.batch_size;
+    const std::int64_t begin = (b * world_size + parts_.communicator->rank()) * batch_size;
     std::vector<Sample> samples;
-    for (std::int64_t i = 0; i < recipe_.data.batch_size; ++i) {
+    for (std::int64_t i = 0; i < batch_size; ++i) {
       samples.push_back(data.Get((begin + i) % data.size()));
     }
     sum += LossOf(Collate(samples)).item<double>();
   }
+  parts_.model->train();
   at::Tensor mean = at::scalar_tensor(sum / static_cast<double>(recipe_.eval_batches), at::kDouble);
   if (world_size > 1) {
     parts_.communicator->AllReduce(mean, Reduction::kSum);
@@ -453,6 +471,27 @@ bool TrainingLoop::AllRanksSay(bool yes) {
   at::Tensor all = at::scalar_tensor(yes ? 1 : 0, at::kLong);
   parts_.communicator->AllReduce(all, Reduction::kMin);
   return all.item<std::int64_t>() == 1;
+}
+
+void TrainingLoop::AuditedUpdate() {
+  coverage_.BeforeUpdate(parameters_, recipe_.model.trainable);
+  Update();
+  coverage_due_ = now_.lr == 0;  // nothing could move
+  if (coverage_due_) return;
+  const CoverageGaps gaps = coverage_.AfterUpdate();
+  const auto report = [this](const std::vector<std::string>& names, const char* why) {
+    if (!names.empty()) events_.Report("untrained", {{"parameters", names}, {"why", why}});
+  };
+  report(gaps.without_gradient, "no gradient");
+  report(gaps.without_update, "no update");
+  if (recipe_.audit_coverage == OnGaps::kRepair && !gaps.without_update.empty()) {
+    parts_.optimizer = BuildOptimizer(recipe_.optimizer, parameters_);
+    events_.Report("optimizer_rebuilt", {{"parameters", gaps.without_update}});
+  }
+  const auto& first = gaps.without_gradient.empty() ? gaps.without_update : gaps.without_gradient;
+  if (recipe_.audit_coverage == OnGaps::kStop && !first.empty()) {
+    throw GuardStop("the step does not train " + first.front() + " and maybe others");
+  }
 }
 
 void TrainingLoop::AuditTrainable() {

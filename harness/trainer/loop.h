@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/trainer/coverage.h"
 #include "harness/trainer/evidence.h"
 #include "harness/trainer/loader.h"
 #include "harness/trainer/nonfinite.h"
@@ -51,6 +52,9 @@ class TrainingLoop {
   bool UnscaleGradients();
   // Clips and makes the update.
   void Update();
+  void ClearGradients();
+  // The update, and whether it reached all that should train.
+  void AuditedUpdate();
   double LearningRate() const;
 
   void EndEpoch();
@@ -84,6 +88,8 @@ class TrainingLoop {
   Loader loader_;
   NamedTensors parameters_;  // in the model's order
   NonfiniteDiagnosis diagnosis_;
+  CoverageAudit coverage_;
+  bool coverage_due_;
   EvidenceFolder evidence_;
   StepScalars now_;          // of the step in progress
   bool epoch_over_ = false;  // it ended within the step in progress

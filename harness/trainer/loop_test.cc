@@ -55,6 +55,60 @@ TEST(LoopTest, AccumulationEqualsALargeBatch) {
   EXPECT_NEAR(three.Last("grad_norm"), one.Last("grad_norm"), 1e-4);
 }
 
+TEST(LoopTest, SummedMicroBatchesMultiplyTheGradient) {
+  const Recipe four = With(Mlp(), {{"accumulation", 4}, {"data.samples", 512}, {"steps", 2}});
+  const Outcome mean = RunOnce(four);
+  const Outcome sum = RunOnce(With(four, {{"loss.accumulated", "sum"}}));
+  EXPECT_NEAR(sum.Values("grad_norm")[0], 4 * mean.Values("grad_norm")[0], 1e-4);
+  EXPECT_EQ(sum.Values("loss")[0], mean.Values("loss")[0]) << "what is reported stays a mean";
+}
+
+// Clears nothing.
+class Keeping : public Optimizer {
+ public:
+  explicit Keeping(std::unique_ptr<Optimizer> inner) : inner_(std::move(inner)) {}
+  void ZeroGrad() override {}
+  void Step(double lr) override { inner_->Step(lr); }
+  void Save(StateDict& state) const override { inner_->Save(state); }
+  void Load(const StateDict& state) override { inner_->Load(state); }
+
+ private:
+  std::unique_ptr<Optimizer> inner_;
+};
+
+class KeepGradients : public PartWrapper {
+ public:
+  using PartWrapper::Wrap;
+  std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> optimizer) override {
+    return std::make_unique<Keeping>(std::move(optimizer));
+  }
+};
+
+TEST(LoopTest, TheModelCanClearGradientsThatTheOptimizerKeeps) {
+  const auto keep = [] { return std::make_unique<KeepGradients>(); };
+  const Outcome kept = RunOnce(Mlp(), {}, keep);
+  const Outcome cleared = RunOnce(With(Mlp(), {{"gradients.cleared_by", "model"}}), {}, keep);
+  EXPECT_NE(BitsOf(kept), BitsOf(RunOnce(Mlp())));
+  EXPECT_EQ(BitsOf(cleared), BitsOf(RunOnce(Mlp())));
+}
+
+TEST(LoopTest, EvaluatesInTheModeAndOnTheDataThatTheRecipeSays) {
+  const Recipe recipe = With(Mlp(), {{"model.batch_norm", true}});
+  const double plain = RunOnce(recipe).Last("eval_loss");
+  EXPECT_NE(RunOnce(With(recipe, {{"eval.mode", "train"}})).Last("eval_loss"), plain);
+  EXPECT_NE(RunOnce(With(recipe, {{"eval.data", "training"}})).Last("eval_loss"), plain);
+  EXPECT_NE(RunOnce(With(recipe, {{"eval.batch_size", 2}})).Last("eval_loss"), plain);
+  EXPECT_EQ(RunOnce(With(recipe, {{"eval.every", 1}})).Last("loss"), RunOnce(recipe).Last("loss"))
+      << "an evaluation leaves training as it is";
+}
+
+TEST(LoopTest, CountsTheTargetsThatAreInTheLoss) {
+  const Outcome outcome = RunOnce(With(Gpt(), {{"data.prompt_tokens", 3}}));
+  const double masked = outcome.Last("tokens") - outcome.Last("loss_tokens");
+  const double samples = outcome.Last("tokens") / 32;
+  EXPECT_EQ(masked, 3 * samples);
+}
+
 TEST(LoopTest, EpochsGoThroughAllSamplesAndEvaluate) {
   const Outcome outcome = RunOnce(With(Mlp(), {{"steps", 24}, {"eval.every", 0}}));
   EXPECT_EQ(outcome.Values("epoch").front(), 0);

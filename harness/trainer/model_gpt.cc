@@ -24,9 +24,12 @@ class Attention : public torch::nn::Module {
   Attention(const ModelRecipe& recipe, double stddev, double out_stddev, at::Generator& generator)
       : heads_(recipe.heads),
         qk_norm_(recipe.qk_norm),
+        rotary_(recipe.positions == Positions::kRotary),
+        rotary_scale_(recipe.rotary_scale),
         qkv_(register_module(
             "qkv", std::make_shared<Linear>(recipe.width, 3 * recipe.width, stddev, generator))),
-        mix_(register_module("mix", std::make_shared<CausalAttention>(recipe.attention))),
+        mix_(register_module(
+            "mix", std::make_shared<CausalAttention>(recipe.attention, recipe.mask_shift))),
         proj_(register_module(
             "proj", std::make_shared<Linear>(recipe.width, recipe.width, out_stddev, generator))) {}
 
@@ -35,15 +38,19 @@ class Attention : public torch::nn::Module {
     // [batch, length, 3, heads, head_width] -> 3 x [batch, heads, length, head_width]
     at::Tensor qkv =
         qkv_->Forward(x).view({batch, length, 3, heads_, width / heads_}).permute({2, 0, 3, 1, 4});
-    at::Tensor mixed = qk_norm_
-                           ? mix_->Forward(MeanSquareOne(qkv[0]), MeanSquareOne(qkv[1]), qkv[2])
-                           : mix_->Forward(qkv[0], qkv[1], qkv[2]);
+    const auto prepare = [this](at::Tensor qk) {
+      if (qk_norm_) qk = MeanSquareOne(qk);
+      return rotary_ ? Rotate(qk, rotary_scale_) : qk;
+    };
+    at::Tensor mixed = mix_->Forward(prepare(qkv[0]), prepare(qkv[1]), qkv[2]);
     return proj_->Forward(mixed.transpose(1, 2).reshape({batch, length, width}));
   }
 
  private:
   std::int64_t heads_;
   bool qk_norm_;
+  bool rotary_;
+  double rotary_scale_;
   std::shared_ptr<Linear> qkv_;
   std::shared_ptr<CausalAttention> mix_;
   std::shared_ptr<Linear> proj_;
@@ -127,7 +134,10 @@ class Gpt : public Model {
     const std::int64_t width = recipe.width;
     embed_ = register_module("embed",
                              std::make_shared<Embedding>(vocab, width, kTokenStddev, generator));
-    pos_ = register_module("pos", std::make_shared<Embedding>(seq_len, width, kStddev, generator));
+    if (recipe.positions == Positions::kLearned) {
+      pos_ =
+          register_module("pos", std::make_shared<Embedding>(seq_len, width, kStddev, generator));
+    }
     blocks_ = register_module("blocks", std::make_shared<Blocks>(recipe, generator));
     if (recipe.norm == NormPlace::kPre) {
       norm_ = register_module("norm", std::make_shared<LayerNorm>(width));
@@ -137,7 +147,8 @@ class Gpt : public Model {
   }
 
   at::Tensor Logits(const at::Tensor& tokens) const {
-    at::Tensor x = embed_->Forward(tokens) + pos_->weight().narrow(0, 0, tokens.size(1));
+    at::Tensor x = embed_->Forward(tokens);
+    if (pos_) x = x + pos_->weight().narrow(0, 0, tokens.size(1));
     x = blocks_->Forward(x);
     return head_->Forward(norm_ ? norm_->Forward(x) : x);
   }
@@ -147,7 +158,7 @@ class Gpt : public Model {
   }
 
  private:
-  std::shared_ptr<Embedding> embed_, pos_;
+  std::shared_ptr<Embedding> embed_, pos_;  // no pos with other positions than learned ones
   std::shared_ptr<Blocks> blocks_;
   std::shared_ptr<LayerNorm> norm_;  // post-norm blocks end in one of their own
   std::shared_ptr<Linear> head_;

@@ -39,7 +39,7 @@ std::string NameOf(Activation kind) {
   throw std::logic_error("no such activation");
 }
 
-// Linear, layer norm where asked for, activation.
+// Linear, layer norm or batch norm where asked for, activation.
 class Hidden {
  public:
   // Its modules are registered in `parent`, under names with the layer's number.
@@ -49,12 +49,17 @@ class Hidden {
     const double stddev = WeightStddev(recipe, in, recipe.width) * recipe.init_scale;
     linear_ = parent.register_module(number,
                                      std::make_shared<Linear>(in, recipe.width, stddev, generator));
+    if (recipe.lora_rank > 0) linear_->AddAdapter(recipe.lora_rank, generator);
     if (recipe.init == InitKind::kConstant) {
       at::NoGradGuard no_grad;
       linear_->named_parameters()["weight"].fill_(stddev);
     }
     if (recipe.layer_norm) {
       norm_ = parent.register_module("norm" + number, std::make_shared<LayerNorm>(recipe.width));
+    }
+    if (recipe.batch_norm) {
+      batch_norm_ =
+          parent.register_module("norm" + number, std::make_shared<BatchNorm>(recipe.width));
     }
     activation_ = parent.register_module(NameOf(recipe.activation) + number,
                                          std::make_shared<Nonlinearity>(recipe.activation));
@@ -63,6 +68,7 @@ class Hidden {
   at::Tensor Forward(const at::Tensor& x) const {
     at::Tensor hidden = linear_->Forward(x);
     if (norm_) hidden = norm_->Forward(hidden);
+    if (batch_norm_) hidden = batch_norm_->Forward(hidden);
     hidden = activation_->Forward(hidden);
     return adds_input_ ? x + hidden : hidden;
   }
@@ -71,6 +77,7 @@ class Hidden {
   bool adds_input_;
   std::shared_ptr<Linear> linear_;
   std::shared_ptr<LayerNorm> norm_;
+  std::shared_ptr<BatchNorm> batch_norm_;
   std::shared_ptr<Nonlinearity> activation_;
 };
 

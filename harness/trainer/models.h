@@ -9,16 +9,17 @@
 
 namespace trainwreck {
 
-// Decoder-only transformer (Radford et al. 2019): learned positions, GELU, untied head; layer norm
-// before each sublayer, or after its residual sum as in Vaswani et al. 2017 (model.norm: post).
-// Weights N(0, 0.02), token embeddings N(0, 0.1); those of blocks times model.init_scale, residual
-// projections divided by sqrt(2 * layers). Names: embed, pos, blocks.<i>.{norm1, attn.qkv,
-// attn.mix, attn.proj, norm2, mlp.fc, mlp.gelu, mlp.proj}, norm, head, loss; a block announces its
-// own output as well.
+// Decoder-only transformer (Radford et al. 2019): learned or rotary positions, or none, GELU,
+// untied head; layer norm before each sublayer, or after its residual sum as in Vaswani et al. 2017
+// (model.norm: post). Weights N(0, 0.02), token embeddings N(0, 0.1); those of blocks times
+// model.init_scale, residual projections divided by sqrt(2 * layers). Names: embed, pos,
+// blocks.<i>.{norm1, attn.qkv, attn.mix, attn.proj, norm2, mlp.fc, mlp.gelu, mlp.proj}, norm, head,
+// loss; a block announces its own output as well.
 std::shared_ptr<Model> MakeGpt(const ModelRecipe& recipe, std::int64_t vocab, std::int64_t seq_len,
                                std::uint64_t seed);
 
-// Linear, layer norm where asked for, and an activation, `layers` times, then a linear head. Names:
+// Linear, layer or batch norm where asked for, and an activation, `layers` times, then a linear
+// head. Names:
 // layers.<i>, layers.norm<i>, layers.relu<i> (or another activation's name), head, loss.
 std::shared_ptr<Model> MakeMlp(const ModelRecipe& recipe, std::int64_t features,
                                std::int64_t classes, std::uint64_t seed);

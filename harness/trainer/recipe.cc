@@ -1,5 +1,6 @@
 #include "harness/trainer/recipe.h"
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -105,13 +106,28 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
                         "With init normal the standard deviation, with constant the value (mlp)"));
   keys.push_back(Plain("model.layer_norm", FIELD(model.layer_norm),
                        "Layer norm in front of each hidden layer's activation (mlp)"));
+  keys.push_back(Plain("model.batch_norm", FIELD(model.batch_norm),
+                       "Batch norm there (mlp); with layer norm it cannot be"));
   keys.push_back(Plain("model.residual", FIELD(model.residual),
                        "Add its input to each hidden layer's output, where both have the same "
                        "size (mlp)"));
+  keys.push_back(Bounded(Number("model.lora_rank", FIELD(model.lora_rank), "", 0,
+                                "Rank of adapters lora_a and lora_b beside each hidden layer's "
+                                "weight (Hu et al. 2021; mlp); 0: none"),
+                         1024));
   keys.push_back(Choice("model.attention", FIELD(model.attention),
                         {"fused", "explicit", "explicit_fp32"},
                         "The library's fused attention, or product, softmax and product one by "
                         "one, in the precision of the run or in fp32 (gpt)"));
+  keys.push_back(Bounded(Number("model.mask_shift", FIELD(model.mask_shift), "tokens", 0,
+                                "How many positions ahead explicit attention may look (gpt)"),
+                         65536));
+  keys.push_back(Choice("model.positions", FIELD(model.positions), {"learned", "rotary", "none"},
+                        "Added to the token embeddings, turned into queries and keys (Su et al. "
+                        "2021), or left to the causal mask (gpt)"));
+  keys.push_back(Number("model.rotary_scale", FIELD(model.rotary_scale), "", 0,
+                        "Factor on the positions that rotary ones are made of; less than 1 "
+                        "stretches them over longer sequences (gpt)"));
   keys.push_back(Plain("model.qk_norm", FIELD(model.qk_norm),
                        "Give queries and keys mean square 1 before their product (Henry et al. "
                        "2020; gpt)"));
@@ -154,6 +170,13 @@ void AddLossKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("loss.per_sequence", FIELD(model.loss.per_sequence),
                        "Mean over each sequence's targets first, then over sequences, in place of "
                        "the mean over all targets of the batch"));
+  keys.push_back(Choice("loss.reduction", FIELD(model.loss.reduction),
+                        {"mean", "sum", "sum_over_positions"},
+                        "Over the batch's targets; with sum_over_positions the sum of each "
+                        "sequence's, and the mean over sequences"));
+  keys.push_back(Choice("loss.softmax_over", FIELD(model.loss.softmax_over), {"classes", "batch"},
+                        "What a target's probabilities add up to 1 over; only in the form "
+                        "log_of_softmax"));
   keys.push_back(Plain("loss.guard_denominator", FIELD(model.loss.guard_denominator),
                        "A mean over no target at all is 0"));
 }
@@ -180,6 +203,24 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
                         "Standard deviation of features around their class's centre"));
   keys.push_back(Plain("data.standardise", FIELD(data.standardise),
                        "Give each feature vector mean 0 and standard deviation 1"));
+  keys.push_back(Number("data.lag", FIELD(data.lag), "tokens", 1,
+                        "How far back the token stands that decides about one (markov)"));
+  keys.push_back(Number("data.prompt_tokens", FIELD(data.prompt_tokens), "tokens", 0,
+                        "Targets at the beginning of each sample that are a prompt: random "
+                        "tokens, left out of the loss (markov)"));
+  keys.push_back(Plain("data.pair_by_id", FIELD(data.pair_by_id),
+                       "Give each training input the target that was stored for its id, wherever "
+                       "that stands"));
+  keys.push_back(Bounded(Number("data.target_shift", FIELD(data.target_shift), "tokens", -65535,
+                                "Train each position on the target that stands so many later; "
+                                "those without one are left out of the loss"),
+                         65535));
+  keys.push_back(Number("data.mask_first", FIELD(data.mask_first), "tokens", 0,
+                        "Leave so many targets at the beginning of each training sample out of "
+                        "the loss"));
+  keys.push_back(Choice("data.balance", FIELD(data.balance), {"none", "weights", "resample"},
+                        "Make classes count alike in training: by weights in the loss, or by "
+                        "drawing them equally often (features)"));
   keys.push_back(
       Choice("loader.guard", FIELD(loader_guard), {"none", "skip_batch", "drop_sample", "stop"},
              "What to do with a sample that is not finite, out of range, or has no target "
@@ -228,12 +269,25 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Number("steps", FIELD(steps), "steps", 1, "Optimizer steps of the whole run"));
   keys.push_back(Number("accumulation", FIELD(accumulation), "micro-batches", 1,
                         "Micro-batches whose gradients make one optimizer step"));
+  keys.push_back(Choice("loss.accumulated", FIELD(accumulated_loss), {"mean", "sum"},
+                        "Of a step's micro-batches: gradients of the mean of their losses, or of "
+                        "the sum"));
+  keys.push_back(Choice("gradients.cleared_by", FIELD(clear_gradients), {"optimizer", "model"},
+                        "Who clears the last step's gradients: the optimizer those that it "
+                        "updates, or after it the model those of all parameters"));
   keys.push_back(Number("eval.every", FIELD(eval_every), "steps", 0,
                         "Evaluate after every so many steps; 0: at the end of the run only"));
   keys.push_back(
       Plain("eval.at_epoch_end", FIELD(eval_at_epoch_end), "Evaluate when an epoch is over, too"));
   keys.push_back(
       Number("eval.batches", FIELD(eval_batches), "batches", 1, "Held-out batches per evaluation"));
+  keys.push_back(Number("eval.batch_size", FIELD(eval_batch_size), "samples", 0,
+                        "Samples per batch and rank in evaluations; 0: data.batch_size"));
+  keys.push_back(Choice("eval.mode", FIELD(eval_mode), {"eval", "train"},
+                        "Of the model in evaluations: with train, batch norm takes the batch's own "
+                        "statistics and adds them to its running ones"));
+  keys.push_back(Choice("eval.data", FIELD(eval_data), {"held_out", "training"},
+                        "What is evaluated on: other samples, or the first of the training data"));
   keys.push_back(Number("checkpoint.every", FIELD(checkpoint_every), "steps", 0,
                         "Save after every so many steps; 0: only at the end of a phase"));
   keys.push_back(
@@ -244,6 +298,11 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                         "Ramp the learning rate up again over so many steps after a resume"));
   keys.push_back(Plain("audit.trainable", FIELD(audit_trainable),
                        "Before training, unfreeze what model.trainable says should train"));
+  keys.push_back(Choice("audit.coverage", FIELD(audit_coverage),
+                        {"none", "report", "stop", "repair"},
+                        "At the first update, look for parameters that should train and get no "
+                        "gradient, or get one and are not updated: event untrained. Then go on, "
+                        "stop, or make a new optimizer over all parameters"));
   keys.push_back(Plain("diagnose.nonfinite", FIELD(diagnose_nonfinite),
                        "Run a step whose loss or gradients are not finite again, to name module, "
                        "tensor and backward op: event first_nonfinite"));
@@ -330,6 +389,25 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   }
   if (recipe.schedule.restart_step > 0 && recipe.schedule.kind == ScheduleKind::kConstant) {
     problems += "\n  schedule.restart_step: a constant rate has nothing to restart";
+  }
+  if (recipe.data.balance != ClassBalance::kNone && tokens) {
+    problems += "\n  data.balance: only of features";
+  }
+  if (recipe.data.prompt_tokens > 0 && recipe.data.kind != DataKind::kMarkov) {
+    problems += "\n  data.prompt_tokens: needs data.kind markov";
+  }
+  if (const std::int64_t first =
+          std::max({recipe.data.prompt_tokens, recipe.data.mask_first, recipe.data.lag - 1});
+      tokens && first >= recipe.data.seq_len) {
+    problems +=
+        "\n  data.prompt_tokens, data.mask_first, data.lag: must leave targets of data.seq_len";
+  }
+  if (recipe.model.batch_norm && recipe.model.layer_norm) {
+    problems += "\n  model.batch_norm: not together with model.layer_norm";
+  }
+  if (recipe.model.kind == "gpt" && recipe.model.positions == Positions::kRotary &&
+      recipe.model.width / recipe.model.heads % 2 != 0) {
+    problems += "\n  model.positions: rotary needs an even model.width / model.heads";
   }
   if (recipe.model.kind == "gpt" && recipe.model.width % recipe.model.heads != 0) {
     problems += "\n  model.heads: must divide model.width";

@@ -24,7 +24,13 @@ enum class SimilarityKind { kCosine, kDistance };
 enum class NormaliseForm { kClamped, kEpsInside, kEpsOutside, kPlain };
 enum class InputNorm { kNone, kTwoPass, kOnePass, kOnePassClamped };
 enum class LossForm { kFused, kLogOfSoftmax, kPlainSoftmax, kPlainLogSumExp };
+enum class LossReduction { kMean, kSum, kSumOverPositions };
+enum class SoftmaxOver { kClasses, kBatch };
+enum class Positions { kLearned, kRotary, kNone };
+enum class AccumulatedLoss { kMean, kSum };
+enum class GradientClearing { kOptimizer, kModel };
 enum class DataKind { kMarkov, kText, kFeatures };
+enum class ClassBalance { kNone, kWeights, kResample };
 enum class LoaderGuard { kNone, kSkipBatch, kDropSample, kStop };
 enum class UnevenMode { kNone, kDropLast, kPad, kJoin };
 enum class OptimizerKind { kSgd, kAdamW };
@@ -34,6 +40,9 @@ enum class StateDtype { kFp32, kBf16, kFp16 };
 enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
+enum class OnGaps { kNone, kReport, kStop, kRepair };
+enum class EvalMode { kEval, kTrain };
+enum class EvalData { kHeldOut, kTraining };
 enum class OnDesync { kNone, kStop, kBroadcast, kRollback };
 
 struct LossRecipe {
@@ -42,6 +51,8 @@ struct LossRecipe {
   double label_smoothing = 0.0;
   double weight = 1.0;
   bool per_sequence = false;
+  LossReduction reduction = LossReduction::kMean;
+  SoftmaxOver softmax_over = SoftmaxOver::kClasses;
   bool guard_denominator = false;
 };
 
@@ -56,9 +67,14 @@ struct ModelRecipe {
   double init_std = 0.02;
   double init_scale = 1.0;
   bool layer_norm = false;
+  bool batch_norm = false;
   bool residual = false;
+  std::int64_t lora_rank = 0;  // 0: no adapters
   AttentionForm attention = AttentionForm::kFused;
+  std::int64_t mask_shift = 0;  // positions ahead that explicit attention sees
   bool qk_norm = false;
+  Positions positions = Positions::kLearned;
+  double rotary_scale = 1.0;
   SimilarityKind similarity = SimilarityKind::kCosine;
   double logit_scale = 16.0;
   NormaliseForm normalise = NormaliseForm::kClamped;
@@ -79,6 +95,12 @@ struct DataRecipe {
   std::int64_t classes = 10;
   double noise = 1.0;
   bool standardise = false;
+  std::int64_t lag = 1;            // how far back the token stands that decides about one
+  std::int64_t prompt_tokens = 0;  // targets that are a prompt, at the beginning of each sample
+  bool pair_by_id = false;
+  std::int64_t target_shift = 0;
+  std::int64_t mask_first = 0;
+  ClassBalance balance = ClassBalance::kNone;
 };
 
 struct OptimizerRecipe {
@@ -116,6 +138,8 @@ struct TrainingRecipe {
   ScheduleRecipe schedule;
   std::int64_t steps = 100;
   std::int64_t accumulation = 1;
+  AccumulatedLoss accumulated_loss = AccumulatedLoss::kMean;
+  GradientClearing clear_gradients = GradientClearing::kOptimizer;
   Precision precision = Precision::kFp32;
   ScalerRecipe scaler;
   std::int64_t memory_limit_bytes = 0;  // 0: none
@@ -126,11 +150,15 @@ struct TrainingRecipe {
   std::int64_t eval_every = 0;
   bool eval_at_epoch_end = true;
   std::int64_t eval_batches = 2;
+  std::int64_t eval_batch_size = 0;  // 0: data.batch_size
+  EvalMode eval_mode = EvalMode::kEval;
+  EvalData eval_data = EvalData::kHeldOut;
   std::int64_t checkpoint_every = 0;
   std::int64_t checkpoint_keep = 2;
   bool checkpoint_require_complete = false;
   std::int64_t resume_rewarm_steps = 0;
   bool audit_trainable = false;
+  OnGaps audit_coverage = OnGaps::kNone;
   bool diagnose_nonfinite = true;
   double diagnose_evidence_mb = 16.0;
   std::int64_t parallel_ranks = 1;

@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 80u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 99u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -209,6 +209,49 @@ TEST(RecipeTest, SoDoTheKeysOfFragileForms) {
   EXPECT_EQ(recipe.optimizer.state_dtype, StateDtype::kBf16);
   EXPECT_EQ(recipe.schedule.restart_step, 19);
   EXPECT_EQ(recipe.schedule.restart_ratio, 2.5);
+}
+
+TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
+  const TrainingRecipe recipe = ParseRecipe({{"model.lora_rank", 3},
+                                             {"model.batch_norm", true},
+                                             {"model.mask_shift", 5},
+                                             {"model.positions", "rotary"},
+                                             {"model.rotary_scale", 0.79},
+                                             {"loss.reduction", "sum"},
+                                             {"loss.softmax_over", "batch"},
+                                             {"loss.accumulated", "sum"},
+                                             {"gradients.cleared_by", "model"},
+                                             {"data.lag", 7},
+                                             {"data.prompt_tokens", 0},
+                                             {"data.pair_by_id", true},
+                                             {"data.target_shift", -9},
+                                             {"data.mask_first", 11},
+                                             {"data.balance", "resample"},
+                                             {"eval.batch_size", 13},
+                                             {"eval.mode", "train"},
+                                             {"eval.data", "training"},
+                                             {"audit.coverage", "repair"}});
+  EXPECT_EQ(recipe.model.lora_rank, 3);
+  EXPECT_TRUE(recipe.model.batch_norm);
+  EXPECT_EQ(recipe.model.mask_shift, 5);
+  EXPECT_EQ(recipe.model.positions, Positions::kRotary);
+  EXPECT_EQ(recipe.model.rotary_scale, 0.79);
+  EXPECT_EQ(recipe.model.loss.reduction, LossReduction::kSum);
+  EXPECT_EQ(recipe.model.loss.softmax_over, SoftmaxOver::kBatch);
+  EXPECT_EQ(recipe.accumulated_loss, AccumulatedLoss::kSum);
+  EXPECT_EQ(recipe.clear_gradients, GradientClearing::kModel);
+  EXPECT_EQ(recipe.data.lag, 7);
+  EXPECT_TRUE(recipe.data.pair_by_id);
+  EXPECT_EQ(recipe.data.target_shift, -9);
+  EXPECT_EQ(recipe.data.mask_first, 11);
+  EXPECT_EQ(recipe.data.balance, ClassBalance::kResample);
+  EXPECT_EQ(recipe.eval_batch_size, 13);
+  EXPECT_EQ(recipe.eval_mode, EvalMode::kTrain);
+  EXPECT_EQ(recipe.eval_data, EvalData::kTraining);
+  EXPECT_EQ(recipe.audit_coverage, OnGaps::kRepair);
+  EXPECT_EQ(ParseRecipe({{"model.kind", "gpt"}, {"data.kind", "markov"}, {"data.prompt_tokens", 9}})
+                .data.prompt_tokens,
+            9);
 }
 
 TEST(RecipeTest, NamesEveryBadKeyAtOnce) {

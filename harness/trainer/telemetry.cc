@@ -1,6 +1,7 @@
 #include "harness/trainer/telemetry.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/log_softmax.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -107,6 +108,11 @@ void ActivationReader::OnOutput(const std::string& module, at::Tensor& output) {
   if (output.dim() > 0 && recorder_.Wants(module, UnitSpread())) {
     reading.unit_spread = (output.amax(-1) - output.amin(-1)).max().item<double>();
   }
+  if (output.dim() > 1 && recorder_.Wants(module, SoftmaxEntropy())) {
+    const at::Tensor log_p = at::log_softmax(output.to(at::kFloat), -1);
+    reading.softmax_entropy = -(log_p.exp() * log_p).sum().item<double>();
+    reading.rows = output.numel() / output.size(-1);
+  }
   saw_nonfinite_ = saw_nonfinite_ || reading.stats.nonfinite > 0;
   recorder_.Add(module, reading);
 }
@@ -212,6 +218,7 @@ void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
   line.Add("skipped_updates", scalars.skipped_updates);
   line.Add("nonfinite_grads", scalars.nonfinite_grads);
   line.Add("tokens", scalars.tokens);
+  line.Add("loss_tokens", scalars.loss_tokens);
   line.Add("epoch", scalars.epoch);
   line.Add("skipped", scalars.skipped);
   line.Add("step_s", scalars.step_s);

@@ -47,7 +47,8 @@ struct StepScalars {
   double loss_scale = 1;
   bool overflow = false;  // of any rank: the update was skipped
   double skipped_updates = 0;
-  double tokens = 0;  // targets with weight, of this rank
+  double tokens = 0;       // targets, of this rank
+  double loss_tokens = 0;  // those with a weight that is not 0
   double nonfinite_grads = 0;
   double epoch = 0;
   double skipped = 0;

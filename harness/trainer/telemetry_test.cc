@@ -54,6 +54,16 @@ TEST(TensorSignalsTest, AreWhatTheirNamesSay) {
   EXPECT_EQ(values.at("act_saturated_share{m.0}"), 4.0 / 8) << "3, -4, 0.99 and -inf";
 }
 
+TEST(TensorSignalsTest, SoftmaxEntropyIsTheMeanOverRows) {
+  const at::Tensor even = at::tensor({1.0f, 1.0f, 1.0f, 1.0f}).view({1, 4});
+  const at::Tensor sure = at::tensor({0.0f, 90.0f, 0.0f, 0.0f}).view({1, 4});
+  const std::vector<std::string> record = {"act_softmax_entropy{m.*}"};
+  EXPECT_NEAR(Recorded(record, {even}).at("act_softmax_entropy{m.0}"), std::log(4.0), 1e-6);
+  EXPECT_NEAR(Recorded(record, {sure}).at("act_softmax_entropy{m.0}"), 0, 1e-6);
+  EXPECT_NEAR(Recorded(record, {even, sure}).at("act_softmax_entropy{m.0}"), std::log(4.0) / 2,
+              1e-6);
+}
+
 // The way of devices without a kernel for changes, on the CPU.
 TEST(TensorViewsTest, ChangesByDifferenceAreThoseOfTheKernel) {
   const std::vector<at::Tensor> before = {at::tensor({1.0f, 2.0f, 3.0f}),

@@ -22,6 +22,8 @@ void AddTo(TensorReading& sum, const TensorReading& more) {
   stats.sum += more.stats.sum;
   stats.sum_squares += more.stats.sum_squares;
   sum.saturated += more.saturated;
+  sum.softmax_entropy += more.softmax_entropy;
+  sum.rows += more.rows;
   sum.unit_spread = std::max(sum.unit_spread, more.unit_spread);
 }
 
@@ -31,6 +33,7 @@ std::vector<const Statistic*> StatisticsOf(const std::string& family) {
   if (family == "act") {
     all.push_back(&SaturatedShare());
     all.push_back(&UnitSpread());
+    all.push_back(&SoftmaxEntropy());
   }
   return all;
 }
@@ -83,6 +86,20 @@ const Statistic& UnitSpread() {
       "Largest difference between two units (of the last dimension) for one input (0 where all "
       "compute the same), of",
       [](const TensorReading& r) { return r.unit_spread; }};
+  return statistic;
+}
+
+const Statistic& SoftmaxEntropy() {
+  static const Statistic statistic = {
+      "softmax_entropy",
+      "nats",
+      false,
+      Scale::kLog,
+      "Mean over inputs of the entropy of a softmax over the last dimension (of logits: how "
+      "undecided the prediction is; 0 where it is certain), of",
+      [](const TensorReading& r) {
+        return r.rows == 0 ? 0.0 : r.softmax_entropy / static_cast<double>(r.rows);
+      }};
   return statistic;
 }
 

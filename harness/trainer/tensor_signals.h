@@ -18,6 +18,8 @@ struct TensorReading {
   kernels::TensorStats stats;
   std::int64_t saturated = 0;  // elements with |x| >= 0.99; counted where asked for
   double unit_spread = 0;      // see UnitSpread; read where asked for
+  double softmax_entropy = 0;  // see SoftmaxEntropy, over `rows`; read where asked for
+  std::int64_t rows = 0;
 };
 
 struct Statistic {
@@ -29,10 +31,11 @@ struct Statistic {
   double (*value)(const TensorReading& reading);
 };
 
-// All, in the order in which they are listed; those of activations have two more.
+// All, in the order in which they are listed; those of activations have three more.
 const std::vector<Statistic>& Statistics();
 const Statistic& SaturatedShare();
 const Statistic& UnitSpread();
+const Statistic& SoftmaxEntropy();
 
 // The signals of a family ("grad", "the gradient before clipping") for --describe, but `norm`,
 // which is recorded always, where `with_norm` is false.

@@ -72,6 +72,7 @@ std::vector<SignalInfo> TrainerSignals() {
       Exact("clipped", "", "1 when the gradients were clipped, else 0"),
       Exact("nonfinite_grads", "elements", "Gradient elements that are NaN or infinite"),
       Exact("tokens", "targets", "Targets that this rank trained on in the step"),
+      Exact("loss_tokens", "targets", "Of them, those whose weight in the loss is not 0"),
       Exact("epoch", "", "Epoch that the step's data came from, from 0"),
       Exact("skipped", "samples", "Samples that the loader's guard has kept out so far"),
       Exact("sample_digest", "", "Digest of the ids of the step's samples, in order (52 bits)"),
@@ -141,6 +142,14 @@ std::vector<EventInfo> TrainerEvents() {
       {.name = "unfroze",
        .fields = {"parameters"},
        .doc = "The audit made parameters trainable that the recipe wants to train"},
+      {.name = "untrained",
+       .fields = {"parameters", "why"},
+       .doc = "audit.coverage: at the first update these parameters had \"no gradient\", or one "
+              "that is not 0 and \"no update\""},
+      {.name = "optimizer_rebuilt",
+       .fields = {"parameters"},
+       .doc = "The audit made a new optimizer over all parameters, since the old one left these "
+              "out"},
       {.name = "exception",
        .fields = {"what", "samples"},
        .doc = "The run ends with an error; samples are those of the batch in progress"},
