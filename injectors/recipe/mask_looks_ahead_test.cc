@@ -1,0 +1,19 @@
+#include <gtest/gtest.h>
+
+#include "injectors/registry.h"
+
+namespace trainwreck {
+namespace {
+
+TEST(MaskLooksAhead, AmendsWhatItSays) {
+  const RegisteredFault& fault = FaultRegistry().at("recipe.mask_looks_ahead");
+  EXPECT_EQ(fault.make, nullptr);
+  ASSERT_EQ(fault.info.amends.size(), 1U);
+  EXPECT_EQ(fault.info.amends[0].key, "model.mask_shift");
+  EXPECT_EQ(fault.info.amends[0].op, Amendment::Op::kSet);
+  EXPECT_EQ(fault.info.amends[0].param, "by");
+  EXPECT_NE(CheckValue(fault.info.params.at(0), 0), "");
+}
+
+}  // namespace
+}  // namespace trainwreck
