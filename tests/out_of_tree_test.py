@@ -29,7 +29,7 @@ class OutOfTreeTest(unittest.TestCase):
     def test_trainer_describes_what_was_added_and_what_was_there(self):
         target = json.loads(subprocess.check_output([TRAINER, "--describe"], text=True))
         kind, = [key for key in target["recipe"] if key["name"] == "model.kind"]
-        self.assertEqual(kind["choices"], ["gpt", "mlp", "residual_mlp"])
+        self.assertEqual(kind["choices"], ["gpt", "mlp", "prototype", "residual_mlp", "rnn"])
         faults = [fault["name"] for fault in target["faults"]]
         self.assertIn("gradient.spike", faults)
         self.assertIn("data.corrupt_sample", faults)
