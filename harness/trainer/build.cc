@@ -88,8 +88,9 @@ std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_ou
   const SampleStream stream{MixSeed(seed, kDataSeed), held_out, data.samples};
   switch (data.kind) {
     case DataKind::kMarkov:
-      return MakeMarkovData(data.vocab, data.seq_len, stream,
-                            {.lag = data.lag, .prompt_tokens = data.prompt_tokens});
+      return MakeMarkovData(
+          data.vocab, data.seq_len, stream,
+          {.lag = data.lag, .prompt_tokens = data.prompt_tokens, .certainty = data.certainty});
     case DataKind::kText:
       return MakeTextData(data.path, data.seq_len, stream);
     case DataKind::kFeatures:
@@ -112,6 +113,7 @@ at::ScalarType TypeOf(StateDtype dtype) {
 
 std::unique_ptr<Dataset> PrepareTargets(const DataRecipe& recipe, std::unique_ptr<Dataset> data) {
   if (recipe.pair_by_id) data = PairedById(std::move(data));
+  if (recipe.inputs_from_targets) data = WithInputsFromTargets(std::move(data));
   if (recipe.target_shift != 0) data = WithTargetShift(std::move(data), recipe.target_shift);
   if (recipe.mask_first > 0) data = WithFirstMasked(std::move(data), recipe.mask_first);
   switch (recipe.balance) {

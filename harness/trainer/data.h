@@ -16,21 +16,22 @@ struct SampleStream {
   std::int64_t samples = 1;
 };
 
-// Sequences of an order-1 Markov source. Each token has four successors, with probabilities 0.6,
-// 0.2, 0.1 and 0.1, given by random permutations of the alphabet; so the stationary distribution is
-// uniform and the entropy rate is exact. The source is the same for every seed; the sequences are
-// not. With a lag above 1 a token follows from the one that stands so far back, and the first ones,
-// which have none, are drawn evenly from the alphabet and of weight 0. So are the first
-// `prompt_tokens` targets.
+// Sequences of an order-1 Markov source. Each token has four successors, given by random
+// permutations of the alphabet; so the stationary distribution is uniform and the entropy rate is
+// exact. The first has probability `certainty`, the others a half and two quarters of the rest. The
+// source is the same for every seed; the sequences are not. With a lag above 1 a token follows from
+// the one that stands so far back, and the first ones, which have none, are drawn evenly from the
+// alphabet and of weight 0. So are the first `prompt_tokens` targets.
 struct MarkovOptions {
   std::int64_t lag = 1;
   std::int64_t prompt_tokens = 0;
+  double certainty = 0.6;  // 1: each token has one successor
 };
 std::unique_ptr<Dataset> MakeMarkovData(std::int64_t vocab, std::int64_t seq_len,
                                         SampleStream stream, MarkovOptions options = {});
 
 // The source's transition probabilities: `[vocab][vocab]`, rows sum to 1.
-std::vector<std::vector<double>> MarkovTransitions(std::int64_t vocab);
+std::vector<std::vector<double>> MarkovTransitions(std::int64_t vocab, double certainty = 0.6);
 
 // Windows of the bytes of a file, or of all regular files of a folder in the order of their names.
 // The last tenth is held out. Throws std::runtime_error when there is too little text. An empty
@@ -56,6 +57,10 @@ std::unique_ptr<Dataset> WithTargetShift(std::unique_ptr<Dataset> data, std::int
 
 // The first `count` targets of each sequence get weight 0.
 std::unique_ptr<Dataset> WithFirstMasked(std::unique_ptr<Dataset> data, std::int64_t count);
+
+// Each input of a sequence but the first becomes the target before it ("shift right": the inputs of
+// a decoder, made of its targets).
+std::unique_ptr<Dataset> WithInputsFromTargets(std::unique_ptr<Dataset> data);
 
 // Of samples with one label each; both read all samples once. Weighted: a class of n among N
 // samples and K classes that occur gets weight N / (K n). Resampled: ids go round the classes that

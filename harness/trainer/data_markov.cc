@@ -12,14 +12,20 @@
 namespace trainwreck {
 namespace {
 
-constexpr std::array<double, 4> kSuccessors = {0.6, 0.2, 0.1, 0.1};
+constexpr std::size_t kSuccessors = 4;
 constexpr std::uint64_t kSourceSeed = 0x6d61726b6f76;
 
-using Permutations = std::array<std::vector<std::int64_t>, kSuccessors.size()>;
+using Permutations = std::array<std::vector<std::int64_t>, kSuccessors>;
+using Probabilities = std::array<double, kSuccessors>;
+
+Probabilities ProbabilitiesOf(double certainty) {
+  const double rest = 1 - certainty;
+  return {certainty, rest / 2, rest / 4, rest / 4};
+}
 
 Permutations MakePermutations(std::int64_t vocab) {
   Permutations successors;
-  for (std::size_t k = 0; k < successors.size(); ++k) {
+  for (std::size_t k = 0; k < kSuccessors; ++k) {
     successors[k] = Permutation(kSourceSeed, static_cast<std::int64_t>(k), vocab);
   }
   return successors;
@@ -35,10 +41,11 @@ class MarkovData : public Dataset {
         stream_(stream),
         stream_seed_(MixSeed(stream.seed, stream.held_out ? 2 : 1)),
         successors_(MakePermutations(vocab)),
+        probabilities_(ProbabilitiesOf(options.certainty)),
         weight_(at::ones({seq_len})) {
     weight_.narrow(0, 0, random_tokens_ - 1).zero_();
     // The stationary distribution is uniform: a sum of permutations keeps it.
-    for (const std::vector<double>& row : MarkovTransitions(vocab)) {
+    for (const std::vector<double>& row : MarkovTransitions(vocab, options.certainty)) {
       for (double p : row) {
         if (p > 0) entropy_ -= p * std::log(p) / static_cast<double>(vocab);
       }
@@ -65,7 +72,7 @@ class MarkovData : public Dataset {
  private:
   std::int64_t Successor(std::int64_t token, double u) const {
     std::size_t k = 0;
-    while (k + 1 < kSuccessors.size() && u >= kSuccessors[k]) u -= kSuccessors[k++];
+    while (k + 1 < kSuccessors && u >= probabilities_[k]) u -= probabilities_[k++];
     return successors_[k][token];
   }
 
@@ -74,18 +81,20 @@ class MarkovData : public Dataset {
   SampleStream stream_;
   std::uint64_t stream_seed_;
   Permutations successors_;
+  Probabilities probabilities_;
   at::Tensor weight_;
   double entropy_ = 0;
 };
 
 }  // namespace
 
-std::vector<std::vector<double>> MarkovTransitions(std::int64_t vocab) {
+std::vector<std::vector<double>> MarkovTransitions(std::int64_t vocab, double certainty) {
+  const Probabilities probabilities = ProbabilitiesOf(certainty);
   const Permutations successors = MakePermutations(vocab);
   std::vector<std::vector<double>> rows(vocab, std::vector<double>(vocab, 0.0));
   for (std::int64_t token = 0; token < vocab; ++token) {
-    for (std::size_t k = 0; k < kSuccessors.size(); ++k) {
-      rows[token][successors[k][token]] += kSuccessors[k];
+    for (std::size_t k = 0; k < kSuccessors; ++k) {
+      rows[token][successors[k][token]] += probabilities[k];
     }
   }
   return rows;

@@ -1,5 +1,5 @@
-// What is done to the targets of training samples: data.pair_by_id, data.target_shift,
-// data.mask_first.
+// What is done to the pairs of training samples: data.pair_by_id, data.target_shift,
+// data.mask_first, data.inputs_from_targets.
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
@@ -76,6 +76,19 @@ class MaskedData : public DatasetAround {
   std::int64_t count_;
 };
 
+class ShiftedRightData : public DatasetAround {
+ public:
+  using DatasetAround::DatasetAround;
+
+  Sample Get(std::int64_t id) const override {
+    Sample sample = inner().Get(id);
+    const std::int64_t behind = sample.target.size(0) - 1;
+    sample.input = sample.input.clone();
+    sample.input.narrow(0, 1, behind).copy_(sample.target.narrow(0, 0, behind));
+    return sample;
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Dataset> PairedById(std::unique_ptr<Dataset> data) {
@@ -84,6 +97,10 @@ std::unique_ptr<Dataset> PairedById(std::unique_ptr<Dataset> data) {
 
 std::unique_ptr<Dataset> WithTargetShift(std::unique_ptr<Dataset> data, std::int64_t shift) {
   return std::make_unique<ShiftedData>(std::move(data), shift);
+}
+
+std::unique_ptr<Dataset> WithInputsFromTargets(std::unique_ptr<Dataset> data) {
+  return std::make_unique<ShiftedRightData>(std::move(data));
 }
 
 std::unique_ptr<Dataset> WithFirstMasked(std::unique_ptr<Dataset> data, std::int64_t count) {

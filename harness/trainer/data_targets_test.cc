@@ -135,6 +135,39 @@ TEST(MarkovDataTest, APromptIsRandomAndHasNoWeight) {
   EXPECT_GT(impossible, 200 * 5 / 2) << "a prompt does not";
 }
 
+TEST(MarkovDataTest, CertaintyIsTheProbabilityOfTheFirstSuccessor) {
+  const auto certain = MakeMarkovData(16, 12, {.seed = 1, .samples = 50}, {.certainty = 1});
+  EXPECT_EQ(certain->entropy_floor(), 0);
+  const auto rows = MarkovTransitions(16, 1);
+  for (std::int64_t id = 0; id < 50; ++id) {
+    const Sample sample = certain->Get(id);
+    for (std::int64_t i = 0; i < 12; ++i) {
+      const auto from = sample.input[i].item<std::int64_t>();
+      EXPECT_EQ(rows[from][sample.target[i].item<std::int64_t>()], 1);
+    }
+  }
+  const auto usual = MarkovTransitions(16), nearly = MarkovTransitions(16, 0.9);
+  for (std::size_t from = 0; from < 16; ++from) {
+    for (std::size_t to = 0; to < 16; ++to) {
+      EXPECT_EQ(usual[from][to] > 0, nearly[from][to] > 0);
+      if (rows[from][to] == 1) {
+        EXPECT_GE(nearly[from][to], 0.9);
+      }
+    }
+  }
+}
+
+TEST(InputsFromTargets, AreThoseShiftedRight) {
+  std::vector<Sample> samples = {{.id = 0,
+                                  .input = at::tensor({7, 9, 9, 9}, at::kLong),
+                                  .target = at::tensor({1, 2, 3, 4}, at::kLong),
+                                  .weight = at::ones({4})}};
+  const auto data = WithInputsFromTargets(std::make_unique<Listed>(samples));
+  EXPECT_TRUE(data->Get(0).input.equal(at::tensor({7, 1, 2, 3}, at::kLong)));
+  EXPECT_TRUE(data->Get(0).target.equal(samples[0].target));
+  EXPECT_EQ(samples[0].input[1].item<std::int64_t>(), 9) << "the inner data stay as they are";
+}
+
 TEST(MarkovDataTest, ALagPutsTheCauseFurtherBack) {
   const auto transitions = MarkovTransitions(16);
   const auto data = MakeMarkovData(16, 12, {.seed = 1, .samples = 100}, {.lag = 3});

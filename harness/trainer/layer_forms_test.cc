@@ -116,6 +116,34 @@ TEST(LossTest, ASoftmaxOverTheBatchMixesItsSamples) {
   EXPECT_NEAR(LossOf(fused, at::zeros({8, 3}), targets, weights), std::log(3.0), 1e-6);
 }
 
+TEST(LossTest, ASoftmaxOverPositionsMixesThoseOfASequence) {
+  const LossRecipe recipe{.form = LossForm::kLogOfSoftmax, .softmax_over = SoftmaxOver::kPositions};
+  const at::Tensor targets = at::zeros({4, 5}, at::kLong), weights = at::ones({4, 5});
+  EXPECT_NEAR(LossOf(recipe, at::zeros({4, 5, 3}), targets, weights), std::log(5.0), 1e-6);
+  at::Tensor logits = at::zeros({4, 5, 3});
+  logits[1][2].fill_(9);  // takes probability from its own sequence alone
+  const at::Tensor first = at::zeros({4, 5});
+  first[0].fill_(1);
+  EXPECT_NEAR(LossOf(recipe, logits, targets, first), std::log(5.0), 1e-6);
+}
+
+TEST(AttentionTest, AMaskThatHidesItselfLeavesTheFirstNothing) {
+  const at::Tensor x = Noise({1, 2, 5, 4});
+  const at::Tensor y = CausalAttention(AttentionForm::kExplicit, -1).Forward(x, x, x);
+  EXPECT_TRUE(y.select(2, 0).isnan().all().item<bool>());
+  EXPECT_TRUE(y.narrow(2, 1, 4).isfinite().all().item<bool>());
+  EXPECT_TRUE(at::allclose(y.select(2, 1), x.select(2, 0))) << "the second sees the first alone";
+}
+
+TEST(GptTest, DropoutActsInTrainingAlone) {
+  const at::Tensor tokens = at::tensor({1, 2, 3, 4, 5, 6}, at::kLong).view({1, 6});
+  const auto model = MakeGpt({.layers = 1, .width = 16, .dropout = 0.5}, 8, 6, 1);
+  const auto plain = MakeGpt({.layers = 1, .width = 16}, 8, 6, 1);
+  EXPECT_FALSE(at::equal(model->Logits(tokens), model->Logits(tokens)));
+  model->eval();
+  EXPECT_TRUE(at::equal(model->Logits(tokens), plain->Logits(tokens)));
+}
+
 TEST(GptTest, PositionsAreLearnedRotaryOrNone) {
   const at::Tensor tokens = at::tensor({1, 2, 3, 4, 5, 6}, at::kLong).view({1, 6});
   const at::Tensor swapped = at::tensor({2, 1, 3, 4, 5, 6}, at::kLong).view({1, 6});
@@ -123,8 +151,7 @@ TEST(GptTest, PositionsAreLearnedRotaryOrNone) {
     ModelRecipe recipe{.layers = 1, .width = 16, .positions = positions, .rotary_scale = scale};
     const auto model = MakeGpt(recipe, 8, 6, 1);
     EXPECT_EQ(model->named_parameters().contains("pos.weight"), positions == Positions::kLearned);
-    return Distance(GptLogits(*model, tokens).select(1, 5),
-                    GptLogits(*model, swapped).select(1, 5)) > 1e-7;
+    return Distance(model->Logits(tokens).select(1, 5), model->Logits(swapped).select(1, 5)) > 1e-7;
   };
   EXPECT_TRUE(order_matters(Positions::kLearned, 1));
   EXPECT_TRUE(order_matters(Positions::kRotary, 1));

@@ -5,6 +5,7 @@
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/dropout.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
@@ -121,6 +122,10 @@ at::Tensor Nonlinearity::Forward(const at::Tensor& x) const {
 
 at::Tensor Gelu::Forward(const at::Tensor& x) const { return Announce(at::gelu(x, "tanh")); }
 
+at::Tensor Dropout::Forward(const at::Tensor& x) const {
+  return Announce(at::dropout(x, share_, is_training()));
+}
+
 at::Tensor CausalAttention::Forward(const at::Tensor& q, const at::Tensor& k,
                                     const at::Tensor& v) const {
   if (form_ == AttentionForm::kFused) {
@@ -172,20 +177,32 @@ at::Tensor Normalise::Forward(const at::Tensor& x) const {
   throw std::logic_error("no such form");
 }
 
+at::Tensor WeightedCrossEntropy::Softmax(const at::Tensor& logits) const {
+  switch (recipe_.softmax_over) {
+    case SoftmaxOver::kClasses:
+      return at::softmax(logits, -1);
+    case SoftmaxOver::kBatch:
+      return at::softmax(logits.flatten(0, -2), 0).view(logits.sizes());
+    case SoftmaxOver::kPositions:
+      return at::softmax(logits, -2);
+  }
+  throw std::logic_error("no such dimension");
+}
+
 at::Tensor WeightedCrossEntropy::NegativeLogLikelihood(const at::Tensor& logits,
                                                        const at::Tensor& targets) const {
-  const at::Tensor z = recipe_.form == LossForm::kFused ? logits : logits.to(at::kFloat);
+  if (recipe_.form == LossForm::kFused) {
+    return at::cross_entropy_loss(logits.flatten(0, -2), targets.flatten(), {}, at::Reduction::None,
+                                  /*ignore_index=*/-100, recipe_.label_smoothing)
+        .view(targets.sizes());
+  }
+  const at::Tensor z = logits.to(at::kFloat);
   const auto of_target = [&](const at::Tensor& values) {
     return values.gather(-1, targets.unsqueeze(-1)).squeeze(-1);
   };
   switch (recipe_.form) {
-    case LossForm::kFused:
-      return at::cross_entropy_loss(logits, targets, {}, at::Reduction::None,
-                                    /*ignore_index=*/-100, recipe_.label_smoothing);
     case LossForm::kLogOfSoftmax:
-      return -(of_target(at::softmax(z, recipe_.softmax_over == SoftmaxOver::kBatch ? 0 : -1)) +
-               recipe_.eps)
-                  .log();
+      return -(of_target(Softmax(z)) + recipe_.eps).log();
     case LossForm::kPlainSoftmax: {
       const at::Tensor exponentials = z.exp();
       return -(of_target(exponentials / exponentials.sum(-1, /*keepdim=*/true)) + recipe_.eps)
@@ -193,14 +210,14 @@ at::Tensor WeightedCrossEntropy::NegativeLogLikelihood(const at::Tensor& logits,
     }
     case LossForm::kPlainLogSumExp:
       return (z.exp().sum(-1) + recipe_.eps).log() - of_target(z);
+    default:
+      throw std::logic_error("no such form");
   }
-  throw std::logic_error("no such form");
 }
 
 at::Tensor WeightedCrossEntropy::Forward(const at::Tensor& logits, const at::Tensor& targets,
                                          const at::Tensor& weights) const {
-  const at::Tensor nll =
-      NegativeLogLikelihood(logits.flatten(0, -2), targets.flatten()).view(targets.sizes());
+  const at::Tensor nll = NegativeLogLikelihood(logits, targets);
   const auto mean = [this](const at::Tensor& sum, at::Tensor count) {
     // Weights that are all 0 leave a sum of 0: over anything.
     if (recipe_.guard_denominator) count = count.masked_fill(count.eq(0), 1.0);

@@ -82,9 +82,21 @@ class Gelu : public Layer {
   at::Tensor Forward(const at::Tensor& x) const;
 };
 
+// In training a share of the elements becomes 0, and the rest is scaled up to keep the mean
+// (Srivastava et al. 2014); drawn from the process' generator.
+class Dropout : public Layer {
+ public:
+  explicit Dropout(double share) : share_(share) {}
+  at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  double share_;
+};
+
 // softmax(q k^T / sqrt(width)) v, each position over itself and those before it. All [batch, heads,
 // length, width]. The explicit forms round the scores q k^T to the precision of the run, or keep
-// them in fp32; the fused one never shows them. The explicit ones see `mask_shift` positions ahead.
+// them in fp32; the fused one never shows them. The explicit ones see `mask_shift` positions ahead;
+// with -1 not even their own, and the first, which then sees nothing, is NaN.
 class CausalAttention : public Layer {
  public:
   explicit CausalAttention(AttentionForm form, std::int64_t mask_shift = 0)
@@ -129,7 +141,8 @@ class WeightedCrossEntropy : public Layer {
                      const at::Tensor& weights) const;
 
  private:
-  // [n] for logits [n, classes].
+  at::Tensor Softmax(const at::Tensor& logits) const;
+  // [...] for logits [..., classes].
   at::Tensor NegativeLogLikelihood(const at::Tensor& logits, const at::Tensor& targets) const;
 
   LossRecipe recipe_;

@@ -189,9 +189,9 @@ TEST(GptTest, NormOfQueriesAndKeysTakesTheirSizeAway) {
     at::NoGradGuard no_grad;
     at::Tensor weight = model->named_parameters()["blocks.0.attn.qkv.weight"].narrow(0, 0, 32);
     weight.mul_(30);  // away from the norm's epsilon
-    const at::Tensor before = GptLogits(*model, tokens);
+    const at::Tensor before = model->Logits(tokens);
     weight.mul_(30);  // queries and keys, not values
-    return Apart(GptLogits(*model, tokens), before);
+    return Apart(model->Logits(tokens), before);
   };
   EXPECT_LT(change(true), 1e-4);
   EXPECT_GT(change(false), 1e-3);

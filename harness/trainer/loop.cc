@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/count_nonzero.h>
+#include <ATen/ops/rand_like.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
@@ -14,6 +15,7 @@
 #include "harness/trainer/bucket.h"
 #include "harness/trainer/build.h"
 #include "harness/trainer/clipping.h"
+#include "harness/trainer/free_running.h"
 #include "harness/trainer/precision.h"
 #include "harness/trainer/replicas.h"
 
@@ -183,9 +185,19 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
   return batches;
 }
 
-at::Tensor TrainingLoop::LossOf(const Batch& batch) {
-  AutocastGuard autocast(Autocast::Of(recipe_.precision, parameters_.at(0).second.device().type()));
-  return parts_.model->Loss(parts_.device->Move(batch));
+Autocast TrainingLoop::RunPrecision() const {
+  return Autocast::Of(recipe_.precision, parameters_.at(0).second.device().type());
+}
+
+void TrainingLoop::SampleInputs(Batch& batch) {
+  const SamplingRecipe& recipe = recipe_.scheduled_sampling;
+  double share = recipe.share;
+  if (clock_.step < recipe.ramp_steps) {
+    share *= static_cast<double>(clock_.step) / static_cast<double>(recipe.ramp_steps);
+  }
+  if (share == 0) return;
+  const at::Tensor drawn = at::rand_like(batch.weights).lt(share);
+  batch.inputs = WithOwnInputs(*parts_.model, batch, BehindTargets(batch).logical_and(drawn));
 }
 
 double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches, ForwardHook* hook) {
@@ -206,8 +218,11 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches, ForwardH
     clock_.stage = Stage::kForward;
     at::Tensor loss;
     {
+      AutocastGuard autocast(RunPrecision());
+      Batch batch = parts_.device->Move(batches[i]);
+      SampleInputs(batch);
       HookScope scope(*parts_.model, hook);
-      loss = LossOf(batches[i]);
+      loss = parts_.model->Loss(batch);
     }
     clock_.stage = Stage::kBackward;
     const double share = weights[i] / total_weight;
@@ -262,29 +277,35 @@ void TrainingLoop::Evaluate() {
   clock_.stage = Stage::kEvaluate;
   at::NoGradGuard no_grad;
   parts_.model->train(recipe_.eval_mode == EvalMode::kTrain);
-  const Dataset& data =
-      recipe_.eval_data == EvalData::kTraining ? *parts_.train_data : *parts_.eval_data;
+  const bool on_training = recipe_.eval_data == EvalData::kTraining;
+  const Dataset& data = on_training ? *parts_.train_data : *parts_.eval_data;
   const std::int64_t batch_size =
       recipe_.eval_batch_size > 0 ? recipe_.eval_batch_size : recipe_.data.batch_size;
   const int world_size = parts_.communicator->world_size();
-  double sum = 0;
+  AutocastGuard autocast(RunPrecision());
+  double loss = 0, accuracy = 0;  // sums over batches
   for (std::int64_t b = 0; b < recipe_.eval_batches; ++b) {
     const std::int64_t begin = (b * world_size + parts_.communicator->rank()) * batch_size;
     std::vector<Sample> samples;
     for (std::int64_t i = 0; i < batch_size; ++i) {
       samples.push_back(data.Get((begin + i) % data.size()));
     }
-    sum += LossOf(Collate(samples)).item<double>();
+    const Batch batch = parts_.device->Move(Collate(samples));
+    loss += parts_.model->Loss(batch).item<double>();
+    if (recipe_.eval_free_running) accuracy += FreeRunningAccuracy(*parts_.model, batch);
   }
   parts_.model->train();
-  at::Tensor mean = at::scalar_tensor(sum / static_cast<double>(recipe_.eval_batches), at::kDouble);
+  at::Tensor means = at::tensor({loss, accuracy}, at::kDouble).div_(recipe_.eval_batches);
   if (world_size > 1) {
-    parts_.communicator->AllReduce(mean, Reduction::kSum);
-    mean.div_(world_size);
+    parts_.communicator->AllReduce(means, Reduction::kSum);
+    means.div_(world_size);
   }
-  const double loss = mean.item<double>();
-  telemetry_.Evaluated(loss);
-  events_.Report("evaluated", {{"loss", EncodeNumber(loss)}, {"batches", recipe_.eval_batches}});
+  Evaluation evaluation{.loss = means[0].item<double>()};
+  if (recipe_.eval_free_running) evaluation.free_running_accuracy = means[1].item<double>();
+  telemetry_.Evaluated(evaluation);
+  events_.Report("evaluated", {{"loss", EncodeNumber(evaluation.loss)},
+                               {"batches", recipe_.eval_batches},
+                               {"data", on_training ? "training" : "held_out"}});
 }
 
 void TrainingLoop::ReportNonfinite(const std::vector<Batch>& batches) {

@@ -11,6 +11,7 @@
 #include "harness/trainer/loader.h"
 #include "harness/trainer/nonfinite.h"
 #include "harness/trainer/parts.h"
+#include "harness/trainer/precision.h"
 #include "harness/trainer/recipe.h"
 #include "harness/trainer/telemetry.h"
 
@@ -32,7 +33,6 @@ class TrainingLoop {
                EventSink& events, std::string trace_dir);
 
   // Throws what the parts throw; GuardStop when a guard says to stop.
-
   EndReason Run(const LoopRange& range);
 
   // Ids of the batch in progress, to name in the report of an exception.
@@ -59,7 +59,9 @@ class TrainingLoop {
 
   void EndEpoch();
   void Evaluate();
-  at::Tensor LossOf(const Batch& batch);  // under autocast, when the recipe says so
+  Autocast RunPrecision() const;  // of forward passes
+  // Scheduled sampling: makes some of the inputs the model's own predictions.
+  void SampleInputs(Batch& batch);
   void ReportNonfinite(const std::vector<Batch>& batches);
   // Where it came from, when the step's loss, gradients or activations are not finite.
   void DiagnoseNonfinite(const std::vector<Batch>& batches,

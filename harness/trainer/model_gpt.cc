@@ -86,22 +86,36 @@ class Block : public Layer {
     norm2_ = register_module("norm2", std::make_shared<LayerNorm>(recipe.width));
     mlp_ = register_module(
         "mlp", std::make_shared<FeedForward>(recipe.width, stddev, out_stddev, generator));
+    if (recipe.dropout > 0) {
+      drop1_ = register_module("drop1", std::make_shared<Dropout>(recipe.dropout));
+      drop2_ = register_module("drop2", std::make_shared<Dropout>(recipe.dropout));
+    }
   }
 
   at::Tensor Forward(const at::Tensor& input) const {
     if (pre_norm_) {
-      at::Tensor x = input + attn_->Forward(norm1_->Forward(input));
-      return Announce(x + mlp_->Forward(norm2_->Forward(x)));
+      at::Tensor x = input + Mixed(norm1_->Forward(input));
+      return Announce(x + Processed(norm2_->Forward(x)));
     }
-    at::Tensor x = norm1_->Forward(input + attn_->Forward(input));
-    return Announce(norm2_->Forward(x + mlp_->Forward(x)));
+    at::Tensor x = norm1_->Forward(input + Mixed(input));
+    return Announce(norm2_->Forward(x + Processed(x)));
   }
 
  private:
+  at::Tensor Mixed(const at::Tensor& x) const {
+    const at::Tensor y = attn_->Forward(x);
+    return drop1_ ? drop1_->Forward(y) : y;
+  }
+  at::Tensor Processed(const at::Tensor& x) const {
+    const at::Tensor y = mlp_->Forward(x);
+    return drop2_ ? drop2_->Forward(y) : y;
+  }
+
   bool pre_norm_;
   std::shared_ptr<LayerNorm> norm1_, norm2_;
   std::shared_ptr<Attention> attn_;
   std::shared_ptr<FeedForward> mlp_;
+  std::shared_ptr<Dropout> drop1_, drop2_;  // none without dropout
 };
 
 class Blocks : public torch::nn::Module {
@@ -146,7 +160,7 @@ class Gpt : public Model {
     loss_ = register_module("loss", std::make_shared<WeightedCrossEntropy>(recipe.loss));
   }
 
-  at::Tensor Logits(const at::Tensor& tokens) const {
+  at::Tensor Logits(const at::Tensor& tokens) override {
     at::Tensor x = embed_->Forward(tokens);
     if (pos_) x = x + pos_->weight().narrow(0, 0, tokens.size(1));
     x = blocks_->Forward(x);
@@ -177,10 +191,6 @@ REGISTER_MODEL(.name = "gpt", .takes_tokens = true, .make = FromRecipe);
 std::shared_ptr<Model> MakeGpt(const ModelRecipe& recipe, std::int64_t vocab, std::int64_t seq_len,
                                std::uint64_t seed) {
   return std::make_shared<Gpt>(recipe, vocab, seq_len, seed);
-}
-
-at::Tensor GptLogits(Model& gpt, const at::Tensor& tokens) {
-  return dynamic_cast<Gpt&>(gpt).Logits(tokens);
 }
 
 }  // namespace trainwreck

@@ -62,9 +62,12 @@ class Rnn : public Model {
     loss_ = register_module("loss", std::make_shared<WeightedCrossEntropy>(recipe.loss));
   }
 
+  at::Tensor Logits(const at::Tensor& tokens) override {
+    return head_->Forward(states_->Forward(cell_->Forward(embed_->Forward(tokens))));
+  }
+
   at::Tensor Loss(const Batch& batch) override {
-    const at::Tensor states = states_->Forward(cell_->Forward(embed_->Forward(batch.inputs)));
-    return loss_->Forward(head_->Forward(states), batch.targets, batch.weights);
+    return loss_->Forward(Logits(batch.inputs), batch.targets, batch.weights);
   }
 
  private:

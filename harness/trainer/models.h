@@ -37,7 +37,4 @@ std::shared_ptr<Model> MakePrototype(const ModelRecipe& recipe, std::int64_t fea
 // embed, cell.input, cell.recurrent, cell.activation, state, head, loss.
 std::shared_ptr<Model> MakeRnn(const ModelRecipe& recipe, std::int64_t vocab, std::uint64_t seed);
 
-// The gpt's logits [batch, seq, vocab] for token ids [batch, seq]; for tests and tools.
-at::Tensor GptLogits(Model& gpt, const at::Tensor& tokens);
-
 }  // namespace trainwreck

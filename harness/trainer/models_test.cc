@@ -62,9 +62,9 @@ TEST(GptTest, ATokenChangesNothingBeforeIt) {
   for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost}) {
     const auto model = MakeGpt({.norm = norm}, kVocab, kLength, 1);
     at::Tensor tokens = at::arange(kLength, at::kLong).remainder(kVocab).unsqueeze(0).clone();
-    const at::Tensor logits = GptLogits(*model, tokens);
+    const at::Tensor logits = model->Logits(tokens);
     tokens[0][40].fill_(3);  // was 40
-    const at::Tensor changed = GptLogits(*model, tokens);
+    const at::Tensor changed = model->Logits(tokens);
     EXPECT_TRUE(at::equal(logits.narrow(1, 0, 40), changed.narrow(1, 0, 40)));
     EXPECT_FALSE(at::equal(logits.narrow(1, 40, 1), changed.narrow(1, 40, 1)));
     EXPECT_FALSE(at::equal(logits.narrow(1, 63, 1), changed.narrow(1, 63, 1)))
@@ -174,7 +174,7 @@ TEST(ModelsTest, LossIsTheWeightedMeanOfNegativeLogLikelihoods) {
   const auto model = MakeGpt({}, kVocab, kLength, 1);
   Batch batch = BatchOf(*MakeMarkovData(kVocab, kLength, {.seed = 1, .samples = 2}), 2);
   batch.weights = at::arange(2 * kLength, at::kFloat).view({2, kLength});
-  const at::Tensor logits = GptLogits(*model, batch.inputs).to(at::kDouble);
+  const at::Tensor logits = model->Logits(batch.inputs).to(at::kDouble);
   const at::Tensor nll =
       at::logsumexp(logits, -1) - logits.gather(-1, batch.targets.unsqueeze(-1)).squeeze(-1);
   const at::Tensor weights = batch.weights.to(at::kDouble);

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,6 +99,12 @@ class Model : public HookedModule {
  public:
   // Weighted mean loss over the batch's targets, in nats; a scalar with a graph.
   virtual at::Tensor Loss(const Batch& batch) = 0;
+  // What the softmax is taken of, [batch, length, classes], for tokens [batch, length] of any
+  // length up to the data's: what a model needs that goes on from text of its own. Others throw
+  // std::runtime_error.
+  virtual at::Tensor Logits(const at::Tensor& tokens) {
+    throw std::runtime_error("this model.kind has no logits to go on from");
+  }
 };
 
 class Optimizer {

@@ -111,6 +111,10 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("model.residual", FIELD(model.residual),
                        "Add its input to each hidden layer's output, where both have the same "
                        "size (mlp)"));
+  keys.push_back(Bounded(Number("model.dropout", FIELD(model.dropout), "", 0,
+                                "Share of each sublayer's output that training sets to 0 "
+                                "(Srivastava et al. 2014; gpt)"),
+                         0.99));
   keys.push_back(Bounded(Number("model.lora_rank", FIELD(model.lora_rank), "", 0,
                                 "Rank of adapters lora_a and lora_b beside each hidden layer's "
                                 "weight (Hu et al. 2021; mlp); 0: none"),
@@ -119,8 +123,9 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
                         {"fused", "explicit", "explicit_fp32"},
                         "The library's fused attention, or product, softmax and product one by "
                         "one, in the precision of the run or in fp32 (gpt)"));
-  keys.push_back(Bounded(Number("model.mask_shift", FIELD(model.mask_shift), "tokens", 0,
-                                "How many positions ahead explicit attention may look (gpt)"),
+  keys.push_back(Bounded(Number("model.mask_shift", FIELD(model.mask_shift), "tokens", -1,
+                                "How many positions ahead explicit attention may look; -1: only "
+                                "at those before its own, of which the first has none (gpt)"),
                          65536));
   keys.push_back(Choice("model.positions", FIELD(model.positions), {"learned", "rotary", "none"},
                         "Added to the token embeddings, turned into queries and keys (Su et al. "
@@ -174,9 +179,10 @@ void AddLossKeys(std::vector<RecipeKey>& keys) {
                         {"mean", "sum", "sum_over_positions"},
                         "Over the batch's targets; with sum_over_positions the sum of each "
                         "sequence's, and the mean over sequences"));
-  keys.push_back(Choice("loss.softmax_over", FIELD(model.loss.softmax_over), {"classes", "batch"},
-                        "What a target's probabilities add up to 1 over; only in the form "
-                        "log_of_softmax"));
+  keys.push_back(Choice("loss.softmax_over", FIELD(model.loss.softmax_over),
+                        {"classes", "batch", "positions"},
+                        "What a target's probabilities add up to 1 over: the classes, all targets "
+                        "of the batch, or those of its sequence; only in the form log_of_softmax"));
   keys.push_back(Plain("loss.guard_denominator", FIELD(model.loss.guard_denominator),
                        "A mean over no target at all is 0"));
 }
@@ -203,6 +209,10 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
                         "Standard deviation of features around their class's centre"));
   keys.push_back(Plain("data.standardise", FIELD(data.standardise),
                        "Give each feature vector mean 0 and standard deviation 1"));
+  keys.push_back(Bounded(Number("data.certainty", FIELD(data.certainty), "", 0.25,
+                                "Probability of a token's most probable successor; with 1 it has "
+                                "no other (markov)"),
+                         1));
   keys.push_back(Number("data.lag", FIELD(data.lag), "tokens", 1,
                         "How far back the token stands that decides about one (markov)"));
   keys.push_back(Number("data.prompt_tokens", FIELD(data.prompt_tokens), "tokens", 0,
@@ -211,6 +221,9 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("data.pair_by_id", FIELD(data.pair_by_id),
                        "Give each training input the target that was stored for its id, wherever "
                        "that stands"));
+  keys.push_back(Plain("data.inputs_from_targets", FIELD(data.inputs_from_targets),
+                       "Make each training input but a sequence's first of the target before it: "
+                       "shift right, as decoders do (tokens)"));
   keys.push_back(Bounded(Number("data.target_shift", FIELD(data.target_shift), "tokens", -65535,
                                 "Train each position on the target that stands so many later; "
                                 "those without one are left out of the loss"),
@@ -272,6 +285,12 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Choice("loss.accumulated", FIELD(accumulated_loss), {"mean", "sum"},
                         "Of a step's micro-batches: gradients of the mean of their losses, or of "
                         "the sum"));
+  keys.push_back(Bounded(Number("scheduled_sampling.share", FIELD(scheduled_sampling.share), "", 0,
+                                "Share of the training inputs behind targets that count which are "
+                                "the model's own predictions, made one after the other (tokens)"),
+                         1));
+  keys.push_back(Number("scheduled_sampling.ramp_steps", FIELD(scheduled_sampling.ramp_steps),
+                        "steps", 0, "Steps in which that share grows from 0"));
   keys.push_back(Choice("gradients.cleared_by", FIELD(clear_gradients), {"optimizer", "model"},
                         "Who clears the last step's gradients: the optimizer those that it "
                         "updates, or after it the model those of all parameters"));
@@ -288,6 +307,9 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                         "statistics and adds them to its running ones"));
   keys.push_back(Choice("eval.data", FIELD(eval_data), {"held_out", "training"},
                         "What is evaluated on: other samples, or the first of the training data"));
+  keys.push_back(Plain("eval.free_running", FIELD(eval_free_running),
+                       "In evaluations also let the model go on from its own text behind the "
+                       "first input or the prompt: signal free_running_accuracy (tokens)"));
   keys.push_back(Number("checkpoint.every", FIELD(checkpoint_every), "steps", 0,
                         "Save after every so many steps; 0: only at the end of a phase"));
   keys.push_back(
@@ -386,6 +408,17 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   }
   if (recipe.model.loss.label_smoothing > 0 && recipe.model.loss.form != LossForm::kFused) {
     problems += "\n  loss.label_smoothing: only with loss.form fused";
+  }
+  if (!tokens && (recipe.eval_free_running || recipe.scheduled_sampling.share > 0 ||
+                  recipe.data.inputs_from_targets)) {
+    problems +=
+        "\n  eval.free_running, scheduled_sampling.share, data.inputs_from_targets: only of tokens";
+  }
+  if (recipe.model.loss.softmax_over == SoftmaxOver::kPositions && !tokens) {
+    problems += "\n  loss.softmax_over: positions only of tokens";
+  }
+  if (recipe.model.dropout > 0 && recipe.model.activation_checkpointing) {
+    problems += "\n  model.dropout: not together with model.activation_checkpointing";
   }
   if (recipe.schedule.restart_step > 0 && recipe.schedule.kind == ScheduleKind::kConstant) {
     problems += "\n  schedule.restart_step: a constant rate has nothing to restart";

@@ -25,7 +25,7 @@ enum class NormaliseForm { kClamped, kEpsInside, kEpsOutside, kPlain };
 enum class InputNorm { kNone, kTwoPass, kOnePass, kOnePassClamped };
 enum class LossForm { kFused, kLogOfSoftmax, kPlainSoftmax, kPlainLogSumExp };
 enum class LossReduction { kMean, kSum, kSumOverPositions };
-enum class SoftmaxOver { kClasses, kBatch };
+enum class SoftmaxOver { kClasses, kBatch, kPositions };
 enum class Positions { kLearned, kRotary, kNone };
 enum class AccumulatedLoss { kMean, kSum };
 enum class GradientClearing { kOptimizer, kModel };
@@ -69,9 +69,10 @@ struct ModelRecipe {
   bool layer_norm = false;
   bool batch_norm = false;
   bool residual = false;
+  double dropout = 0.0;
   std::int64_t lora_rank = 0;  // 0: no adapters
   AttentionForm attention = AttentionForm::kFused;
-  std::int64_t mask_shift = 0;  // positions ahead that explicit attention sees
+  std::int64_t mask_shift = 0;  // positions ahead that explicit attention sees; -1: not its own
   bool qk_norm = false;
   Positions positions = Positions::kLearned;
   double rotary_scale = 1.0;
@@ -95,9 +96,11 @@ struct DataRecipe {
   std::int64_t classes = 10;
   double noise = 1.0;
   bool standardise = false;
+  double certainty = 0.6;          // probability of a token's first successor
   std::int64_t lag = 1;            // how far back the token stands that decides about one
   std::int64_t prompt_tokens = 0;  // targets that are a prompt, at the beginning of each sample
   bool pair_by_id = false;
+  bool inputs_from_targets = false;
   std::int64_t target_shift = 0;
   std::int64_t mask_first = 0;
   ClassBalance balance = ClassBalance::kNone;
@@ -123,6 +126,12 @@ struct ScheduleRecipe {
   double restart_ratio = 1.0;     // of the peak learning rate, at the restart
 };
 
+// Scheduled sampling (Bengio et al. 2015): training inputs that are the model's own predictions.
+struct SamplingRecipe {
+  double share = 0.0;
+  std::int64_t ramp_steps = 0;  // until the share is reached, from 0
+};
+
 struct ScalerRecipe {
   ScalerKind kind = ScalerKind::kNone;
   double init_scale = 65536.0;
@@ -136,6 +145,7 @@ struct TrainingRecipe {
   DataRecipe data;
   OptimizerRecipe optimizer;
   ScheduleRecipe schedule;
+  SamplingRecipe scheduled_sampling;
   std::int64_t steps = 100;
   std::int64_t accumulation = 1;
   AccumulatedLoss accumulated_loss = AccumulatedLoss::kMean;
@@ -153,6 +163,7 @@ struct TrainingRecipe {
   std::int64_t eval_batch_size = 0;  // 0: data.batch_size
   EvalMode eval_mode = EvalMode::kEval;
   EvalData eval_data = EvalData::kHeldOut;
+  bool eval_free_running = false;
   std::int64_t checkpoint_every = 0;
   std::int64_t checkpoint_keep = 2;
   bool checkpoint_require_complete = false;

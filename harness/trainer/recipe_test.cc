@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 99u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 105u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -231,6 +231,22 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
                                              {"eval.mode", "train"},
                                              {"eval.data", "training"},
                                              {"audit.coverage", "repair"}});
+  const TrainingRecipe text = ParseRecipe({{"model.kind", "gpt"},
+                                           {"data.kind", "markov"},
+                                           {"model.dropout", 0.81},
+                                           {"loss.softmax_over", "positions"},
+                                           {"data.certainty", 0.83},
+                                           {"data.inputs_from_targets", true},
+                                           {"scheduled_sampling.share", 0.85},
+                                           {"scheduled_sampling.ramp_steps", 87},
+                                           {"eval.free_running", true}});
+  EXPECT_EQ(text.model.dropout, 0.81);
+  EXPECT_EQ(text.model.loss.softmax_over, SoftmaxOver::kPositions);
+  EXPECT_EQ(text.data.certainty, 0.83);
+  EXPECT_TRUE(text.data.inputs_from_targets);
+  EXPECT_EQ(text.scheduled_sampling.share, 0.85);
+  EXPECT_EQ(text.scheduled_sampling.ramp_steps, 87);
+  EXPECT_TRUE(text.eval_free_running);
   EXPECT_EQ(recipe.model.lora_rank, 3);
   EXPECT_TRUE(recipe.model.batch_norm);
   EXPECT_EQ(recipe.model.mask_shift, 5);
@@ -267,6 +283,15 @@ TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
   EXPECT_THAT(ErrorOf({{"loss.per_sequence", true}}), HasSubstr("loss.per_sequence"));
   EXPECT_THAT(ErrorOf({{"loss.form", "log_of_softmax"}, {"loss.label_smoothing", 0.1}}),
               HasSubstr("loss.label_smoothing"));
+  EXPECT_THAT(ErrorOf({{"eval.free_running", true}}), HasSubstr("eval.free_running"));
+  EXPECT_THAT(ErrorOf({{"scheduled_sampling.share", 0.5}}), HasSubstr("scheduled_sampling.share"));
+  EXPECT_THAT(ErrorOf({{"data.inputs_from_targets", true}}), HasSubstr("data.inputs_from_targets"));
+  EXPECT_THAT(ErrorOf({{"loss.softmax_over", "positions"}}), HasSubstr("loss.softmax_over"));
+  EXPECT_THAT(ErrorOf({{"model.kind", "gpt"},
+                       {"data.kind", "text"},
+                       {"model.dropout", 0.1},
+                       {"model.activation_checkpointing", true}}),
+              HasSubstr("model.dropout"));
   EXPECT_THAT(ErrorOf({{"schedule.restart_step", 5}}), HasSubstr("schedule.restart_step"));
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}, {"data.kind", "text"}, {"data.standardise", true}}),
               HasSubstr("data.standardise"));

@@ -185,7 +185,7 @@ void Telemetry::ReadAsked(FamilyRecorder& family, const TensorAt& tensor_at) {
   for (std::size_t i = 0; i < names.size(); ++i) family.Add(*names[i], {.stats = stats[i]});
 }
 
-void Telemetry::Evaluated(double loss) { eval_loss_ = loss; }
+void Telemetry::Evaluated(const Evaluation& evaluation) { evaluation_ = evaluation; }
 
 double Telemetry::MemoryBytes() const {
   char text[128];
@@ -201,7 +201,7 @@ double Telemetry::MemoryBytes() const {
 
 void Telemetry::DropStep() {
   FlushFamilies([](const std::string&, double) {});
-  eval_loss_.reset();
+  evaluation_.reset();
   activation_reader_.BeginStep();
 }
 
@@ -244,8 +244,13 @@ void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
     if (health.ecc_errors) line.Add("device_ecc_errors", *health.ecc_errors);
   }
   if (entropy_floor_) line.Add("entropy_floor", *entropy_floor_);
-  if (eval_loss_) line.Add("eval_loss", *eval_loss_);
-  eval_loss_.reset();
+  if (evaluation_) {
+    line.Add("eval_loss", evaluation_->loss);
+    if (const auto accuracy = evaluation_->free_running_accuracy) {
+      line.Add("free_running_accuracy", *accuracy);
+    }
+  }
+  evaluation_.reset();
   FlushFamilies([&](const std::string& key, double value) { line.Add(key, value); });
   if (reads_changes_) WriteChanges(line);
   WriteDigests(line, last);

@@ -60,6 +60,12 @@ struct StepScalars {
   std::optional<DeviceHealth> health;  // when the device's sensors were read
 };
 
+// What an evaluation found: eval_loss, free_running_accuracy.
+struct Evaluation {
+  double loss = 0;
+  std::optional<double> free_running_accuracy;
+};
+
 class RecordLine;
 
 // Reads the outputs of the modules that a plan asks about: act_*.
@@ -91,10 +97,10 @@ class Telemetry {
   bool saw_nonfinite_activation() const { return activation_reader_.saw_nonfinite(); }
   // Of each parameter, before clipping.
   void Gradients(const std::vector<kernels::TensorStats>& stats);
-  void BeforeUpdate();          // parameters are about to change
-  void AfterUpdate();           // parameters have changed
-  void Evaluated(double loss);  // goes into the next record as eval_loss
-  void DropStep();              // the step in progress is given up, and gets no record
+  void BeforeUpdate();                           // parameters are about to change
+  void AfterUpdate();                            // parameters have changed
+  void Evaluated(const Evaluation& evaluation);  // goes into the next record
+  void DropStep();  // the step in progress is given up, and gets no record
   // With `last`, the record has the parameters' digest whether the plan asks for it or not.
   void WriteStep(int step, const StepScalars& scalars, bool last);
 
@@ -127,7 +133,7 @@ class Telemetry {
   std::vector<at::Tensor> now_;     // the parameters, as watched_
   std::vector<at::Tensor> before_;  // a copy of them, where what the update changes is read
   std::optional<double> entropy_floor_;
-  std::optional<double> eval_loss_;
+  std::optional<Evaluation> evaluation_;
   int statm_fd_ = -1;
 };
 

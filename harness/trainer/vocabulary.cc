@@ -51,7 +51,11 @@ std::vector<SignalInfo> TrainerSignals() {
   std::vector<SignalInfo> signals = {
       Measured("loss", "nats", kLog,
                "Mean training loss of the step, over micro-batches and ranks"),
-      Sparse(Measured("eval_loss", "nats", kLog, "Mean loss on held-out data, when evaluated")),
+      Sparse(Measured("eval_loss", "nats", kLog,
+                      "Mean loss on held-out data, or what eval.data says, when evaluated")),
+      Sparse(Measured("free_running_accuracy", "", kLinear,
+                      "Share of evaluated targets that are the most probable token where the "
+                      "model goes on from its own ones; with eval.free_running")),
       Measured("entropy_floor", "nats", kLog,
                "Entropy of the data source: no honest loss stays below it (markov data)"),
       PerModule(Measured("grad_norm", "", kLog,
@@ -160,7 +164,9 @@ std::vector<EventInfo> TrainerEvents() {
       {.name = "device_opened",
        .fields = {"kind", "name"},
        .doc = "Where this rank's tensors live from here on"},
-      {.name = "evaluated", .fields = {"loss", "batches"}, .doc = "An evaluation on held-out data"},
+      {.name = "evaluated",
+       .fields = {"loss", "batches", "data"},
+       .doc = "An evaluation; data is held_out or training"},
   };
 }
 

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "injectors/collective/fake_group.h"
+#include "injectors/collective/testing_group.h"
 #include "injectors/testing.h"
 
 namespace trainwreck {

@@ -1,7 +1,7 @@
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
-#include "injectors/collective/fake_group.h"
+#include "injectors/collective/testing_group.h"
 #include "injectors/testing.h"
 
 namespace trainwreck {

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "injectors/data/token_data.h"
+#include "injectors/data/testing_data.h"
 #include "injectors/testing.h"
 
 namespace trainwreck {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "injectors/data/first_tokens.h"
 #include "injectors/data/visited_dataset.h"
 #include "injectors/injector.h"
 
@@ -45,14 +46,9 @@ class ShiftTargets : public Injector {
     sample.target = Shifted(before);
     sample.weight = Shifted(sample.weight);
     if (std::exchange(fired_, true)) return;
-    const auto first = [](const at::Tensor& row) {
-      Json values = Json::array();
-      for (std::int64_t i = 0; i < std::min<std::int64_t>(row.size(0), 4); ++i) {
-        values.push_back(row[i].item<std::int64_t>());
-      }
-      return values;
-    };
-    Fired({{"sample", sample.id}, {"before", first(before)}, {"after", first(sample.target)}});
+    Fired({{"sample", sample.id},
+           {"before", FirstTokens(before)},
+           {"after", FirstTokens(sample.target)}});
   }
 
  private:

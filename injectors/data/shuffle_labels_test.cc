@@ -1,12 +1,8 @@
-#include <ATen/ops/arange.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 #include <set>
-#include <stdexcept>
 
+#include "injectors/data/testing_data.h"
 #include "injectors/testing.h"
 
 namespace trainwreck {
@@ -14,37 +10,12 @@ namespace {
 
 constexpr std::int64_t kSamples = 100;
 
-// The one feature is the id, the label the id's last digit; tensors are kept, as a cache would.
-class Labelled : public Dataset {
- public:
-  Labelled() {
-    for (std::int64_t id = 0; id < kSamples; ++id) {
-      samples_.push_back({.id = id,
-                          .input = at::full({1}, static_cast<double>(id), at::kFloat),
-                          .target = at::full({}, id % 10, at::kLong),
-                          .weight = at::ones({})});
-    }
-  }
-  std::int64_t size() const override { return kSamples; }
-  Sample Get(std::int64_t id) const override { return samples_.at(id); }
-  std::int64_t input_limit() const override { return 0; }
-  std::int64_t target_limit() const override { return 10; }
-
- private:
-  std::vector<Sample> samples_;
-};
-
-template <typename Data>
-std::unique_ptr<Dataset> Wrapped(Injector& injector) {
-  return static_cast<PartWrapper&>(injector).Wrap(std::unique_ptr<Dataset>(new Data()));
-}
-
 std::int64_t Label(const Sample& sample) { return sample.target.item<std::int64_t>(); }
 
 TEST(ShuffleLabels, GivesEverySampleTheTargetOfAnotherOne) {
   FaultBench bench;
   const auto shuffle = bench.Make("data.shuffle_labels");
-  const auto data = Wrapped<Labelled>(*shuffle);
+  const auto data = Wrapped<LabelledData>(*shuffle);
   std::set<std::int64_t> givers;
   std::int64_t id = 0;
   do {  // one circle through all
@@ -67,7 +38,7 @@ TEST(ShuffleLabels, GivesEverySampleTheTargetOfAnotherOne) {
 TEST(ShuffleLabels, LeavesTheRestAlone) {
   FaultBench bench;
   const auto shuffle = bench.Make("data.shuffle_labels", {{"share", 0.3}}, {.from = 2});
-  const auto data = Wrapped<Labelled>(*shuffle);
+  const auto data = Wrapped<LabelledData>(*shuffle);
   const auto moved = [&] {
     int count = 0;
     for (std::int64_t id = 0; id < kSamples; ++id) count += data->Get(id).target_id ? 1 : 0;
@@ -77,7 +48,7 @@ TEST(ShuffleLabels, LeavesTheRestAlone) {
   bench.clock.step = 2;
   EXPECT_EQ(moved(), 30);
   const auto none = bench.Make("data.shuffle_labels", {{"share", 0.01}});
-  EXPECT_FALSE(Wrapped<Labelled>(*none)->Get(1).target_id) << "a circle of one";
+  EXPECT_FALSE(Wrapped<LabelledData>(*none)->Get(1).target_id) << "a circle of one";
 }
 
 }  // namespace
