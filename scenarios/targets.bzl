@@ -296,6 +296,13 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "not-learning/batchnorm-tiny-batch",
+        file = "not-learning/batchnorm-tiny-batch.yaml",
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "not-learning/dead-relu",
         file = "not-learning/dead-relu.yaml",
         tags = [],
@@ -340,6 +347,13 @@ SCENARIOS = [
     struct(
         name = "not-learning/lr-too-low",
         file = "not-learning/lr-too-low.yaml",
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "not-learning/mask-hides-itself",
+        file = "not-learning/mask-hides-itself.yaml",
         tags = [],
         size = "small",
         cores = 1,
@@ -408,6 +422,13 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "not-learning/softmax-over-positions",
+        file = "not-learning/softmax-over-positions.yaml",
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "not-learning/softmax-wrong-dim",
         file = "not-learning/softmax-wrong-dim.yaml",
         tags = [],
@@ -417,6 +438,13 @@ SCENARIOS = [
     struct(
         name = "not-learning/target-shift",
         file = "not-learning/target-shift.yaml",
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "not-learning/teacher-forcing",
+        file = "not-learning/teacher-forcing.yaml",
         tags = [],
         size = "small",
         cores = 1,
