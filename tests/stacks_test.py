@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Real training stacks, not written here: scikit-learn, PyTorch with TensorBoard, torchrun, MPI. They are found with the Python that
-TRAINWRECK_STACKS_PYTHON names (`ci/test.sh --with-python-stacks` makes one), else with python3, and mpirun on PATH; what is not
+"""Real training stacks, not written here: scikit-learn, PyTorch with TensorBoard, torchrun, MPI, Slurm. They are found with the Python that
+TRAINWRECK_STACKS_PYTHON names (`ci/test.sh --with-python-stacks` makes one), else with python3, and mpirun and srun on PATH; what is not
 there is skipped.
 
 Usage: stacks_test.py TRAINWRECK FOLDER [unittest options]
@@ -30,6 +30,16 @@ def needs(*modules, program=None):
     if program and not shutil.which(program):
         missing.append(f"there is no {program}")
     return unittest.skipIf(missing, f"{', '.join(missing)}: {HINT}")
+
+
+def slurm_works():
+    try:
+        return subprocess.run(["srun", "--overcommit", "-n", "2", "true"], capture_output=True, check=False, timeout=20).returncode == 0
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        return False
+
+
+needs_slurm = unittest.skipUnless(slurm_works(), "there is no srun that works: it needs a Slurm, which ci/test.sh does not install")
 
 
 class StacksTest(unittest.TestCase):
@@ -97,6 +107,23 @@ class StacksTest(unittest.TestCase):
     def test_one_process_of_mpirun_is_killed(self):
         self.run_scenario("rate/killed-mpi", "mpirun")
         self.assert_second_rank_was_killed("rate/killed-mpi")
+
+    # Its tasks are children of slurmd: nobody's descendants here.
+    @needs_slurm
+    def test_srun(self):
+        self.run_scenario("rate/averaging", "srun")
+
+    @needs_slurm
+    def test_one_task_of_srun_is_killed(self):
+        self.run_scenario("rate/killed-slurm", "srun")
+        self.assert_second_rank_was_killed("rate/killed-slurm")
+
+    @needs_slurm
+    def test_tasks_of_srun_that_hang_do_not_outlive_their_run(self):
+        done = subprocess.run([TRAINWRECK, "run", "rate/hung-slurm", "--target", "srun", "--output", "out"], cwd=self.folder,
+                              env=self.environment, text=True, capture_output=True, check=False)
+        self.assertIn("stalled, no progress for 5.0 s", done.stdout + done.stderr)
+        self.assert_nothing_is_left()
 
     @needs("torch", "tensorboard")
     def test_tensorboard_reads_what_we_write(self):

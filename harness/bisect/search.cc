@@ -15,9 +15,11 @@ constexpr double kPriorOfNone = 0.1;
 constexpr int kFirstLooks = 1;
 // The ends are run until "no change" is less likely than this; the search goes on to weigh it.
 constexpr double kDoubt = 0.15;
-// The doubt that is left when a commit is named is this part of what the user allows: no behaviour
-// is exactly one of the model's, and simulations show about that much of overconfidence.
-constexpr double kCaution = 0.8;
+// The posterior is too sure of itself, since no behaviour is exactly one of the model's; the more
+// so, simulations show, the more alike good and bad runs are. The odds against the suspects are
+// divided by 2.2 times the total variation distance of such runs, less 1, but at most multiplied by
+// this.
+constexpr double kMostOverconfident = 4;
 // So often were the culprit and those before it run when it is named. A broken commit that passes
 // by luck is commoner than a sound one that fails.
 constexpr int kLooksAtCulprit = 2;
@@ -131,7 +133,7 @@ void Search::FindSuspects() {
   const int best = static_cast<int>(std::max_element(posterior_.begin() + 1, posterior_.end()) -
                                     posterior_.begin());
   suspects_.clear();
-  confidence_ = 0;
+  suspected_ = 0;
   const bool has_skips =
       std::find(is_skipped_.begin(), is_skipped_.end(), true) != is_skipped_.end();
   std::vector<bool> is_same(posterior_.size(), has_skips);
@@ -146,7 +148,7 @@ void Search::FindSuspects() {
   for (int other = 1; other <= history_.size(); ++other) {
     if (!is_same[other] || (other != best && posterior_[other] <= 0)) continue;
     suspects_.push_back(other);
-    confidence_ += posterior_[other];
+    suspected_ += posterior_[other];
   }
 }
 
@@ -175,6 +177,18 @@ std::vector<int> Search::WitnessParents() const {
   return last;
 }
 
+double Search::confidence() const {
+  double distance = 0;  // expected, between a good run and a bad one
+  for (int pair = 0; pair < model_.pairs(); ++pair) {
+    for (int k = 0; k < model_.bins(); ++k) {
+      distance += pair_weights_[pair] * std::abs(model_.good[pair][k] - model_.bad[pair][k]) / 2;
+    }
+  }
+  const double doubt =
+      (1 - suspected_) / std::clamp(2.2 * distance - 1, 1 / kMostOverconfident, 1.0);
+  return suspected_ / (suspected_ + doubt);
+}
+
 double Search::GoodLevel() const {
   return std::inner_product(pair_weights_.begin(), pair_weights_.end(), model_.good_level.begin(),
                             0.0);
@@ -199,7 +213,7 @@ Step Search::Next(const std::function<Cost(int)>& cost_of) const {
     if (runs_of_[0] + runs_of_[bad_end] >= options_.max_end_runs) return {Step::kNoChange};
     return PickEnd();
   }
-  if (1 - confidence_ <= kCaution * (1 - options_.confidence)) {
+  if (confidence() >= options_.confidence) {
     if (auto retest = PickRetest()) return *retest;
     return {Step::kCulprit, suspects_.front()};
   }
@@ -283,7 +297,7 @@ Step Search::PickSearch(const std::function<Cost(int)>& cost_of) const {
       (is_built ? best_built : best_new) = commit;
     }
   }
-  const char* phase = confidence_ > 0.5 ? "retest" : "search";
+  const char* phase = suspected_ > 0.5 ? "retest" : "search";
   if (best_new < 0) return {Step::kRun, best_built, phase};
   if (best_built < 0) return {Step::kRun, best_new, phase};
   // What is built needs one run to tell that much; the other one a build, and as many runs as pay.

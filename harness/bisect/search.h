@@ -87,7 +87,8 @@ class Search {
   // The likeliest commit, together with those that cannot be told from it because what lies between
   // them cannot be tested; in ascending order.
   const std::vector<int>& suspects() const { return suspects_; }
-  double confidence() const { return confidence_; }  // that it is one of these
+  // That it is one of these: their posterior, less what simulations show it to be too sure of.
+  double confidence() const;
   // Where the suspects show: the first commit that has them all and can be tested, and the last
   // ones that have none of them.
   int Witness() const;
@@ -124,7 +125,7 @@ class Search {
   std::vector<double> posterior_, pair_weights_;
   NoiseModel::Table if_good_, if_bad_;  // by culprit: what a run of a good or bad commit shows then
   std::vector<int> suspects_;
-  double confidence_ = 0;
+  double suspected_ = 0;  // the posterior of all of them
 };
 
 }  // namespace trainwreck

@@ -84,6 +84,17 @@ std::string CommandOf(pid_t pid) {
   return command.substr(0, 200);
 }
 
+std::vector<pid_t> AllProcesses() {
+  std::vector<pid_t> found;
+  DIR* proc = opendir("/proc");
+  if (proc == nullptr) return found;
+  while (const dirent* entry = readdir(proc)) {
+    if (const pid_t pid = std::atoi(entry->d_name); pid > 0) found.push_back(pid);
+  }
+  closedir(proc);
+  return found;
+}
+
 class SpawnServer {
  public:
   SpawnServer(int socket_fd, const ChildMain& child_main)
@@ -102,6 +113,7 @@ class SpawnServer {
   bool WaitOne(bool report);  // false: no child has ended
   void KillStrays();
   int KillDescendants(int grace_ms, bool report);
+  int KillElsewhere(bool report);
   void Send(const Json& message);
   bool HasChildren() const;
 
@@ -117,6 +129,7 @@ class SpawnServer {
   std::map<int, pid_t> pid_of_;   // id -> running
   std::set<pid_t> groups_;        // of all that was ever spawned here
   std::set<pid_t> guards_;
+  std::set<std::string> runs_;  // entries of the environment of programs that were spawned here
 };
 
 int SpawnServer::Serve() {
@@ -261,6 +274,10 @@ void SpawnServer::Spawn(const SpawnRequest& request) {
       return refuse(exec_error, request.command[0]);
     }
   }
+  if (const auto run = request.environment.find(kRunVariable);
+      run != request.environment.end() && !request.command.empty()) {
+    runs_.insert(run->first + "=" + run->second);
+  }
   spawned_[pid] = request.id;
   groups_.insert(pid);
   pid_of_[request.id] = pid;
@@ -367,7 +384,7 @@ int SpawnServer::KillDescendants(int grace_ms, bool report) {
   for (;;) {
     while (WaitOne(report)) {
     }
-    if (!HasChildren()) return static_cast<int>(orphans.size());
+    if (!HasChildren()) return static_cast<int>(orphans.size()) + KillElsewhere(report);
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     pollfd polled{signals_, POLLIN, 0};
@@ -397,6 +414,26 @@ int SpawnServer::KillDescendants(int grace_ms, bool report) {
   }
 }
 
+// What daemons started for a launcher of ours.
+int SpawnServer::KillElsewhere(bool report) {
+  std::set<pid_t> killed;
+  const auto deadline = Clock::now() + std::chrono::seconds(2);  // what cannot be killed must wait
+  for (const std::string& run : runs_) {
+    std::vector<int> found;
+    while (!(found = ProcessesWith({run})).empty() && Clock::now() < deadline) {
+      for (const pid_t pid : found) {
+        if (report && killed.insert(pid).second) {
+          Send({{"orphan", pid}, {"command", CommandOf(pid)}});
+        }
+        kill(pid, SIGKILL);
+      }
+      poll(nullptr, 0, 5);
+    }
+  }
+  runs_.clear();
+  return static_cast<int>(killed.size());
+}
+
 void SpawnServer::Send(const Json& message) {
   const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   std::size_t sent = 0;
@@ -413,16 +450,25 @@ void SpawnServer::Send(const Json& message) {
 
 }  // namespace
 
+std::vector<int> ProcessesWith(const std::vector<std::string>& entries) {
+  std::vector<int> found;
+  for (const pid_t pid : AllProcesses()) {
+    if (pid == getpid()) continue;
+    const std::string environment =
+        '\0' + ReadSmallFile("/proc/" + std::to_string(pid) + "/environ");
+    const bool has_all = std::all_of(entries.begin(), entries.end(), [&](const std::string& entry) {
+      return environment.find('\0' + entry + '\0') != std::string::npos;
+    });
+    if (has_all) found.push_back(pid);
+  }
+  return found;
+}
+
 std::vector<pid_t> Descendants(pid_t root) {
   std::unordered_map<pid_t, std::vector<pid_t>> children;
-  DIR* proc = opendir("/proc");
-  if (proc == nullptr) return {};
-  while (const dirent* entry = readdir(proc)) {
-    const pid_t pid = std::atoi(entry->d_name);
-    if (pid <= 0) continue;
+  for (const pid_t pid : AllProcesses()) {
     if (const auto info = ReadProcess(pid)) children[info->parent].push_back(pid);
   }
-  closedir(proc);
   std::vector<pid_t> found{root};
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto below = children.find(found[i]);

@@ -16,7 +16,8 @@
 //                       {"kill":7,"signal":9}            the process group of spawn 7
 //                       {"reap":true,"grace_ms":100}     let every remaining descendant end within
 //                       the grace,
-//                                                        kill the others, answer {"reaped":n}
+//                                                        kill the others, and what a daemon started
+//                                                        for them, answer {"reaped":n}
 //   server -> launcher  {"ready":true}
 //                       {"spawned":7,"pid":4711} or {"spawned":7,"error":"No such file or
 //                       directory: x"}
@@ -60,12 +61,21 @@ using ChildMain = std::function<int(const SpawnRequest&)>;
 //   Train(); });
 int ServeSpawns(int socket_fd, const ChildMain& child_main);
 
+// What tells a run's processes from all others, wherever they are: the folder that it alone writes
+// to. A launcher may have a daemon start its ranks, as Slurm's srun does, and these are nobody's
+// descendants here; but they get its environment.
+inline constexpr char kRunVariable[] = "TRAINWRECK_TRACE";
+
 // Names the file descriptor of the server's socket in the environment of `TARGET --fork-server`.
 inline constexpr char kSpawnFdVariable[] = "TRAINWRECK_SPAWN_FD";
 
 // All descendants of `root`, parents before children. Reads all of /proc, so that no kernel option
 // is needed.
 std::vector<int> Descendants(int root);
+
+// All processes but the caller that were started with each of these entries (NAME=VALUE) in their
+// environment, as far as this user may read it.
+std::vector<int> ProcessesWith(const std::vector<std::string>& entries);
 
 // Takes whole lines out of a stream of bytes; the rest stays for the next call.
 class LineBuffer {

@@ -253,6 +253,38 @@ TEST_F(SpawnTest, ReapsOrphansThatHide) {
   EXPECT_FALSE(IsAlive(daemon));
 }
 
+// As srun has its ranks started by slurmd.
+TEST_F(SpawnTest, KillsWhatADaemonStartedForTheRun) {
+  const auto start = [](const char* run) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      setenv(kRunVariable, run, 1);
+      execlp("sleep", "sleep", "600", nullptr);
+      _exit(127);
+    }
+    return pid;
+  };
+  const auto was_killed = [](pid_t pid) {
+    int status = 0;
+    return waitpid(pid, &status, WNOHANG) == pid && WIFSIGNALED(status);
+  };
+  const pid_t ours = start("/run/1"), others = start("/run/11");
+  poll(nullptr, 0, 100);  // until both are what they will be
+  SpawnRequest request = Request(1, "");
+  request.command = {"true"};
+  request.environment[kRunVariable] = "/run/1";
+  Send(ToJson(request));
+  Await("exited");
+  EXPECT_TRUE(IsAlive(ours));
+  Send({{"reap", true}, {"grace_ms", 0}});
+  EXPECT_EQ(Await("orphan")["orphan"], ours);
+  EXPECT_EQ(Await("reaped")["reaped"], 1);
+  EXPECT_TRUE(was_killed(ours));
+  EXPECT_FALSE(was_killed(others));
+  kill(others, SIGKILL);
+  waitpid(others, nullptr, 0);
+}
+
 TEST_F(SpawnTest, GivesHelpersTimeToEnd) {
   Send(ToJson(Request(1, "helper")));
   Await("exited");

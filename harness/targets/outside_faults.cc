@@ -48,27 +48,18 @@ Json Damage(const fs::path& path, const std::string& how, std::string bytes) {
   return DescribeBytes(bytes);
 }
 
-bool HasVariable(const std::string& environment, const std::string& entry) {
-  const std::string all = '\0' + environment;
-  return all.find('\0' + entry + '\0') != std::string::npos;
-}
-
-// The processes of one rank: those below `root` whose environment says so, or, where each rank has
-// been started by us, all.
+// The processes of one rank: those of this run whose environment says so, or, where each rank has
+// been started by us, all below `root`.
 std::vector<int> ProcessesOfRank(int root, LauncherKind launcher, int rank) {
-  std::vector<int> below = Descendants(root);
   if (launcher == LauncherKind::kOwn) {
+    std::vector<int> below = Descendants(root);
     below.insert(below.begin(), root);
     return below;
   }
-  const std::string entry = std::string(RankVariable(launcher)) + "=" + std::to_string(rank);
-  std::vector<int> found;
-  for (const int pid : below) {
-    if (HasVariable(ReadAll("/proc/" + std::to_string(pid) + "/environ"), entry)) {
-      found.push_back(pid);
-    }
-  }
-  return found;
+  const char* run = std::getenv(kRunVariable);
+  if (run == nullptr) return {};
+  return ProcessesWith({std::string(kRunVariable) + "=" + run,
+                        std::string(RankVariable(launcher)) + "=" + std::to_string(rank)});
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ class OutsideFaultsTest : public testing::Test {
     fs::create_directory(folder_ + "/deep");
     Write("deep/model.bin", kBytes);
     Write("notes.txt", kBytes);
+    setenv(kRunVariable, folder_.c_str(), 1);  // as the harness does
   }
 
   void Write(const std::string& name, const std::string& bytes) const {
@@ -170,10 +171,11 @@ TEST_F(OutsideFaultsTest, DoesNotRepeatWhatWasDueBeforeAResume) {
   EXPECT_THAT(fired_, IsEmpty());
 }
 
-// A launcher whose ranks (0, 1, 11) wait for their end, told by their environment as mpirun's are.
+// A launcher whose ranks (0, 1, 11) wait for their end, told by their environment as mpirun's are, or
+// srun's.
 class FakeLauncher {
  public:
-  FakeLauncher() {
+  explicit FakeLauncher(const char* variable = "OMPI_COMM_WORLD_RANK") : variable_(variable) {
     int started[2];
     if (pipe(started) != 0) return;
     pid_ = fork();
@@ -192,11 +194,11 @@ class FakeLauncher {
   pid_t pid() const { return pid_; }
 
  private:
-  [[noreturn]] static void Launch(int started) {
+  [[noreturn]] void Launch(int started) const {
     dup2(started, STDOUT_FILENO);
     for (const char* rank : {"0", "1", "11"}) {
       if (fork() != 0) continue;
-      setenv("OMPI_COMM_WORLD_RANK", rank, 1);
+      setenv(variable_, rank, 1);
       // Only what a program was started with can be read from outside.
       execl("/bin/sh", "sh", "-c", "echo; exec sleep 600", nullptr);
       _exit(127);
@@ -205,6 +207,7 @@ class FakeLauncher {
     _exit(0);
   }
 
+  const char* variable_;
   pid_t pid_ = -1;
 };
 
@@ -223,6 +226,25 @@ TEST_F(OutsideFaultsTest, FindsTheRankBelowALauncher) {
     after = Descendants(launcher.pid());
   }
   EXPECT_THAT(after, ElementsAre(before[0], before[2]));
+}
+
+TEST_F(OutsideFaultsTest, FindsTheRankThatADaemonStarted) {
+  Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {1};
+  const FakeLauncher daemon("SLURM_PROCID");
+  const std::vector<int> before = Descendants(daemon.pid());
+  setenv(kRunVariable, "/another/run", 1);
+  const FakeLauncher another("SLURM_PROCID");
+  setenv(kRunVariable, folder_.c_str(), 1);
+  const pid_t launcher = fork();  // the ranks are nobody's descendants here
+  if (launcher == 0) {
+    for (;;) pause();
+  }
+  Make(/*rank=*/0, /*ranks=*/2, LauncherKind::kSrun).ActAtStep(0, launcher);
+  kill(launcher, SIGKILL);
+  waitpid(launcher, nullptr, 0);
+  ASSERT_EQ(fired_.size(), 1U);
+  EXPECT_EQ(fired_[0]["pid"], before[1]);
+  EXPECT_EQ(Descendants(another.pid()).size(), 3U);
 }
 
 TEST_F(OutsideFaultsTest, HasNotFiredWhereThereIsNoSuchRank) {
