@@ -99,6 +99,24 @@ TEST(Search, HasThePosteriorOfBayes) {
   }
 }
 
+// The odds against the suspects, times what simulations show for behaviours so far apart.
+TEST(Search, IsLessSureWhereRunsAreAlike) {
+  for (const auto& [if_good, if_bad, factor] :
+       {std::tuple(0.0, 1.0, 1.0), std::tuple(0.2, 0.8, 1 / 0.32), std::tuple(0.0, 0.5, 4.0)}) {
+    NoiseModel model = FailureRates();
+    for (int pair = 0; pair < model.pairs(); ++pair) {
+      model.pair_prior[pair] = model.good_level[pair] == if_good && model.bad_level[pair] == if_bad;
+    }
+    Search search(History::Line(4), model, {});
+    for (const auto& [commit, failed] : {std::pair(4, 1), std::pair(3, 1), std::pair(2, 0)}) {
+      search.Observe(commit, failed);
+    }
+    ASSERT_EQ(search.suspects(), std::vector<int>{3});
+    const double posterior = search.posterior()[3], confidence = search.confidence();
+    EXPECT_NEAR((1 - confidence) / confidence, factor * (1 - posterior) / posterior, 1e-9);
+  }
+}
+
 TEST(Search, HalvesWhereNothingIsNoisy) {
   for (int culprit = 1; culprit <= 64; ++culprit) {
     Search search(History::Line(64), FailureRates(), {});

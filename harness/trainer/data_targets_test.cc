@@ -5,6 +5,7 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -145,6 +146,13 @@ TEST(MarkovDataTest, CertaintyIsTheProbabilityOfTheFirstSuccessor) {
       const auto from = sample.input[i].item<std::int64_t>();
       EXPECT_EQ(rows[from][sample.target[i].item<std::int64_t>()], 1);
     }
+  }
+  for (std::vector<double> row : MarkovTransitions(64, 0.9)) {
+    std::sort(row.rbegin(), row.rend());
+    if (row[3] == 0) continue;  // two of its successors are the same
+    EXPECT_DOUBLE_EQ(row[0], 0.9);
+    EXPECT_NEAR(row[1], 0.05, 1e-12);
+    EXPECT_NEAR(row[2], 0.025, 1e-12);
   }
   const auto usual = MarkovTransitions(16), nearly = MarkovTransitions(16, 0.9);
   for (std::size_t from = 0; from < 16; ++from) {

@@ -58,8 +58,9 @@ TEST(FreeRunning, OnlyTheInputsAskedForAreItsOwn) {
   batch.inputs.fill_(1);
   at::Tensor own = at::zeros({2, 4}, at::kBool);
   own[0][2].fill_(true);
+  own[1][1].fill_(true);
   EXPECT_TRUE(WithOwnInputs(counts, batch, own)
-                  .equal(at::tensor({1, 1, 2, 1, 1, 1, 1, 1}, at::kLong).view({2, 4})));
+                  .equal(at::tensor({1, 1, 2, 1, 1, 2, 1, 1}, at::kLong).view({2, 4})));
 }
 
 TEST(FreeRunning, AModelWithoutLogitsSaysSo) {
@@ -90,8 +91,11 @@ TEST(FreeRunning, IsMeasuredWhereTheRecipeSaysSo) {
 TEST(FreeRunning, ScheduledSamplingTrainsOnOwnInputs) {
   const Recipe sampled = With(CertainText(), {{"scheduled_sampling.share", 1.0}});
   const Outcome at_once = RunOnce(sampled);
-  EXPECT_EQ(at_once.Values("loss")[0] == RunOnce(CertainText()).Values("loss")[0], false);
+  EXPECT_NE(at_once.Values("loss")[0], RunOnce(CertainText()).Values("loss")[0]);
   EXPECT_EQ(BitsOf(at_once), BitsOf(RunOnce(sampled)));
+  const Outcome half = RunOnce(With(sampled, {{"scheduled_sampling.share", 0.5}}));
+  EXPECT_NE(half.Values("loss")[0], at_once.Values("loss")[0]);
+  EXPECT_NE(half.Values("loss")[0], RunOnce(CertainText()).Values("loss")[0]);
   const Outcome ramped = RunOnce(With(sampled, {{"scheduled_sampling.ramp_steps", 60}}));
   EXPECT_EQ(ramped.Values("loss")[0], RunOnce(CertainText()).Values("loss")[0]);
   EXPECT_LT(ramped.Last("loss"), at_once.Last("loss")) << "text that is all wrong teaches little";

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "harness/trainer/layers.h"
 #include "harness/trainer/models.h"
@@ -111,6 +113,9 @@ TEST(LossTest, ASoftmaxOverTheBatchMixesItsSamples) {
   EXPECT_NEAR(LossOf(over_batch, at::zeros({8, 3}), targets, weights), std::log(8.0), 1e-6);
   EXPECT_NEAR(LossOf({.form = LossForm::kLogOfSoftmax}, at::zeros({8, 3}), targets, weights),
               std::log(3.0), 1e-6);
+  EXPECT_NEAR(LossOf(over_batch, at::zeros({4, 2, 3}), targets.view({4, 2}), weights.view({4, 2})),
+              std::log(8.0), 1e-6)
+      << "all targets of the batch, whatever sequence they are in";
   LossRecipe fused = over_batch;
   fused.form = LossForm::kFused;
   EXPECT_NEAR(LossOf(fused, at::zeros({8, 3}), targets, weights), std::log(3.0), 1e-6);
@@ -140,8 +145,15 @@ TEST(GptTest, DropoutActsInTrainingAlone) {
   const auto model = MakeGpt({.layers = 1, .width = 16, .dropout = 0.5}, 8, 6, 1);
   const auto plain = MakeGpt({.layers = 1, .width = 16}, 8, 6, 1);
   EXPECT_FALSE(at::equal(model->Logits(tokens), model->Logits(tokens)));
+  struct Outputs : ForwardHook {
+    void OnOutput(const std::string& module, at::Tensor&) override { modules.insert(module); }
+    std::set<std::string> modules;
+  } outputs;
+  HookScope scope(*model, &outputs);
   model->eval();
   EXPECT_TRUE(at::equal(model->Logits(tokens), plain->Logits(tokens)));
+  EXPECT_TRUE(outputs.modules.contains("blocks.0.drop1"));
+  EXPECT_TRUE(outputs.modules.contains("blocks.0.drop2"));
 }
 
 TEST(GptTest, PositionsAreLearnedRotaryOrNone) {

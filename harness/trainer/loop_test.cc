@@ -96,7 +96,10 @@ TEST(LoopTest, EvaluatesInTheModeAndOnTheDataThatTheRecipeSays) {
   const Recipe recipe = With(Mlp(), {{"model.batch_norm", true}});
   const double plain = RunOnce(recipe).Last("eval_loss");
   EXPECT_NE(RunOnce(With(recipe, {{"eval.mode", "train"}})).Last("eval_loss"), plain);
-  EXPECT_NE(RunOnce(With(recipe, {{"eval.data", "training"}})).Last("eval_loss"), plain);
+  const Outcome on_training = RunOnce(With(recipe, {{"eval.data", "training"}}));
+  EXPECT_NE(on_training.Last("eval_loss"), plain);
+  EXPECT_EQ(on_training.EventsOf("evaluated").at(0)["data"], "training");
+  EXPECT_EQ(RunOnce(recipe).EventsOf("evaluated").at(0)["data"], "held_out");
   EXPECT_NE(RunOnce(With(recipe, {{"eval.batch_size", 2}})).Last("eval_loss"), plain);
   EXPECT_EQ(RunOnce(With(recipe, {{"eval.every", 1}})).Last("loss"), RunOnce(recipe).Last("loss"))
       << "an evaluation leaves training as it is";
