@@ -451,9 +451,14 @@ void SpawnServer::Send(const Json& message) {
 }  // namespace
 
 std::vector<int> ProcessesWith(const std::vector<std::string>& entries) {
+  std::set<pid_t> spared;  // somebody may have exported an entry in the shell that we come from
+  for (pid_t pid = getpid(); pid > 0 && spared.insert(pid).second;) {
+    const auto info = ReadProcess(pid);
+    pid = info ? info->parent : 0;
+  }
   std::vector<int> found;
   for (const pid_t pid : AllProcesses()) {
-    if (pid == getpid()) continue;
+    if (spared.contains(pid)) continue;
     const std::string environment =
         '\0' + ReadSmallFile("/proc/" + std::to_string(pid) + "/environ");
     const bool has_all = std::all_of(entries.begin(), entries.end(), [&](const std::string& entry) {

@@ -73,8 +73,8 @@ inline constexpr char kSpawnFdVariable[] = "TRAINWRECK_SPAWN_FD";
 // is needed.
 std::vector<int> Descendants(int root);
 
-// All processes but the caller that were started with each of these entries (NAME=VALUE) in their
-// environment, as far as this user may read it.
+// All processes that were started with each of these entries (NAME=VALUE) in their environment, as
+// far as this user may read it; without the caller and those that it descends from.
 std::vector<int> ProcessesWith(const std::vector<std::string>& entries);
 
 // Takes whole lines out of a stream of bytes; the rest stays for the next call.

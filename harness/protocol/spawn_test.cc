@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -283,6 +284,29 @@ TEST_F(SpawnTest, KillsWhatADaemonStartedForTheRun) {
   EXPECT_FALSE(was_killed(others));
   kill(others, SIGKILL);
   waitpid(others, nullptr, 0);
+}
+
+// Somebody may have exported a run's folder in the shell that the harness was called from.
+TEST(ProcessesWithTest, SparesWhereTheCallerComesFrom) {
+  const std::string parents = ReadAll("/proc/" + std::to_string(getppid()) + "/environ");
+  std::string shared;  // an entry that our parent was started with, as we were
+  for (char** entry = environ; *entry != nullptr && shared.empty(); ++entry) {
+    const std::string text = std::string(*entry) + '\0';
+    if (parents.find('\0' + text) != std::string::npos) shared = *entry;
+  }
+  ASSERT_NE(shared, "");
+  const pid_t child = fork();
+  if (child == 0) {
+    execlp("sleep", "sleep", "600", nullptr);
+    _exit(127);
+  }
+  poll(nullptr, 0, 100);  // until it is what it will be
+  const std::vector<int> found = ProcessesWith({shared});
+  EXPECT_EQ(std::count(found.begin(), found.end(), child), 1);
+  EXPECT_EQ(std::count(found.begin(), found.end(), getpid()), 0);
+  EXPECT_EQ(std::count(found.begin(), found.end(), getppid()), 0);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 TEST_F(SpawnTest, GivesHelpersTimeToEnd) {
