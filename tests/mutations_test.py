@@ -119,8 +119,8 @@ def copies_as_they_are_pass(bench):
 
 @case
 def flipped_symptom_of_frozen_params(bench):
-    root = bench.flipped("not-learning/frozen-params", r"updated\{head\.\*\} == 0 and updated",
-                         "updated{head.*} > 0 and updated")
+    root = bench.flipped("not-learning/frozen-params", r"assert: always \(updated\{head\.\*\} == 0 and",
+                         "assert: always (updated{head.*} > 0 and")
     bench.require_class("fail/symptom_in_control", "not-learning/frozen-params", "--point", "head",
                         root=root)
 

@@ -184,9 +184,8 @@ pid_t Adapter::StartProgram(const Invocation& invocation) {
   if (getppid() != self) _exit(kNotStarted);
   if (spec_.launcher != LauncherKind::kOwn) {
     // Or the launcher takes itself for one of its ranks.
-    for (const char* name :
-         {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
-          "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) {
+    for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR",
+                             "MASTER_PORT", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) {
       unsetenv(name);
     }
   }

@@ -171,8 +171,8 @@ TEST_F(OutsideFaultsTest, DoesNotRepeatWhatWasDueBeforeAResume) {
   EXPECT_THAT(fired_, IsEmpty());
 }
 
-// A launcher whose ranks (0, 1, 11) wait for their end, told by their environment as mpirun's are, or
-// srun's.
+// A launcher whose ranks (0, 1, 11) wait for their end, told by their environment as mpirun's are,
+// or srun's.
 class FakeLauncher {
  public:
   explicit FakeLauncher(const char* variable = "OMPI_COMM_WORLD_RANK") : variable_(variable) {

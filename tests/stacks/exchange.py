@@ -14,15 +14,17 @@ parser.add_argument("--hang", type=int, default=-1)
 parser.add_argument("--socket", required=True)
 options = parser.parse_args()
 
+os.chdir(os.path.dirname(options.socket))  # the whole path may be too long for a socket
+address = os.path.basename(options.socket)
 rank, size = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"])
 if rank == 0:
-    listener = Listener(options.socket, "AF_UNIX")
+    listener = Listener(address, "AF_UNIX")
     peers = [listener.accept() for _ in range(size - 1)]
 else:
     peers = []
     while not peers:
         try:
-            peers = [Client(options.socket, "AF_UNIX")]
+            peers = [Client(address, "AF_UNIX")]
         except (FileNotFoundError, ConnectionRefusedError):  # rank 0 is not there yet
             time.sleep(0.01)
 
