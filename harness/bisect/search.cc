@@ -20,6 +20,12 @@ constexpr double kDoubt = 0.15;
 // divided by 2.2 times the total variation distance of such runs, less 1, but at most multiplied by
 // this.
 constexpr double kMostOverconfident = 4;
+// A run that tells less than so many bits at best is noisy. When that is likely, the ends are run
+// for this share of the runs that the search takes at least, so that it knows the behaviours.
+constexpr double kNoisyBits = 0.42;
+constexpr double kNoiseIsLikely = 0.65;
+constexpr double kShareOfEnds = 0.3;
+constexpr double kNothingToLearn = 1e-3;  // bits
 // So often were the culprit and those before it run when it is named. A broken commit that passes
 // by luck is commoner than a sound one that fails.
 constexpr int kLooksAtCulprit = 2;
@@ -59,6 +65,9 @@ Search::Search(History history, NoiseModel model, SearchOptions options)
   weights_[0].clear();
   none_weights_ = model_.single_prior;
   for (double& weight : none_weights_) weight *= kPriorOfNone;
+  for (int pair = 0; pair < model_.pairs(); ++pair) {
+    is_noisy_.push_back(Capacity(model_.good[pair], model_.bad[pair]) < kNoisyBits);
+  }
   is_skipped_.assign(commits, false);
   runs_of_.assign(commits, 0);
   Update();
@@ -204,8 +213,14 @@ double Search::BitsPerRun() const {
 }
 
 Step Search::Next(const std::function<Cost(int)>& cost_of) const {
+  const Step step = Choose(cost_of);
+  if (step.kind == Step::kRun && runs_ >= options_.max_runs) return {Step::kUndecided};
+  return step;
+}
+
+Step Search::Choose(const std::function<Cost(int)>& cost_of) const {
   const int bad_end = history_.size();
-  if (runs_ >= options_.max_runs || !CanTest(0) || !CanTest(bad_end)) return {Step::kUndecided};
+  if (!CanTest(0) || !CanTest(bad_end)) return {Step::kUndecided};
   if (runs_of_[bad_end] < kFirstLooks) return {Step::kRun, bad_end, "ends"};
   if (runs_of_[0] < kFirstLooks) return {Step::kRun, 0, "ends"};
   if (posterior_[0] >= 1 - (1 - options_.confidence) / 2) return {Step::kNoChange};
@@ -217,6 +232,7 @@ Step Search::Next(const std::function<Cost(int)>& cost_of) const {
     if (auto retest = PickRetest()) return *retest;
     return {Step::kCulprit, suspects_.front()};
   }
+  if (auto measurement = PickMeasurement()) return *measurement;
   return PickSearch(cost_of);
 }
 
@@ -226,6 +242,26 @@ Step Search::PickEnd() const {
   const double at_good = Information(change, if_good_[0], Mix(model_.good, pair_weights_));
   const double at_bad = Information(change, if_good_[0], Mix(model_.bad, pair_weights_));
   return {Step::kRun, at_good > at_bad ? 0 : history_.size(), "ends"};
+}
+
+// The end that tells more about the behaviours, as long as the search would suffer from not knowing
+// them.
+std::optional<Step> Search::PickMeasurement() const {
+  double noisy = 0;
+  for (int pair = 0; pair < model_.pairs(); ++pair) noisy += pair_weights_[pair] * is_noisy_[pair];
+  const double at_least = std::log2(history_.size()) / BitsPerRun();
+  const double wanted = std::min<double>(options_.max_end_runs, kShareOfEnds * at_least);
+  if (noisy < kNoiseIsLikely || runs_of_[0] + runs_of_[history_.size()] >= wanted) return {};
+  auto bits = [&](const NoiseModel::Table& table) {
+    double known = 0;
+    for (int pair = 0; pair < model_.pairs(); ++pair) {
+      known += pair_weights_[pair] * Entropy(table[pair]);
+    }
+    return Entropy(Mix(table, pair_weights_)) - known;
+  };
+  const double at_good = bits(model_.good), at_bad = bits(model_.bad);
+  if (std::max(at_good, at_bad) < kNothingToLearn) return {};
+  return Step{Step::kRun, at_good > at_bad ? 0 : history_.size(), "ends"};
 }
 
 // Nobody is blamed unless its runs were repeated, and those of the commits before it.

@@ -105,7 +105,9 @@ class Search {
  private:
   void Update();
   void FindSuspects();
+  Step Choose(const std::function<Cost(int)>& cost_of) const;
   Step PickEnd() const;
+  std::optional<Step> PickMeasurement() const;
   std::optional<Step> PickRetest() const;
   Step PickSearch(const std::function<Cost(int)>& cost_of) const;
   std::vector<double> BadProbabilities() const;
@@ -118,6 +120,7 @@ class Search {
   // together they sum to 1.
   std::vector<std::vector<double>> weights_;
   std::vector<double> none_weights_;
+  std::vector<bool> is_noisy_;  // by pair of behaviours
   std::vector<bool> is_skipped_;
   std::vector<int> runs_of_;
   int runs_ = 0;

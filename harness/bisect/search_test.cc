@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <string>
 
 namespace trainwreck {
 namespace {
@@ -130,6 +131,32 @@ TEST(Search, HalvesWhereNothingIsNoisy) {
   }
 }
 
+// The search suffers from not knowing the rates only where runs are noisy; nothing is left to learn
+// for one that is told them.
+TEST(Search, MeasuresTheEndsFirstWhereRunsAreNoisy) {
+  NoiseModel told = FailureRates();
+  for (int pair = 0; pair < told.pairs(); ++pair) {
+    told.pair_prior[pair] = told.good_level[pair] == 0 && told.bad_level[pair] == 0.5;
+  }
+  auto end_runs = [](const NoiseModel& model, double if_bad) {
+    int runs = 0;
+    for (int trial = 0; trial < 20; ++trial) {
+      Search search(History::Line(1000), model, {});
+      World world(search.history(), 100 + 40 * trial, 0, if_bad, trial);
+      Step step;
+      while ((step = search.Next()).kind == Step::kRun) {
+        runs += std::string(step.phase) == "ends";
+        search.Observe(step.commit, world.Run(step.commit));
+      }
+    }
+    return runs / 20.0;
+  };
+  EXPECT_EQ(end_runs(FailureRates(), 1), 2);
+  const double bound = std::log2(1000) / std::log2(1.25);  // of the search
+  EXPECT_GT(end_runs(FailureRates(), 0.5), 0.25 * bound);
+  EXPECT_LT(end_runs(told, 0.5), 0.15 * bound);
+}
+
 TEST(Search, IsRightAsOftenAsItSays) {
   constexpr int kTrials = 200;
   for (const auto& [if_good, if_bad] : {std::pair(0.0, 0.5), std::pair(0.2, 0.8)}) {
@@ -213,6 +240,23 @@ TEST(Search, StopsAtMaxRuns) {
   World world(search.history(), 400, 0.4, 0.6, 1);
   EXPECT_EQ(Finish(search, world).kind, Step::kUndecided);
   EXPECT_EQ(search.runs(), 7);
+}
+
+// Others may observe more: dose asks several questions of one run.
+TEST(Search, AnAnswerStandsAfterMaxRuns) {
+  Search alike(History::Line(8), FailureRates(), {.max_runs = 7});
+  for (int i = 0; i < 20; ++i) {
+    alike.Observe(0, 0);
+    alike.Observe(8, 0);
+  }
+  EXPECT_EQ(alike.Next().kind, Step::kNoChange);
+  Search broken(History::Line(2), FailureRates(), {.max_runs = 7});
+  for (int i = 0; i < 10; ++i) {
+    broken.Observe(0, 0);
+    broken.Observe(1, 1);
+    broken.Observe(2, 1);
+  }
+  EXPECT_EQ(broken.Next().kind, Step::kCulprit);
 }
 
 // The culprit of a history with merges is the commit whose descendants are the bad ones.

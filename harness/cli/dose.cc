@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -271,12 +272,31 @@ std::string Sparkline(const Question& question, int doses) {
   return line;
 }
 
+// The fewest neighbouring steps between two doses that hold the answer at this confidence, as the
+// weakest and the strongest dose. Nothing where "no step at all" cannot be excluded.
+std::optional<std::pair<double, double>> Range(const Search& search, double confidence,
+                                               const std::vector<double>& doses) {
+  const std::vector<double>& posterior = search.posterior();
+  const int steps = static_cast<int>(doses.size()) - 1;
+  for (int width = 1; width < steps; ++width) {
+    for (int first = 1; first + width - 1 <= steps; ++first) {
+      const double held =
+          std::accumulate(posterior.begin() + first, posterior.begin() + first + width, 0.0);
+      if (held >= confidence) return std::pair(doses[first - 1], doses[first + width - 1]);
+    }
+  }
+  return {};
+}
+
 // The dose that is asked for, or why there is none.
-std::string Limit(const Question& question, const Step& step, const std::vector<double>& doses) {
+std::string Limit(const Question& question, const Step& step, const std::vector<double>& doses,
+                  const std::optional<std::pair<double, double>>& range) {
   if (step.kind == Step::kCulprit) {
     return Text(doses[question.is_remedy ? step.commit - 1 : step.commit]);
   }
-  if (step.kind == Step::kUndecided) return "undecided";
+  if (step.kind == Step::kUndecided) {
+    return range ? Text(range->first) + " to " + Text(range->second) : "undecided";
+  }
   int yes = 0, all = 0;
   for (const auto& [dose, count] : question.seen) yes += count.first, all += count.second;
   if (yes == 0) return question.is_remedy ? "> " + Text(doses.back()) : "none: it never shows";
@@ -285,6 +305,7 @@ std::string Limit(const Question& question, const Step& step, const std::vector<
 }
 
 Json DoseSession::ToJson(const Question& question, const Step& step) const {
+  const auto range = Range(question.search, options_.dose.confidence, doses_);
   Json looks = Json::array();
   for (const auto& [dose, count] : question.seen) {
     looks.push_back({{"dose", doses_[dose]}, {"yes", count.first}, {"runs", count.second}});
@@ -292,12 +313,14 @@ Json DoseSession::ToJson(const Question& question, const Step& step) const {
   Json json = {{"kind", question.is_remedy ? "remedy" : "symptom"},
                {"name", question.name},
                {"limit", nullptr},
-               {"text", Limit(question, step, doses_)},
+               {"text", Limit(question, step, doses_, range)},
                {"confidence", question.search.confidence()},
                {"looks", looks}};
   if (step.kind == Step::kCulprit) {
     json["limit"] = doses_[question.is_remedy ? step.commit - 1 : step.commit];
     json["between"] = {doses_[step.commit - 1], doses_[step.commit]};
+  } else if (step.kind == Step::kUndecided && range) {
+    json["between"] = {range->first, range->second};
   }
   return json;
 }
@@ -311,16 +334,16 @@ int DoseSession::Report() const {
     const Step step = question.search.Next();
     is_decided = is_decided && step.kind != Step::kUndecided;
     const bool is_found = step.kind == Step::kCulprit;
+    answers.push_back(ToJson(question, step));
     char confidence[16];
     std::snprintf(confidence, sizeof confidence, "%.1f%%", 100 * question.search.confidence());
     rows.push_back(
         {question.is_remedy ? "strongest that " + question.name + " holds"
                             : "weakest that shows " + question.name,
-         Limit(question, step, doses_), is_found ? confidence : "-",
+         answers.back().at("text").get<std::string>(), is_found ? confidence : "-",
          is_found ? Text(question.search.GoodLevel()) + " -> " + Text(question.search.BadLevel())
                   : "-",
          Sparkline(question, static_cast<int>(doses_.size()))});
-    answers.push_back(ToJson(question, step));
   }
   PrintTable(std::cout, rows);
   std::cout << "# " << runs_ << " seeds with all arms\n";

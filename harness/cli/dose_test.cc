@@ -58,6 +58,25 @@ TEST(Dose, SaysWhenThereIsNoLimitBetween) {
   EXPECT_EQ(strong.at("answers")[0].at("text"), "< 0.2");
 }
 
+TEST(Dose, GivesARangeWhenItsRunsAreUsedUp) {
+  const CliFolder folder;
+  folder.WritePassing("slow");
+  const Called called = folder.Call(
+      "dose fake/slow --param inject.slow.with.factor --output out --from 1 --to 0.001 --levels 61 "
+      "--max-runs 8");
+  EXPECT_EQ(called.status, 5) << called.output();
+  const Json json = Json::parse(folder.Read("out/dose.json"), nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  const Json& symptom = json.at("answers")[0];
+  EXPECT_TRUE(symptom.at("limit").is_null());
+  ASSERT_TRUE(symptom.contains("between")) << symptom.dump();
+  const double from = symptom["between"][0], to = symptom["between"][1];
+  EXPECT_GT(from, 0.3648);
+  EXPECT_LE(to, 0.3648);
+  EXPECT_GT(from / to, std::pow(1000.0, 1.0 / 60) * 1.01);  // more than one step
+  EXPECT_TRUE(Contains(called.out, symptom.at("text").get<std::string>())) << called.out;
+}
+
 TEST(Dose, SaysWhatIsWrongWithTheCommandLine) {
   const CliFolder folder;
   folder.WritePassing("slow");
