@@ -125,6 +125,7 @@ void Campaign::JudgeCase(std::size_t index) {
   const std::string difference = CompareRepetitions(progress);
   if (!difference.empty() && verdict.verdict != "error") {
     const Expectation& expect = cases_[index].scenario->expect;
+    verdict.seen_verdict = "fail";
     verdict.expected_limit = expect.failure_class == kNondeterministic;
     verdict.verdict = verdict.expected_limit ? "pass" : "fail";
     verdict.failure_class = verdict.expected_limit ? "" : kNondeterministic;

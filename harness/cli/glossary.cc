@@ -12,7 +12,8 @@ const std::vector<GlossaryEntry>& Glossary() {
       {"verdict", "skip", "The scenario requires what this machine or target lacks: requires:WHAT.",
        "Run it where WHAT is there; --max-skips bounds how many may be skipped."},
       {"verdict class", "control_unhealthy",
-       "A healthy check does not hold in the control arm, so nothing can be concluded.",
+       "A healthy check does not hold in the control arm, it was restarted, or the fault acted "
+       "there: nothing can be concluded.",
        "Mend the recipe or the check; `trainwreck run NAME --arm control` shows the readings."},
       {"verdict class", "symptom_in_control",
        "A symptom holds in the control arm, where no fault is: the check cannot tell.",
@@ -55,6 +56,11 @@ const std::vector<GlossaryEntry>& Glossary() {
       {"verdict class", "crash",
        "A rank ended otherwise than by finishing, and no check is about that.",
        "The last words of the rank are in the report and in rank<k>.stderr."},
+      {"verdict class", "incomplete",
+       "A run ended with exit code 0 before its planned steps were done, and no check is about "
+       "that.",
+       "Look at what the program did last; a run that is meant to end early can be claimed with "
+       "the event ended_early."},
       {"verdict class", "leak", "A run left processes behind; they were killed.",
        "The target must end its children."},
       {"verdict class", "requires",

@@ -9,6 +9,7 @@
 #include "harness/cli/claims.h"
 #include "harness/cli/session.h"
 #include "harness/cli/storage.h"
+#include "harness/judge/endings.h"
 
 namespace trainwreck {
 namespace {
@@ -97,7 +98,8 @@ int PrintReadings(const Wanted& each, const std::map<std::string, RunResult>& re
   bool about_endings = false;
   for (const Claim& claim : ClaimsOf(*each.one, *each.arm)) {
     formula::Reading reading = claim.check->formula.Evaluate(runs, target);
-    about_endings = about_endings || claim.check->formula.mentions_ending();
+    about_endings = about_endings ||
+                    (claim.expected && RestsOnEnd(claim.check->formula, runs, result.end, target));
     const char* word = "as claimed";
     if (reading.truth == Truth::kUnknown) {
       word = "UNKNOWN";
@@ -113,11 +115,10 @@ int PrintReadings(const Wanted& each, const std::map<std::string, RunResult>& re
     if (!reading.seen.empty()) std::cout << "                  seen " << reading.seen << "\n";
     if (!margin.empty()) std::cout << "                  margin " << margin << "\n";
   }
-  const bool ended_well = result.end == RunEnd::kCompleted || result.end == RunEnd::kDecided;
-  const bool may_end_badly = result.end == RunEnd::kFailed || result.end == RunEnd::kStalled ||
-                             result.end == RunEnd::kTimeout;
-  if (!ended_well && !(may_end_badly && about_endings)) return kExitInfrastructure;
-  return status;
+  const std::string end = ClassOfEnd(result, target);
+  if (end.empty() || about_endings) return status;
+  if (end == "incomplete") std::cout << "    " << SentenceOfEnd(result) << "\n";
+  return kExitInfrastructure;
 }
 
 }  // namespace

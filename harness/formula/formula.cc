@@ -104,8 +104,9 @@ std::set<std::string> Formula::events() const {
 }
 
 bool Formula::mentions_ending() const {
-  static const std::set<std::string> endings = {"exited", "stalled", "restarted",
-                                                "ended",  "killed",  "collective_mismatch"};
+  static const std::set<std::string> endings = {"exited",      "stalled", "restarted",
+                                                "ended",       "killed",  "collective_mismatch",
+                                                "ended_early", "timeout", "put_down"};
   const std::set<std::string> mentioned = events();
   return std::any_of(mentioned.begin(), mentioned.end(),
                      [](const std::string& event) { return endings.count(event) > 0; });

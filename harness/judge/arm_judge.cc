@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <iterator>
 #include <limits>
+#include <set>
 
+#include "harness/judge/endings.h"
 #include "harness/judge/signal_health.h"
 
 namespace trainwreck {
@@ -67,6 +70,35 @@ std::string EvidenceOf(const RunTrace& trace) {
   return "";
 }
 
+// How the seeds of one check fall out.
+struct Tally {
+  std::vector<int> counted;  // the others are not asked about it
+  std::vector<int> agree, disagree, unknown;
+  std::vector<int> weak, unclear;  // of those that agree: by less than min_margin, perhaps so
+};
+
+// A check with its seeds, before it is known how many of them may be lost.
+struct Judged {
+  CheckResult result;
+  Tally tally;
+  std::string broken_class;  // where a seed disagrees
+  std::string weak_class;    // where it holds by less than min_margin
+  bool is_settled = false;   // no seed of it may be lost: `result` says it all
+};
+
+// The seeds of a case by whether every claim of every arm holds in them. Arms of a seed belong
+// together, so a seed is lost as a whole: a remedy cannot fail where the symptom was shown while
+// the symptom is missing in the seeds where the remedy holds.
+struct LostSeeds {
+  std::set<int> broken;  // some claim does not hold
+  std::set<int> open;    // none is broken, but some is not known to hold
+  int allowed = 0;
+
+  bool too_many_broken() const { return static_cast<int>(broken.size()) > allowed; }
+  bool too_many() const { return static_cast<int>(broken.size() + open.size()) > allowed; }
+  bool IsLost(int seed) const { return broken.contains(seed) || open.contains(seed); }
+};
+
 class CaseJudge {
  public:
   CaseJudge(const CaseResults& results, const TargetDescription& target)
@@ -85,25 +117,37 @@ class CaseJudge {
     }
   }
 
-  std::vector<CheckResult> JudgeAll() {
+  ArmsJudged JudgeAll() {
     ReadFaultArm();
-    std::vector<CheckResult> all;
+    std::vector<Judged> all;
     for (const ArmPlan& arm : plan_.arms) {
       if (arm.is_undo) continue;
       const std::vector<Claim> claims = ClaimsOf(plan_, arm);
-      std::vector<CheckResult> results;
-      for (const Claim& claim : claims) results.push_back(JudgeClaim(arm, claim));
-      if (HasToBeSound(arm)) results.push_back(JudgeSignals(arm));
-      std::vector<CheckResult> ends = JudgeEnds(arm, claims, results);
-      if (IsFaulty(arm.kind)) {
-        for (const InjectedFault& fault : plan_.scenario->faults) {
-          results.push_back(JudgeFired(arm, fault));
-        }
+      std::vector<Judged> of_arm;
+      for (const Claim& claim : claims) of_arm.push_back(JudgeClaim(arm, claim));
+      std::vector<Judged> ends = JudgeEnds(arm, claims, of_arm);
+      if (HasToBeSound(arm)) of_arm.push_back(JudgeSignals(arm));
+      for (const InjectedFault& fault : plan_.scenario->faults) {
+        Judged fired = JudgeFired(arm, fault);
+        // Of arms without fault there is news only.
+        if (IsFaulty(arm.kind) || !fired.tally.disagree.empty()) of_arm.push_back(std::move(fired));
       }
-      std::move(results.begin(), results.end(), std::back_inserter(all));
+      std::move(of_arm.begin(), of_arm.end(), std::back_inserter(all));
       std::move(ends.begin(), ends.end(), std::back_inserter(all));
     }
-    return all;
+    const LostSeeds lost = Lost(all);
+    ArmsJudged judged;
+    for (Judged& one : all) {
+      if (!one.is_settled) Settle(lost, one);
+      judged.checks.push_back(std::move(one.result));
+    }
+    if (!lost.too_many()) {
+      judged.tolerated_seeds.assign(lost.broken.begin(), lost.broken.end());
+      judged.tolerated_seeds.insert(judged.tolerated_seeds.end(), lost.open.begin(),
+                                    lost.open.end());
+      std::sort(judged.tolerated_seeds.begin(), judged.tolerated_seeds.end());
+    }
+    return judged;
   }
 
  private:
@@ -123,10 +167,7 @@ class CaseJudge {
       missing.seen = "the run was not made";
       return missing;
     }
-    formula::Runs runs;
-    runs.self = of_seed->second.at(arm);
-    runs.arms = of_seed->second;
-    return check.formula.Evaluate(runs, target_);
+    return check.formula.Evaluate(RunsOf(arm, seed), target_);
   }
 
   void ReadFaultArm() {
@@ -153,14 +194,29 @@ class CaseJudge {
     }
   }
 
-  CheckResult JudgeClaim(const ArmPlan& arm, const Claim& claim) const;
-  CheckResult JudgeFired(const ArmPlan& arm, const InjectedFault& fault) const;
+  formula::Runs RunsOf(const std::string& arm, int seed) const {
+    const auto& of_seed = traces_.at(seed);
+    return {.self = of_seed.at(arm), .arms = of_seed};
+  }
+
+  Judged JudgeClaim(const ArmPlan& arm, const Claim& claim) const;
+  Judged JudgeFired(const ArmPlan& arm, const InjectedFault& fault) const;
+  bool ClaimsNoHealth() const {
+    const std::vector<Check>& healthy = plan_.scenario->healthy;
+    return std::none_of(healthy.begin(), healthy.end(),
+                        [&](const Check& check) { return AppliesTo(check.when, *plan_.point); });
+  }
   bool HasToBeSound(const ArmPlan& arm) const;
-  CheckResult JudgeSignals(const ArmPlan& arm) const;
-  std::vector<CheckResult> JudgeEnds(const ArmPlan& arm, const std::vector<Claim>& claims,
-                                     const std::vector<CheckResult>& results) const;
-  bool EndIsClaimed(const std::vector<Claim>& claims, const std::vector<CheckResult>& results,
-                    int seed) const;
+  Judged JudgeSignals(const ArmPlan& arm) const;
+  std::vector<Judged> JudgeEnds(const ArmPlan& arm, const std::vector<Claim>& claims,
+                                const std::vector<Judged>& judged) const;
+  bool EndIsClaimed(const ArmPlan& arm, const std::vector<Claim>& claims,
+                    const std::vector<Judged>& judged, const RunResult& run, int seed) const;
+  Judged UnclaimedEnd(const ArmPlan& arm, const std::string& failure_class,
+                      const std::vector<int>& seeds) const;
+  Judged Restarted(const ArmPlan& arm, const std::vector<int>& seeds) const;
+  LostSeeds Lost(const std::vector<Judged>& all) const;
+  void Settle(const LostSeeds& lost, Judged& judged) const;
 
   const CaseResults& results_;
   const Case& plan_;
@@ -168,12 +224,6 @@ class CaseJudge {
   std::deque<RunTrace> stopped_;
   std::map<int, std::map<std::string, const RunTrace*>> traces_;  // seed -> arm -> trace
   std::map<std::pair<const Check*, int>, bool> shown_;            // in the fault arm, by seed
-};
-
-// How the seeds of one claim fall out.
-struct Tally {
-  std::vector<int> agree, disagree, unknown, weak, unclear;
-  std::vector<int> counted;
 };
 
 int WorstSeed(const std::vector<int>& seeds, const CheckResult& result) {
@@ -199,32 +249,36 @@ std::string SeenAt(const CheckResult& result, int seed) {
   return text;
 }
 
-std::string Describe(const Claim& claim, const CheckResult& result, const Tally& tally,
-                     int allowed) {
+std::string CountedSeeds(const std::string& what, const std::vector<int>& seeds) {
+  if (seeds.empty()) return "";
+  return ", " + what + " in " + std::to_string(seeds.size()) + " (" + SeedList(seeds) + ")";
+}
+
+std::string Describe(const Claim& claim, const Judged& judged, int allowed) {
+  const Tally& tally = judged.tally;
   const int count = static_cast<int>(tally.counted.size());
-  std::string text = "expected " + std::string(result.expected ? "true" : "false");
+  std::string text = "expected " + std::string(claim.expected ? "true" : "false");
   text += claim.only_where_shown ? " in every seed whose fault arm shows it ("
                                  : " in " + std::to_string(std::max(0, count - allowed)) + " of ";
   text += std::to_string(count) + (claim.only_where_shown ? " of " : "") +
-          (claim.only_where_shown ? std::to_string(result.readings.size()) + ")" : " seeds");
-  auto add = [&](const std::vector<int>& seeds, const std::string& what) {
-    if (!seeds.empty()) {
-      text += ", " + what + " in " + std::to_string(seeds.size()) + " (" + SeedList(seeds) + ")";
-    }
-  };
-  add(tally.disagree, std::string("seen ") + (result.expected ? "false" : "true"));
-  add(tally.unknown, "unknown");
+          (claim.only_where_shown ? std::to_string(judged.result.readings.size()) + ")" : " seeds");
+  text += CountedSeeds(std::string("seen ") + (claim.expected ? "false" : "true"), tally.disagree);
+  text += CountedSeeds("unknown", tally.unknown);
   if (claim.check->min_margin) {
     const std::string least = AmountText(*claim.check->min_margin);
-    add(tally.weak, "holds by less than min_margin " + least);
-    add(tally.unclear, "not known to hold by min_margin " + least);
+    text += CountedSeeds("holds by less than min_margin " + least, tally.weak);
+    text += CountedSeeds("not known to hold by min_margin " + least, tally.unclear);
   }
   return text;
 }
 
-CheckResult CaseJudge::JudgeClaim(const ArmPlan& arm, const Claim& claim) const {
+Judged CaseJudge::JudgeClaim(const ArmPlan& arm, const Claim& claim) const {
   const Check& check = *claim.check;
-  CheckResult result;
+  Judged judged;
+  judged.broken_class = claim.failure_class;
+  const bool is_symptom = judged.broken_class == "symptom_absent";
+  judged.weak_class = is_symptom ? "symptom_weak" : judged.broken_class;
+  CheckResult& result = judged.result;
   result.check = check.name;
   result.formula = check.formula.text();
   result.arm = arm.name;
@@ -232,7 +286,7 @@ CheckResult CaseJudge::JudgeClaim(const ArmPlan& arm, const Claim& claim) const 
   result.file = check.file.empty() ? plan_.scenario->file : check.file;
   result.position = check.position;
 
-  Tally tally;
+  Tally& tally = judged.tally;
   const Truth wanted = claim.expected ? Truth::kTrue : Truth::kFalse;
   bool unit_is_set = check.min_margin.has_value();
   if (unit_is_set) result.unit = check.min_margin->unit;
@@ -259,85 +313,106 @@ CheckResult CaseJudge::JudgeClaim(const ArmPlan& arm, const Claim& claim) const 
     if (clearance == Clearance::kWeak) tally.weak.push_back(seed);
     if (clearance == Clearance::kUnknown) tally.unclear.push_back(seed);
   }
+  result.message = Describe(claim, judged, allowed());
+  return judged;
+}
+
+LostSeeds CaseJudge::Lost(const std::vector<Judged>& all) const {
+  LostSeeds lost;
+  lost.allowed = allowed();
+  for (const Judged& one : all) {
+    if (one.is_settled) continue;
+    lost.broken.insert(one.tally.disagree.begin(), one.tally.disagree.end());
+    lost.broken.insert(one.tally.weak.begin(), one.tally.weak.end());
+    lost.open.insert(one.tally.unknown.begin(), one.tally.unknown.end());
+    lost.open.insert(one.tally.unclear.begin(), one.tally.unclear.end());
+  }
+  for (int seed : lost.broken) lost.open.erase(seed);
+  return lost;
+}
+
+// The class, the margin and the seed to look at, now that it is known how the whole case stands.
+void CaseJudge::Settle(const LostSeeds& lost, Judged& judged) const {
+  CheckResult& result = judged.result;
+  const Tally& tally = judged.tally;
+  result.agree = static_cast<int>(tally.agree.size());
+  result.disagree = static_cast<int>(tally.disagree.size());
+  result.unknown = static_cast<int>(tally.unknown.size());
   for (int seed : tally.counted) {
+    if (!lost.too_many() && lost.IsLost(seed)) continue;  // tolerated: the verdict is not about it
     const std::optional<double> margin =
         SignedMargin(result.readings[seed], result.unit, result.expected);
     if (margin && (!result.worst_margin || *margin < *result.worst_margin)) {
       result.worst_margin = margin;
     }
   }
-  result.agree = static_cast<int>(tally.agree.size());
-  result.disagree = static_cast<int>(tally.disagree.size());
-  result.unknown = static_cast<int>(tally.unknown.size());
-
-  const int weak = static_cast<int>(tally.weak.size());
-  const int unclear = static_cast<int>(tally.unclear.size());
   const std::vector<int>* to_look_at = &tally.counted;
-  if (result.disagree > allowed()) {
-    result.failure_class = claim.failure_class;
-    to_look_at = &tally.disagree;
-  } else if (result.disagree + result.unknown > allowed()) {
-    result.failure_class = "undecided";
-    to_look_at = &tally.unknown;
-  } else if (result.disagree + result.unknown + weak > allowed() && weak > 0) {
-    const bool is_symptom = std::string_view(claim.failure_class) == "symptom_absent";
-    result.failure_class = is_symptom ? "symptom_weak" : claim.failure_class;
-    to_look_at = &tally.weak;
-  } else if (result.disagree + result.unknown + weak + unclear > allowed() && unclear > 0) {
-    result.failure_class = "undecided";
-    to_look_at = &tally.unclear;
+  const auto fail = [&](const std::vector<int>& seeds, const std::string& failure_class) {
+    if (seeds.empty() || !result.failure_class.empty()) return;
+    result.failure_class = failure_class;
+    to_look_at = &seeds;
+  };
+  if (lost.too_many_broken()) {
+    fail(tally.disagree, judged.broken_class);
+    fail(tally.weak, judged.weak_class);
+  }
+  if (lost.too_many()) {
+    fail(tally.unknown, "undecided");
+    fail(tally.unclear, "undecided");
+  }
+  if (!result.failure_class.empty() && lost.allowed > 0) {
+    std::vector<int> seeds(lost.broken.begin(), lost.broken.end());
+    seeds.insert(seeds.end(), lost.open.begin(), lost.open.end());
+    std::sort(seeds.begin(), seeds.end());
+    result.message += "; some claim is broken or unknown in " + SeedList(seeds) +
+                      ", `require: " + std::to_string(plan_.seed_require) + "` lets " +
+                      std::to_string(lost.allowed) + " go";
   }
   const int seed = WorstSeed(*to_look_at, result);
-  SetRerun(arm.name, seed, result);
-  result.message = Describe(claim, result, tally, allowed());
+  SetRerun(result.arm, seed, result);
   result.seen = SeenAt(result, seed);
-  return result;
 }
 
-CheckResult CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault) const {
-  CheckResult result;
+// Faulty arms must have performed the fault, all others must not.
+Judged CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault) const {
+  Judged judged;
+  judged.broken_class = IsFaulty(arm.kind) ? "fault_not_fired" : "control_unhealthy";
+  CheckResult& result = judged.result;
   result.check = "fired";
   result.formula = "fired(" + fault.id + ")";
   result.arm = arm.name;
+  result.expected = IsFaulty(arm.kind);
   result.file = fault.file.empty() ? plan_.scenario->file : fault.file;
   result.position = fault.position;
-  std::vector<int> silent, missing;
+  Tally& tally = judged.tally;
   for (int seed = 0; seed < plan_.seed_count; ++seed) {
     Reading reading;
+    tally.counted.push_back(seed);
     const RunResult* run = FindRun(arm.name, seed);
     if (run == nullptr) {
       reading.seen = "the run was not made";
-      missing.push_back(seed);
+      tally.unknown.push_back(seed);
     } else {
       const bool fired = HasFired(run->trace, fault, &reading.seen);
       reading.truth = fired ? Truth::kTrue : Truth::kFalse;
-      if (!fired) silent.push_back(seed);
+      (fired == result.expected ? tally.agree : tally.disagree).push_back(seed);
     }
     result.readings.push_back(std::move(reading));
   }
-  result.disagree = static_cast<int>(silent.size());
-  result.unknown = static_cast<int>(missing.size());
-  result.agree = plan_.seed_count - result.disagree - result.unknown;
-  result.message = "fault '" + fault.id + "' (" + fault.fault +
-                   ") must act and change something in " + std::to_string(plan_.seed_require) +
-                   " of " + std::to_string(plan_.seed_count) + " seeds";
-  int seed = -1;
-  if (result.disagree > allowed()) {
-    result.failure_class = "fault_not_fired";
-    seed = silent.front();
-    result.message += ", it did not in " + SeedList(silent);
-  } else if (result.disagree + result.unknown > allowed()) {
-    result.failure_class = "undecided";
-    seed = missing.empty() ? silent.front() : missing.front();
+  if (result.expected) {
+    result.message = "fault '" + fault.id + "' (" + fault.fault +
+                     ") must act and change something in " + std::to_string(plan_.seed_require) +
+                     " of " + std::to_string(plan_.seed_count) + " seeds";
+    if (!tally.disagree.empty()) result.message += ", it did not in " + SeedList(tally.disagree);
+  } else {
+    result.message = "fault '" + fault.id + "' (" + fault.fault +
+                     ") must not act here, it did in " + SeedList(tally.disagree);
   }
-  if (seed >= 0) {
-    result.seen = "seed " + std::to_string(seed) + ": " + result.readings[seed].seen;
-  }
-  SetRerun(arm.name, seed, result);
-  return result;
+  return judged;
 }
 
 bool CaseJudge::HasToBeSound(const ArmPlan& arm) const {
+  if (arm.kind == ArmKind::kControl && ClaimsNoHealth()) return true;
   if (target_.level >= 2) return false;  // it says by itself how it ended, and why
   if (arm.kind == ArmKind::kControl) return true;
   if (arm.kind != ArmKind::kRemedy) return false;
@@ -346,116 +421,113 @@ bool CaseJudge::HasToBeSound(const ArmPlan& arm) const {
 }
 
 // Every signal, not only those that the scenario's formulas mention.
-CheckResult CaseJudge::JudgeSignals(const ArmPlan& arm) const {
-  CheckResult result;
+Judged CaseJudge::JudgeSignals(const ArmPlan& arm) const {
+  Judged judged;
+  judged.broken_class = arm.kind == ArmKind::kControl ? "control_unhealthy" : "remedy_ineffective";
+  CheckResult& result = judged.result;
   result.check = kSignalHealth;
   result.formula = "every signal is read, finite, and positive where its scale says so";
   result.arm = arm.name;
   result.file = plan_.scenario->file;
-  std::vector<int> unsound, unread;
+  Tally& tally = judged.tally;
   for (int seed = 0; seed < plan_.seed_count; ++seed) {
     const RunResult* run = FindRun(arm.name, seed);
     Reading reading;
     reading.seen = "the run was not made";
     if (run != nullptr) reading = ReadSignalHealth(run->trace, target_);
-    if (reading.truth == Truth::kFalse) unsound.push_back(seed);
-    if (reading.truth == Truth::kUnknown) unread.push_back(seed);
+    tally.counted.push_back(seed);
+    (reading.truth == Truth::kTrue    ? tally.agree
+     : reading.truth == Truth::kFalse ? tally.disagree
+                                      : tally.unknown)
+        .push_back(seed);
     result.readings.push_back(std::move(reading));
   }
-  result.disagree = static_cast<int>(unsound.size());
-  result.unknown = static_cast<int>(unread.size());
-  result.agree = plan_.seed_count - result.disagree - result.unknown;
-  int seed = result.readings.empty() ? -1 : 0;
   result.message = "all signals that the target offers must be sound";
-  if (result.disagree > allowed()) {
-    result.failure_class =
-        arm.kind == ArmKind::kControl ? "control_unhealthy" : "remedy_ineffective";
-    seed = unsound.front();
-    result.message += ", they are not in " + SeedList(unsound);
-  } else if (result.disagree + result.unknown > allowed()) {
-    result.failure_class = "undecided";
-    seed = unread.empty() ? unsound.front() : unread.front();
-    result.message += ", not all could be read in " + SeedList(unread);
+  if (!tally.disagree.empty()) result.message += ", they are not in " + SeedList(tally.disagree);
+  if (!tally.unknown.empty()) {
+    result.message += ", not all could be read in " + SeedList(tally.unknown);
   }
-  result.seen = SeenAt(result, seed);
-  SetRerun(arm.name, seed, result);
-  return result;
+  return judged;
 }
 
-const char* ClassOfEnd(RunEnd end) {
-  switch (end) {
-    case RunEnd::kCompleted:
-    case RunEnd::kDecided:
-      return "";
-    case RunEnd::kFailed:
-    case RunEnd::kGarbage:
-      return "crash";
-    case RunEnd::kStalled:
-    case RunEnd::kTimeout:
-      return "timeout";
-    case RunEnd::kLeak:
-      return "leak";
-    case RunEnd::kDiskBudget:
-    case RunEnd::kInfrastructure:
-      return "infrastructure";
-  }
-  return "infrastructure";
-}
-
-// An abnormal end is no surprise where a formula about endings says so (it must hold, and does),
-// and no second finding where such a formula has failed already. A symptom about endings that is
-// absent, as it should be in control and in remedy arms, excuses nothing.
-bool CaseJudge::EndIsClaimed(const std::vector<Claim>& claims,
-                             const std::vector<CheckResult>& results, int seed) const {
+// An abnormal end is no surprise where a claim that holds is about that very end, and no second
+// finding where such a claim has failed already. What should be absent, as a symptom in control and
+// in remedy arms, excuses nothing by being absent.
+bool CaseJudge::EndIsClaimed(const ArmPlan& arm, const std::vector<Claim>& claims,
+                             const std::vector<Judged>& judged, const RunResult& run,
+                             int seed) const {
   for (std::size_t i = 0; i < claims.size(); ++i) {
-    if (!claims[i].check->formula.mentions_ending()) continue;
-    const Truth truth = results[i].readings[seed].truth;
+    const Truth truth = judged[i].result.readings[seed].truth;
     if (truth == Truth::kUnknown) continue;
     const bool holds = (truth == Truth::kTrue) == claims[i].expected;
-    if (!holds || claims[i].expected) return true;
+    if (holds && !claims[i].expected) continue;
+    if (RestsOnEnd(claims[i].check->formula, RunsOf(arm.name, seed), run.end, target_)) return true;
   }
   return false;
 }
 
-std::vector<CheckResult> CaseJudge::JudgeEnds(const ArmPlan& arm, const std::vector<Claim>& claims,
-                                              const std::vector<CheckResult>& results) const {
+std::vector<Judged> CaseJudge::JudgeEnds(const ArmPlan& arm, const std::vector<Claim>& claims,
+                                         const std::vector<Judged>& judged) const {
   std::map<std::string, std::vector<int>> seeds_by_class;
+  std::vector<int> restarted;
   for (int seed = 0; seed < plan_.seed_count; ++seed) {
     const RunResult* run = FindRun(arm.name, seed);
     if (run == nullptr) continue;
-    const std::string failure_class = ClassOfEnd(run->end);
-    if (failure_class.empty()) continue;
-    const bool may_be_claimed =
-        run->end == RunEnd::kStalled || run->end == RunEnd::kFailed || run->end == RunEnd::kTimeout;
-    if (may_be_claimed && EndIsClaimed(claims, results, seed)) continue;
+    if (run->restarts > 0 && !IsFaulty(arm.kind)) restarted.push_back(seed);
+    const std::string failure_class = ClassOfEnd(*run, target_);
+    if (failure_class.empty() || EndIsClaimed(arm, claims, judged, *run, seed)) continue;
     seeds_by_class[failure_class].push_back(seed);
   }
-  std::vector<CheckResult> found;
+  std::vector<Judged> found;
   for (const auto& [failure_class, seeds] : seeds_by_class) {
-    const RunResult& run = *FindRun(arm.name, seeds.front());
-    CheckResult result;
-    result.check = "end";
-    result.arm = arm.name;
-    result.file = plan_.scenario->file;
-    result.failure_class = failure_class;
-    result.disagree = static_cast<int>(seeds.size());
-    result.message = "expected every run to complete, " + SeedList(seeds) + " did not";
-    result.seen = "seed " + std::to_string(seeds.front()) + ": " + ToString(run.end);
-    if (!run.detail.empty()) result.seen += ", " + run.detail;
-    for (const RankExit& exit : run.exits) {
-      if (exit.last_words.empty() || (exit.code == 0 && exit.signal == 0)) continue;
-      result.seen += "; last words of rank " + std::to_string(exit.rank) + ": " + exit.last_words;
-      break;
-    }
-    SetRerun(arm.name, seeds.front(), result);
-    found.push_back(std::move(result));
+    found.push_back(UnclaimedEnd(arm, failure_class, seeds));
   }
+  if (!restarted.empty()) found.push_back(Restarted(arm, restarted));
   return found;
+}
+
+Judged CaseJudge::UnclaimedEnd(const ArmPlan& arm, const std::string& failure_class,
+                               const std::vector<int>& seeds) const {
+  const RunResult& run = *FindRun(arm.name, seeds.front());
+  Judged judged;
+  judged.is_settled = true;
+  CheckResult& result = judged.result;
+  result.check = "end";
+  result.arm = arm.name;
+  result.file = plan_.scenario->file;
+  result.failure_class = failure_class;
+  result.disagree = static_cast<int>(seeds.size());
+  result.message = "expected every run to complete, " + SeedList(seeds) + " did not";
+  result.seen = "seed " + std::to_string(seeds.front()) + ": " + SentenceOfEnd(run);
+  for (const RankExit& exit : run.exits) {
+    if (exit.last_words.empty() || (exit.code == 0 && exit.signal == 0)) continue;
+    result.seen += "; last words of rank " + std::to_string(exit.rank) + ": " + exit.last_words;
+    break;
+  }
+  SetRerun(arm.name, seeds.front(), result);
+  return judged;
+}
+
+// What was restarted did not train on in health, whatever its last attempt shows.
+Judged CaseJudge::Restarted(const ArmPlan& arm, const std::vector<int>& seeds) const {
+  Judged judged;
+  judged.is_settled = true;
+  CheckResult& result = judged.result;
+  result.check = "restarts";
+  result.arm = arm.name;
+  result.file = plan_.scenario->file;
+  result.failure_class = "control_unhealthy";
+  result.disagree = static_cast<int>(seeds.size());
+  result.message = "a healthy run needs no restart, " + SeedList(seeds) + " had one";
+  result.seen = "seed " + std::to_string(seeds.front()) + ": " +
+                std::to_string(FindRun(arm.name, seeds.front())->restarts) + " restarts";
+  SetRerun(arm.name, seeds.front(), result);
+  return judged;
 }
 
 }  // namespace
 
-std::vector<CheckResult> JudgeArms(const CaseResults& results, const TargetDescription& target) {
+ArmsJudged JudgeArms(const CaseResults& results, const TargetDescription& target) {
   return CaseJudge(results, target).JudgeAll();
 }
 

@@ -31,8 +31,14 @@ enum class Clearance { kClear, kWeak, kUnknown };
 // Whether a reading that holds does so by at least the check's min_margin.
 Clearance ClearanceOf(const Check& check, const formula::Reading& reading);
 
-// All checks of all arms: claims, faults fired, ends of runs.
-std::vector<CheckResult> JudgeArms(const CaseResults& results, const TargetDescription& target);
+struct ArmsJudged {
+  std::vector<CheckResult> checks;   // of all arms: claims, faults fired, ends of runs
+  std::vector<int> tolerated_seeds;  // in which some claim is broken or unknown, as `seeds` allows
+};
+ArmsJudged JudgeArms(const CaseResults& results, const TargetDescription& target);
+
+// Signals of time and memory differ between two runs that are the same.
+bool IsTimeOrMemory(const std::string& signal);
 
 // "0.1", "nan"; with as many digits as tell two doubles apart, or with four.
 std::string ExactNumber(double value);

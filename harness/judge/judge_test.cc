@@ -161,6 +161,7 @@ const Mutation kMutations[] = {
        std::vector<double> loss = LearningLoss(4);
        loss.resize(8);
        b.In("decay", 0, WithLoss(loss));
+       b.In("decay", 0, EndingWith(RunEnd::kDecided));
      }},
     {"TooFewSeeds", "inconclusive/too_few_seeds", [](Bench& b) { b.options.seeds = 2; }},
     {"Crash", "error/crash", [](Bench& b) { b.In("fault", 0, EndingWith(RunEnd::kFailed)); }},
@@ -226,6 +227,7 @@ TEST(JudgeTest, UnknownSeedsBeyondTheShareAreUndecidedNotFailed) {
   std::vector<double> cut = LearningLoss(4);
   cut.resize(6);
   bench.In("fault", 0, WithLoss(cut));
+  bench.In("fault", 0, EndingWith(RunEnd::kDecided));
   EXPECT_EQ(Outcome(bench.Judged()), "pass");
   bench.In("fault", 1, WithLoss(LearningLoss(4)));
   EXPECT_EQ(Outcome(bench.Judged()), "inconclusive/undecided");
@@ -413,6 +415,7 @@ TEST(JudgeTest, TheStatusOfAnArmIsTheWorstOfItsChecks) {
   std::vector<double> cut = LearningLoss(4);
   cut.resize(8);
   bench.In("decay", 0, WithLoss(cut));
+  bench.In("decay", 0, EndingWith(RunEnd::kDecided));
   const Verdict verdict = bench.Judged();
   ASSERT_EQ(verdict.arms.size(), 4u);
   EXPECT_EQ(verdict.arms[0].status, "ok");

@@ -48,7 +48,9 @@ Reading ReadSignalHealth(const RunTrace& trace, const TargetDescription& target)
     if (signal.name == "time") continue;  // the harness's own
     const Health health = HealthOf(trace, signal);
     if (health.samples == 0) {
-      if (!signal.optional) unread += (unread.empty() ? "" : ", ") + signal.name;
+      // A target of level 2 records what formulas mention, and no more.
+      if (!signal.optional && target.level < 2)
+        unread += (unread.empty() ? "" : ", ") + signal.name;
       continue;
     }
     read += (read.empty() ? "" : ", ") + signal.name + " (" + std::to_string(health.samples) + ")";

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "harness/judge/arm_judge.h"
+#include "harness/judge/remarks.h"
 #include "harness/judge/summary.h"
 #include "harness/plan/device.h"
 
@@ -22,6 +23,7 @@ constexpr Outcome kPrecedence[] = {
     {"error", "leak"},
     {"error", "crash"},
     {"error", "timeout"},
+    {"error", "incomplete"},
     {"fail", "fault_not_fired"},
     {"fail", "control_unhealthy"},
     {"fail", "symptom_in_control"},
@@ -56,6 +58,7 @@ void DecideOutcome(Verdict& verdict) {
 // A scenario may declare a known limit: then that outcome passes, and a pass is what has to be
 // reported.
 void CompareWithExpectation(const Expectation& expect, Verdict& verdict) {
+  verdict.seen_verdict = verdict.verdict;
   if (expect.verdict == "pass" || expect.verdict.empty()) return;
   const std::string expected =
       expect.verdict + (expect.failure_class.empty() ? "" : "/" + expect.failure_class);
@@ -172,12 +175,12 @@ void FindWorstMargin(Verdict& verdict) {
   }
 }
 
+}  // namespace
+
 bool IsTimeOrMemory(const std::string& signal) {
   const std::string name = signal.substr(0, signal.find('{'));
   return name == "time" || name.starts_with("memory_") || name.ends_with("_s");
 }
-
-}  // namespace
 
 Verdict Judge(const CaseResults& results, const TargetDescription& target) {
   const Case& plan = *results.plan;
@@ -201,12 +204,15 @@ Verdict Judge(const CaseResults& results, const TargetDescription& target) {
     CompareWithExpectation(plan.scenario->expect, verdict);
     return verdict;
   }
-  verdict.checks = JudgeArms(results, target);
+  ArmsJudged judged = JudgeArms(results, target);
+  verdict.checks = std::move(judged.checks);
+  verdict.tolerated_seeds = std::move(judged.tolerated_seeds);
   CheckTheScenarioItself(plan, verdict);
   DecideOutcome(verdict);
   CompareWithExpectation(plan.scenario->expect, verdict);
   KeepRuns(results, verdict);
   verdict.arms = SummarizeArms(results, verdict.checks);
+  verdict.remarks = RemarksOn(results, verdict.tolerated_seeds);
   FindWorstMargin(verdict);
   return verdict;
 }
@@ -254,7 +260,11 @@ int ExitCode(const std::vector<Verdict>& verdicts) {
   if (any("fail")) return 1;
   if (any("error")) return 7;
   if (any("inconclusive")) return 5;
-  return any("pass") ? 0 : 4;
+  // A skip that was expected is still nothing that was executed.
+  const bool any_executed = std::any_of(verdicts.begin(), verdicts.end(), [](const Verdict& one) {
+    return one.verdict == "pass" && one.seen_verdict != "skip";
+  });
+  return any_executed ? 0 : 4;
 }
 
 }  // namespace trainwreck

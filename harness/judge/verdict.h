@@ -64,6 +64,9 @@ struct Verdict {
   std::string failure_class;    // "" for pass; "requires:WHAT" for skip
   std::string reason;           // one sentence
   bool expected_limit = false;  // passed because `expect` names this outcome
+  std::string seen_verdict;     // what happened, whatever `expect` makes of it; gates count this
+  std::vector<int> tolerated_seeds;  // in which a claim does not hold, as many as `seeds` allows
+  std::vector<std::string> remarks;  // what is no failure and should be known: sentences
   std::vector<CheckResult> checks;
   std::vector<ArmSummary> arms;  // in the plan's order
   // Arm -> by seed. Their traces have no series and no collectives any more.

@@ -12,6 +12,7 @@
 
 #include "harness/launch/flight_recorder.h"
 #include "harness/launch/process_status.h"
+#include "harness/launch/steps_done.h"
 
 namespace trainwreck {
 namespace {
@@ -237,14 +238,16 @@ void ActiveRun::OnExit(const Json& message) {
   exit.code = rank.code;
   exit.signal = rank.signal;
   exit.last_words = LastWords(folder_.stderr_of(index), rank.stderr_begin);
-  WriteEvent("exited", {{"rank", index},
-                        {"code", exit.code},
-                        {"signal", exit.signal},
-                        {"attempt", exit.attempt},
-                        {"phase", exit.phase},
-                        {"last_words", exit.last_words},
-                        {"peak_memory_bytes", memory_bytes},
-                        {"cpu_s", message.value("cpu_seconds", 0.0)}});
+  // An end by our own hand is none of the target's: nothing may be claimed of it.
+  const bool by_us = was_killed_ && rank.signal == SIGKILL;
+  WriteEvent(by_us ? "put_down" : "exited", {{"rank", index},
+                                             {"code", exit.code},
+                                             {"signal", exit.signal},
+                                             {"attempt", exit.attempt},
+                                             {"phase", exit.phase},
+                                             {"last_words", exit.last_words},
+                                             {"peak_memory_bytes", memory_bytes},
+                                             {"cpu_s", message.value("cpu_seconds", 0.0)}});
   result_.exits.push_back(std::move(exit));
   if (rank.Died() && !was_killed_) {
     deaths_.push_back(index);
@@ -293,7 +296,16 @@ void ActiveRun::OnAllExited() {
   } else {
     result_.end = RunEnd::kCompleted;
     has_end_ = true;
+    NoticeEarlyEnd();
   }
+}
+
+// A program may exit with 0 in the middle of its run.
+void ActiveRun::NoticeEarlyEnd() {
+  const std::optional<StepsDone> done = CountStepsDone(reader_->trace());
+  if (!done || done->steps >= run_.steps) return;
+  WriteEvent("ended_early",
+             {{"rank", done->rank}, {"steps_done", done->steps}, {"steps_planned", run_.steps}});
 }
 
 void ActiveRun::OnReaped() {

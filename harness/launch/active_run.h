@@ -58,6 +58,7 @@ class ActiveRun {
   void Handle(const Json& message);
   void OnExit(const Json& message);
   void OnAllExited();
+  void NoticeEarlyEnd();
   void OnReaped();
   void Restart(const std::string& why, int rank);
   void KillRanks(const std::string& why);

@@ -11,7 +11,8 @@
 namespace trainwreck {
 namespace {
 
-constexpr double kSameValue = 1e-6;  // relative: 15 * 0.0666667 undoes a factor of 15
+// Relative: 15 * 0.067 undoes a factor of 15, and so does a hair's breadth beside it.
+constexpr double kSameValue = 0.02;
 
 int IntValue(const Recipe& recipe, const std::string& key, int fallback) {
   auto found = recipe.find(key);
@@ -30,11 +31,14 @@ bool SameValue(const Json& a, const Json& b) {
   return x == y || std::fabs(x - y) <= kSameValue * std::max(std::fabs(x), std::fabs(y));
 }
 
-bool SameRecipe(const Recipe& a, const Recipe& b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) {
-           return x.first == y.first && SameValue(x.second, y.second);
-         });
+// A remedy that puts back whatever the fault changed has no fault in it any more, with or without
+// other changes: keys that nothing reads cannot make a remedy of it.
+bool TakesTheFaultOut(const Plan& plan, const Recipe& control,
+                      const std::vector<AppliedAmendment>& amendments) {
+  if (!plan.faults.empty() || amendments.empty()) return false;
+  return std::all_of(amendments.begin(), amendments.end(), [&](const AppliedAmendment& amendment) {
+    return SameValue(plan.recipe.at(amendment.key), control.at(amendment.key));
+  });
 }
 
 // All faults of a scenario at a point, split by who performs them.
@@ -152,9 +156,7 @@ class CasePlanner {
       if (!AppliesTo(remedy.when, point_)) continue;
       ArmPlan arm = FaultyArm(remedy.name, ArmKind::kRemedy, remedy.changes);
       arm.remedy = &remedy;
-      const Plan& plan = arm.runs.front().plan;
-      arm.is_undo =
-          plan.faults.empty() && SameRecipe(plan.recipe, arms.front().runs.front().plan.recipe);
+      arm.is_undo = TakesTheFaultOut(arm.runs.front().plan, healthy_recipe_, amendments_);
       if (arm.is_undo) arm.runs.clear();
       arms.push_back(std::move(arm));
     }

@@ -172,6 +172,8 @@ TEST_F(PlanTest, ARemedyThatRestoresControlIsAnUndo) {
   scenario().remedies[0].changes = {{}, {{"optimizer.lr", 0.0666666667}}};
   EXPECT_TRUE(Arm(Planned(), "lower").is_undo);
   scenario().remedies[0].changes.set = {{"optimizer.clip_norm", 1.0}};
+  EXPECT_TRUE(Arm(Planned(), "lower").is_undo) << "a change beside it makes no remedy of it";
+  scenario().remedies[0].changes.scale = {{"optimizer.lr", 0.1}};
   EXPECT_FALSE(Arm(Planned(), "lower").is_undo);
 }
 

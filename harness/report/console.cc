@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <map>
 #include <string_view>
 
 #include "harness/report/text.h"
@@ -129,7 +131,11 @@ void ConsoleReport::Finished(const Verdict& verdict) {
       out_ << "    remedy '" << OneLine(remedy) << "' only undoes the fault: not run\n";
     }
   }
-  if (went_wrong || options_.verbose) PrintArms(verdict);
+  if (went_wrong || options_.verbose) {
+    for (const std::string& remark : verdict.remarks)
+      out_ << "    note: " << OneLine(remark) << "\n";
+    PrintArms(verdict);
+  }
   out_.flush();
 }
 
@@ -178,6 +184,14 @@ void ConsoleReport::End(const std::vector<Verdict>& verdicts, const RunInfo& inf
     any = true;
   }
   if (!any) out_ << " nothing was executed";
+  std::map<std::string, int> limits;  // what happened where a scenario expects it
+  for (const Verdict& verdict : verdicts) {
+    if (verdict.expected_limit) ++limits[verdict.seen_verdict];
+  }
+  for (auto limit = limits.begin(); limit != limits.end(); ++limit) {
+    out_ << (limit == limits.begin() ? " (known limits: " : ", ") << limit->second << " "
+         << limit->first << (std::next(limit) == limits.end() ? ")" : "");
+  }
   out_ << "; " << info.runs << " runs, wall " << FormatSeconds(info.wall_seconds) << " s, cpu "
        << FormatSeconds(info.cpu_seconds) << " s\n";
   for (const std::string& file : files) out_ << "# report: " << OneLine(file) << "\n";

@@ -9,6 +9,7 @@
 //     "verdicts": [
 //       { case, scenario, point, file, title, scenario_digest, environment: {"blas": "..", ..},
 //         tags, devices, verdict, class, reason, expected_limit,
+//         seen_verdict: "pass" (before `expect`), tolerated_seeds: [3], remarks: ["..", ..],
 //         worst_margin: {value, unit} | null, undo_remedies, wall_seconds, cpu_seconds,
 //         "checks": [ {check, formula, arm, expected, file, line, column, length, agree, disagree,
 //                      unknown, worst_margin | null, unit, worst_seed, class, message, seen, rerun,
@@ -256,6 +257,9 @@ Json Encode(const Verdict& verdict) {
                {"class", verdict.failure_class},
                {"reason", verdict.reason},
                {"expected_limit", verdict.expected_limit},
+               {"seen_verdict", verdict.seen_verdict},
+               {"tolerated_seeds", verdict.tolerated_seeds},
+               {"remarks", verdict.remarks},
                {"worst_margin", nullptr},
                {"undo_remedies", verdict.undo_remedies},
                {"wall_seconds", EncodeNumber(verdict.wall_seconds)},
@@ -286,6 +290,9 @@ Verdict DecodeVerdict(const Json& json) {
   verdict.failure_class = json.at("class");
   verdict.reason = json.at("reason");
   verdict.expected_limit = json.at("expected_limit");
+  verdict.seen_verdict = json.value("seen_verdict", verdict.verdict);
+  verdict.tolerated_seeds = json.value("tolerated_seeds", std::vector<int>{});
+  verdict.remarks = json.value("remarks", std::vector<std::string>{});
   verdict.undo_remedies = json.at("undo_remedies").get<std::vector<std::string>>();
   verdict.wall_seconds = Number(json.at("wall_seconds"));
   verdict.cpu_seconds = Number(json.at("cpu_seconds"));

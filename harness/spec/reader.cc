@@ -23,7 +23,7 @@ const std::vector<std::string>& ClassesOf(const std::string& verdict) {
         "fault_not_fired", "remedy_ineffective", "remedy_costly", "decoy_effective",
         "unexpected_pass", "nondeterministic"}},
       {"inconclusive", {"undecided", "too_few_seeds"}},
-      {"error", {"infrastructure", "timeout", "crash", "leak"}},
+      {"error", {"infrastructure", "timeout", "crash", "incomplete", "leak"}},
   };
   static const std::vector<std::string> kNone;
   auto found = kClasses.find(verdict);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "harness/spec/claim_checks.h"
 #include "harness/spec/point_checks.h"
 
 namespace trainwreck {
@@ -34,6 +35,7 @@ class Validator {
     CheckPhaseOrder();
     const int ranks = CheckPoints(draft_, target_, errors_);
     CheckMargins();
+    CheckClaims(draft_, target_, errors_);
     if (draft_.is_recipe_sound) RequireRanks(ranks);
   }
 

@@ -1,0 +1,109 @@
+#include "harness/judge/endings.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "harness/launch/steps_done.h"
+
+namespace trainwreck {
+namespace {
+
+// The launcher's events that say that a run ended in this way, and why it came to that.
+std::set<std::string> EventsOf(RunEnd end) {
+  switch (end) {
+    case RunEnd::kFailed:
+      return {"exited", "collective_mismatch"};
+    case RunEnd::kStalled:
+      return {"stalled", "exited", "put_down", "collective_mismatch", "killed"};
+    case RunEnd::kTimeout:
+      return {"timeout", "put_down", "killed"};
+    case RunEnd::kCompleted:
+      return {"ended_early"};
+    default:
+      return {};
+  }
+}
+
+bool IsCleanExit(const Event& event) {
+  const auto is_zero = [&](const char* key) {
+    const auto value = event.fields.find(key);
+    return value == event.fields.end() || *value == Json(0);
+  };
+  return event.name == "exited" && is_zero("code") && is_zero("signal");
+}
+
+double LastRestart(const RunTrace& trace) {
+  double time_s = 0;
+  for (const Event& event : trace.events) {
+    if (event.name == "restarted") time_s = std::max(time_s, event.time_s);
+  }
+  return time_s;
+}
+
+RunTrace WithoutEnd(const RunTrace& trace, RunEnd end) {
+  const std::set<std::string> names = EventsOf(end);
+  const double begin_s = LastRestart(trace);  // of the attempt that ended so
+  RunTrace rest = trace;
+  std::erase_if(rest.events, [&](const Event& event) {
+    return names.contains(event.name) && event.time_s >= begin_s && !IsCleanExit(event);
+  });
+  return rest;
+}
+
+bool IsIncomplete(const RunTrace& trace, const TargetDescription& target) {
+  if (trace.planned_steps <= 0) return false;
+  const std::optional<StepsDone> done = CountStepsDone(trace);
+  // A program that is only looked at may show no steps; one that writes its trace has none.
+  if (!done) return target.level >= 1;
+  return done->steps < trace.planned_steps;
+}
+
+}  // namespace
+
+std::string ClassOfEnd(const RunResult& run, const TargetDescription& target) {
+  switch (run.end) {
+    case RunEnd::kCompleted:
+      return IsIncomplete(run.trace, target) ? "incomplete" : "";
+    case RunEnd::kDecided:
+      return "";
+    case RunEnd::kFailed:
+    case RunEnd::kGarbage:
+      return "crash";
+    case RunEnd::kStalled:
+    case RunEnd::kTimeout:
+      return "timeout";
+    case RunEnd::kLeak:
+      return "leak";
+    case RunEnd::kDiskBudget:
+    case RunEnd::kInfrastructure:
+      return "infrastructure";
+  }
+  std::abort();  // every end has its class
+}
+
+std::string SentenceOfEnd(const RunResult& run) {
+  std::string text = ToString(run.end);
+  if (run.end == RunEnd::kCompleted) {
+    const std::optional<StepsDone> done = CountStepsDone(run.trace);
+    const int steps = done ? done->steps : 0;
+    text += " after " + std::to_string(steps) + " of " + std::to_string(run.trace.planned_steps) +
+            " steps";
+    if (run.trace.world_size > 1 && done) text += " of rank " + std::to_string(done->rank);
+  }
+  return run.detail.empty() ? text : text + ", " + run.detail;
+}
+
+bool RestsOnEnd(const formula::Formula& formula, const formula::Runs& runs, RunEnd end,
+                const TargetDescription& target) {
+  if (!formula.mentions_ending()) return false;
+  const RunTrace rest = WithoutEnd(*runs.self, end);
+  formula::Runs others = runs;
+  for (auto& [arm, trace] : others.arms) {
+    if (trace == runs.self) trace = &rest;
+  }
+  others.self = &rest;
+  return formula.Evaluate(runs, target).truth != formula.Evaluate(others, target).truth;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,114 @@
+#include "harness/judge/remarks.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "harness/judge/arm_judge.h"
+
+namespace trainwreck {
+namespace {
+
+using Runs = std::map<int, RunResult>;  // by seed
+
+// The same signals with the same bits, over the steps that both have: a run that was stopped early
+// has fewer.
+bool SameBits(const Series& a, const Series& b) {
+  const std::size_t steps = std::min(a.values.size(), b.values.size());
+  for (std::size_t step = 0; step < steps; ++step) {
+    if (a.present[step] != b.present[step]) return false;
+    if (a.present[step] == 0 ||
+        (a.values[step] != a.values[step] && b.values[step] != b.values[step])) {
+      continue;  // payloads of NaN are no part of a trace
+    }
+    if (std::bit_cast<std::uint64_t>(a.values[step]) !=
+        std::bit_cast<std::uint64_t>(b.values[step])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool SameBits(const RunTrace& a, const RunTrace& b) {
+  bool compared = false;
+  for (const auto& [key, series] : a.series) {
+    if (IsTimeOrMemory(key.first)) continue;
+    const Series* other = b.Find(key.first, key.second);
+    if (other == nullptr || !SameBits(series, *other)) return false;
+    compared = compared || (!series.values.empty() && !other->values.empty());
+  }
+  return compared;
+}
+
+bool SameInEverySeed(const Runs& a, const Runs& b) {
+  return !a.empty() && std::all_of(a.begin(), a.end(), [&](const auto& entry) {
+    const auto other = b.find(entry.first);
+    return other != b.end() && SameBits(entry.second.trace, other->second.trace);
+  });
+}
+
+bool AllSeedsAreTheSame(const Runs& runs) {
+  return runs.size() > 1 &&
+         std::all_of(std::next(runs.begin()), runs.end(), [&](const auto& entry) {
+           return SameBits(entry.second.trace, runs.begin()->second.trace);
+         });
+}
+
+std::vector<std::string> RemarksOnClaims(const Case& plan) {
+  std::vector<std::string> remarks;
+  const auto applies = [&](const Check& check) { return AppliesTo(check.when, *plan.point); };
+  const std::vector<Check>& healthy = plan.scenario->healthy;
+  if (std::none_of(healthy.begin(), healthy.end(), applies)) {
+    remarks.push_back(
+        "no `healthy` check: of control only its end, its signals and the absence of the symptoms "
+        "are checked");
+    return remarks;
+  }
+  for (const ArmPlan& arm : plan.arms) {
+    if (arm.remedy == nullptr || arm.is_undo) continue;
+    const std::vector<Claim> claims = ClaimsOf(plan, arm);
+    if (std::any_of(claims.begin(), claims.end(), [](const Claim& one) { return one.expected; })) {
+      continue;
+    }
+    remarks.push_back("remedy '" + arm.name +
+                      "' waives all that is healthy: only the absence of symptoms is checked");
+  }
+  return remarks;
+}
+
+}  // namespace
+
+std::vector<std::string> RemarksOn(const CaseResults& results,
+                                   const std::vector<int>& tolerated_seeds) {
+  std::vector<std::string> remarks = RemarksOnClaims(*results.plan);
+  const auto runs_of = [&](const std::string& arm) -> const Runs& {
+    static const Runs kNone;
+    const auto found = results.runs.find(arm);
+    return found == results.runs.end() ? kNone : found->second;
+  };
+  for (const ArmPlan& arm : results.plan->arms) {
+    const Runs& runs = runs_of(arm.name);
+    if (arm.kind == ArmKind::kRemedy && SameInEverySeed(runs, runs_of("control"))) {
+      remarks.push_back("remedy '" + arm.name +
+                        "' equals control bit for bit: see that it is more than an undo");
+    } else if (arm.kind == ArmKind::kDecoy && SameInEverySeed(runs, runs_of("fault"))) {
+      remarks.push_back("decoy '" + arm.name +
+                        "' equals the fault arm bit for bit: what it changes never acted");
+    } else if (arm.kind == ArmKind::kFault && SameInEverySeed(runs, runs_of("control"))) {
+      remarks.push_back("the fault arm equals control bit for bit in all recorded signals");
+    }
+  }
+  if (AllSeedsAreTheSame(runs_of("control"))) {
+    remarks.push_back("control is the same bit for bit in all " +
+                      std::to_string(runs_of("control").size()) +
+                      " seeds: the program does not use its seed, so they count as one");
+  }
+  if (!tolerated_seeds.empty()) {
+    std::string text = tolerated_seeds.size() == 1 ? "seed" : "seeds";
+    for (int seed : tolerated_seeds) text += " " + std::to_string(seed);
+    remarks.push_back("let go, as `seeds: require` allows: " + text);
+  }
+  return remarks;
+}
+
+}  // namespace trainwreck
