@@ -111,6 +111,27 @@ TEST(EndTest, AClaimAboutTheVeryEndExcusesIt) {
   EXPECT_EQ(Outcome(bench.Judged()), "pass");
 }
 
+TEST(EndTest, WhatTheTargetSaysOfItsEndIsAboutItToo) {
+  Bench bench;
+  bench.scenario().symptoms[0] = MakeCheck("dies", "ended(rank=0, why=exception)");
+  const auto die = [](RunResult& run) {
+    AddEvent(run, "ended", 10, {{"rank", 0}, {"why", "exception"}});
+    Crash(run, 1, 0);
+  };
+  for (const char* arm : {"fault", "decay"}) bench.In(arm, -1, die);
+  EXPECT_EQ(Outcome(bench.Judged()), "pass");
+  // A rank that was done, in a run that crashed.
+  bench.scenario().symptoms[0] = MakeCheck("dies", "ended(rank=0, why=completed)");
+  const auto outlive = [](RunResult& run) {
+    run.trace.events.clear();
+    AddFired(run);
+    AddEvent(run, "ended", 10, {{"rank", 0}, {"why", "completed"}});
+    Crash(run, 1, 0, 1);
+  };
+  for (const char* arm : {"fault", "decay"}) bench.In(arm, -1, outlive);
+  EXPECT_EQ(Outcome(bench.Judged()), "error/crash");
+}
+
 TEST(EndTest, AClaimAboutAHangExcusesNoTimeoutAndNoCrash) {
   for (const auto& [spoil, outcome] :
        {std::pair<Spoil, const char*>{TimeOut, "error/timeout"}, {Crashing(1, 0), "error/crash"}}) {

@@ -9,11 +9,11 @@
 namespace trainwreck {
 namespace {
 
-// The launcher's events that say that a run ended in this way, and why it came to that.
+// The events that say that a run ended in this way, and why it came to that.
 std::set<std::string> EventsOf(RunEnd end) {
   switch (end) {
     case RunEnd::kFailed:
-      return {"exited", "collective_mismatch"};
+      return {"exited", "ended", "collective_mismatch"};
     case RunEnd::kStalled:
       return {"stalled", "exited", "put_down", "collective_mismatch", "killed"};
     case RunEnd::kTimeout:
@@ -25,7 +25,8 @@ std::set<std::string> EventsOf(RunEnd end) {
   }
 }
 
-bool IsCleanExit(const Event& event) {
+bool IsCleanEnd(const Event& event) {
+  if (event.name == "ended") return event.fields.value("why", Json()) == Json("completed");
   const auto is_zero = [&](const char* key) {
     const auto value = event.fields.find(key);
     return value == event.fields.end() || *value == Json(0);
@@ -44,10 +45,18 @@ double LastRestart(const RunTrace& trace) {
 RunTrace WithoutEnd(const RunTrace& trace, RunEnd end) {
   const std::set<std::string> names = EventsOf(end);
   const double begin_s = LastRestart(trace);  // of the attempt that ended so
+  std::map<int, const Event*> last_words;     // by rank; its clock is not the launcher's
+  for (const Event& event : trace.events) {
+    if (event.name == "ended") last_words[event.rank] = &event;
+  }
   RunTrace rest = trace;
-  std::erase_if(rest.events, [&](const Event& event) {
-    return names.contains(event.name) && event.time_s >= begin_s && !IsCleanExit(event);
-  });
+  rest.events.clear();
+  for (const Event& event : trace.events) {
+    const bool is_of_this_attempt =
+        event.name == "ended" ? last_words[event.rank] == &event : event.time_s >= begin_s;
+    const bool is_of_the_end = names.contains(event.name) && is_of_this_attempt;
+    if (!is_of_the_end || IsCleanEnd(event)) rest.events.push_back(event);
+  }
   return rest;
 }
 
