@@ -61,7 +61,8 @@ std::vector<const Run*> RunsNeeded(const std::vector<Wanted>& wanted) {
   return runs;
 }
 
-void PrintEvidence(const Wanted& each, const RunResult& result) {
+// Whether every fault that has to act in this run did, with what it changed.
+bool PrintEvidence(const Wanted& each, const RunResult& result) {
   std::set<std::string> fired;
   for (const Event& event : result.trace.events) {
     if (event.name != "fired" || !event.fields.contains("id")) continue;
@@ -71,10 +72,15 @@ void PrintEvidence(const Wanted& each, const RunResult& result) {
     std::cout << "    fired         " << id << ": " << event.fields.value("before", Json()).dump()
               << " -> " << event.fields.value("after", Json()).dump() << "\n";
   }
-  if (each.arm->kind == ArmKind::kControl || each.arm->kind == ArmKind::kReference) return;
+  if (!IsFaulty(each.arm->kind)) return true;
+  bool all_fired = true;
   for (const InjectedFault& fault : each.one->scenario->faults) {
-    if (fired.count(fault.id) == 0) std::cout << "    NOT FIRED     " << fault.id << "\n";
+    std::string seen;
+    if (HasFired(result.trace, fault, &seen)) continue;
+    std::cout << "    NOT FIRED     " << fault.id << ": " << seen << "\n";
+    all_fired = false;
   }
+  return all_fired;
 }
 
 // Prints one run's readings; the exit status they call for.
@@ -84,7 +90,7 @@ int PrintReadings(const Wanted& each, const std::map<std::string, RunResult>& re
   std::cout << each.run->id << ": " << ToString(result.end)
             << (result.detail.empty() ? "" : ": " + result.detail) << "  (" << result.folder
             << ")\n";
-  PrintEvidence(each, result);
+  const bool all_fired = PrintEvidence(each, result);
   formula::Runs runs{.self = &result.trace, .arms = {}};
   for (const ArmPlan& arm : each.one->arms) {
     for (const Run& run : arm.runs) {
@@ -94,7 +100,7 @@ int PrintReadings(const Wanted& each, const std::map<std::string, RunResult>& re
       }
     }
   }
-  int status = kExitPassed;
+  int status = all_fired ? kExitPassed : kExitFailed;
   bool about_endings = false;
   for (const Claim& claim : ClaimsOf(*each.one, *each.arm)) {
     formula::Reading reading = claim.check->formula.Evaluate(runs, target);

@@ -395,6 +395,25 @@ TEST(RemarksTest, ARemedyThatWaivesEverything) {
               Contains(HasSubstr("remedy 'lower_lr' waives all that is healthy")));
 }
 
+// A symptom of another point of the matrix.
+TEST(RemarksTest, RemediesAndDecoysThatClaimNothingHere) {
+  Bench bench;
+  bench.scenario().points[0].name = "sgd";
+  bench.scenario().symptoms.push_back(MakeCheck("stuck", "min(loss[:5]) > 100"));
+  bench.scenario().symptoms.back().when = {"adamw"};
+  Remedy idle = bench.scenario().remedies[0];
+  idle.name = "idle";
+  idle.resolves = {"stuck"};
+  bench.scenario().remedies.push_back(idle);
+  bench.scenario().decoys[0].keeps = {"stuck"};
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(Outcome(verdict), "pass") << verdict.reason;
+  EXPECT_THAT(verdict.remarks, Contains(HasSubstr("remedy 'idle' resolves no symptom here")));
+  EXPECT_THAT(verdict.remarks, Contains(HasSubstr("decoy 'decay' keeps no symptom here")));
+  bench.scenario().remedies.erase(bench.scenario().remedies.begin());
+  EXPECT_EQ(Outcome(bench.Judged()), "fail/remedy_ineffective") << "it is the only one";
+}
+
 // Expectations.
 
 TEST(ExpectationTest, WhatHappenedStaysWhatItWas) {

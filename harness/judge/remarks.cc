@@ -65,13 +65,20 @@ std::vector<std::string> RemarksOnClaims(const Case& plan) {
     return remarks;
   }
   for (const ArmPlan& arm : plan.arms) {
-    if (arm.remedy == nullptr || arm.is_undo) continue;
+    if (arm.is_undo || (arm.remedy == nullptr && arm.decoy == nullptr)) continue;
     const std::vector<Claim> claims = ClaimsOf(plan, arm);
-    if (std::any_of(claims.begin(), claims.end(), [](const Claim& one) { return one.expected; })) {
-      continue;
+    const auto count = [&](bool expected) {
+      return std::count_if(claims.begin(), claims.end(),
+                           [&](const Claim& claim) { return claim.expected == expected; });
+    };
+    if (arm.decoy != nullptr && claims.empty()) {
+      remarks.push_back("decoy '" + arm.name + "' keeps no symptom here: nothing of it is checked");
+    } else if (arm.remedy != nullptr && count(false) == 0) {
+      remarks.push_back("remedy '" + arm.name + "' resolves no symptom here");
+    } else if (arm.remedy != nullptr && count(true) == 0) {
+      remarks.push_back("remedy '" + arm.name +
+                        "' waives all that is healthy: only the absence of symptoms is checked");
     }
-    remarks.push_back("remedy '" + arm.name +
-                      "' waives all that is healthy: only the absence of symptoms is checked");
   }
   return remarks;
 }

@@ -80,6 +80,13 @@ void CompareWithExpectation(const Expectation& expect, Verdict& verdict) {
   }
 }
 
+// At this point: a symptom may be left to other points of the matrix.
+bool ResolvesSomething(const Case& plan, const ArmPlan& arm) {
+  const std::vector<Claim> claims = ClaimsOf(plan, arm);
+  return std::any_of(claims.begin(), claims.end(),
+                     [](const Claim& claim) { return !claim.expected; });
+}
+
 // What no single check says: remedies that are worth the name, enough seeds.
 void CheckTheScenarioItself(const Case& plan, Verdict& verdict) {
   const Scenario& scenario = *plan.scenario;
@@ -87,7 +94,7 @@ void CheckTheScenarioItself(const Case& plan, Verdict& verdict) {
   for (const ArmPlan& arm : plan.arms) {
     if (arm.kind != ArmKind::kRemedy) continue;
     if (arm.is_undo) verdict.undo_remedies.push_back(arm.name);
-    has_remedy |= !arm.is_undo;
+    has_remedy |= !arm.is_undo && ResolvesSomething(plan, arm);
   }
   auto add = [&](const char* name, const char* failure_class, std::string message) {
     CheckResult result;
@@ -100,7 +107,8 @@ void CheckTheScenarioItself(const Case& plan, Verdict& verdict) {
   if (!has_remedy && scenario.no_remedy.empty()) {
     add("remedies", "remedy_ineffective",
         verdict.undo_remedies.empty()
-            ? "there is no remedy here; add one, or say why there is none with `no_remedy`"
+            ? "there is no remedy here that resolves a symptom; add one, or say why there is none "
+              "with `no_remedy`"
             : "every remedy only undoes the fault (its plan equals control's); add one that works "
               "with the fault in, or say why there is none with `no_remedy`");
   }
