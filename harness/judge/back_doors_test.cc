@@ -383,6 +383,13 @@ TEST(RemarksTest, ArmsThatAreEqualBitForBit) {
       << "one bit, one seed";
 }
 
+TEST(RemarksTest, RunsThatWereCutOffAreNotCalledEqual) {
+  Bench bench;
+  bench.scenario().symptoms[0] = MakeCheck("dies", "exited(code=1)");
+  for (const char* arm : {"fault", "decay"}) bench.In(arm, -1, Crashing(1, 0));
+  EXPECT_THAT(bench.Judged().remarks, Not(Contains(HasSubstr("'decay'"))));
+}
+
 TEST(RemarksTest, AProgramThatDoesNotUseItsSeed) {
   Bench bench;
   EXPECT_THAT(bench.Judged().remarks, Contains(HasSubstr("in all 3 seeds")));

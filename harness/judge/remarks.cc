@@ -40,10 +40,16 @@ bool SameBits(const RunTrace& a, const RunTrace& b) {
   return compared;
 }
 
+// What a crash cut off could have differed.
+bool CameToItsEnd(const RunResult& run) {
+  return run.end == RunEnd::kCompleted || run.end == RunEnd::kDecided;
+}
+
 bool SameInEverySeed(const Runs& a, const Runs& b) {
   return !a.empty() && std::all_of(a.begin(), a.end(), [&](const auto& entry) {
     const auto other = b.find(entry.first);
-    return other != b.end() && SameBits(entry.second.trace, other->second.trace);
+    return other != b.end() && CameToItsEnd(entry.second) && CameToItsEnd(other->second) &&
+           SameBits(entry.second.trace, other->second.trace);
   });
 }
 
