@@ -13,6 +13,8 @@
 #include <system_error>
 #include <utility>
 
+#include "harness/protocol/parse_json.h"
+
 namespace trainwreck {
 namespace {
 
@@ -288,7 +290,7 @@ std::vector<Json> Journal::Load(const std::string& path) {
   std::vector<Json> records;
   for (std::string line; std::getline(file, line);) {
     if (file.eof()) break;  // without its end: cut off
-    Json record = Json::parse(line, nullptr, false);
+    Json record = TryParseJson(line);
     if (record.is_discarded()) {
       throw std::runtime_error(path + ":" + std::to_string(records.size() + 1) + ": no JSON");
     }

@@ -10,6 +10,7 @@
 #include "harness/bisect/command.h"
 #include "harness/protocol/digest.h"
 #include "harness/protocol/json.h"
+#include "harness/protocol/parse_json.h"
 
 namespace trainwreck {
 namespace {
@@ -99,7 +100,7 @@ std::vector<std::string> Workshop::FindArtifacts() const {
 // A build that was made before, failed or not.
 bool Workshop::Restore(const Commit& commit, Built& built) const {
   const std::string cache = CacheFolder(commit);
-  const Json json = Json::parse(ReadFile(cache + "/build.json"), nullptr, false);
+  const Json json = TryParseJson(ReadFile(cache + "/build.json"));
   if (json.is_discarded()) return false;
   built.ok = json.value("ok", false);
   built.program = json.value("program", "");

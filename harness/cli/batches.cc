@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "harness/cli/storage.h"
+#include "harness/cli/trace_budget.h"
 
 namespace trainwreck {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 struct Open {
   std::size_t missing = 0;
   BatchResults results;
+  TraceBudget budget;
 };
 
 bool IsTrouble(RunEnd end) {
@@ -68,6 +70,7 @@ BatchesEnd RunBatches(const std::vector<Batch>& batches, const LauncherOptions& 
     if (IsTrouble(result.end)) end.troubles.push_back(run.id + ": " + result.detail);
     if (keep) StoreRun(run, result);
     const std::size_t index = batch_of.at(run.id);
+    open[index].budget.Admit(result);
     open[index].results[run.arm].emplace(run.seed, std::move(result));
     if (--open[index].missing > 0) return;
     complete(index, open[index].results);

@@ -110,6 +110,7 @@ void Campaign::Take(const Run& run, RunResult result) {
   if (place == places_.end() || stopped_ || Launcher::interrupted()) return;
   ++result_.runs;
   Progress& progress = progress_[place->second.index];
+  progress.budget.Admit(result);
   if (place->second.is_again) {
     std::string id = run.id.substr(0, run.id.size() - std::string(kAgain).size());
     progress.again.emplace(std::move(id), std::move(result));
@@ -165,7 +166,17 @@ std::string Campaign::CompareRepetitions(Progress& progress) const {
   return "";
 }
 
-void Campaign::StoreOrRemove(Progress& progress, bool keep) const {
+// After a signal the report comes first: on some disks thousands of folders take a minute to
+// remove.
+void Campaign::Remove(const RunResult& result) {
+  if (Launcher::interrupted() && !stopped_) {
+    result_.left_folders = true;
+  } else {
+    RemoveRunFolder(result.folder, launcher_options_.output_dir);
+  }
+}
+
+void Campaign::StoreOrRemove(Progress& progress, bool keep) {
   for (const auto& [arm, by_seed] : progress.results.runs) {
     for (const ArmPlan& plan : progress.results.plan->arms) {
       if (plan.name != arm) continue;
@@ -175,13 +186,13 @@ void Campaign::StoreOrRemove(Progress& progress, bool keep) const {
         if (keep) {
           StoreRun(run, found->second);
         } else {
-          RemoveRunFolder(found->second.folder, launcher_options_.output_dir);
+          Remove(found->second);
         }
       }
     }
   }
   for (const auto& [id, again] : progress.again) {
-    if (!keep) RemoveRunFolder(again.folder, launcher_options_.output_dir);
+    if (!keep) Remove(again);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/cli/options.h"
+#include "harness/cli/trace_budget.h"
 #include "harness/judge/verdict.h"
 #include "harness/launch/launcher.h"
 #include "harness/plan/run.h"
@@ -32,6 +33,7 @@ struct CampaignResult {
   int runs = 0;                   // trainings that came to an end
   int unjudged = 0;               // cases that were cut off
   bool interrupted = false;       // by a signal, not by fail_fast
+  bool left_folders = false;      // of runs: to remove them would have taken its time
 };
 
 class Campaign {
@@ -48,6 +50,7 @@ class Campaign {
     CaseResults results;
     std::map<std::string, RunResult> again;  // id of the run that was repeated -> its repetition
     int missing = 0;
+    TraceBudget budget;
   };
   struct Place {
     std::size_t index = 0;  // of the case
@@ -60,7 +63,8 @@ class Campaign {
   void Take(const Run& run, RunResult result);
   void JudgeCase(std::size_t index);
   std::string CompareRepetitions(Progress& progress) const;
-  void StoreOrRemove(Progress& progress, bool keep) const;
+  void StoreOrRemove(Progress& progress, bool keep);
+  void Remove(const RunResult& result);
 
   const std::vector<Case>& cases_;
   const TargetDescription& target_;

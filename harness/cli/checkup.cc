@@ -265,6 +265,7 @@ int CheckupVerb(const Options& options) {
   if (!options.checkup.score && options.checkup.paths.empty()) {
     throw UsageError("say which RECIPE, as 'trainwreck checkup nan/lr-too-high --arm fault'");
   }
+  if (!options.checkup.report.empty()) CheckWritable(options.checkup.report, "--report");
   const Practice practice(options);
   if (practice.signatures.empty()) return kExitInterrupted;
   return options.checkup.score ? ScoreAll(options, practice) : CheckOne(options, practice);

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "harness/cli/storage.h"
+#include "harness/launch/private_file.h"
 #include "harness/protocol/digest.h"
+#include "harness/protocol/parse_json.h"
 
 namespace trainwreck {
 namespace {
@@ -37,7 +39,7 @@ std::vector<Patient> PatientsToLearnFrom(const std::vector<Case>& cases) {
 std::vector<Signature> Read(const std::string& file, std::size_t clues) {
   std::vector<Signature> signatures;
   try {
-    const Json json = Json::parse(ReadWholeFile(file));
+    const Json json = ParseJson(ReadOwnFile(file));
     if (json.at("schema") != kSchema || json.at("version") != kSchemaVersion) return {};
     for (const Json& item : json.at("signatures")) {
       signatures.push_back(SignatureFromJson(item));
@@ -52,7 +54,6 @@ std::vector<Signature> Read(const std::string& file, std::size_t clues) {
 }  // namespace
 
 Workspace::Workspace() : path_(CacheFolder() + "/work-XXXXXX") {
-  fs::create_directories(CacheFolder());
   if (mkdtemp(path_.data()) == nullptr) {
     throw ConfigurationError("cannot make a folder in " + CacheFolder());
   }

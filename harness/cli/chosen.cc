@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "harness/cli/selection.h"
+#include "harness/protocol/parse_json.h"
 
 namespace trainwreck {
 
@@ -20,9 +21,7 @@ Changes ParseOverrides(const std::vector<std::string>& texts, const TargetDescri
       for (const ParamInfo& known : target.recipe) keys.push_back(known.name);
       throw UsageError("--set: the target has no recipe key '" + key + "'" + DidYouMean(key, keys));
     }
-    Json value = info->type == ValueType::kString
-                     ? Json(value_text)
-                     : Json::parse(value_text, nullptr, /*allow_exceptions=*/false);
+    Json value = info->type == ValueType::kString ? Json(value_text) : TryParseJson(value_text);
     std::string wrong = value.is_discarded() ? std::string("wants a ") + ToString(info->type)
                                              : CheckValue(*info, value);
     if (!wrong.empty()) throw UsageError("--set " + key + "=" + value_text + ": " + wrong);

@@ -124,7 +124,10 @@ int CompareVerb(const Options& options) {
   how.max_slowdown = compare.max_slowdown;
   how.max_memory = compare.max_memory;
   Comparison comparison = Compare(std::move(a), std::move(b), how);
-  comparison.hint = HintFor(comparison, compare.b, history);
+  try {
+    comparison.hint = HintFor(comparison, compare.b, history);
+  } catch (const std::runtime_error&) {  // a damaged history: a hint is only nice to have
+  }
   std::cout << ConsoleText(comparison, options.common.verbose);
   WriteReports(compare, comparison);
   return ExitCode(comparison);

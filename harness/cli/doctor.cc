@@ -17,6 +17,7 @@
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "harness/launch/launcher.h"
+#include "harness/protocol/clean_text.h"
 
 namespace trainwreck {
 namespace {
@@ -35,8 +36,11 @@ class Findings {
     static const char* const colors[] = {"\033[32m", "\033[33m", "\033[31m"};
     const int index = static_cast<int>(health);
     std::cout << (color_ ? colors[index] : "") << words[index] << (color_ ? "\033[0m" : "") << "  "
-              << what << std::string(what.size() < 14 ? 14 - what.size() : 1, ' ') << seen << "\n";
-    if (health != Health::kOk && !fix.empty()) std::cout << "      fix: " << fix << "\n";
+              << what << std::string(what.size() < 14 ? 14 - what.size() : 1, ' ')
+              << CleanText(seen) << "\n";
+    if (health != Health::kOk && !fix.empty()) {
+      std::cout << "      fix: " << CleanText(fix) << "\n";
+    }
     if (health == Health::kFail) has_failed_ = true;
   }
   bool has_failed() const { return has_failed_; }

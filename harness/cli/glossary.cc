@@ -73,7 +73,8 @@ const std::vector<GlossaryEntry>& Glossary() {
       {"exit status", "4", "Nothing was executed: nothing was selected, or all was skipped.", ""},
       {"exit status", "5", "None failed, at least one was inconclusive.", ""},
       {"exit status", "6", "--require or --max-skips was violated.", ""},
-      {"exit status", "7", "Infrastructure error or timeout.", ""},
+      {"exit status", "7", "Infrastructure error or timeout, or a report could not be written.",
+       ""},
       {"exit status", "70", "Internal error: a bug of trainwreck.", ""},
       {"exit status", "130", "Interrupted; the report holds what was judged until then.", ""},
   };

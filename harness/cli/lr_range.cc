@@ -253,6 +253,7 @@ Json ToJson(const std::vector<RatePoint>& points, const LrRange& range) {
 
 int LrRangeVerb(const Options& options) {
   const LrRangeOptions& wanted = options.lr_range;
+  if (!wanted.report.empty()) CheckWritable(wanted.report, "--report");
   const Session session = OpenSession(options.common, /*builds=*/true);
   PlanOptions plan;
   plan.seeds = wanted.seeds;

@@ -6,13 +6,17 @@
 #include <exception>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <string>
 #include <system_error>
 
 #include "harness/cli/arguments.h"
+#include "harness/cli/clean_output.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
+#include "harness/history/history.h"
 #include "harness/launch/launcher.h"
+#include "harness/protocol/clean_text.h"
 #include "harness/targets/adapter.h"
 
 namespace trainwreck {
@@ -33,6 +37,7 @@ void CatchSignals() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);  // `trainwreck list | head` is no reason to leave runs behind
+  signal(SIGXFSZ, SIG_IGN);  // a file over `ulimit -f` is an error of its write, as a full disk is
 }
 
 // As it could be pasted into a shell.
@@ -49,6 +54,18 @@ std::string CommandLine(int argc, char** argv) {
   return line;
 }
 
+int Complain(const std::string& what, int status) {
+  std::cerr << "trainwreck: " << CleanText(what) << "\n";
+  return status;
+}
+
+// These two colour what they print, and clean it before.
+bool PrintsColors(const Options& options) {
+  const RunOptions& run = options.run;
+  const bool gives_verdicts = !run.dry_run && run.arms.empty() && run.only_seeds.empty();
+  return options.verb == "doctor" || (options.verb == "run" && gives_verdicts);
+}
+
 int CallVerb(const Options& options) {
   static const std::map<std::string, int (*)(const Options&)> verbs = {
       {"run", RunVerb},         {"list", ListVerb},         {"validate", ValidateVerb},
@@ -57,20 +74,22 @@ int CallVerb(const Options& options) {
       {"schema", SchemaVerb},   {"bisect", BisectVerb},     {"dose", DoseVerb},
       {"history", HistoryVerb}, {"baseline", BaselineVerb}, {"compare", CompareVerb},
       {"matrix", MatrixVerb},   {"checkup", CheckupVerb},   {"lr-range", LrRangeVerb}};
+  std::optional<CleanOutput> clean;
+  if (!PrintsColors(options)) clean.emplace(std::cout);
   try {
     return verbs.at(options.verb)(options);
   } catch (const UsageError& error) {
-    std::cerr << "trainwreck: " << error.what() << "\n";
-    return kExitUsage;
+    return Complain(error.what(), kExitUsage);
   } catch (const ConfigurationError& error) {
-    std::cerr << "trainwreck: " << error.what() << "\n";
-    return kExitInvalid;
+    return Complain(error.what(), kExitInvalid);
+  } catch (const HistoryError& error) {  // damaged behind its first page, say
+    return Complain(error.what(), kExitInvalid);
+  } catch (const SqliteError& error) {
+    return Complain(std::string("the history cannot be used: ") + error.what(), kExitInvalid);
   } catch (const std::system_error& error) {  // a full disk, a folder that may not be written
-    std::cerr << "trainwreck: " << error.what() << "\n";
-    return kExitInfrastructure;
+    return Complain(error.what(), kExitInfrastructure);
   } catch (const std::exception& error) {
-    std::cerr << "trainwreck: internal error: " << error.what() << "\n";
-    return kExitInternal;
+    return Complain(std::string("internal error: ") + error.what(), kExitInternal);
   }
 }
 

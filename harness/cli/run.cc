@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <iterator>
 #include <set>
@@ -15,10 +16,12 @@
 #include "harness/cli/provenance.h"
 #include "harness/cli/readings.h"
 #include "harness/cli/recording.h"
+#include "harness/cli/reserved_room.h"
 #include "harness/cli/session.h"
 #include "harness/cli/storage.h"
 #include "harness/cli/verbs.h"
 #include "harness/plan/device.h"
+#include "harness/protocol/clean_text.h"
 #include "harness/report/console.h"
 #include "harness/report/report.h"
 
@@ -81,17 +84,43 @@ int StatusOf(const RunOptions& options, const std::vector<Verdict>& verdicts) {
   return kExitRequirement;
 }
 
-std::vector<std::string> WriteReports(const RunOptions& options, const std::string& output,
-                                      const std::vector<Verdict>& verdicts, const RunInfo& info) {
+std::vector<ReportRequest> ReportsOf(const RunOptions& options, const std::string& output) {
   std::vector<ReportRequest> requests = {{"json", output + "/verdicts.json"}};
   requests.insert(requests.end(), options.reports.begin(), options.reports.end());
+  return requests;
+}
+
+struct WrittenReports {
   std::vector<std::string> files;
-  for (const ReportRequest& request : requests) {
-    WriteReport(*ParseReportKind(request.kind), request.path, verdicts, info);
-    files.push_back(request.path);
+  bool are_all = true;
+};
+
+// One that cannot be written takes nothing from the others.
+WrittenReports WriteReports(const RunOptions& options, const std::string& output,
+                            const std::vector<Verdict>& verdicts, const RunInfo& info) {
+  WrittenReports written;
+  auto attempt = [&](const std::function<void()>& write) {
+    try {
+      write();
+      return true;
+    } catch (const std::system_error& error) {
+      std::cerr << "trainwreck: a report is missing: " << CleanText(error.what()) << "\n";
+      return written.are_all = false;
+    }
+  };
+  for (const ReportRequest& request : ReportsOf(options, output)) {
+    const bool is_there =
+        attempt([&] { WriteReport(*ParseReportKind(request.kind), request.path, verdicts, info); });
+    if (is_there) written.files.push_back(request.path);
   }
-  AppendStepSummary(verdicts, info);
-  return files;
+  attempt([&] { AppendStepSummary(verdicts, info); });
+  return written;
+}
+
+// Near enough: what a case and a run take in verdicts.json, and as much again for the others.
+std::int64_t ReportBytes(const std::vector<Case>& cases) {
+  constexpr std::int64_t kLeast = 256 << 10, kOfCase = 32 << 10, kOfRun = 2 << 10;
+  return kLeast + kOfCase * static_cast<std::int64_t>(cases.size()) + kOfRun * CountRuns(cases);
 }
 
 std::string DevicesOf(const std::vector<Case>& cases, const TargetDescription& target) {
@@ -115,6 +144,7 @@ struct Invocation {
 int ExecuteAll(Invocation& invocation) {
   const RunOptions& options = invocation.options.run;
   const auto begin = std::chrono::steady_clock::now();
+  ReservedRoom room(invocation.info.output_dir, options.repeat * ReportBytes(invocation.cases));
   ConsoleReport console(std::cout, ConsoleOptionsFor(invocation.options.common));
   const int cases = static_cast<int>(invocation.cases.size());
   console.Begin(invocation.info, cases * options.repeat,
@@ -122,6 +152,7 @@ int ExecuteAll(Invocation& invocation) {
   std::vector<Verdict> verdicts;
   CampaignResult last;
   int unjudged = 0;
+  bool left_folders = false;
   for (int round = 1; round <= options.repeat; ++round) {
     LauncherOptions launcher = invocation.launcher;
     if (options.repeat > 1) launcher.output_dir += "/repeat-" + std::to_string(round);
@@ -138,15 +169,17 @@ int ExecuteAll(Invocation& invocation) {
         [&](int running, int done, int total) { console.Progress(running, done, total); });
     invocation.info.runs += last.runs;
     unjudged += last.unjudged;
+    left_folders = left_folders || last.left_folders;
     std::move(last.verdicts.begin(), last.verdicts.end(), std::back_inserter(verdicts));
     if (last.interrupted || (options.fail_fast && last.unjudged > 0)) break;
   }
   for (const Verdict& verdict : verdicts) invocation.info.cpu_seconds += verdict.cpu_seconds;
   invocation.info.wall_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::vector<std::string> files =
+  room.Release();
+  const WrittenReports written =
       WriteReports(options, invocation.info.output_dir, verdicts, invocation.info);
-  console.End(verdicts, invocation.info, files);
+  console.End(verdicts, invocation.info, written.files);
   std::cout << std::flush;
   // A verdict of each seed is a step of a search, not an answer to compare.
   if (!options.each_seed) AddToHistory(options.history, verdicts, invocation.info);
@@ -155,7 +188,13 @@ int ExecuteAll(Invocation& invocation) {
               << " cut off without a verdict ("
               << (last.interrupted ? "interrupted" : "--fail-fast") << ")\n";
   }
-  return last.interrupted ? static_cast<int>(kExitInterrupted) : StatusOf(options, verdicts);
+  if (left_folders) {
+    std::cerr << "trainwreck: the folders of runs were left in " << invocation.info.output_dir
+              << "\n";
+  }
+  if (last.interrupted) return kExitInterrupted;
+  const int status = StatusOf(options, verdicts);
+  return written.are_all || status == kExitFailed ? status : static_cast<int>(kExitInfrastructure);
 }
 
 int NothingToRun(const Chosen& chosen, const RunOptions& options) {
@@ -205,7 +244,9 @@ int RunCases(const Options& options) {
   const bool is_restricted = !run.arms.empty() || !run.only_seeds.empty();
   if (is_restricted) CheckArmNames(chosen.cases, run.arms);
   if (!is_restricted) CheckHistory(run.history);
+  for (const ReportRequest& report : run.reports) CheckWritable(report.path, "--report");
   const std::string output = MakeOutputFolder(run.output, /*is_latest=*/!is_restricted);
+  CheckWritable(output + "/verdicts.json", "--output");
   StoreDescription(output, session.description);
   LauncherOptions launcher;
   launcher.target = session.target;

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <iostream>
 #include <map>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "harness/cli/session.h"
+#include "harness/protocol/clean_text.h"
 #include "harness/protocol/plan.h"
 
 namespace trainwreck {
@@ -140,15 +142,51 @@ bool IsScenarioFile(const fs::path& path) {
   return path.extension() == ".yaml" || path.extension() == ".yml";
 }
 
+void SayOnce(const std::string& what) {
+  static std::set<std::string> said;
+  if (said.insert(what).second) std::cerr << "trainwreck: warning: " << CleanText(what) << "\n";
+}
+
+// Links to folders are not followed. A link that leads nowhere is no scenario (editors leave some);
+// a folder that cannot be read may hold some, so that a suite without it must not pass.
+void AddFilesBelow(const fs::path& folder, std::vector<std::string>& files) {
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  while (!error && entry != fs::directory_iterator()) {
+    std::error_code leads_nowhere;
+    const std::string path = entry->path().lexically_normal().string();
+    if (fs::is_directory(entry->symlink_status(leads_nowhere))) {
+      AddFilesBelow(entry->path(), files);
+    } else if (IsScenarioFile(path)) {
+      const fs::file_status status = entry->status(leads_nowhere);
+      if (fs::is_regular_file(status)) {
+        files.push_back(path);
+      } else if (!fs::exists(status)) {
+        SayOnce(path + " is left out: a link that leads nowhere");
+      }
+    }
+    entry.increment(error);
+  }
+  if (!error) return;
+  throw ConfigurationError("cannot read the folder '" + folder.string() + "': " + error.message() +
+                           "; the scenarios in it would be left out");
+}
+
 std::vector<std::string> FilesBelow(const fs::path& folder) {
   std::vector<std::string> files;
-  for (const auto& entry :
-       fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied)) {
-    if (entry.is_regular_file() && IsScenarioFile(entry.path())) {
-      files.push_back(entry.path().lexically_normal().string());
-    }
-  }
+  AddFilesBelow(folder, files);
   return files;
+}
+
+// A path that cannot be, a link in a circle say, is neither.
+bool IsFile(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+bool IsFolder(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
 }
 
 // scenarios/nan/x.yaml -> nan/x
@@ -158,19 +196,19 @@ std::string NameOf(const std::string& file, const std::string& root) {
 }
 
 std::vector<std::string> FindOne(const std::string& word, const std::string& root) {
-  if (fs::is_regular_file(word)) return {fs::path(word).lexically_normal().string()};
-  if (fs::is_directory(word)) {
+  if (IsFile(word)) return {fs::path(word).lexically_normal().string()};
+  if (IsFolder(word)) {
     std::vector<std::string> files = FilesBelow(word);
     if (files.empty()) throw UsageError("no scenario (*.yaml) lies below '" + word + "'");
     return files;
   }
   std::string by_name = root + "/" + word;
-  if (fs::is_regular_file(by_name + ".yaml")) {
+  if (IsFile(by_name + ".yaml")) {
     return {fs::path(by_name + ".yaml").lexically_normal().string()};
   }
-  if (fs::is_directory(by_name)) return FilesBelow(by_name);
+  if (IsFolder(by_name)) return FilesBelow(by_name);
   std::vector<std::string> found, names;
-  if (fs::is_directory(root)) {
+  if (IsFolder(root)) {
     for (const std::string& file : FilesBelow(root)) {
       names.push_back(NameOf(file, root));
       if (GlobMatches(word, names.back())) found.push_back(file);
@@ -188,7 +226,7 @@ std::vector<SelectedFile> FindScenarioFiles(const std::vector<std::string>& path
                                             const std::string& scenarios_root) {
   std::vector<std::string> words = paths;
   if (words.empty()) {
-    if (!fs::is_directory(scenarios_root)) {
+    if (!IsFolder(scenarios_root)) {
       throw UsageError("there is no folder '" + scenarios_root + "'; name files or folders to run");
     }
     words.push_back(scenarios_root);
@@ -197,7 +235,7 @@ std::vector<SelectedFile> FindScenarioFiles(const std::vector<std::string>& path
   for (const std::string& word : words) {
     std::string name = word, point;
     std::size_t bracket = word.find('[');
-    if (bracket != std::string::npos && word.back() == ']' && !fs::exists(word)) {
+    if (bracket != std::string::npos && word.back() == ']' && !IsFile(word)) {
       name = word.substr(0, bracket);
       point = word.substr(bracket + 1, word.size() - bracket - 2);
     }

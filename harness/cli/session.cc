@@ -22,7 +22,8 @@ std::string Environment(const char* name) {
 }
 
 bool IsProgram(const std::string& path) {
-  return fs::is_regular_file(path) && access(path.c_str(), X_OK) == 0;
+  std::error_code error;
+  return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
 // Where Bazel puts what a test or `bazel run` needs, if this is one.
@@ -159,16 +160,6 @@ std::string ProgramFolder() {
   std::error_code error;
   fs::path program = fs::read_symlink("/proc/self/exe", error);
   return error ? "." : program.parent_path().string();
-}
-
-std::string CacheFolder() {
-  if (std::string cache = Environment("TRAINWRECK_CACHE"); !cache.empty()) return cache;
-  if (std::string cache = Environment("XDG_CACHE_HOME"); !cache.empty())
-    return cache + "/trainwreck";
-  if (std::string home = Environment("HOME"); !home.empty()) return home + "/.cache/trainwreck";
-  if (std::string test = Environment("TEST_TMPDIR"); !test.empty())
-    return test + "/trainwreck-cache";
-  return "/tmp/trainwreck-cache-" + std::to_string(getuid());
 }
 
 std::string DeclaringFile(const CommonOptions& options) {

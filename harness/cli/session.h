@@ -56,6 +56,9 @@ int UsableCores();
 std::string ProgramFolder();
 
 // The user's cache folder of this program: $TRAINWRECK_CACHE, else $XDG_CACHE_HOME/trainwreck, ...
+// One that cannot be written, or that other users can write to, is not used: that is said once on
+// standard error, and a private folder takes its place, which is gone at the end. Throws
+// ConfigurationError when there cannot be one either.
 std::string CacheFolder();
 
 struct Session {

@@ -1,6 +1,7 @@
 #include "harness/cli/storage.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,10 +12,13 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <system_error>
 
 #include "harness/cli/session.h"
+#include "harness/protocol/clean_text.h"
+#include "harness/protocol/parse_json.h"
 
 namespace trainwreck {
 
@@ -40,6 +44,23 @@ void PointLatestTo(const fs::path& folder) {
   fs::rename(temporary, folder.parent_path() / "latest");
 }
 
+// Released by our death, whatever it is of; the processes of runs do not have the descriptor.
+void Lock(const std::string& folder) {
+  static int held = -1;  // an invocation writes to one folder at a time
+  if (held >= 0) close(held);
+  const std::string path = folder + "/.lock";
+  held = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (held < 0) {
+    throw ConfigurationError("cannot write to the output folder '" + folder +
+                             "': " + std::strerror(errno));
+  }
+  // Some file systems have no locks: then nobody can be told.
+  if (flock(held, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    throw ConfigurationError("another trainwreck is writing to the output folder '" + folder +
+                             "': wait until it has ended, or name another one with --output DIR");
+  }
+}
+
 }  // namespace
 
 std::string UtcNow() {
@@ -55,6 +76,7 @@ std::string MakeOutputFolder(const std::string& wanted, bool is_latest) {
   try {
     if (!wanted.empty()) {
       fs::create_directories(wanted);
+      Lock(wanted);
       return wanted;
     }
     fs::create_directories(kRunsFolder);
@@ -62,6 +84,7 @@ std::string MakeOutputFolder(const std::string& wanted, bool is_latest) {
     for (int number = 1;; ++number) {
       std::string folder = number == 1 ? base : base + "-" + std::to_string(number);
       if (!fs::create_directory(folder)) continue;  // another invocation has it
+      Lock(folder);
       if (is_latest) PointLatestTo(folder);
       return folder;
     }
@@ -90,6 +113,30 @@ std::string ReadWholeFile(const std::string& path) {
   text << file.rdbuf();
   if (!file) throw std::runtime_error("cannot read " + path + ": " + std::strerror(errno));
   return text.str();
+}
+
+void CheckWritable(const std::string& path, const std::string& option) {
+  auto refuse = [&](const std::string& why) {
+    throw ConfigurationError(option + ": '" + path + "' cannot be written: " + why +
+                             "; nothing was run");
+  };
+  if (path.empty()) refuse("it has no name");
+  std::error_code error;
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty()) fs::create_directories(folder, error);
+  if (error) refuse(error.message());
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status)) refuse("it is a folder");
+  if (fs::exists(status) && !fs::is_regular_file(status)) {  // /dev/stdout, a FIFO
+    if (access(path.c_str(), W_OK) != 0) refuse(std::strerror(errno));
+    return;
+  }
+  // As it will be written: beside, and renamed.
+  const std::string beside = path + ".tmp." + std::to_string(getpid());
+  const int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) refuse(std::strerror(errno));
+  close(fd);
+  unlink(beside.c_str());
 }
 
 Json ToJson(const Run& run) {
@@ -161,12 +208,22 @@ void StoreRun(const Run& run, const RunResult& result) {
   Json json = ToJson(run);
   json["end"] = ToString(result.end);
   json["detail"] = result.detail;
-  WriteWholeFile(result.folder + "/run.json", json.dump(1) + "\n");
+  try {
+    WriteWholeFile(result.folder + "/run.json",
+                   json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  } catch (const std::system_error& error) {
+    static bool is_said = false;
+    if (!is_said) {
+      std::cerr << "trainwreck: warning: runs are not kept whole: " << CleanText(error.what())
+                << "\n";
+    }
+    is_said = true;
+  }
 }
 
 StoredRun LoadStoredRun(const std::string& folder) {
   try {
-    Json json = Json::parse(ReadWholeFile(folder + "/run.json"));
+    Json json = ParseJson(ReadWholeFile(folder + "/run.json"));
     return {RunFromJson(json), json.value("end", ""), json.value("detail", "")};
   } catch (const std::exception& error) {
     throw ConfigurationError("'" + folder + "' holds no stored run: " + error.what());
@@ -197,7 +254,7 @@ std::optional<TargetDescription> FindStoredDescription(const std::string& folder
     fs::path file = at / "target.json";
     if (fs::is_regular_file(file)) {
       try {
-        return DescriptionFromJson(Json::parse(ReadWholeFile(file.string())));
+        return DescriptionFromJson(ParseJson(ReadWholeFile(file.string())));
       } catch (const std::exception& bad) {
         throw ConfigurationError(file.string() + ": " + bad.what());
       }
@@ -227,11 +284,12 @@ std::vector<fs::path> Invocations() {
 }  // namespace
 
 std::string FindRunFolder(const std::string& folder_or_id) {
-  if (fs::is_directory(folder_or_id)) return folder_or_id;
+  std::error_code error;
+  if (fs::is_directory(folder_or_id, error)) return folder_or_id;
   std::vector<fs::path> invocations = Invocations();
   for (const fs::path& invocation : invocations) {
     fs::path folder = invocation / folder_or_id;
-    if (fs::is_regular_file(folder / "run.json")) return folder.string();
+    if (fs::is_regular_file(folder / "run.json", error)) return folder.string();
   }
   throw UsageError("no stored run '" + folder_or_id +
                    "': neither a folder nor a run of one of the " +
@@ -240,9 +298,10 @@ std::string FindRunFolder(const std::string& folder_or_id) {
 }
 
 std::string FindOutputFolder(const std::string& folder_or_latest) {
-  if (fs::is_directory(folder_or_latest)) return folder_or_latest;
+  std::error_code error;
+  if (fs::is_directory(folder_or_latest, error)) return folder_or_latest;
   std::string below = std::string(kRunsFolder) + "/" + folder_or_latest;
-  if (fs::is_directory(below)) return below;
+  if (fs::is_directory(below, error)) return below;
   throw UsageError("no folder '" + folder_or_latest + "', here or under " + kRunsFolder);
 }
 

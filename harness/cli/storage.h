@@ -17,7 +17,8 @@ namespace trainwreck {
 inline constexpr const char* kRunsFolder = ".trainwreck/runs";
 
 // Makes the folder: `wanted`, or a new one under .trainwreck/runs named by the UTC time. Two calls
-// in one second get two folders. With `is_latest`, `latest` points to the new one. Throws
+// in one second get two folders. It is this process's until it ends or makes another one: who wants
+// the same folder meanwhile is refused. With `is_latest`, `latest` points to the new one. Throws
 // ConfigurationError.
 std::string MakeOutputFolder(const std::string& wanted, bool is_latest);
 
@@ -29,6 +30,10 @@ std::string UtcNow();
 void WriteWholeFile(const std::string& path, const std::string& text);
 std::string ReadWholeFile(const std::string& path);  // throws std::runtime_error
 
+// Before the work that is to fill it: can this file be written? `option` named it. Makes its
+// folder. Throws ConfigurationError.
+void CheckWritable(const std::string& path, const std::string& option);
+
 struct StoredRun {
   Run run;
   std::string end;  // ToString(RunEnd); empty: not known
@@ -38,8 +43,10 @@ struct StoredRun {
 Json ToJson(const Run& run);
 Run RunFromJson(const Json& json);  // throws std::runtime_error
 
-void StoreRun(const Run& run, const RunResult& result);  // into result.folder
-StoredRun LoadStoredRun(const std::string& folder);      // throws ConfigurationError
+// Into result.folder. On a full disk, say, it cannot be stored: that is said on standard error,
+// once, and takes nothing from the verdicts.
+void StoreRun(const Run& run, const RunResult& result);
+StoredRun LoadStoredRun(const std::string& folder);  // throws ConfigurationError
 // The folder with all in it, and those above it up to `root` that are empty then.
 void RemoveRunFolder(const std::string& folder, const std::string& root);
 void StoreDescription(const std::string& output_folder, const TargetDescription& description);

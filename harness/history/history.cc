@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "harness/protocol/json.h"
+#include "harness/protocol/parse_json.h"
 #include "harness/protocol/plan.h"
 
 namespace trainwreck {
@@ -85,13 +86,32 @@ std::string EncodeSignals(const std::map<std::string, double>& signals) {
   return Dump(json);
 }
 
-std::map<std::string, double> DecodeNumbers(const std::string& text) {
+// What one column of a record holds as JSON.
+template <typename Value>
+Value Decode(const std::string& text, Value (*decode)(const Json&)) {
+  try {
+    return decode(ParseJson(text));
+  } catch (const std::exception& error) {
+    throw HistoryError(std::string("a record of the history is damaged: ") + error.what());
+  }
+}
+
+std::map<std::string, double> NumbersFrom(const Json& json) {
   std::map<std::string, double> numbers;
-  const Json json = Json::parse(text);
   for (const auto& [name, value] : json.items()) {
     if (const auto number = DecodeNumber(value)) numbers[name] = *number;
   }
   return numbers;
+}
+
+std::map<int, double> SeedsFrom(const Json& json) {
+  std::map<int, double> by_seed;
+  for (const auto& [seed, value] : NumbersFrom(json)) by_seed[std::stoi(seed)] = value;
+  return by_seed;
+}
+
+std::map<std::string, std::string> TextsFrom(const Json& json) {
+  return json.get<std::map<std::string, std::string>>();
 }
 
 void AddCase(Database& database, std::int64_t run_id, const CaseRecord& record) {
@@ -138,7 +158,7 @@ CaseRecord CaseFrom(const Statement& row, int first) {
   record.name = row.Text(first + 1);
   record.scenario = row.Text(first + 2);
   record.scenario_digest = row.Text(first + 3);
-  record.environment = Json::parse(row.Text(first + 4)).get<std::map<std::string, std::string>>();
+  record.environment = Decode(row.Text(first + 4), TextsFrom);
   record.verdict = row.Text(first + 5);
   record.failure_class = row.Text(first + 6);
   record.reason = row.Text(first + 7);
@@ -156,12 +176,9 @@ void ReadMargins(Database& database, std::int64_t verdict_id, CaseRecord& record
                         .formula = row.Text(2),
                         .expected = row.Integer(3) != 0,
                         .unit = row.Text(4),
-                        .by_seed = {},
+                        .by_seed = Decode(row.Text(7), SeedsFrom),
                         .agree = static_cast<int>(row.Integer(5)),
                         .seeds = static_cast<int>(row.Integer(6))};
-    for (const auto& [seed, value] : DecodeNumbers(row.Text(7))) {
-      margin.by_seed[std::stoi(seed)] = value;
-    }
     record.margins.push_back(std::move(margin));
   }
 }
@@ -177,7 +194,7 @@ void ReadTrainings(Database& database, std::int64_t verdict_id, CaseRecord& reco
                                 .end = row.Text(2),
                                 .step_seconds = row.Number(3),
                                 .peak_memory_bytes = row.Number(4),
-                                .final_signals = DecodeNumbers(row.Text(5))});
+                                .final_signals = Decode(row.Text(5), NumbersFrom)});
   }
 }
 

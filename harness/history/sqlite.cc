@@ -7,7 +7,12 @@ namespace {
 
 [[noreturn]] void Fail(const std::string& path, sqlite3* handle, int code) {
   const std::string what = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
-  throw SqliteError(path + ": " + what, code);
+  const bool is_damaged = (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB;
+  throw SqliteError(path + ": " + what +
+                        (is_damaged ? " (the file is damaged: move it away, and the next run makes "
+                                      "a new one; 'sqlite3 FILE .recover' saves what can be read)"
+                                    : ""),
+                    code);
 }
 
 }  // namespace

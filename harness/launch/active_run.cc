@@ -64,7 +64,7 @@ std::string DescribeExit(int code, int signal) {
 
 ActiveRun::ActiveRun(const Run& run, const LauncherOptions& options,
                      const LauncherCallbacks& callbacks)
-    : run_(run), options_(options), callbacks_(callbacks) {
+    : run_(run), options_(options), callbacks_(callbacks), begin_(Clock::now()) {
   result_.folder = options.output_dir + "/" + run.id;
 }
 

@@ -10,14 +10,17 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 
 #include "harness/launch/active_run.h"
 #include "harness/launch/launcher.h"
+#include "harness/launch/private_file.h"
 #include "harness/launch/run_folder.h"
 #include "harness/launch/spawn_client.h"
 #include "harness/protocol/digest.h"
+#include "harness/protocol/parse_json.h"
 
 namespace trainwreck {
 namespace {
@@ -165,6 +168,14 @@ std::string AskTarget(const Target& target, const std::string& folder) {
   }
 }
 
+std::optional<TargetDescription> DescriptionIn(const std::string& text) {
+  try {
+    if (!text.empty()) return DescriptionFromJson(ParseJson(text));
+  } catch (const std::exception&) {
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string DigestOfTarget(const Target& target) {
@@ -175,23 +186,15 @@ TargetDescription Describe(const Target& target, const std::string& cache_dir) {
   if (target.command.empty()) throw std::runtime_error("a target without a command");
   fs::create_directories(cache_dir);
   const std::string cached = cache_dir + "/" + CacheKey(target) + ".json";
-  std::string text = ReadFile(cached);
-  const bool from_cache = !text.empty();
-  if (!from_cache) text = AskTarget(target, cache_dir);
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  TargetDescription description;
-  try {
-    if (json.is_discarded()) throw std::runtime_error("not JSON");
-    description = DescriptionFromJson(json);
-  } catch (const std::exception& error) {
-    if (from_cache) {  // damaged: ask again
-      unlink(cached.c_str());
-      return Describe(target, cache_dir);
+  std::optional<TargetDescription> description = DescriptionIn(ReadOwnFile(cached));
+  if (!description) {  // none yet, damaged, or a stranger's
+    const std::string text = AskTarget(target, cache_dir);
+    try {
+      description = DescriptionFromJson(ParseJson(text));
+    } catch (const std::exception& error) {
+      throw std::runtime_error(fmt::format("{} --describe printed no description: {}",
+                                           target.command.front(), error.what()));
     }
-    throw std::runtime_error(fmt::format("{} --describe printed no description: {}",
-                                         target.command.front(), error.what()));
-  }
-  if (!from_cache) {
     // Renamed into place, so that nobody reads a half; a cache that cannot be written is no
     // failure.
     const std::string fresh = fmt::format("{}.{}", cached, getpid());
@@ -202,8 +205,8 @@ TargetDescription Describe(const Target& target, const std::string& cache_dir) {
       unlink(fresh.c_str());
     }
   }
-  AddHarnessVocabulary(description);
-  return description;
+  AddHarnessVocabulary(*description);
+  return *std::move(description);
 }
 
 }  // namespace trainwreck

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -6,6 +7,7 @@
 
 #include "harness/launch/fake_runs.h"
 #include "harness/launch/launcher.h"
+#include "harness/launch/private_file.h"
 
 namespace trainwreck {
 namespace {
@@ -80,10 +82,44 @@ TEST(DescribeTest, SaysWhatIsWrong) {
   EXPECT_EQ(ErrorOf(Shell("echo broken >&2; exit 3"), cache),
             "/bin/sh --describe exited with code 3: broken");
   EXPECT_EQ(ErrorOf(Shell("kill -9 $$"), cache), "/bin/sh --describe was killed by SIGKILL");
-  EXPECT_EQ(ErrorOf(Shell("echo hello"), cache),
-            "/bin/sh --describe printed no description: not JSON");
+  EXPECT_NE(ErrorOf(Shell("echo hello"), cache)
+                .find("/bin/sh --describe printed no description: not JSON: parse error at line 1"),
+            std::string::npos);
   EXPECT_NE(ErrorOf(Shell("echo '{}'"), cache).find("printed no description"), std::string::npos);
   EXPECT_EQ(FilesIn(cache), 0);  // nothing of it is kept
+}
+
+// A parser would recurse.
+TEST(DescribeTest, RefusesADescriptionThatIsNestedDeep) {
+  const std::string folder = FreshFolder("deep");
+  std::ofstream(folder + "/deep.json") << std::string(100'000, '[') << std::string(100'000, ']');
+  EXPECT_EQ(ErrorOf(Shell("cat '" + folder + "/deep.json'"), FreshFolder("cache")),
+            "/bin/sh --describe printed no description: nested more than 128 deep");
+}
+
+TEST(DescribeTest, TrustsNoCachedDescriptionThatOthersMayWrite) {
+  const std::string cache = FreshFolder("cache");
+  Describe(FakeTarget(), cache);
+  const std::string file = std::filesystem::directory_iterator(cache)->path();
+  auto plant = [&](const std::string& name) {
+    std::string text = ReadOwnFile(file);
+    ASSERT_NE(text.find("\"fake\""), std::string::npos);
+    text.replace(text.find("\"fake\""), 6, "\"" + name + "\"");
+    std::ofstream(file) << text;
+  };
+  plant("mine");
+  EXPECT_EQ(Describe(FakeTarget(), cache).name, "mine");  // as far as a file of ours is trusted
+  chmod(file.c_str(), 0666);
+  EXPECT_EQ(Describe(FakeTarget(), cache).name, "fake");
+  EXPECT_TRUE(IsOursAlone(file));  // replaced
+  plant("linked");
+  std::filesystem::rename(file, cache + "/elsewhere");
+  std::filesystem::create_symlink(cache + "/elsewhere", file);
+  EXPECT_EQ(Describe(FakeTarget(), cache).name, "fake");
+  plant("theirs");
+  // Not for everybody, nor in a sandbox that knows one user alone.
+  if (chown(file.c_str(), 12345, 12345) != 0) return;
+  EXPECT_EQ(Describe(FakeTarget(), cache).name, "fake");
 }
 
 TEST(DescribeTest, BoundsTheOutput) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "harness/protocol/json.h"
+#include "harness/protocol/parse_json.h"
 
 namespace trainwreck {
 namespace {
@@ -44,8 +45,8 @@ std::string DescribeFlightRecorders(const std::string& folder, int ranks) {
       std::stringstream content;
       content << file.rdbuf();
       try {
-        words = DescribeRank(Json::parse(content.str()));
-      } catch (const Json::exception&) {  // torn, or of another make
+        words = DescribeRank(ParseJson(content.str()));
+      } catch (const std::exception&) {  // torn, or of another make
       }
     }
     text += fmt::format("{}rank {} {}", text.empty() ? "flight recorder: " : "; ", rank, words);

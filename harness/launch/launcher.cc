@@ -194,21 +194,22 @@ void GuardSource::EnsureServer() {
     server_.reset();  // it died; its guards go on with their runs
   }
   if (!failure_.empty()) throw std::runtime_error(failure_);
-  if (++server_starts_ > kServerStarts) {
-    failure_ = fmt::format("the spawn server died {} times", kServerStarts);
+  const std::string log = options_.output_dir + "/fork-server.log";
+  const auto give_up = [&](const std::string& what) {
+    const std::string words = LastWords(log, 0);
+    failure_ = what + (words.empty() ? "" : ": " + words);
     throw std::runtime_error(failure_);
+  };
+  if (++server_starts_ > kServerStarts) {
+    give_up(fmt::format("the spawn server died {} times", kServerStarts));
   }
   const bool forks = options_.isolation == Isolation::kFork && options_.target.has_fork_server;
-  const std::string log = options_.output_dir + "/fork-server.log";
   const Target& target = options_.target;
   server_ = forks ? SpawnServerProcess::Exec(target.command, target.environment, target.folder, log)
                   : SpawnServerProcess::Fork();
   if (server_->AwaitReady(kReadyMs, g_interrupt_pipe[0])) return;
   server_.reset();
-  failure_ = "the fork server did not start";
-  const std::string words = LastWords(log, 0);
-  if (!words.empty()) failure_ += ": " + words;
-  throw std::runtime_error(failure_);
+  give_up("the fork server did not start");
 }
 
 std::unique_ptr<SpawnConnection> GuardSource::Open() {

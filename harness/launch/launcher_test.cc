@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -100,6 +101,50 @@ TEST_P(LauncherTest, SaysHowARankEnded) {
   EXPECT_TRUE(results.at("half_line").problems.empty());
   EXPECT_EQ(results.at("exits_7").exits[0].last_words, "second line\nthird line\nthe reason");
   EXPECT_EQ(EventsNamed(results.at("hides").trace, "leaked").size(), 1u);
+}
+
+// The reason stands before the backtrace.
+TEST_P(LauncherTest, ARunThatCannotStartSaysWhyAndTookNoTime) {
+  const std::string folder = FreshFolder("broken");
+  std::ofstream script(folder + "/broken.sh");
+  script << "echo 'loading' >&2; echo 'CUDA error: no kernel image' >&2\n"
+         << "echo 'Exception raised from Check at c10.cpp:43 (most recent call first):' >&2\n";
+  for (int frame = 0; frame < 200; ++frame) {
+    script << "echo 'frame #" << frame << ": c10::Error + 0x88 (0x7f0 in /lib/libc10.so)' >&2\n";
+  }
+  script << "echo >&2; exit 1\n";
+  script.close();
+  const auto begin = std::chrono::steady_clock::now();
+  const RunResult result = RunOne(FakeRun("broken", "completes"), [&](LauncherOptions& options) {
+    options.target.command = {"/bin/sh", folder + "/broken.sh"};
+  });
+  const std::chrono::duration<double> all = std::chrono::steady_clock::now() - begin;
+  EXPECT_NE(result.detail.find("loading\nCUDA error: no kernel image"), std::string::npos)
+      << result.detail;
+  EXPECT_EQ(result.detail.find("frame #"), std::string::npos) << result.detail;
+  EXPECT_LE(result.wall_seconds, all.count());
+  if (GetParam() == Isolation::kExec) return;
+  EXPECT_EQ(result.end, RunEnd::kInfrastructure);
+  EXPECT_EQ(result.detail.find("the fork server did not start: loading"), 0u) << result.detail;
+}
+
+// One that starts and then dies says why, too.
+TEST(ForkServerTest, SaysTheLastWordsOfOneThatDies) {
+  const std::string script = FreshFolder("dies") + "/dies.sh";
+  std::ofstream(script) << "printf '{\"ready\":true}\\n' >&3; echo 'no memory left' >&2; exit 1\n";
+  std::list<trainwreck::Run> runs;
+  for (int i = 0; i < 20; ++i) runs.push_back(FakeRun("run" + std::to_string(i), "completes"));
+  const auto results = RunFakes(runs, Isolation::kFork, [&](LauncherOptions& options) {
+    options.target.command = {"/bin/sh", script};
+    options.cores = 1;
+  });
+  ASSERT_EQ(results.size(), 20u);
+  bool is_said = false;
+  for (const auto& [id, result] : results) {
+    EXPECT_EQ(result.end, RunEnd::kInfrastructure) << result.detail;
+    is_said = is_said || result.detail == "the spawn server died 3 times: no memory left";
+  }
+  EXPECT_TRUE(is_said) << results.at("run19").detail;
 }
 
 TEST_P(LauncherTest, NamesWaitingAndLaggingRankOfAStall) {

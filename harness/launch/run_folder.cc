@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -20,11 +21,53 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kKeptBytes = 1 << 20;
-constexpr std::int64_t kLastWordsBytes = 2048;
-constexpr int kLastLines = 3;
+constexpr std::int64_t kTailBytes = 64 << 10;  // a backtrace behind the last words may be long
+constexpr std::size_t kLastWordsBytes = 2048;
+constexpr std::size_t kLastLines = 3;
 
 [[noreturn]] void Fail(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), what);
+}
+
+// A line of a backtrace: where a program was when it ended, not why. As LibTorch ("frame #3: ..."),
+// gdb and the sanitizers ("#3 0x..."), glog ("@ 0x...") and glibc ("./program(+0x12) [0x...]")
+// write them. Python's stand before the reason.
+bool IsBacktrace(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return true;  // a blank line
+  line.remove_prefix(begin);
+  const auto starts = [&](std::string_view word) { return line.substr(0, word.size()) == word; };
+  const auto is_digit = [&](std::size_t at) {
+    return at < line.size() && line[at] >= '0' && line[at] <= '9';
+  };
+  if (starts("frame #") || starts("Exception raised from ")) return true;
+  if (starts("@ 0x") || (starts("@") && line.find(" 0x") != std::string_view::npos)) return true;
+  if (line[0] == '#' && is_digit(1)) return line.find(" 0x") != std::string_view::npos;
+  return line.back() == ']' && line.find("[0x") != std::string_view::npos &&
+         line.find("(+0x") != std::string_view::npos;
+}
+
+// The last ones that say something; of a text that is all backtrace, the last ones.
+Json LastLines(std::string_view text) {
+  std::vector<std::string_view> words, all;
+  while (!text.empty() && words.size() < kLastLines) {
+    const std::size_t end = text.find_last_not_of(std::string_view("\n\0", 2));
+    if (end == std::string_view::npos) break;
+    text = text.substr(0, end + 1);
+    const std::size_t newline = text.rfind('\n');
+    const std::size_t begin = newline == std::string_view::npos ? 0 : newline + 1;
+    const std::string_view line = text.substr(begin);
+    if (all.size() < kLastLines) all.push_back(line);
+    if (!IsBacktrace(line)) words.push_back(line);
+    text = text.substr(0, begin);
+  }
+  if (words.empty()) words = all;
+  std::string joined;
+  for (auto line = words.rbegin(); line != words.rend(); ++line) {
+    joined += (joined.empty() ? "" : "\n") + std::string(*line);
+  }
+  if (joined.size() > kLastWordsBytes) joined.erase(0, joined.size() - kLastWordsBytes);
+  return joined;
 }
 
 }  // namespace
@@ -129,23 +172,15 @@ std::string LastWords(const std::string& path, std::int64_t begin) {
   struct stat status;
   std::string text;
   if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > begin) {
-    const std::int64_t from = std::max<std::int64_t>(begin, status.st_size - kLastWordsBytes);
+    const std::int64_t from = std::max<std::int64_t>(begin, status.st_size - kTailBytes);
     text.resize(static_cast<std::size_t>(status.st_size - from));
     const ssize_t got = pread(fd, text.data(), text.size(), from);
     text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   }
   close(fd);
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
-  std::size_t start = text.size();
-  for (int line = 0; line < kLastLines && start != std::string::npos && start > 0; ++line) {
-    start = text.rfind('\n', start - 1);
-  }
-  if (start != std::string::npos && start < text.size() && text[start] == '\n') {
-    text.erase(0, start + 1);
-  }
   // Through JSON and back: bytes that are no UTF-8 become replacement characters.
-  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace))
-      .get<std::string>();
+  const std::string words = LastLines(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return Json::parse(words).get<std::string>();
 }
 
 }  // namespace trainwreck

@@ -33,8 +33,8 @@ void WriteFile(const std::string& path, const std::string& text);
 
 std::int64_t FileSize(const std::string& path);  // 0 when there is none
 
-// The last lines of a file from `begin` on, at most three of at most 2 KiB together, as valid
-// UTF-8.
+// The last lines of a file from `begin` on that say something, at most three of at most 2 KiB
+// together, as valid UTF-8. A backtrace behind them is left out: it does not say why.
 std::string LastWords(const std::string& path, std::int64_t begin);
 
 }  // namespace trainwreck

@@ -16,6 +16,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "harness/protocol/parse_json.h"
+
 namespace trainwreck {
 namespace {
 
@@ -89,7 +91,7 @@ bool SpawnConnection::Receive(std::vector<Json>& messages) {
   }
   std::string line;
   while (lines_.Next(line)) {
-    messages.push_back(Json::parse(line, nullptr, /*allow_exceptions=*/false));
+    messages.push_back(TryParseJson(line));
   }
   return open;
 }

@@ -6,21 +6,37 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <system_error>
 
 namespace trainwreck {
+
+// Their headers, parse_json.h and trace_memory.h, are no part of the library that every file of the
+// trainer depends on.
+bool IsNestedTooDeep(std::string_view json_text);
+std::int64_t MemoryBytes(const Json& value);
+
 namespace {
 
 constexpr std::size_t kMaxProblems = 8;
 constexpr std::int64_t kPollBytes =
     8 << 20;                           // of a file at once: a flood must not hold up the caller
 constexpr int kMaxStep = 100'000'000;  // a record beyond it is garbage, not a reason to allocate
+constexpr std::size_t kSeriesBytes = 160;  // of a signal without its name and its values
 
 int IntField(const Json& record, const char* key, int fallback) {
   auto found = record.find(key);
   if (found == record.end() || !found->is_number()) return fallback;
   const double value = found->get<double>();
   return value >= -1 && value <= kMaxStep ? static_cast<int>(value) : fallback;
+}
+
+// A trace has one budget of memory, TraceLimits::values. Whatever is kept of it besides values
+// counts as so many as would take the same room. False when that is over the limit.
+bool Charge(std::int64_t bytes, std::int64_t& values, const TraceLimits& limits) {
+  constexpr std::int64_t kValueBytes = sizeof(double) + sizeof(std::uint8_t);
+  values += bytes / kValueBytes + 1;
+  return values <= limits.values;
 }
 
 std::string TextField(const Json& record, const char* key) {
@@ -200,6 +216,7 @@ void TraceReader::Take(File& file, const std::string& line) {
   if (static_cast<std::int64_t>(line.size()) > limits_.line_bytes) {
     return give_up("the line is too long");
   }
+  if (IsNestedTooDeep(line)) return complain("not a JSON object");
   const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!record.is_object()) return complain("not a JSON object");
   const std::string type = TextField(record, "t");
@@ -218,8 +235,13 @@ void TraceReader::Take(File& file, const std::string& line) {
         complain("signal '" + key + "' is no number");
         continue;
       }
+      Series& series = trace_.series[{key, rank}];
+      if (series.values.empty() &&
+          !Charge(static_cast<std::int64_t>(kSeriesBytes + key.size()), values_, limits_)) {
+        return give_up("too many signals");
+      }
       if ((key == "time" && !Add(trace_.time_s[rank], step, *number)) ||
-          !Add(trace_.series[{key, rank}], step, *number)) {
+          !Add(series, step, *number)) {
         return give_up("too many values");
       }
     }
@@ -240,9 +262,15 @@ void TraceReader::Take(File& file, const std::string& line) {
     event.fields = record;
     if (!event.fields.contains("rank") && rank >= 0) event.fields["rank"] = rank;
     if (type == "end") trace_.end_why[rank] = TextField(record, "why");
+    if (rank >= 0 && !Charge(sizeof(Event) + MemoryBytes(event.fields), values_, limits_)) {
+      return give_up("the events are too large");
+    }
     trace_.events.push_back(std::move(event));
   } else if (type == "collective") {
     if (++collectives_ > limits_.collectives) return give_up("too many collectives");
+    if (!Charge(sizeof(Collective) + line.size(), values_, limits_)) {
+      return give_up("the collectives are too large");
+    }
     trace_.collectives[rank].push_back({IntField(record, "step", 0), IntField(record, "call", 0),
                                         TextField(record, "op"), TextField(record, "shape"),
                                         TextField(record, "dtype")});

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "harness/protocol/trace.h"
+#include "harness/protocol/trace_memory.h"
 
 namespace trainwreck {
 namespace {
@@ -46,6 +47,52 @@ TEST_F(TraceLimitsTest, BoundsEventsCollectivesAndValues) {
     ASSERT_EQ(reader.problems().size(), 1u) << example.line;
     EXPECT_EQ(reader.problems()[0], example.problem);
   }
+}
+
+// A name costs more than the value behind it.
+TEST_F(TraceLimitsTest, BoundsTheMemoryOfAMillionNames) {
+  {
+    std::ofstream file(folder_ + "/rank0.jsonl");
+    for (int line = 0; line < 100; ++line) {
+      file << R"({"t":"step","step":0)";
+      for (int i = 0; i < 10'000; ++i) file << ",\"name" << line * 10'000 + i << "\":1";
+      file << "}\n";
+    }
+  }
+  TraceLimits limits;
+  limits.values = 1'000'000;  // 9 MB
+  TraceReader reader(folder_, 1, 0, limits);
+  reader.Poll(true);
+  ASSERT_EQ(reader.problems().size(), 1u);
+  EXPECT_NE(reader.problems()[0].find(": too many "), std::string::npos) << reader.problems()[0];
+  EXPECT_LT(MemoryBytes(reader.trace()), 18 << 20);
+  EXPECT_GT(reader.trace().series.size(), 40'000u);
+}
+
+TEST_F(TraceLimitsTest, BoundsTheMemoryOfEvents) {
+  std::string lists = "[[]";
+  for (int i = 0; i < 10'000; ++i) lists += ",[]";
+  const std::string line = R"({"t":"event","event":"e","field":)" + lists + "]}\n";
+  Append(line, 100);
+  TraceLimits limits;
+  limits.values = 1'000'000;
+  TraceReader reader(folder_, 1, 0, limits);
+  reader.Poll(true);
+  ASSERT_EQ(reader.problems().size(), 1u);
+  EXPECT_NE(reader.problems()[0].find("the events are too large"), std::string::npos);
+  EXPECT_LE(MemoryBytes(reader.trace()), 9 << 20);
+  EXPECT_GT(MemoryBytes(reader.trace()), 4 << 20);
+}
+
+TEST_F(TraceLimitsTest, BoundsTheMemoryOfCollectives) {
+  Append(R"({"t":"collective","call":1,"shape":")" + std::string(100'000, '8') + "\"}\n", 200);
+  TraceLimits limits;
+  limits.values = 1'000'000;
+  TraceReader reader(folder_, 1, 0, limits);
+  reader.Poll(true);
+  ASSERT_EQ(reader.problems().size(), 1u);
+  EXPECT_NE(reader.problems()[0].find("the collectives are too large"), std::string::npos);
+  EXPECT_LE(MemoryBytes(reader.trace()), 10 << 20);
 }
 
 TEST_F(TraceLimitsTest, ReadsAFloodInPieces) {

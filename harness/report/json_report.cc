@@ -31,6 +31,7 @@
 #include <stdexcept>
 
 #include "harness/protocol/json.h"
+#include "harness/protocol/parse_json.h"
 #include "harness/report/report.h"
 #include "harness/report/text.h"
 
@@ -369,7 +370,7 @@ StoredReport ReadJsonReport(const std::string& path) {
   if (!file || !(text << file.rdbuf())) {
     throw std::runtime_error(path + ": cannot be read");
   }
-  const Json json = Json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+  const Json json = TryParseJson(text.str());
   if (!json.is_object() || json.value("schema", Json()) != Json(kSchemaName)) {
     throw std::runtime_error(path + ": no verdicts of trainwreck");
   }

@@ -159,7 +159,8 @@ TEST(CleanTextTest, KeepsTextAndDefusesTheRest) {
   EXPECT_EQ(CleanText("\xef\xbf\xbf"), "\uFFFD");              // not in XML
   EXPECT_EQ(CleanText("\xc2\x9b"
                       "31m"),
-            "\\x9b31m");  // an escape sequence in one byte
+            "\\u009b31m");                                    // an escape sequence in one byte
+  EXPECT_EQ(CleanText("safe\u202Elive"), "safe\\u202elive");  // written backwards
 }
 
 TEST(JsonReportTest, HoldsEverythingThatTheVerdictsHold) {

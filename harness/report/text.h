@@ -7,12 +7,9 @@
 #include <vector>
 
 #include "harness/judge/verdict.h"
+#include "harness/protocol/clean_text.h"
 
 namespace trainwreck {
-
-// Valid UTF-8 without control characters: a newline and a tab stay, other controls become "\x1b",
-// broken bytes U+FFFD. What XML 1.0 cannot hold is replaced too.
-std::string CleanText(const std::string& text);
 
 // One cell or line of Markdown: nothing in it is markup.
 std::string EscapeMarkdown(const std::string& text);

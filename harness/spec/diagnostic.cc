@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/formula/nearest.h"
+#include "harness/protocol/clean_text.h"
 
 namespace trainwreck {
 namespace {
@@ -35,6 +36,15 @@ Excerpt Cut(const std::string& line, const Position& position) {
   return excerpt;
 }
 
+// As a terminal may be shown it; the caret stays where it was.
+Excerpt Cleaned(const Excerpt& excerpt) {
+  const std::string before = CleanText(excerpt.text.substr(0, excerpt.begin));
+  const std::string marked =
+      CleanText(excerpt.text.substr(excerpt.begin, excerpt.end - excerpt.begin));
+  return {before + marked + CleanText(excerpt.text.substr(excerpt.end)), before.size(),
+          before.size() + marked.size()};
+}
+
 // Spaces (tabs where the line has them) up to the caret, then carets, one a character.
 std::string CaretLine(const Excerpt& excerpt) {
   std::string line;
@@ -59,20 +69,21 @@ std::string Format(const Diagnostic& diagnostic, bool color) {
   const char* reset = color ? "\033[0m" : "";
   const Position& position = diagnostic.position;
 
-  std::string text = bold + diagnostic.file;
+  std::string text = bold + CleanText(diagnostic.file);
   if (position.line > 0) {
     text +=
         ":" + std::to_string(position.line) + ":" + std::to_string(std::max(position.column, 1));
   }
-  text += std::string(": ") + reset + red + "error: " + reset + diagnostic.message + "\n";
+  text +=
+      std::string(": ") + reset + red + "error: " + reset + CleanText(diagnostic.message) + "\n";
   if (position.line > 0 && !diagnostic.source_line.empty()) {
-    const Excerpt excerpt = Cut(diagnostic.source_line, position);
+    const Excerpt excerpt = Cleaned(Cut(diagnostic.source_line, position));
     std::string number = std::to_string(position.line);
     if (number.size() < 5) number.insert(0, 5 - number.size(), ' ');
     text += number + " | " + excerpt.text + "\n";
     text += std::string(number.size(), ' ') + " | " + green + CaretLine(excerpt) + reset + "\n";
   }
-  if (!diagnostic.hint.empty()) text += "  " + diagnostic.hint + "\n";
+  if (!diagnostic.hint.empty()) text += "  " + CleanText(diagnostic.hint) + "\n";
   return text;
 }
 

@@ -19,6 +19,7 @@
 #include <iostream>
 #include <stdexcept>
 
+#include "harness/protocol/parse_json.h"
 #include "harness/protocol/trace.h"
 #include "harness/targets/growing_file.h"
 #include "harness/targets/outside_faults.h"
@@ -46,7 +47,7 @@ double Now() {
 Plan ReadPlan() {
   std::ifstream file(Variable("TRAINWRECK_PLAN"));
   if (!file) throw std::runtime_error("TRAINWRECK_PLAN names no plan");
-  return PlanFromJson(Json::parse(file));
+  return PlanFromJson(ParseJson(file));
 }
 
 // Ends this process as the program ended.
@@ -213,8 +214,7 @@ void Adapter::WatchTrace() {
   std::size_t begin = 0;
   for (std::size_t end; (end = watched_tail_.find('\n', begin)) != std::string::npos;
        begin = end + 1) {
-    const Json record =
-        Json::parse(watched_tail_.substr(begin, end - begin), nullptr, /*allow_exceptions=*/false);
+    const Json record = TryParseJson(watched_tail_.substr(begin, end - begin));
     if (!record.is_object() || record.value("t", "") != "step") continue;
     const auto step = record.find("step");
     if (step != record.end() && step->is_number_integer()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/protocol/json.h"
+#include "harness/protocol/parse_json.h"
 #include "harness/targets/growing_file.h"
 
 namespace trainwreck {
@@ -198,7 +199,7 @@ class JsonReader : public LineReader {
 
  protected:
   void Take(const std::string& line) override {
-    const Json record = Json::parse(QuoteNonFinite(line), nullptr, /*allow_exceptions=*/false);
+    const Json record = TryParseJson(QuoteNonFinite(line));
     if (!record.is_object()) return Complain(line, "no JSON object");
     std::optional<int> step;
     if (!source_.step.empty()) {
