@@ -68,6 +68,10 @@ const std::vector<GlossaryEntry>& Glossary() {
       {"exit status", "5", "None failed, at least one was inconclusive.", ""},
       {"exit status", "6", "--require or --max-skips was violated.", ""},
       {"exit status", "7", "Infrastructure error or timeout.", ""},
+      {"exit status", "8",
+       "Of compare: something differs (other bits, a better margin), and nothing is known to be "
+       "worse.",
+       ""},
       {"exit status", "70", "Internal error: a bug of trainwreck.", ""},
       {"exit status", "130", "Interrupted; the report holds what was judged until then.", ""},
   };

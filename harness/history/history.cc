@@ -69,6 +69,20 @@ CREATE INDEX reading_verdict ON reading(verdict_id);
 CREATE INDEX training_verdict ON training(verdict_id);
 )";
 
+// Beside version 1, so that programs that do not know it read and write the file as before.
+constexpr const char* kBitsTable = R"(
+CREATE TABLE IF NOT EXISTS bits(
+  verdict_id INTEGER NOT NULL REFERENCES verdict(id),
+  arm TEXT NOT NULL,
+  seed INTEGER NOT NULL,
+  steps INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  signals TEXT NOT NULL,
+  every INTEGER NOT NULL,
+  marks TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS bits_verdict ON bits(verdict_id);
+)";
+
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -94,6 +108,26 @@ std::map<std::string, double> DecodeNumbers(const std::string& text) {
   return numbers;
 }
 
+bool HasTable(Database& database, const std::string& name) {
+  return database.QueryInteger("SELECT count(*) FROM sqlite_master WHERE name = '" + name + "'") >
+         0;
+}
+
+void AddTrainings(Database& database, std::int64_t verdict_id,
+                  const std::vector<TrainingRecord>& trainings) {
+  Statement training(database, "INSERT INTO training VALUES(?, ?, ?, ?, ?, ?, ?)");
+  Statement bits(database, "INSERT INTO bits VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
+  for (const TrainingRecord& one : trainings) {
+    training.Reset();
+    training.Bind(verdict_id).Bind(one.arm).Bind(one.seed).Bind(one.end).Bind(one.step_seconds);
+    training.Bind(one.peak_memory_bytes).Bind(EncodeSignals(one.final_signals)).Step();
+    if (one.bits.steps <= 0) continue;
+    bits.Reset();
+    bits.Bind(verdict_id).Bind(one.arm).Bind(one.seed).Bind(one.bits.steps).Bind(one.bits.digest);
+    bits.Bind(one.bits.signals).Bind(one.bits.every).Bind(one.bits.marks).Step();
+  }
+}
+
 void AddCase(Database& database, std::int64_t run_id, const CaseRecord& record) {
   Statement verdict(database,
                     "INSERT INTO verdict(run_id, case_name, scenario, scenario_digest, "
@@ -109,12 +143,7 @@ void AddCase(Database& database, std::int64_t run_id, const CaseRecord& record) 
     reading.Bind(margin.expected ? 1 : 0).Bind(margin.unit).Bind(margin.agree);
     reading.Bind(margin.seeds).Bind(EncodeSeeds(margin.by_seed)).Step();
   }
-  Statement training(database, "INSERT INTO training VALUES(?, ?, ?, ?, ?, ?, ?)");
-  for (const TrainingRecord& one : record.trainings) {
-    training.Reset();
-    training.Bind(verdict_id).Bind(one.arm).Bind(one.seed).Bind(one.end).Bind(one.step_seconds);
-    training.Bind(one.peak_memory_bytes).Bind(EncodeSignals(one.final_signals)).Step();
-  }
+  AddTrainings(database, verdict_id, record.trainings);
 }
 
 RecordSummary SummaryFrom(const Statement& row) {
@@ -177,7 +206,27 @@ void ReadTrainings(Database& database, std::int64_t verdict_id, CaseRecord& reco
                                 .end = row.Text(2),
                                 .step_seconds = row.Number(3),
                                 .peak_memory_bytes = row.Number(4),
-                                .final_signals = DecodeNumbers(row.Text(5))});
+                                .final_signals = DecodeNumbers(row.Text(5)),
+                                .bits = {}});
+  }
+}
+
+// Records of older programs have none.
+void ReadBits(Database& database, std::int64_t verdict_id, CaseRecord& record) {
+  if (!HasTable(database, "bits")) return;
+  Statement row(database,
+                "SELECT arm, seed, steps, digest, signals, every, marks FROM bits WHERE "
+                "verdict_id = ?");
+  row.Bind(verdict_id);
+  while (row.Step()) {
+    for (TrainingRecord& training : record.trainings) {
+      if (training.arm != row.Text(0) || training.seed != row.Integer(1)) continue;
+      training.bits = {.steps = static_cast<int>(row.Integer(2)),
+                       .digest = row.Text(3),
+                       .signals = row.Text(4),
+                       .every = static_cast<int>(row.Integer(5)),
+                       .marks = row.Text(6)};
+    }
   }
 }
 
@@ -220,6 +269,11 @@ void History::Prepare(Mode mode) {
                        ": use a newer trainwreck, or another file with --history FILE");
   }
   if (mode == Mode::kWrite && version < kSchemaVersion) CreateTables();
+  if (mode == Mode::kWrite && !HasTable(database_, "bits")) {
+    Transaction transaction(database_, Transaction::Kind::kWrite);
+    database_.Execute(kBitsTable);
+    transaction.Commit();
+  }
   if (mode == Mode::kRead && version == 0) {
     throw HistoryError(database_.path() + " is empty: 'trainwreck run' fills it");
   }
@@ -311,6 +365,7 @@ std::optional<Record> History::Load(std::int64_t id) {
     CaseRecord one = CaseFrom(row, 0);
     ReadMargins(database_, row.Integer(0), one);
     ReadTrainings(database_, row.Integer(0), one);
+    ReadBits(database_, row.Integer(0), one);
     record.cases.push_back(std::move(one));
   }
   return record;

@@ -46,6 +46,7 @@ TEST(History, GivesBackWhatItGot) {
   record.cases[0].margins[0].by_seed = {{0, kInf}, {1, -kInf}, {7, 0.1}};
   record.cases[0].margins[0].expected = false;
   record.cases[1].trainings[0].final_signals = {{"loss", std::nan("")}, {"x", -kInf}};
+  record.cases[1].trainings[3].bits = {96, "0123456789abcdef", "89abcdef", 2, "0011223344556677"};
   {
     History history(path, History::Mode::kWrite);
     EXPECT_EQ(history.Add(record), 1);
@@ -73,8 +74,28 @@ TEST(History, GivesBackWhatItGot) {
   const auto& signals = loaded->cases[1].trainings[0].final_signals;
   EXPECT_TRUE(std::isnan(signals.at("loss")));
   EXPECT_EQ(signals.at("x"), -kInf);
+  EXPECT_EQ(loaded->cases[1].trainings[3].bits, record.cases[1].trainings[3].bits);
+  EXPECT_EQ(loaded->cases[1].trainings[2].bits.steps, 0);
   EXPECT_FALSE(history.Load(3));
   EXPECT_FALSE(history.Has(3));
+}
+
+// A file of a program that knew no bits is read, and gets them when it is written to.
+TEST(History, AddsBitsToAnOlderFile) {
+  const std::string path = NewPath();
+  Record record = TestRecord("a", "x");
+  record.cases[0].trainings[0].bits = {1, "d", "s", 1, "m"};
+  History(path, History::Mode::kWrite).Add(record);
+  Database(path, false, 1000).Execute("DROP TABLE bits");
+  {
+    History older(path, History::Mode::kRead);
+    ASSERT_TRUE(older.Load(1));
+    EXPECT_EQ(older.Load(1)->cases[0].trainings[0].bits.steps, 0);
+  }
+  History history(path, History::Mode::kWrite);
+  EXPECT_EQ(history.Add(record), 2);
+  EXPECT_EQ(history.Load(1)->cases[0].trainings[0].bits.steps, 0);
+  EXPECT_EQ(history.Load(2)->cases[0].trainings[0].bits.digest, "d");
 }
 
 TEST(History, FindsByCommitNameAndBaseline) {

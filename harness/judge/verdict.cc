@@ -172,11 +172,6 @@ void FindWorstMargin(Verdict& verdict) {
   }
 }
 
-bool IsTimeOrMemory(const std::string& signal) {
-  const std::string name = signal.substr(0, signal.find('{'));
-  return name == "time" || name.starts_with("memory_") || name.ends_with("_s");
-}
-
 }  // namespace
 
 Verdict Judge(const CaseResults& results, const TargetDescription& target) {
