@@ -63,7 +63,10 @@ std::optional<ShiftInterval> ShiftOf(const BySeed& a, const BySeed& b, double co
 double EquivalenceConfidence(const ShiftOptions& options) { return 2 * options.confidence - 1; }
 
 bool IsIrrelevant(const ShiftResult& result, const ShiftOptions& options) {
-  const double bound = options.relevant_shift * result.noise;
+  // A margin is a distance from flipping: a hundredth of it brings nothing nearer to that, however
+  // small the noise is.
+  const double bound = std::max(options.relevant_shift * result.noise,
+                                options.relevant_share * std::abs(result.median_a));
   return result.shift && -bound <= result.shift->lo && result.shift->hi <= bound;
 }
 

@@ -22,9 +22,10 @@ enum class Answer { kSame, kDifferent, kUnknown };
 const char* ToString(Answer answer);
 
 struct ShiftOptions {
-  double confidence = 0.95;   // the chance of any false "different" is at most 1 - this
-  double relevant_shift = 2;  // in standard deviations of A's seeds; less does not matter
-  double power = 0.8;         // that the number of seeds asked for gives
+  double confidence = 0.95;      // the chance of any false "different" is at most 1 - this
+  double relevant_shift = 2;     // in standard deviations of A's seeds; less does not matter
+  double relevant_share = 0.01;  // nor does a shift by less than this share of A's median margin
+  double power = 0.8;            // that the number of seeds asked for gives
 };
 
 using BySeed = std::map<int, double>;

@@ -72,6 +72,17 @@ TEST(CompareShifts, OnlySeedsThatBothSidesHaveTellWhetherValuesAreEqual) {
   EXPECT_FALSE(CompareOne({{0, 1}}, {{1, 1}}).identical);
 }
 
+// Where seeds do not differ there is no noise to measure a shift by, only the margin itself.
+TEST(CompareShifts, AHundredthOfTheMarginIsTheSameWithoutNoise) {
+  const BySeed a = {{0, 2}, {1, 2}, {2, 2}, {3, 2}, {4, 2}};
+  for (double shift : {1e-7, -0.01, 0.01, -0.03, 0.5}) {
+    BySeed b = a;
+    for (auto& [seed, value] : b) value += shift;
+    EXPECT_EQ(CompareOne(a, b).answer, std::abs(shift) < 0.02 ? Answer::kSame : Answer::kDifferent)
+        << shift;
+  }
+}
+
 TEST(CompareShifts, EventsThatNoLongerComeHaveARank) {
   const BySeed a = {{0, 5}, {1, 6}, {2, 5}, {3, 7}, {4, 9}};
   const BySeed b = {{0, -kInf}, {1, -kInf}, {2, -kInf}, {3, -kInf}, {4, -kInf}};
