@@ -474,6 +474,13 @@ void AddCompare(CLI::App& app, Options& options) {
                    "A peak memory that grew by more than this ratio is worse")
       ->check(CLI::Range(0.01, 1000.0).description(""))
       ->type_name("RATIO");
+  verb->add_flag("--only-common", compare.only_common,
+                 "Cases that B lacks are not gone: B ran a part of A's cases");
+  verb->add_flag("--accept-changes", compare.accept_changes,
+                 "Exit 0 also when something changed that is not known to be worse");
+  verb->add_flag("--more-seeds{-1}", compare.more_seeds,
+                 "Run the seeds that are missing, at most N of each side, and compare anew "
+                 "[--more-seeds=N]");
   AddReports(verb, compare.reports, false);
   AddCommon(verb, options.common);
 }

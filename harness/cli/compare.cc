@@ -1,7 +1,11 @@
 // trainwreck compare: two sides of the history, or two verdicts.json, against each other.
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
+#include "harness/bisect/command.h"
+#include "harness/cli/more_seeds.h"
 #include "harness/cli/recording.h"
 #include "harness/cli/session.h"
 #include "harness/cli/storage.h"
@@ -20,12 +24,12 @@ constexpr int kLookBack = 200;
 class LazyHistory {
  public:
   explicit LazyHistory(std::string option) : option_(std::move(option)) {}
-  History& Get() {
+  RunHistory& Get() {
     if (!history_) history_ = OpenHistory(option_);
     return *history_;
   }
   // For what is only nice to have.
-  History* GetIfThere() {
+  RunHistory* GetIfThere() {
     const std::string path = HistoryPath(option_);
     if (path.empty() || !fs::is_regular_file(path)) return nullptr;
     return &Get();
@@ -33,7 +37,7 @@ class LazyHistory {
 
  private:
   std::string option_;
-  std::unique_ptr<History> history_;
+  std::unique_ptr<RunHistory> history_;
 };
 
 // A file, or a folder with one in it; empty when `word` is neither.
@@ -82,7 +86,7 @@ std::string HintFor(const Comparison& comparison, const std::string& b, LazyHist
   if (comparison.environment.empty() || comparison.same_code) return "";
   const std::string advice =
       "to tell code from environment, run A's commit in B's environment and compare that";
-  History* history = lazy.GetIfThere();
+  RunHistory* history = lazy.GetIfThere();
   if (history == nullptr || comparison.a.target_digest.empty()) return advice;
   for (const RecordSummary& run : history->List(kLookBack)) {
     if (run.id == comparison.a.id || run.target_digest != comparison.a.target_digest) continue;
@@ -106,6 +110,98 @@ void WriteReports(const CompareVerbOptions& options, const Comparison& compariso
   }
 }
 
+struct Sides {
+  Record a, b;
+};
+
+// How many more seeds each scenario needs where a margin is unknown.
+std::map<std::string, int> SeedsMissing(const Comparison& comparison) {
+  std::map<std::string, int> missing;
+  for (const MarginChange& change : comparison.margins) {
+    if (!change.counts() || change.result.answer != Answer::kUnknown) continue;
+    for (const CaseRecord& one : comparison.a.cases) {
+      if (one.name != change.case_name) continue;
+      int& seeds = missing[one.scenario];
+      seeds = std::max(seeds, change.result.more_seeds);
+    }
+  }
+  return missing;
+}
+
+int SeedsOf(const Record& side, const std::string& scenario) {
+  int seeds = 0;
+  for (const CaseRecord& one : side.cases) {
+    if (one.scenario == scenario) seeds = std::max(seeds, one.seeds());
+  }
+  return seeds;
+}
+
+// What a person would have to do, and the option that does it.
+std::string SeedsHint(const Comparison& comparison) {
+  int seeds = 0;
+  std::string names;
+  for (const auto& [scenario, more] : SeedsMissing(comparison)) {
+    const int has = std::min(SeedsOf(comparison.a, scenario), SeedsOf(comparison.b, scenario));
+    seeds = std::max(seeds, has + more);
+    names += " " + scenario;
+  }
+  return "seeds are missing: 'trainwreck compare --more-seeds' with the same words runs them; by "
+         "hand, with the program of A and with that of B: trainwreck run" +
+         names + " --seeds " + std::to_string(seeds);
+}
+
+// The same seeds for both sides: as many as the one with fewer has, and those that are missing.
+std::vector<MissingSeeds> MissingOf(const Record& side, const Sides& sides,
+                                    const std::map<std::string, int>& missing, int at_most) {
+  std::vector<MissingSeeds> list;
+  for (const auto& [scenario, more] : missing) {
+    const int has_a = SeedsOf(sides.a, scenario), has_b = SeedsOf(sides.b, scenario);
+    const int end = std::min(has_a, has_b) + (at_most > 0 ? std::min(more, at_most) : more);
+    const int first = SeedsOf(side, scenario);
+    if (first < end) list.push_back({scenario, first, end});
+  }
+  return list;
+}
+
+// Whether any seed was added.
+bool AddMissing(const CompareVerbOptions& compare, const std::string& name, const Sides& sides,
+                const std::map<std::string, int>& missing, Record& side) {
+  const auto list = MissingOf(side, sides, missing, compare.more_seeds);
+  for (const MissingSeeds& one : list) {
+    std::cout << "# " << name << ": running seeds " << one.first << " to " << one.end - 1 << " of "
+              << one.scenario << "\n"
+              << std::flush;
+  }
+  if (list.empty()) return false;
+  std::string why;
+  const std::vector<Record> records = RunMissingSeeds(side, list, why);
+  for (const Record& more : records) {
+    if (more.target_digest != side.target_digest) continue;
+    AddSeedsToHistory(compare.file, side.id, more);
+    side = Combine({side, more});
+  }
+  if (!why.empty()) {
+    std::cout << "# " << name << ": no more seeds of it: " << why << "\n";
+    if (!side.commit.empty()) {
+      std::cout << "# build commit " << side.commit.substr(0, 10)
+                << (side.is_dirty ? " with its changes" : "")
+                << ", and there: " << side.command_line << " --seeds " << list.back().end << "\n";
+    }
+  }
+  return !records.empty();
+}
+
+CompareOptions OptionsFrom(const CompareVerbOptions& compare) {
+  CompareOptions how;
+  how.shift.confidence = compare.confidence;
+  how.shift.relevant_shift = compare.shift;
+  how.max_slowdown = compare.max_slowdown;
+  how.max_memory = compare.max_memory;
+  how.only_common = compare.only_common;
+  how.accept_changes = compare.accept_changes;
+  return how;
+}
+
 }  // namespace
 
 int CompareVerb(const Options& options) {
@@ -116,17 +212,25 @@ int CompareVerb(const Options& options) {
     }
   }
   LazyHistory history(compare.file);
-  Record a = LoadSide(compare.a, history);
-  Record b = LoadSide(compare.b, history);
-  CompareOptions how;
-  how.shift.confidence = compare.confidence;
-  how.shift.relevant_shift = compare.shift;
-  how.max_slowdown = compare.max_slowdown;
-  how.max_memory = compare.max_memory;
-  Comparison comparison = Compare(std::move(a), std::move(b), how);
+  Sides sides{LoadSide(compare.a, history), LoadSide(compare.b, history)};
+  const CompareOptions how = OptionsFrom(compare);
+  Comparison comparison = Compare(sides.a, sides.b, how);
+  if (const auto missing = SeedsMissing(comparison); compare.more_seeds != 0 && !missing.empty()) {
+    try {
+      const Sides before = sides;
+      const bool more_of_a = AddMissing(compare, "A", before, missing, sides.a);
+      const bool more_of_b = AddMissing(compare, "B", before, missing, sides.b);
+      if (more_of_a || more_of_b) comparison = Compare(sides.a, sides.b, how);
+    } catch (const Interrupted&) {
+      return kExitInterrupted;
+    }
+  }
   try {
     comparison.hint = HintFor(comparison, compare.b, history);
   } catch (const std::runtime_error&) {  // a damaged history: a hint is only nice to have
+  }
+  if (comparison.hint.empty() && comparison.CountMargins(Answer::kUnknown) > 0) {
+    comparison.hint = SeedsHint(comparison);
   }
   std::cout << ConsoleText(comparison, options.common.verbose);
   WriteReports(compare, comparison);

@@ -75,6 +75,10 @@ const std::vector<GlossaryEntry>& Glossary() {
       {"exit status", "6", "--require or --max-skips was violated.", ""},
       {"exit status", "7", "Infrastructure error or timeout, or a report could not be written.",
        ""},
+      {"exit status", "8",
+       "Of compare: something differs (other bits, a better margin), and nothing is known to be "
+       "worse.",
+       ""},
       {"exit status", "70", "Internal error: a bug of trainwreck.", ""},
       {"exit status", "130", "Interrupted; the report holds what was judged until then.", ""},
   };

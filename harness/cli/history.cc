@@ -74,7 +74,7 @@ void PrintJson(const char* what, Json list) {
   std::cout << json.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
-int ListRuns(History& history, const HistoryOptions& options) {
+int ListRuns(RunHistory& history, const HistoryOptions& options) {
   const std::vector<RecordSummary> runs = history.List(options.limit);
   if (options.format == "json") {
     Json list = Json::array();
@@ -101,7 +101,7 @@ int ListRuns(History& history, const HistoryOptions& options) {
   return kExitPassed;
 }
 
-int ListCases(History& history, const HistoryOptions& options) {
+int ListCases(RunHistory& history, const HistoryOptions& options) {
   const auto cases = history.ListCases(options.scenario, options.limit);
   if (cases.empty()) {
     throw UsageError("the history has no case '" + options.scenario +
@@ -134,7 +134,7 @@ int ListCases(History& history, const HistoryOptions& options) {
 
 int HistoryVerb(const Options& options) {
   const auto opened = OpenHistory(options.history.file);
-  History& history = *opened;
+  RunHistory& history = *opened;
   return options.history.scenario.empty() ? ListRuns(history, options.history)
                                           : ListCases(history, options.history);
 }
@@ -142,7 +142,7 @@ int HistoryVerb(const Options& options) {
 int BaselineVerb(const Options& options) {
   const BaselineOptions& baseline = options.baseline;
   const auto opened = OpenHistory(baseline.file);
-  History& history = *opened;
+  RunHistory& history = *opened;
   if (baseline.action == "set") {
     const std::int64_t run = FindRuns(history, baseline.run).front();
     history.SetBaseline(baseline.name, run, UtcNow());

@@ -89,15 +89,111 @@ TEST_F(HistoryCliTest, TheSameProgramIsTheSameBitForBit) {
   folder.Call("run --output b");
   const Called compared = folder.Call("compare --report json=c.json,markdown=c.md");
   EXPECT_EQ(compared.status, 0) << compared.output();
-  EXPECT_TRUE(Contains(compared.out, "# nothing got worse\n")) << compared.out;
-  EXPECT_TRUE(Contains(compared.out, "bit for bit), 0 unknown")) << compared.out;
+  EXPECT_TRUE(Contains(compared.out, "# the same\n")) << compared.out;
+  EXPECT_TRUE(Contains(compared.out, "# bits: 4 arms compared, all the same\n")) << compared.out;
   const json report = json::parse(folder.Read("c.json"));
   EXPECT_EQ(report["schema"], "trainwreck/comparison");
   EXPECT_EQ(report["exit_status"], 0);
-  EXPECT_TRUE(Contains(folder.Read("c.md"), "nothing got worse"));
+  EXPECT_TRUE(Contains(folder.Read("c.md"), "trainwreck: the same"));
   EXPECT_EQ(folder.Call("compare a b/verdicts.json --history none").status, 0);
   EXPECT_TRUE(Contains(folder.Call("baseline show").out, "main"));
   EXPECT_EQ(folder.Call("compare 1 2").status, 0);
+}
+
+// When a run is stopped early depends on what the machine does meanwhile: one side is stopped at
+// once, the other never.
+TEST_F(HistoryCliTest, TheSameProgramIsTheSameWhereverItsRunsWereStopped) {
+  folder.Write("scenarios/fake/early.yaml",
+               "apiVersion: trainwreck/v1\nkind: Scenario\nname: fake/early\n"
+               "title: Decided after a few steps\n"
+               "recipe: {steps: 400, optimizer.lr: 0.2, fake.step_ms: 1}\n"
+               "inject:\n  slow: {fault: fake.slow_descent, with: {factor: 0.01}}\n"
+               "symptoms:\n  stuck: {assert: \"always[2:20] loss > 1\"}\n"
+               "remedies:\n  faster: {scale: {optimizer.lr: 50}}\n"
+               "seeds: 3\n");
+  ASSERT_EQ(folder.Call("run fake/early").status, 0);
+  ASSERT_EQ(folder.Call("run fake/early --full").status, 0);
+  const json cases = Listed("fake/early");
+  auto ends = [&](int run) {
+    int decided = 0;
+    for (const json& training : cases["cases"][run]["trainings"]) {
+      decided += training["end"] == "decided";
+    }
+    return decided;
+  };
+  ASSERT_GT(ends(1), 0);
+  ASSERT_EQ(ends(0), 0);
+  for (const char* sides : {"1 2", "2 1"}) {
+    const Called compared = folder.Call(std::string("compare ") + sides);
+    EXPECT_EQ(compared.status, 0) << compared.output();
+    EXPECT_TRUE(Contains(compared.out, "\n# the same\n")) << compared.out;
+  }
+}
+
+// A change so small that no margin tells: its bits do.
+TEST_F(HistoryCliTest, AChangeOfBitsIsNamedArmByArm) {
+  folder.Write("stack", "#!/bin/sh\nexec '" + folder.target() + "' \"$@\"\n");
+  folder.Shell("chmod +x stack");
+  folder.Call("run --target ./stack --output a");
+  folder.Write("stack", "#!/bin/sh\nFAKE_RATE=1.000001 exec '" + folder.target() + "' \"$@\"\n");
+  folder.Call("run --target ./stack --output b");
+  for (const char* sides : {"1 2", "a b --history none"}) {
+    const Called compared = folder.Call(std::string("compare ") + sides);
+    EXPECT_EQ(compared.status, 8) << compared.output();
+    EXPECT_TRUE(Contains(compared.out,
+                         "# bits: 4 arms of 1 case have other bits\n"
+                         "other bits  fake/ok: control (5 of 5 seeds, from step 1), faster"))
+        << compared.out;
+  }
+  EXPECT_EQ(folder.Call("compare 1 2 --accept-changes").status, 0);
+}
+
+TEST_F(HistoryCliTest, ACaseThatIsGoneIsWorse) {
+  folder.WritePassing("two", "", "5");
+  folder.Call("run");
+  folder.Call("run fake/ok");
+  const Called compared = folder.Call("compare 1 2");
+  EXPECT_EQ(compared.status, 1) << compared.output();
+  EXPECT_TRUE(Contains(compared.out, "# 1 case is gone\n")) << compared.out;
+  EXPECT_TRUE(Contains(compared.out, "gone, only in A: fake/two")) << compared.out;
+  EXPECT_EQ(folder.Call("compare 1 2 --only-common").status, 0);
+}
+
+// Three seeds cannot tell; five can. A's program is made from its commit, B's is here.
+TEST_F(HistoryCliTest, TheSeedsThatAreMissingAreAdded) {
+  const std::string git = "git -c user.name=a -c user.email=a@b -c commit.gpgsign=false ";
+  const std::string begin = "#!/bin/sh\n", end = "exec '" + folder.target() + "' \"$@\"\n";
+  folder.WritePassing("ok", "", "3");
+  folder.Write("stack", begin + end);
+  ASSERT_EQ(folder
+                .Shell("chmod +x stack && git init -q . && git add stack scenarios && " + git +
+                       "commit -qm good")
+                .status,
+            0);
+  ASSERT_EQ(folder.Call("run --target ./stack").status, 0);
+  folder.Write("stack", begin + "FAKE_RATE=0.95 " + end);
+  ASSERT_EQ(folder.Shell(git + "commit -qam slower").status, 0);
+  ASSERT_EQ(folder.Call("run --target ./stack").status, 0);
+  const Called unknown = folder.Call("compare 1 2");
+  EXPECT_EQ(unknown.status, 5) << unknown.output();
+  EXPECT_TRUE(Contains(unknown.out, "'trainwreck compare --more-seeds'")) << unknown.out;
+  EXPECT_TRUE(Contains(unknown.out, "trainwreck run fake/ok --seeds ")) << unknown.out;
+  const Called more = folder.Call("compare 1 2 --more-seeds=3");
+  EXPECT_EQ(more.status, 1) << more.output();
+  EXPECT_TRUE(Contains(more.out, "# A: running seeds 3 to 5 of fake/ok\n")) << more.out;
+  EXPECT_TRUE(Contains(more.out, "# B: running seeds 3 to 5 of fake/ok\n")) << more.out;
+  EXPECT_TRUE(Contains(more.out, "seeds 6 and 6")) << more.out;
+  EXPECT_FALSE(folder.Has(".trainwreck/more-seeds/worktree"));
+  // They are kept: nothing is run a second time.
+  const Called again = folder.Call("compare 1 2 --more-seeds=3");
+  EXPECT_EQ(again.status, 1) << again.output();
+  EXPECT_FALSE(Contains(again.out, "running seeds")) << again.out;
+  // A program that is nowhere any more cannot be run, and that is said.
+  folder.Write("stack", begin + "FAKE_RATE=0.9 " + end);
+  folder.Call("run --target ./stack --seeds 2");
+  folder.Write("stack", begin + end);
+  const Called gone = folder.Call("compare 1 3 --more-seeds");
+  EXPECT_TRUE(Contains(gone.out, "# B: no more seeds of it: its program (")) << gone.output();
 }
 
 // A project with a training stack of its own, which one commit breaks.

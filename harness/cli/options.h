@@ -19,6 +19,7 @@ enum ExitStatus {
   kExitInconclusive = 5,
   kExitRequirement = 6,
   kExitInfrastructure = 7,
+  kExitChanged = 8,  // of compare: something differs, and nothing is known to be worse
   kExitInternal = 70,
   kExitInterrupted = 130,
 };
@@ -130,6 +131,9 @@ struct CompareVerbOptions {
   double shift = 2;
   double max_slowdown = 0;
   double max_memory = 0;
+  bool only_common = false;
+  bool accept_changes = false;
+  int more_seeds = 0;  // so many more seeds at most are run, where they are missing; 0: none
   std::vector<ReportRequest> reports;
 };
 

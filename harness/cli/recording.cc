@@ -17,7 +17,7 @@ bool IsAskedFor(const std::string& option) {
   return !option.empty() || std::getenv("TRAINWRECK_HISTORY") != nullptr;
 }
 
-std::vector<std::int64_t> FindBaseline(History& history, const std::string& name) {
+std::vector<std::int64_t> FindBaseline(RunHistory& history, const std::string& name) {
   std::string known;
   for (const Baseline& baseline : history.Baselines()) {
     if (baseline.name == name) return {baseline.run};
@@ -39,7 +39,7 @@ void CheckHistory(const std::string& option) {
   const std::string path = HistoryPath(option);
   if (path.empty() || !IsAskedFor(option)) return;
   try {
-    History history(path, History::Mode::kWrite);
+    RunHistory history(path, RunHistory::Mode::kWrite);
   } catch (const HistoryError& error) {
     throw ConfigurationError(error.what());
   }
@@ -50,7 +50,7 @@ void AddToHistory(const std::string& option, const std::vector<Verdict>& verdict
   const std::string path = HistoryPath(option);
   if (path.empty() || verdicts.empty()) return;
   try {
-    History history(path, History::Mode::kWrite);
+    RunHistory history(path, RunHistory::Mode::kWrite);
     const std::int64_t id = history.Add(MakeRecord(verdicts, info));
     std::cout << "# history: run " << id << " in " << path << "\n" << std::flush;
   } catch (const std::runtime_error& error) {
@@ -58,17 +58,28 @@ void AddToHistory(const std::string& option, const std::vector<Verdict>& verdict
   }
 }
 
-std::unique_ptr<History> OpenHistory(const std::string& option) {
+void AddSeedsToHistory(const std::string& option, std::int64_t run, const Record& more) {
+  const std::string path = HistoryPath(option);
+  if (path.empty() || run <= 0) return;
+  try {
+    RunHistory history(path, RunHistory::Mode::kWrite);
+    history.AddSeeds(run, more);
+  } catch (const std::runtime_error& error) {
+    std::cerr << "trainwreck: warning: not in the history: " << error.what() << "\n";
+  }
+}
+
+std::unique_ptr<RunHistory> OpenHistory(const std::string& option) {
   const std::string path = HistoryPath(option);
   if (path.empty()) throw UsageError("--history none leaves nothing to read");
   try {
-    return std::make_unique<History>(path, History::Mode::kRead);
+    return std::make_unique<RunHistory>(path, RunHistory::Mode::kRead);
   } catch (const HistoryError& error) {
     throw ConfigurationError(error.what());
   }
 }
 
-std::vector<std::int64_t> FindRuns(History& history, const std::string& word) {
+std::vector<std::int64_t> FindRuns(RunHistory& history, const std::string& word) {
   if (word == "latest") {
     if (const auto newest = history.Newest()) return {*newest};
     throw UsageError("the history holds no run yet");

@@ -28,11 +28,14 @@ void AddToHistory(const std::string& option, const std::vector<Verdict>& verdict
                   const RunInfo& info);
 
 // For reading. Throws ConfigurationError.
-std::unique_ptr<History> OpenHistory(const std::string& option);
+std::unique_ptr<RunHistory> OpenHistory(const std::string& option);
+
+// To the run that they are of; a failure is a warning. A side that is no run gets nothing.
+void AddSeedsToHistory(const std::string& option, std::int64_t run, const Record& more);
 
 // The runs that `word` names, the newest first: "latest", a run's number, "baseline" or
 // "baseline:NAME", or a revision of this repository (its runs without uncommitted changes). Throws
 // UsageError.
-std::vector<std::int64_t> FindRuns(History& history, const std::string& word);
+std::vector<std::int64_t> FindRuns(RunHistory& history, const std::string& word);
 
 }  // namespace trainwreck

@@ -1,7 +1,8 @@
 #include "harness/history/comparison.h"
 
 #include <algorithm>
-#include <set>
+
+#include "harness/history/comparison_parts.h"
 
 namespace trainwreck {
 namespace {
@@ -17,7 +18,8 @@ Direction DirectionOf(const std::string& before, const std::string& after) {
     if (verdict == "pass") return 0;
     return verdict == "inconclusive" ? 1 : 2;
   };
-  if (before == "skip" || after == "skip") return Direction::kOther;
+  if (after == "skip") return Direction::kWorse;  // what is not run may hide anything
+  if (before == "skip") return after == "pass" ? Direction::kBetter : Direction::kOther;
   const int change = badness(after) - badness(before);
   if (change == 0) return Direction::kOther;
   return change > 0 ? Direction::kWorse : Direction::kBetter;
@@ -171,9 +173,7 @@ const char* ToString(Direction direction) {
   return "?";
 }
 
-bool MarginChange::is_worse() const {
-  return result.answer == Answer::kDifferent && result.test.superiority < 0.5;
-}
+bool MarginChange::is_worse() const { return is_different() && result.test.superiority < 0.5; }
 
 int Comparison::CountVerdicts(Direction direction) const {
   return static_cast<int>(
@@ -183,8 +183,9 @@ int Comparison::CountVerdicts(Direction direction) const {
 
 int Comparison::CountMargins(Answer answer) const {
   return static_cast<int>(
-      std::count_if(margins.begin(), margins.end(),
-                    [&](const MarginChange& change) { return change.result.answer == answer; }));
+      std::count_if(margins.begin(), margins.end(), [&](const MarginChange& change) {
+        return change.counts() && change.result.answer == answer;
+      }));
 }
 
 Record Combine(const std::vector<Record>& newest_first) {
@@ -209,12 +210,31 @@ Record Combine(const std::vector<Record>& newest_first) {
 
 namespace {
 
-// Margins that both sides have as numbers; the change's result is filled in for all at once.
+// A seed that both sides have run, and whose margin is a number on one side only, was stopped
+// earlier on the other: it tells nothing.
+BySeed KnownOnBoth(const MarginRecord& margin, const MarginRecord& other, const CaseRecord& of) {
+  BySeed kept;
+  for (const auto& [seed, value] : margin.by_seed) {
+    const bool was_run = std::any_of(of.trainings.begin(), of.trainings.end(),
+                                     [&, seed = seed](const TrainingRecord& training) {
+                                       return training.seed == seed && training.arm == margin.arm;
+                                     });
+    if (!was_run || other.by_seed.contains(seed)) kept[seed] = value;
+  }
+  return kept;
+}
+
+// Margins that both sides have as numbers.
 void CollectMargins(const CaseRecord& a, const CaseRecord& b, Cause cause, Comparison& comparison,
                     std::vector<std::pair<BySeed, BySeed>>& samples) {
   for (const MarginRecord& before : a.margins) {
     const MarginRecord* after = FindMargin(b, before);
-    if (after == nullptr || before.by_seed.empty() || after->by_seed.empty()) {
+    if (after == nullptr) {
+      ++comparison.margins_without_numbers;
+      continue;
+    }
+    BySeed in_a = KnownOnBoth(before, *after, b), in_b = KnownOnBoth(*after, before, a);
+    if (in_a.empty() || in_b.empty()) {
       ++comparison.margins_without_numbers;
       continue;
     }
@@ -222,13 +242,55 @@ void CollectMargins(const CaseRecord& a, const CaseRecord& b, Cause cause, Compa
                         .arm = before.arm,
                         .check = before.check,
                         .unit = before.unit,
-                        .seeds_a = static_cast<int>(before.by_seed.size()),
-                        .seeds_b = static_cast<int>(after->by_seed.size()),
+                        .seeds_a = static_cast<int>(in_a.size()),
+                        .seeds_b = static_cast<int>(in_b.size()),
                         .result = {},
-                        .cause = cause};
+                        .cause = cause,
+                        .by_clock = IsOfTheClock(before)};
     comparison.margins.push_back(std::move(change));
-    samples.emplace_back(before.by_seed, after->by_seed);
+    samples.emplace_back(std::move(in_a), std::move(in_b));
   }
+}
+
+// The margins that count are one family of tests, the others another one: what is only shown must
+// not take evidence from what counts.
+void TestMargins(const std::vector<std::pair<BySeed, BySeed>>& samples, Comparison& comparison) {
+  for (bool counts : {true, false}) {
+    std::vector<std::pair<BySeed, BySeed>> family;
+    std::vector<MarginChange*> members;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      if (comparison.margins[i].counts() != counts) continue;
+      family.push_back(samples[i]);
+      members.push_back(&comparison.margins[i]);
+    }
+    const std::vector<ShiftResult> results = CompareShifts(family, comparison.options.shift);
+    for (std::size_t i = 0; i < results.size(); ++i) members[i]->result = results[i];
+  }
+}
+
+void CompareCases(const CaseRecord& a, const CaseRecord& b, Comparison& comparison,
+                  std::vector<std::pair<BySeed, BySeed>>& samples) {
+  ++comparison.cases;
+  const bool changed = a.scenario_digest != b.scenario_digest;
+  const bool same_environment = Differences(a.environment, b.environment).empty();
+  const Cause cause = CauseOf(comparison.same_code && !changed, same_environment);
+  if (OutcomeOf(a) != OutcomeOf(b)) {
+    comparison.verdicts.push_back({.case_name = a.name,
+                                   .before = OutcomeOf(a),
+                                   .after = OutcomeOf(b),
+                                   .direction = DirectionOf(a.verdict, b.verdict),
+                                   .cause = cause,
+                                   .scenario_changed = changed,
+                                   .checks = ChangedChecks(a, b)});
+  }
+  FindLostChecks(a, b, comparison);
+  if (changed) {
+    comparison.changed_scenarios.push_back(a.name);
+    return;
+  }
+  if (same_environment) CompareArms(a, b, cause, comparison);
+  CollectMargins(a, b, cause, comparison, samples);
+  CompareSpeed(a, b, comparison);
 }
 
 }  // namespace
@@ -250,43 +312,31 @@ Comparison Compare(Record a, Record b, const CompareOptions& options) {
   std::vector<std::pair<BySeed, BySeed>> samples;
   for (const CaseRecord& before : comparison.a.cases) {
     const CaseRecord* after = FindCase(comparison.b, before.name);
-    if (after == nullptr) {
+    if (after != nullptr) {
+      CompareCases(before, *after, comparison, samples);
+    } else {
       comparison.only_in_a.push_back(before.name);
-      continue;
     }
-    ++comparison.cases;
-    const bool changed = before.scenario_digest != after->scenario_digest;
-    const Cause cause = CauseOf(comparison.same_code && !changed,
-                                Differences(before.environment, after->environment).empty());
-    if (OutcomeOf(before) != OutcomeOf(*after)) {
-      comparison.verdicts.push_back({.case_name = before.name,
-                                     .before = OutcomeOf(before),
-                                     .after = OutcomeOf(*after),
-                                     .direction = DirectionOf(before.verdict, after->verdict),
-                                     .cause = cause,
-                                     .scenario_changed = changed,
-                                     .checks = ChangedChecks(before, *after)});
-    }
-    if (changed) {
-      comparison.changed_scenarios.push_back(before.name);
-      continue;
-    }
-    CollectMargins(before, *after, cause, comparison, samples);
-    CompareSpeed(before, *after, comparison);
   }
   for (const CaseRecord& after : comparison.b.cases) {
     if (FindCase(comparison.a, after.name) == nullptr) {
       comparison.only_in_b.push_back(after.name);
     }
   }
-  const std::vector<ShiftResult> results = CompareShifts(samples, options.shift);
-  for (std::size_t i = 0; i < results.size(); ++i) comparison.margins[i].result = results[i];
+  TestMargins(samples, comparison);
   return comparison;
+}
+
+bool Comparison::is_changed() const {
+  return !bits.empty() || !verdicts.empty() || !changed_scenarios.empty() ||
+         CountMargins(Answer::kDifferent) > 0;
 }
 
 int ExitCode(const Comparison& comparison) {
   if (comparison.cases == 0) return 4;
-  bool is_worse = false, is_unknown = comparison.CountMargins(Answer::kUnknown) > 0;
+  bool is_worse = !comparison.lost_checks.empty();
+  bool is_unknown = comparison.CountMargins(Answer::kUnknown) > 0;
+  is_worse |= !comparison.only_in_a.empty() && !comparison.options.only_common;
   auto blame = [&](Cause cause) {
     const bool by_code = cause == Cause::kCode || cause == Cause::kChance;
     (by_code ? is_worse : is_unknown) = true;
@@ -304,7 +354,8 @@ int ExitCode(const Comparison& comparison) {
     }
   }
   if (is_worse) return 1;
-  return is_unknown ? 5 : 0;
+  if (is_unknown) return 5;
+  return comparison.is_changed() && !comparison.options.accept_changes ? 8 : 0;
 }
 
 }  // namespace trainwreck

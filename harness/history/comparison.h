@@ -1,6 +1,7 @@
-// Two sides of the history against each other: which verdicts flipped, which margins moved beyond
-// the noise of seeds, how step time and memory changed, and whether code or environment can be the
-// cause. docs/history.md says how each answer comes about.
+// Two sides of the history against each other: which arms have other bits, which verdicts flipped,
+// which cases and checks are gone, which margins moved beyond the noise of seeds, how step time and
+// memory changed, and whether code or environment can be the cause. docs/history.md says how each
+// answer comes about.
 //
 //   const Comparison comparison = Compare(Combine({a}), Combine({b}), {});
 //   std::cout << ConsoleText(comparison, false);
@@ -21,8 +22,10 @@ namespace trainwreck {
 
 struct CompareOptions {
   ShiftOptions shift;
-  double max_slowdown = 0;  // a case whose step time grew by more got worse; 0: is only shown
-  double max_memory = 0;    // the same for its peak memory
+  double max_slowdown = 0;      // a case whose step time grew by more got worse; 0: is only shown
+  double max_memory = 0;        // the same for its peak memory
+  bool only_common = false;     // a case that B lacks is none of its business
+  bool accept_changes = false;  // only what got worse counts for the exit status
 };
 
 // What a change can come from. Nothing but chance: a target that gives other results each time.
@@ -42,6 +45,24 @@ struct VerdictChange {
   std::vector<std::string> checks;  // "'learns' in control: 5 of 5 seeds -> 2 of 5"
 };
 
+// An arm whose runs are not the same bit for bit, over the steps that both sides have.
+struct BitsChange {
+  std::string case_name;
+  std::string arm;
+  Cause cause = Cause::kCode;
+  int compared = 0;        // seeds
+  std::vector<int> seeds;  // those with other bits
+  int first = -1;          // the first difference lies in steps [first, last]; -1: not known
+  int last = -1;
+  bool other_signals = false;     // signals came or went
+  std::vector<std::string> ends;  // "seed 3: completed -> stalled"
+};
+
+struct LostChecks {
+  std::string case_name;
+  std::vector<std::string> checks;  // "'learns' in control"
+};
+
 struct MarginChange {
   std::string case_name;
   std::string arm;
@@ -51,6 +72,11 @@ struct MarginChange {
   int seeds_b = 0;
   ShiftResult result;
   Cause cause = Cause::kCode;
+  bool by_clock = false;  // the load of the machine moves it, too
+  // Whether the answer is one about the program: of the same program nothing but chance moves a
+  // margin, and load moves those of the clock.
+  bool counts() const { return !by_clock && cause != Cause::kChance; }
+  bool is_different() const { return counts() && result.answer == Answer::kDifferent; }
   bool is_worse() const;  // different, and towards flipping
 };
 
@@ -68,7 +94,11 @@ struct Comparison {
   Record a;  // their cases as they were compared
   Record b;
   CompareOptions options;
-  int cases = 0;  // that both sides have
+  int cases = 0;                 // that both sides have
+  std::vector<BitsChange> bits;  // of cases with the same claims and environment
+  int arms_compared = 0;         // bit by bit
+  int arms_without_bits = 0;     // that have none on a side, or no seed in common
+  std::vector<LostChecks> lost_checks;
   std::vector<VerdictChange> verdicts;
   std::vector<MarginChange> margins;  // of cases that claim the same on both sides
   int margins_without_numbers = 0;    // on a side: intervals and unknowns
@@ -81,8 +111,9 @@ struct Comparison {
   std::vector<std::string> changed_scenarios;
   std::string hint;  // what to do to tell causes apart; may be empty
 
+  bool is_changed() const;  // anything is known to differ, for better or worse
   int CountVerdicts(Direction direction) const;
-  int CountMargins(Answer answer) const;
+  int CountMargins(Answer answer) const;  // of those that count
 };
 
 // One side from several invocations of one program, the newest first: a case has its newest
@@ -92,8 +123,8 @@ Record Combine(const std::vector<Record>& newest_first);
 
 Comparison Compare(Record a, Record b, const CompareOptions& options);
 
-// 0 nothing got worse, 1 something did, 4 no case in common, 5 unknown: seeds are missing, or what
-// got worse may be the environment's doing.
+// 0 the same, 1 something got worse, 4 no case in common, 5 unknown: seeds are missing, or what
+// got worse may be the environment's doing; 8 something changed, and nothing is known to be worse.
 int ExitCode(const Comparison& comparison);
 
 // "1 verdict and 2 margins got worse"

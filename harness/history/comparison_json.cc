@@ -23,6 +23,17 @@ Json Encode(const VerdictChange& change) {
           {"checks", change.checks}};
 }
 
+Json Encode(const BitsChange& change) {
+  return {{"case", change.case_name},
+          {"arm", change.arm},
+          {"cause", ToString(change.cause)},
+          {"seeds_compared", change.compared},
+          {"seeds", change.seeds},
+          {"first_step", change.first >= 0 ? Json({change.first, change.last}) : Json()},
+          {"other_signals", change.other_signals},
+          {"ends", change.ends}};
+}
+
 Json Encode(const MarginChange& change) {
   const ShiftResult& result = change.result;
   Json json = {{"case", change.case_name},
@@ -32,6 +43,8 @@ Json Encode(const MarginChange& change) {
                {"answer", ToString(result.answer)},
                {"identical", result.identical},
                {"worse", change.is_worse()},
+               {"by_clock", change.by_clock},
+               {"counts", change.counts()},
                {"more_seeds", result.more_seeds},
                {"median_a", EncodeNumber(result.median_a)},
                {"median_b", EncodeNumber(result.median_b)},
@@ -86,6 +99,10 @@ Json ToJson(const Comparison& comparison) {
                {"same_code", comparison.same_code},
                {"environment", Json::object()},
                {"cases", comparison.cases},
+               {"bits", Json::array()},
+               {"arms_compared", comparison.arms_compared},
+               {"arms_without_bits", comparison.arms_without_bits},
+               {"lost_checks", Json::array()},
                {"verdicts", Json::array()},
                {"margins", Json::array()},
                {"margins_without_numbers", comparison.margins_without_numbers},
@@ -97,6 +114,10 @@ Json ToJson(const Comparison& comparison) {
                {"hint", comparison.hint}};
   for (const auto& [key, values] : comparison.environment) {
     json["environment"][key] = {values.first, values.second};
+  }
+  for (const BitsChange& change : comparison.bits) json["bits"].push_back(Encode(change));
+  for (const LostChecks& lost : comparison.lost_checks) {
+    json["lost_checks"].push_back({{"case", lost.case_name}, {"checks", lost.checks}});
   }
   for (const VerdictChange& change : comparison.verdicts) {
     json["verdicts"].push_back(Encode(change));

@@ -27,7 +27,7 @@ TEST(Compare, NothingChangedIsZero) {
   EXPECT_TRUE(comparison.verdicts.empty());
   EXPECT_EQ(comparison.CountMargins(Answer::kSame), 2);
   EXPECT_EQ(ExitCode(comparison), 0);
-  EXPECT_EQ(Summary(comparison), "nothing got worse");
+  EXPECT_EQ(Summary(comparison), "the same");
 }
 
 TEST(Compare, AFlippedVerdictIsWorseAndNamesItsCheck) {
@@ -46,7 +46,9 @@ TEST(Compare, AFlippedVerdictIsWorseAndNamesItsCheck) {
   // The other way round it got better.
   const Comparison back = Compare(b, Before(), {});
   EXPECT_EQ(back.verdicts[0].direction, Direction::kBetter);
-  EXPECT_EQ(ExitCode(back), 0);
+  EXPECT_EQ(ExitCode(back), 8);  // news, too
+  EXPECT_EQ(Summary(back), "nothing got worse; 1 verdict got better");
+  EXPECT_EQ(ExitCode(Compare(b, Before(), {.accept_changes = true})), 0);
 }
 
 TEST(Compare, EveryPairOfVerdictsHasADirection) {
@@ -54,18 +56,22 @@ TEST(Compare, EveryPairOfVerdictsHasADirection) {
   const std::string worse =
       "pass>inconclusive pass>fail pass>error inconclusive>fail "
       "inconclusive>error ";
-  std::string seen;
+  // What is not run may hide anything.
+  const std::string skipped = "pass>skip inconclusive>skip fail>skip error>skip ";
+  std::string seen, skips;
   for (const std::string& before : verdicts) {
     for (const std::string& after : verdicts) {
       Record a = Before(), b = After();
       a.cases[0].verdict = before;
       b.cases[0].verdict = after;
       const Comparison comparison = Compare(a, b, {});
-      if (comparison.CountVerdicts(Direction::kWorse) > 0) seen += before + ">" + after + " ";
-      EXPECT_EQ(ExitCode(comparison), comparison.CountVerdicts(Direction::kWorse) > 0 ? 1 : 0);
+      const bool is_worse = comparison.CountVerdicts(Direction::kWorse) > 0;
+      if (is_worse) (after == "skip" ? skips : seen) += before + ">" + after + " ";
+      EXPECT_EQ(ExitCode(comparison), is_worse ? 1 : before == after ? 0 : 8) << before << after;
     }
   }
   EXPECT_EQ(seen, worse);
+  EXPECT_EQ(skips, skipped);
 }
 
 TEST(Compare, TellsEnvironmentFromCode) {
@@ -107,7 +113,7 @@ TEST(Compare, AMarginThatMovedIsWorseOrUnknown) {
   EXPECT_TRUE(comparison.margins[0].is_worse());
   EXPECT_EQ(ExitCode(comparison), 1);
   for (auto& [seed, margin] : b.cases[0].margins[0].by_seed) margin += 100;
-  EXPECT_EQ(ExitCode(Compare(Before(), b, {})), 0);  // better
+  EXPECT_EQ(ExitCode(Compare(Before(), b, {})), 8);  // better
   // Two seeds cannot tell.
   Record few = After();
   few.cases[0].margins[0].by_seed = {{0, -50.0}, {1, -49.0}};
@@ -132,6 +138,9 @@ TEST(Compare, OnlyEqualClaimsAreCompared) {
   comparison = Compare(Before(), b, {});
   EXPECT_EQ(comparison.only_in_a, std::vector<std::string>{"nan/a"});
   EXPECT_EQ(comparison.only_in_b, std::vector<std::string>{"nan/new"});
+  EXPECT_EQ(ExitCode(comparison), 1);
+  EXPECT_EQ(Summary(comparison), "1 case is gone");
+  EXPECT_EQ(ExitCode(Compare(Before(), b, {.only_common = true})), 0);
   b.cases.clear();
   EXPECT_EQ(ExitCode(Compare(Before(), b, {})), 4);
 }
@@ -206,8 +215,203 @@ TEST(Compare, FalseAlarmsOfAWholeComparisonStayWithinTheirBound) {
   EXPECT_GE(found, 0.95 * kRounds);
 }
 
+// What a run of 20 steps leaves when its signals are `value` from step `from` on.
+TraceBits Bits(double value = 1, int from = 0, int steps = 20) {
+  RunTrace trace;
+  for (int step = 0; step < steps; ++step) {
+    trace.series[{"loss", 0}].Set(step, step < from ? 1 : value);
+    trace.time_s[0].Set(step, step);
+  }
+  return BitsOf(trace, true);
+}
+
+Record WithBits(Record record) {
+  for (CaseRecord& one : record.cases) {
+    for (TrainingRecord& training : one.trainings) training.bits = Bits();
+  }
+  return record;
+}
+
+TEST(Bits, OfTheSameProgramAreTheSame) {
+  const Comparison comparison = Compare(WithBits(Before()), WithBits(Before()), {});
+  EXPECT_EQ(comparison.arms_compared, 2);
+  EXPECT_TRUE(comparison.bits.empty());
+  EXPECT_EQ(ExitCode(comparison), 0);
+  EXPECT_NE(ConsoleText(comparison, false).find("# bits: 2 arms compared, all the same\n"),
+            std::string::npos);
+}
+
+TEST(Bits, ThatDifferAreNamedThoughEveryMarginIsTheSame) {
+  Record b = WithBits(After());
+  b.cases[0].trainings[1].bits = Bits(2, 7);
+  b.cases[0].trainings[3].bits = Bits(2, 9);
+  b.cases[1].trainings[0].bits = Bits(2, 0);
+  const Comparison comparison = Compare(WithBits(Before()), b, {});
+  ASSERT_EQ(comparison.bits.size(), 2U);
+  EXPECT_EQ(comparison.bits[0].seeds, (std::vector<int>{1, 3}));
+  EXPECT_EQ(comparison.bits[0].first, 7);
+  EXPECT_EQ(ExitCode(comparison), 8);
+  EXPECT_EQ(ExitCode(Compare(WithBits(Before()), b, {.accept_changes = true})), 0);
+  EXPECT_EQ(Summary(comparison), "nothing got worse; 2 arms of 2 cases have other bits");
+  const std::string text = ConsoleText(comparison, false);
+  EXPECT_NE(text.find("# bits: 2 arms of 2 cases have other bits\n"
+                      "other bits  nan/a: control (2 of 5 seeds, from step 7)\n"
+                      "other bits  nan/b: control (1 of 5 seeds, from step 0)\n"),
+            std::string::npos)
+      << text;
+  EXPECT_LT(text.find("# bits"), text.find("# verdicts"));
+}
+
+TEST(Bits, OfRunsThatWereStoppedEarlyCountAsFarAsBothWent) {
+  Record a = WithBits(Before()), b = WithBits(After());
+  a.cases[0].trainings[0].bits = Bits(1, 0, 12);
+  a.cases[0].trainings[0].end = "decided";
+  EXPECT_EQ(ExitCode(Compare(a, b, {})), 0);
+  b.cases[0].trainings[0].bits = Bits(2, 15);  // where A was not any more
+  EXPECT_EQ(ExitCode(Compare(a, b, {})), 0);
+  b.cases[0].trainings[0].bits = Bits(2, 11);
+  EXPECT_EQ(ExitCode(Compare(a, b, {})), 8);
+  // Two whole runs of other lengths are not the same.
+  a.cases[0].trainings[0].end = "completed";
+  b.cases[0].trainings[0].bits = Bits();
+  EXPECT_EQ(ExitCode(Compare(a, b, {})), 8);
+}
+
+TEST(Bits, OfAnotherEnvironmentSayNothing) {
+  Record b = WithBits(After());
+  b.cases[0].trainings[0].bits = Bits(2);
+  for (CaseRecord& one : b.cases) one.environment["blas"] = "OpenBLAS";
+  const Comparison comparison = Compare(WithBits(Before()), b, {});
+  EXPECT_TRUE(comparison.bits.empty());
+  EXPECT_EQ(ExitCode(comparison), 0);
+}
+
+TEST(Bits, AreTheLastValuesWhereARecordIsOlder) {
+  Record b = WithBits(After());
+  EXPECT_EQ(ExitCode(Compare(Before(), b, {})), 0);
+  b.cases[0].trainings[2].final_signals["grad_norm"] += 1e-9;
+  b.cases[0].trainings[2].final_signals["step_s"] = 7;
+  const Comparison comparison = Compare(Before(), b, {});
+  ASSERT_EQ(comparison.bits.size(), 1U);
+  EXPECT_EQ(comparison.bits[0].seeds, std::vector<int>{2});
+  EXPECT_EQ(comparison.bits[0].first, -1);
+}
+
+TEST(Bits, ARunThatEndsOtherwiseIsNamed) {
+  Record b = WithBits(After());
+  b.cases[0].trainings[4].end = "stalled";
+  const Comparison comparison = Compare(WithBits(Before()), b, {});
+  ASSERT_EQ(comparison.bits.size(), 1U);
+  EXPECT_EQ(comparison.bits[0].ends, std::vector<std::string>{"seed 4: completed -> stalled"});
+  EXPECT_EQ(Summary(comparison), "nothing got worse; 1 arm of 1 case ends otherwise");
+  EXPECT_EQ(ExitCode(comparison), 8);
+}
+
+// What load does to the same program: runs are stopped at other steps, so that margins are known of
+// other seeds, and what is measured in seconds moves, in all seeds alike.
+TEST(Compare, TheSameProgramUnderLoadIsTheSame) {
+  Record a = WithBits(Before()), b = WithBits(Before());
+  for (Record* side : {&a, &b}) {
+    CaseRecord& one = side->cases[0];
+    MarginRecord seconds = TestMargin("control", "ends_soon", {{0, 3.1}, {1, 3.2}, {2, 3.0}});
+    seconds.unit = "s";
+    one.margins.push_back(seconds);
+    MarginRecord rate = TestMargin("control", "fast", {{0, 3.1}, {1, 3.2}, {2, 3.0}});
+    rate.formula = "always mean(step_s) < 0.01";
+    one.margins.push_back(rate);
+  }
+  for (int i : {1, 2}) {
+    for (auto& [seed, margin] : b.cases[0].margins[i].by_seed) margin -= 2.5;
+  }
+  b.cases[0].margins[0].by_seed.erase(3);
+  a.cases[0].margins[0].by_seed.erase(0);
+  a.cases[0].trainings[0].bits = Bits(1, 0, 5);
+  a.cases[0].trainings[0].end = "decided";
+  for (TrainingRecord& training : b.cases[0].trainings) training.step_seconds *= 4;
+  const Comparison comparison = Compare(a, b, {});
+  EXPECT_EQ(Summary(comparison), "the same") << ConsoleText(comparison, true);
+  EXPECT_EQ(ExitCode(comparison), 0);
+  // Of another program as well, while no verdict flips: the clock's margins are only shown.
+  b.target_digest = "2222222222222222";
+  const Comparison other = Compare(a, b, {});
+  EXPECT_EQ(ExitCode(other), 0) << ConsoleText(other, true);
+  EXPECT_NE(ConsoleText(other, true).find("by the clock, only shown"), std::string::npos);
+}
+
+TEST(Compare, LostChecksAreWorseAlsoWhereTheScenarioChanged) {
+  Record a = Before(), b = After();
+  for (Record* side : {&a, &b}) {
+    side->cases[0].margins.push_back(TestMargin("fault", "blows_up", {{0, 1.0}, {1, 2.0}}));
+  }
+  EXPECT_EQ(ExitCode(Compare(a, b, {})), 0);
+  for (bool changed : {false, true}) {
+    Record fewer = b;
+    fewer.cases[0].margins.pop_back();
+    if (changed) fewer.cases[0].scenario_digest = "other";
+    const Comparison comparison = Compare(a, fewer, {});
+    ASSERT_EQ(comparison.lost_checks.size(), 1U);
+    EXPECT_EQ(comparison.lost_checks[0].checks, std::vector<std::string>{"'blows_up' in fault"});
+    EXPECT_EQ(ExitCode(comparison), 1);
+    EXPECT_NE(ConsoleText(comparison, false)
+                  .find("lost     nan/a  no longer checked: 'blows_up' in fault"),
+              std::string::npos);
+    EXPECT_EQ(ExitCode(Compare(fewer, a, {})), changed ? 8 : 0);  // more checks are no loss
+  }
+}
+
+TEST(Compare, ManyTouchedMarginsLeaveNoneUndecidable) {
+  Record a = Before(), b = After();
+  std::mt19937 random(6);
+  std::normal_distribution<double> noise;
+  for (int check = 0; check < 200; ++check) {
+    std::map<int, double> before, after;
+    for (int seed = 0; seed < 5; ++seed) {
+      before[seed] = 3 + 1e-8 * noise(random);
+      after[seed] = before[seed] + 1e-9 * noise(random);
+      if (check == 70) after[seed] -= 2;
+    }
+    a.cases[0].margins.push_back(TestMargin("fault", std::to_string(check), before));
+    b.cases[0].margins.push_back(TestMargin("fault", std::to_string(check), after));
+  }
+  const Comparison comparison = Compare(a, b, {});
+  EXPECT_EQ(comparison.CountMargins(Answer::kUnknown), 0) << ConsoleText(comparison, false);
+  EXPECT_EQ(comparison.CountMargins(Answer::kDifferent), 1);
+  EXPECT_EQ(ExitCode(comparison), 1);
+}
+
+TEST(Compare, NeverCallsTheSameProgramWhatIsNot) {
+  auto text = [](const Record& a, const Record& b) {
+    const std::string all = ConsoleText(Compare(a, b, {}), false);
+    const std::size_t begin = all.find("# code: ");
+    return all.substr(begin, all.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(text(Before(), Before()), "# code: the same program and commit");
+  Record dirty = Before(), commit = Before(), unknown = Before(), torch = Before(), cpu = Before();
+  dirty.is_dirty = true;
+  commit.commit = "c";
+  unknown.target_digest = "";
+  for (Record* side : {&torch, &cpu}) {
+    side->cases[0].environment["torch"] = "2.12";
+    side->cases[0].environment["cpu"] = "other";
+  }
+  Record before = Before();
+  before.cases[0].environment["torch"] = "2.11";
+  EXPECT_EQ(text(Before(), dirty), "# code: the same program, with uncommitted changes");
+  EXPECT_EQ(text(Before(), commit), "# code: the same program, another commit");
+  EXPECT_EQ(text(Before(), unknown), "# code: not known to be the same");
+  EXPECT_EQ(text(unknown, unknown), "# code: not known to be the same");
+  EXPECT_EQ(text(before, torch), "# code: the same files and commit, with other versions: torch");
+  EXPECT_EQ(text(Before(), cpu), "# code: the same program and commit");
+  EXPECT_EQ(text(Before(), After()), "# code: differs");
+}
+
 Comparison Golden() {
   Record a = Before(), b = After();
+  a = WithBits(a);
+  b = WithBits(b);
+  b.cases[0].trainings[2].bits = Bits(2, 3);
+  a.cases[1].margins.push_back(TestMargin("control", "lost|check", {{0, 1.0}}));
+  a.cases.push_back(TestCase("nan/old"));
   a.id = 3;
   b.output_dir = "out|of\x1b[31m <b>bounds</b>";
   b.is_dirty = true;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "harness/history/comparison.h"
 #include "harness/report/text.h"
@@ -12,6 +14,9 @@ namespace {
 
 constexpr std::size_t kMostUnknown = 12;  // in Markdown, and on the console unless verbose
 constexpr std::size_t kMostChecks = 4;
+constexpr std::size_t kMostCases = 20;
+// What a machine says of itself; all else in an environment are versions of what the program loads.
+const std::set<std::string> kMachineKeys = {"cpu", "cpu_capability", "device", "driver", "threads"};
 
 std::string Plural(int count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -51,6 +56,9 @@ const char* GateText(Gate gate) {
 }
 
 std::string AnswerText(const MarginChange& change) {
+  if (!change.counts() && !change.result.identical) {
+    return change.by_clock ? "by the clock, only shown" : "by chance: the same program";
+  }
   switch (change.result.answer) {
     case Answer::kSame:
       return change.result.identical ? "same, bit for bit" : "same";
@@ -86,7 +94,7 @@ std::vector<const MarginChange*> Ordered(const Comparison& comparison) {
     const int answer = change.result.answer == Answer::kDifferent ? 0
                        : change.result.answer == Answer::kUnknown ? 1
                                                                   : 2;
-    return std::make_tuple(answer, !change.is_worse(), change.result.test.p);
+    return std::make_tuple(!change.counts(), answer, !change.is_worse(), change.result.test.p);
   };
   std::stable_sort(
       margins.begin(), margins.end(),
@@ -103,22 +111,114 @@ std::string VerdictCounts(const Comparison& comparison) {
 }
 
 std::string MarginCounts(const Comparison& comparison) {
-  const auto identical =
-      std::count_if(comparison.margins.begin(), comparison.margins.end(),
-                    [](const MarginChange& change) { return change.result.identical; });
-  return fmt::format("{} compared: {} different, {} same ({} of them bit for bit), {} unknown",
-                     comparison.margins.size(), comparison.CountMargins(Answer::kDifferent),
-                     comparison.CountMargins(Answer::kSame), identical,
-                     comparison.CountMargins(Answer::kUnknown));
+  int identical = 0, shown = 0;
+  for (const MarginChange& change : comparison.margins) {
+    identical += change.counts() && change.result.identical;
+    shown += !change.counts();
+  }
+  std::string text = fmt::format(
+      "{} compared: {} different, {} same ({} of them bit for bit), {} unknown",
+      static_cast<int>(comparison.margins.size()) - shown,
+      comparison.CountMargins(Answer::kDifferent), comparison.CountMargins(Answer::kSame),
+      identical, comparison.CountMargins(Answer::kUnknown));
+  if (shown > 0 && comparison.same_code && comparison.environment.empty()) {
+    return fmt::format("{} of the same program: none is tested", comparison.margins.size());
+  }
+  if (shown > 0) text += fmt::format("; {} by the clock or of the same program", shown);
+  return text;
+}
+
+// How many arms and cases `changes` are in: "4 arms of 2 cases".
+std::string ArmsText(const std::vector<const BitsChange*>& changes) {
+  std::set<std::string> cases;
+  for (const BitsChange* change : changes) cases.insert(change->case_name);
+  return Plural(static_cast<int>(changes.size()), "arm") + " of " +
+         Plural(static_cast<int>(cases.size()), "case");
+}
+
+// "4 arms of 2 cases have other bits, 1 arm of 1 case ends otherwise"; empty: none do.
+std::string ChangedArmsText(const Comparison& comparison) {
+  std::vector<const BitsChange*> other_bits, other_ends;
+  for (const BitsChange& change : comparison.bits) {
+    (change.seeds.empty() ? other_ends : other_bits).push_back(&change);
+  }
+  std::string text;
+  if (!other_bits.empty()) {
+    text = ArmsText(other_bits) + (other_bits.size() == 1 ? " has" : " have") + " other bits";
+  }
+  if (!other_ends.empty()) {
+    text += (text.empty() ? "" : ", ") + ArmsText(other_ends) +
+            (other_ends.size() == 1 ? " ends" : " end") + " otherwise";
+  }
+  return text;
+}
+
+std::string BitsText(const Comparison& comparison) {
+  std::string text = ChangedArmsText(comparison);
+  if (!text.empty()) {
+    const bool is_chance =
+        std::any_of(comparison.bits.begin(), comparison.bits.end(),
+                    [](const BitsChange& change) { return change.cause == Cause::kChance; });
+    if (is_chance) {
+      text +=
+          ", though program and environment are the same: it does not repeat itself, or "
+          "something that it reads or loads has changed";
+    }
+    return text;
+  }
+  if (comparison.arms_compared > 0) {
+    return Plural(comparison.arms_compared, "arm") + " compared, all the same";
+  }
+  return comparison.environment.empty() ? "not compared: none are recorded"
+                                        : "not compared: the environment differs";
+}
+
+std::string ArmText(const BitsChange& change) {
+  std::vector<std::string> parts;
+  if (!change.seeds.empty()) {
+    parts.push_back(fmt::format("{} of {}", change.seeds.size(), Plural(change.compared, "seed")));
+    if (change.first >= 0 && change.first == change.last) {
+      parts.push_back(fmt::format("from step {}", change.first));
+    } else if (change.first >= 0) {
+      parts.push_back(fmt::format("from one of steps {} to {}", change.first, change.last));
+    }
+  }
+  if (change.other_signals) parts.push_back("other signals");
+  for (const std::string& end : change.ends) parts.push_back(end);
+  return change.arm + " (" + fmt::format("{}", fmt::join(parts, ", ")) + ")";
+}
+
+// A case a line: its name, and its arms.
+std::vector<std::pair<std::string, std::string>> BitsByCase(const Comparison& comparison) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const BitsChange& change : comparison.bits) {
+    if (!lines.empty() && lines.back().first == change.case_name) {
+      lines.back().second += ", " + ArmText(change);
+    } else {
+      lines.emplace_back(change.case_name, ArmText(change));
+    }
+  }
+  return lines;
+}
+
+std::string OtherVersions(const Comparison& comparison) {
+  std::string keys;
+  for (const auto& [key, values] : comparison.environment) {
+    if (!kMachineKeys.contains(key)) keys += (keys.empty() ? "" : ", ") + CleanText(key);
+  }
+  return keys;
 }
 
 std::string CodeText(const Comparison& comparison) {
-  if (comparison.same_code) return "the same program and commit";
-  if (!comparison.a.target_digest.empty() &&
-      comparison.a.target_digest == comparison.b.target_digest) {
-    return "the same program, another commit";
-  }
-  return "differs";
+  const Record &a = comparison.a, &b = comparison.b;
+  if (a.target_digest.empty() || b.target_digest.empty()) return "not known to be the same";
+  if (a.target_digest != b.target_digest) return "differs";
+  // The same files do not make the same program when what they load is another version.
+  const std::string versions = OtherVersions(comparison);
+  const std::string what = versions.empty() ? "the same program" : "the same files";
+  const std::string other = versions.empty() ? "" : ", with other versions: " + versions;
+  if (comparison.same_code) return what + " and commit" + other;
+  return what + (a.commit != b.commit ? ", another commit" : ", with uncommitted changes") + other;
 }
 
 std::string EnvironmentText(const Comparison& comparison) {
@@ -149,17 +249,41 @@ std::vector<std::string> Notes(const Comparison& comparison) {
     notes.push_back("claim something else now, so that only verdicts were compared: " +
                     Join(comparison.changed_scenarios));
   }
-  if (!comparison.only_in_a.empty()) notes.push_back("only in A: " + Join(comparison.only_in_a));
+  if (!comparison.only_in_a.empty()) {
+    notes.push_back(
+        (comparison.options.only_common ? "only in A: " : "gone, only in A: ") +
+        Join(comparison.only_in_a) +
+        (comparison.options.only_common ? "" : " (--only-common leaves out what B did not run)"));
+  }
   if (!comparison.only_in_b.empty()) notes.push_back("only in B: " + Join(comparison.only_in_b));
+  if (comparison.arms_without_bits > 0 && comparison.arms_compared > 0) {
+    notes.push_back(Plural(comparison.arms_without_bits, "arm") +
+                    " could not be compared bit by bit: not recorded, or no step in common");
+  }
   if (!comparison.hint.empty()) notes.push_back(comparison.hint);
   return notes;
+}
+
+std::string ConsoleBits(const Comparison& comparison, bool verbose) {
+  std::string text = "# bits: " + BitsText(comparison) + "\n";
+  const auto lines = BitsByCase(comparison);
+  const std::size_t shown = verbose ? lines.size() : std::min(lines.size(), kMostCases);
+  for (std::size_t i = 0; i < shown; ++i) {
+    text += "other bits  " + CleanText(lines[i].first + ": " + lines[i].second) + "\n";
+  }
+  if (shown < lines.size()) text += fmt::format("# {} more: -v lists them\n", lines.size() - shown);
+  return text;
 }
 
 std::string ConsoleMargins(const Comparison& comparison, bool verbose) {
   std::string text;
   std::size_t unknown = 0, left_out = 0;
   for (const MarginChange* change : Ordered(comparison)) {
-    if (change->result.answer == Answer::kSame && !verbose) continue;
+    if ((change->result.answer == Answer::kSame || change->cause == Cause::kChance) && !verbose) {
+      continue;
+    }
+    // What the clock moved is worth a line where it stands out.
+    if (change->by_clock && change->result.answer == Answer::kUnknown && !verbose) continue;
     if (change->result.answer == Answer::kUnknown && ++unknown > kMostUnknown && !verbose) {
       ++left_out;
       continue;
@@ -172,7 +296,7 @@ std::string ConsoleMargins(const Comparison& comparison, bool verbose) {
     text += fmt::format("    P(B > A) = {:.2f}  p = {:.2g}  corrected {:.2g}  seeds {} and {}",
                         result.test.superiority, result.test.p, result.adjusted_p, change->seeds_a,
                         change->seeds_b);
-    if (result.answer == Answer::kDifferent) {
+    if (change->is_different()) {
       text += fmt::format("  cause: {}", ToString(change->cause));
     }
     text += "\n";
@@ -198,12 +322,23 @@ std::string ConsoleSpeed(const Comparison& comparison) {
 
 std::string Cell(const std::string& text) { return EscapeMarkdown(text); }
 
+std::string MarkdownBits(const Comparison& comparison) {
+  const auto lines = BitsByCase(comparison);
+  if (lines.empty()) return "";
+  std::string text = "\n| case | arms with other bits |\n|---|---|\n";
+  for (std::size_t i = 0; i < std::min(lines.size(), kMostCases); ++i) {
+    text += "| " + Cell(lines[i].first) + " | " + Cell(lines[i].second) + " |\n";
+  }
+  if (lines.size() > kMostCases) text += fmt::format("\n{} more.\n", lines.size() - kMostCases);
+  return text;
+}
+
 std::string MarkdownMargins(const Comparison& comparison) {
   std::string rows;
   std::size_t unknown = 0, left_out = 0;
   for (const MarginChange* change : Ordered(comparison)) {
     const ShiftResult& result = change->result;
-    if (result.answer == Answer::kSame) continue;
+    if (result.answer == Answer::kSame || !change->counts()) continue;
     if (result.answer == Answer::kUnknown && ++unknown > kMostUnknown) {
       ++left_out;
       continue;
@@ -224,9 +359,11 @@ std::string MarkdownMargins(const Comparison& comparison) {
 
 }  // namespace
 
-std::string Summary(const Comparison& comparison) {
-  if (comparison.cases == 0) return "no case in common: nothing was compared";
-  int margins = 0, slower = 0, excused = 0;
+namespace {
+
+// What got worse, as its kinds; `excused` counts what the environment may have done.
+std::vector<std::string> WorseParts(const Comparison& comparison, int& excused, int& total) {
+  int margins = 0, slower = 0;
   auto is_excused = [](Cause cause) {
     return cause == Cause::kEnvironment || cause == Cause::kEither;
   };
@@ -241,23 +378,65 @@ std::string Summary(const Comparison& comparison) {
   for (const SpeedChange& change : comparison.speed) {
     slower += change.step_time_gate == Gate::kExceeded || change.memory_gate == Gate::kExceeded;
   }
-  const int unknown = comparison.CountMargins(Answer::kUnknown);
+  total = verdicts + margins + slower;
   std::vector<std::string> parts;
   if (verdicts > 0) parts.push_back(Plural(verdicts, "verdict"));
   if (margins > 0) parts.push_back(Plural(margins, "margin"));
   if (slower > 0) parts.push_back("the speed or memory of " + Plural(slower, "case"));
+  return parts;
+}
+
+// What changed and is not worse, as clauses.
+std::vector<std::string> OtherChanges(const Comparison& comparison) {
+  std::vector<std::string> clauses;
+  auto add = [&](int count, const std::string& noun, const std::string& what) {
+    if (count > 0) clauses.push_back(Plural(count, noun) + " " + what);
+  };
+  if (!comparison.bits.empty()) clauses.push_back(ChangedArmsText(comparison));
+  add(comparison.CountVerdicts(Direction::kBetter), "verdict", "got better");
+  add(comparison.CountVerdicts(Direction::kOther), "verdict", "changed");
+  int better = 0;
+  for (const MarginChange& change : comparison.margins) {
+    better += change.is_different() && !change.is_worse();
+  }
+  add(better, "margin", "got better");
+  const auto claims = static_cast<int>(comparison.changed_scenarios.size());
+  if (claims > 0) {
+    clauses.push_back(Plural(claims, "case") + (claims == 1 ? " claims" : " claim") +
+                      " something else");
+  }
+  add(comparison.CountMargins(Answer::kUnknown), "margin", "unknown");
+  return clauses;
+}
+
+}  // namespace
+
+std::string Summary(const Comparison& comparison) {
+  if (comparison.cases == 0) return "no case in common: nothing was compared";
+  int excused = 0, total = 0;
+  const std::vector<std::string> parts = WorseParts(comparison, excused, total);
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
   }
-  text = text.empty() ? "nothing got worse" : text + " got worse";
-  if (excused > 0 && excused < verdicts + margins + slower) {
-    text += fmt::format("; the environment may have done {} of that", excused);
+  if (!text.empty()) text += " got worse";
+  auto add = [&](const std::string& clause) { text += (text.empty() ? "" : "; ") + clause; };
+  if (excused > 0 && excused < total) {
+    add(fmt::format("the environment may have done {} of that", excused));
   } else if (excused > 0) {
-    text += comparison.same_code ? "; the environment did it, the code is the same"
-                                 : "; code and environment both differ, so neither can be blamed";
+    add(comparison.same_code ? "the environment did it, the code is the same"
+                             : "code and environment both differ, so neither can be blamed");
   }
-  if (unknown > 0) text += fmt::format("; {} unknown", Plural(unknown, "margin"));
+  const auto gone = static_cast<int>(comparison.only_in_a.size());
+  if (gone > 0 && !comparison.options.only_common) {
+    add(Plural(gone, "case") + (gone == 1 ? " is" : " are") + " gone");
+  }
+  if (!comparison.lost_checks.empty()) {
+    add(Plural(static_cast<int>(comparison.lost_checks.size()), "case") + " lost checks");
+  }
+  const std::vector<std::string> changes = OtherChanges(comparison);
+  if (text.empty()) text = changes.empty() ? "the same" : "nothing got worse";
+  for (const std::string& change : changes) add(change);
   return text;
 }
 
@@ -265,6 +444,7 @@ std::string ConsoleText(const Comparison& comparison, bool verbose) {
   std::string text = "# A: " + Describe(comparison.a) + "\n# B: " + Describe(comparison.b) + "\n";
   text += "# code: " + CodeText(comparison) + "\n";
   text += "# environment: " + EnvironmentText(comparison) + "\n#\n";
+  text += ConsoleBits(comparison, verbose);
   text += "# verdicts: " + VerdictCounts(comparison) + "\n";
   for (const VerdictChange& change : comparison.verdicts) {
     text += fmt::format("{:<8} {}  {} -> {}  cause: {}{}\n", ToString(change.direction),
@@ -275,6 +455,10 @@ std::string ConsoleText(const Comparison& comparison, bool verbose) {
       text += "    " + CleanText(change.checks[i]) + "\n";
     }
   }
+  for (const LostChecks& lost : comparison.lost_checks) {
+    text += fmt::format("lost     {}  no longer checked: {}\n", CleanText(lost.case_name),
+                        Join(lost.checks));
+  }
   text += "# margins: " + MarginCounts(comparison) + "\n";
   text += ConsoleMargins(comparison, verbose);
   text += ConsoleSpeed(comparison);
@@ -284,12 +468,14 @@ std::string ConsoleText(const Comparison& comparison, bool verbose) {
 
 std::string MarkdownText(const Comparison& comparison) {
   const int status = ExitCode(comparison);
-  const char* icon = status == 0 ? "✅" : status == 1 ? "❌" : "❔";
+  const char* icon = status == 0 ? "✅" : status == 1 ? "❌" : status == 8 ? "🔶" : "❔";
   std::string text = fmt::format("## {} trainwreck: {}\n\n", icon, Summary(comparison));
   text += "| | |\n|---|---|\n| A | " + Cell(Describe(comparison.a)) + " |\n| B | " +
           Cell(Describe(comparison.b)) + " |\n| code | " + CodeText(comparison) +
-          " |\n| environment | " + Cell(EnvironmentText(comparison)) + " |\n| verdicts | " +
-          VerdictCounts(comparison) + " |\n| margins | " + MarginCounts(comparison) + " |\n";
+          " |\n| environment | " + Cell(EnvironmentText(comparison)) + " |\n| bits | " +
+          Cell(BitsText(comparison)) + " |\n| verdicts | " + VerdictCounts(comparison) +
+          " |\n| margins | " + MarginCounts(comparison) + " |\n";
+  text += MarkdownBits(comparison);
   if (!comparison.verdicts.empty()) {
     text += "\n| verdict | case | A | B | cause |\n|---|---|---|---|---|\n";
   }
@@ -298,6 +484,9 @@ std::string MarkdownText(const Comparison& comparison) {
                         Cell(change.case_name), Cell(change.before), Cell(change.after),
                         ToString(change.cause),
                         change.scenario_changed ? " (the scenario changed)" : "");
+  }
+  for (const LostChecks& lost : comparison.lost_checks) {
+    text += "\n" + Cell(lost.case_name + " no longer checks " + Join(lost.checks)) + "\n";
   }
   text += MarkdownMargins(comparison);
   if (!comparison.speed.empty()) {

@@ -1,5 +1,6 @@
 #include "harness/history/history.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "harness/protocol/json.h"
@@ -70,6 +71,20 @@ CREATE INDEX reading_verdict ON reading(verdict_id);
 CREATE INDEX training_verdict ON training(verdict_id);
 )";
 
+// Beside version 1, so that programs that do not know it read and write the file as before.
+constexpr const char* kBitsTable = R"(
+CREATE TABLE IF NOT EXISTS bits(
+  verdict_id INTEGER NOT NULL REFERENCES verdict(id),
+  arm TEXT NOT NULL,
+  seed INTEGER NOT NULL,
+  steps INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  signals TEXT NOT NULL,
+  every INTEGER NOT NULL,
+  marks TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS bits_verdict ON bits(verdict_id);
+)";
+
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -114,6 +129,26 @@ std::map<std::string, std::string> TextsFrom(const Json& json) {
   return json.get<std::map<std::string, std::string>>();
 }
 
+bool HasTable(Database& database, const std::string& name) {
+  return database.QueryInteger("SELECT count(*) FROM sqlite_master WHERE name = '" + name + "'") >
+         0;
+}
+
+void AddTrainings(Database& database, std::int64_t verdict_id,
+                  const std::vector<TrainingRecord>& trainings) {
+  Statement training(database, "INSERT INTO training VALUES(?, ?, ?, ?, ?, ?, ?)");
+  Statement bits(database, "INSERT INTO bits VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
+  for (const TrainingRecord& one : trainings) {
+    training.Reset();
+    training.Bind(verdict_id).Bind(one.arm).Bind(one.seed).Bind(one.end).Bind(one.step_seconds);
+    training.Bind(one.peak_memory_bytes).Bind(EncodeSignals(one.final_signals)).Step();
+    if (one.bits.steps <= 0) continue;
+    bits.Reset();
+    bits.Bind(verdict_id).Bind(one.arm).Bind(one.seed).Bind(one.bits.steps).Bind(one.bits.digest);
+    bits.Bind(one.bits.signals).Bind(one.bits.every).Bind(one.bits.marks).Step();
+  }
+}
+
 void AddCase(Database& database, std::int64_t run_id, const CaseRecord& record) {
   Statement verdict(database,
                     "INSERT INTO verdict(run_id, case_name, scenario, scenario_digest, "
@@ -129,12 +164,7 @@ void AddCase(Database& database, std::int64_t run_id, const CaseRecord& record) 
     reading.Bind(margin.expected ? 1 : 0).Bind(margin.unit).Bind(margin.agree);
     reading.Bind(margin.seeds).Bind(EncodeSeeds(margin.by_seed)).Step();
   }
-  Statement training(database, "INSERT INTO training VALUES(?, ?, ?, ?, ?, ?, ?)");
-  for (const TrainingRecord& one : record.trainings) {
-    training.Reset();
-    training.Bind(verdict_id).Bind(one.arm).Bind(one.seed).Bind(one.end).Bind(one.step_seconds);
-    training.Bind(one.peak_memory_bytes).Bind(EncodeSignals(one.final_signals)).Step();
-  }
+  AddTrainings(database, verdict_id, record.trainings);
 }
 
 RecordSummary SummaryFrom(const Statement& row) {
@@ -194,13 +224,33 @@ void ReadTrainings(Database& database, std::int64_t verdict_id, CaseRecord& reco
                                 .end = row.Text(2),
                                 .step_seconds = row.Number(3),
                                 .peak_memory_bytes = row.Number(4),
-                                .final_signals = Decode(row.Text(5), NumbersFrom)});
+                                .final_signals = Decode(row.Text(5), NumbersFrom),
+                                .bits = {}});
   }
 }
 
-std::string ReadyPath(const std::string& path, History::Mode mode) {
+// Records of older programs have none.
+void ReadBits(Database& database, std::int64_t verdict_id, CaseRecord& record) {
+  if (!HasTable(database, "bits")) return;
+  Statement row(database,
+                "SELECT arm, seed, steps, digest, signals, every, marks FROM bits WHERE "
+                "verdict_id = ?");
+  row.Bind(verdict_id);
+  while (row.Step()) {
+    for (TrainingRecord& training : record.trainings) {
+      if (training.arm != row.Text(0) || training.seed != row.Integer(1)) continue;
+      training.bits = {.steps = static_cast<int>(row.Integer(2)),
+                       .digest = row.Text(3),
+                       .signals = row.Text(4),
+                       .every = static_cast<int>(row.Integer(5)),
+                       .marks = row.Text(6)};
+    }
+  }
+}
+
+std::string ReadyPath(const std::string& path, RunHistory::Mode mode) {
   std::error_code error;
-  if (mode == History::Mode::kRead) {
+  if (mode == RunHistory::Mode::kRead) {
     if (fs::is_regular_file(path, error)) return path;
     throw HistoryError("there is no history in " + path +
                        ": 'trainwreck run' makes it, --history FILE names another");
@@ -213,7 +263,7 @@ std::string ReadyPath(const std::string& path, History::Mode mode) {
 
 }  // namespace
 
-History::History(const std::string& path, Mode mode) try
+RunHistory::RunHistory(const std::string& path, Mode mode) try
     // A reader of a file in WAL mode writes its shared memory; only the tables are left alone.
     : database_(ReadyPath(path, mode), /*read_only=*/false, kBusyMs) {
   Prepare(mode);
@@ -225,7 +275,7 @@ History::History(const std::string& path, Mode mode) try
                               : std::string(error.what()) + "; --history FILE names another file");
 }
 
-void History::Prepare(Mode mode) {
+void RunHistory::Prepare(Mode mode) {
   const auto [application, version, tables] = ReadState();
   if (tables > 0 && application != kApplicationId) {
     throw HistoryError(database_.path() +
@@ -237,13 +287,18 @@ void History::Prepare(Mode mode) {
                        ": use a newer trainwreck, or another file with --history FILE");
   }
   if (mode == Mode::kWrite && version < kSchemaVersion) CreateTables();
+  if (mode == Mode::kWrite && !HasTable(database_, "bits")) {
+    Transaction transaction(database_, Transaction::Kind::kWrite);
+    database_.Execute(kBitsTable);
+    transaction.Commit();
+  }
   if (mode == Mode::kRead && version == 0) {
     throw HistoryError(database_.path() + " is empty: 'trainwreck run' fills it");
   }
 }
 
 // In one transaction: another writer may be making the tables at this moment.
-History::State History::ReadState() {
+RunHistory::State RunHistory::ReadState() {
   Transaction transaction(database_, Transaction::Kind::kRead);
   return {.application = database_.QueryInteger("PRAGMA application_id"),
           .version = database_.QueryInteger("PRAGMA user_version"),
@@ -251,7 +306,7 @@ History::State History::ReadState() {
 }
 
 // Several may come here at once: the first one makes the tables, the others find them.
-void History::CreateTables() {
+void RunHistory::CreateTables() {
   // Only possible outside of a transaction, and SQLite does not wait here by itself.
   for (int tries = 0;; ++tries) {
     try {
@@ -271,7 +326,7 @@ void History::CreateTables() {
   transaction.Commit();
 }
 
-std::int64_t History::Add(const Record& record) {
+std::int64_t RunHistory::Add(const Record& record) {
   Transaction transaction(database_, Transaction::Kind::kWrite);
   Statement run(database_,
                 "INSERT INTO run(started_utc, version, command_line, commit_hash, dirty, target, "
@@ -287,13 +342,52 @@ std::int64_t History::Add(const Record& record) {
   return id;
 }
 
-bool History::Has(std::int64_t id) {
+void RunHistory::AddSeeds(std::int64_t id, const Record& more) {
+  Transaction transaction(database_, Transaction::Kind::kWrite);
+  Statement find(database_,
+                 "SELECT max(id) FROM verdict WHERE run_id = ? AND case_name = ? AND "
+                 "scenario_digest = ?");
+  Statement read(database_,
+                 "SELECT rowid, margins FROM reading WHERE verdict_id = ? AND arm = ? AND "
+                 "check_name = ? AND formula = ? AND expected = ? AND unit = ?");
+  Statement write(database_, "UPDATE reading SET margins = ? WHERE rowid = ?");
+  for (const CaseRecord& one : more.cases) {
+    find.Reset();
+    find.Bind(id).Bind(one.name).Bind(one.scenario_digest);
+    const std::int64_t verdict_id = find.Step() ? find.Integer(0) : 0;
+    if (verdict_id == 0) continue;
+    for (const MarginRecord& margin : one.margins) {
+      read.Reset();
+      read.Bind(verdict_id).Bind(margin.arm).Bind(margin.check).Bind(margin.formula);
+      read.Bind(margin.expected ? 1 : 0).Bind(margin.unit);
+      if (!read.Step()) continue;
+      std::map<int, double> by_seed = margin.by_seed;
+      for (const auto& [seed, value] : Decode(read.Text(1), SeedsFrom)) by_seed[seed] = value;
+      write.Reset();
+      write.Bind(EncodeSeeds(by_seed)).Bind(read.Integer(0)).Step();
+    }
+    CaseRecord known;
+    ReadTrainings(database_, verdict_id, known);
+    std::vector<TrainingRecord> added;
+    for (const TrainingRecord& training : one.trainings) {
+      const bool is_known = std::any_of(
+          known.trainings.begin(), known.trainings.end(), [&](const TrainingRecord& other) {
+            return other.arm == training.arm && other.seed == training.seed;
+          });
+      if (!is_known) added.push_back(training);
+    }
+    AddTrainings(database_, verdict_id, added);
+  }
+  transaction.Commit();
+}
+
+bool RunHistory::Has(std::int64_t id) {
   Statement row(database_, "SELECT 1 FROM run WHERE id = ?");
   row.Bind(id);
   return row.Step();
 }
 
-std::optional<Record> History::Load(std::int64_t id) {
+std::optional<Record> RunHistory::Load(std::int64_t id) {
   // One snapshot for all that belongs together.
   database_.Execute("BEGIN");
   struct End {
@@ -328,12 +422,13 @@ std::optional<Record> History::Load(std::int64_t id) {
     CaseRecord one = CaseFrom(row, 0);
     ReadMargins(database_, row.Integer(0), one);
     ReadTrainings(database_, row.Integer(0), one);
+    ReadBits(database_, row.Integer(0), one);
     record.cases.push_back(std::move(one));
   }
   return record;
 }
 
-std::vector<RecordSummary> History::List(int limit) {
+std::vector<RecordSummary> RunHistory::List(int limit) {
   std::vector<RecordSummary> summaries;
   Statement row(database_,
                 std::string("SELECT ") + kSummaryColumns + " FROM run ORDER BY id DESC LIMIT ?");
@@ -350,8 +445,8 @@ std::vector<RecordSummary> History::List(int limit) {
   return summaries;
 }
 
-std::vector<std::pair<RecordSummary, CaseRecord>> History::ListCases(const std::string& scenario,
-                                                                     int limit) {
+std::vector<std::pair<RecordSummary, CaseRecord>> RunHistory::ListCases(const std::string& scenario,
+                                                                        int limit) {
   std::vector<std::pair<RecordSummary, CaseRecord>> cases;
   Statement row(database_,
                 std::string("SELECT ") + kSummaryColumns + ", " + kCaseColumns +
@@ -368,13 +463,13 @@ std::vector<std::pair<RecordSummary, CaseRecord>> History::ListCases(const std::
   return cases;
 }
 
-std::optional<std::int64_t> History::Newest() {
+std::optional<std::int64_t> RunHistory::Newest() {
   Statement row(database_, "SELECT id FROM run ORDER BY id DESC LIMIT 1");
   if (!row.Step()) return std::nullopt;
   return row.Integer(0);
 }
 
-std::vector<std::int64_t> History::OfCommit(const std::string& hash_prefix) {
+std::vector<std::int64_t> RunHistory::OfCommit(const std::string& hash_prefix) {
   std::vector<std::int64_t> ids;
   Statement row(database_,
                 "SELECT id FROM run WHERE dirty = 0 AND substr(commit_hash, 1, ?) = ? "
@@ -384,14 +479,15 @@ std::vector<std::int64_t> History::OfCommit(const std::string& hash_prefix) {
   return ids;
 }
 
-void History::SetBaseline(const std::string& name, std::int64_t run, const std::string& set_utc) {
+void RunHistory::SetBaseline(const std::string& name, std::int64_t run,
+                             const std::string& set_utc) {
   Transaction transaction(database_, Transaction::Kind::kWrite);
   Statement set(database_, "INSERT OR REPLACE INTO baseline VALUES(?, ?, ?)");
   set.Bind(name).Bind(run).Bind(set_utc).Step();
   transaction.Commit();
 }
 
-std::vector<Baseline> History::Baselines() {
+std::vector<Baseline> RunHistory::Baselines() {
   std::vector<Baseline> baselines;
   Statement row(database_, "SELECT name, run_id, set_utc FROM baseline ORDER BY name");
   while (row.Step()) baselines.push_back({row.Text(0), row.Integer(1), row.Text(2)});

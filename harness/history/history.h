@@ -3,7 +3,7 @@
 // whatever kills the writer; several writers wait for each other. docs/history.md describes the
 // tables.
 //
-//   History history(".trainwreck/history.db", History::Mode::kWrite);
+//   RunHistory history(".trainwreck/history.db", RunHistory::Mode::kWrite);
 //   const std::int64_t id = history.Add(MakeRecord(verdicts, info));
 #pragma once
 
@@ -42,16 +42,19 @@ struct Baseline {
   std::string set_utc;
 };
 
-class History {
+class RunHistory {
  public:
   enum class Mode { kRead, kWrite };
   static constexpr int kSchemaVersion = 1;
 
   // kWrite makes the file and its folder where they are missing. Throws HistoryError.
-  History(const std::string& path, Mode mode);
+  RunHistory(const std::string& path, Mode mode);
 
   // All throw SqliteError when SQLite fails, with a full disk, say.
   std::int64_t Add(const Record& record);
+  // To a run that is there, seeds of its cases that it lacks. Its verdicts stay as they were
+  // judged.
+  void AddSeeds(std::int64_t id, const Record& more);
   bool Has(std::int64_t id);
   std::optional<Record> Load(std::int64_t id);
   std::vector<RecordSummary> List(int limit);  // newest first

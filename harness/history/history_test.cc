@@ -29,9 +29,9 @@ std::string NewPath() {
   return folder + "/below/history.db";
 }
 
-std::string ErrorOf(const std::string& path, History::Mode mode) {
+std::string ErrorOf(const std::string& path, RunHistory::Mode mode) {
   try {
-    History history(path, mode);
+    RunHistory history(path, mode);
   } catch (const HistoryError& error) {
     return error.what();
   }
@@ -46,12 +46,13 @@ TEST(History, GivesBackWhatItGot) {
   record.cases[0].margins[0].by_seed = {{0, kInf}, {1, -kInf}, {7, 0.1}};
   record.cases[0].margins[0].expected = false;
   record.cases[1].trainings[0].final_signals = {{"loss", std::nan("")}, {"x", -kInf}};
+  record.cases[1].trainings[3].bits = {96, "0123456789abcdef", "89abcdef", 2, "0011223344556677"};
   {
-    History history(path, History::Mode::kWrite);
+    RunHistory history(path, RunHistory::Mode::kWrite);
     EXPECT_EQ(history.Add(record), 1);
     EXPECT_EQ(history.Add(TestRecord("", "")), 2);
   }
-  History history(path, History::Mode::kRead);
+  RunHistory history(path, RunHistory::Mode::kRead);
   const auto loaded = history.Load(1);
   ASSERT_TRUE(loaded);
   EXPECT_EQ(loaded->id, 1);
@@ -73,12 +74,32 @@ TEST(History, GivesBackWhatItGot) {
   const auto& signals = loaded->cases[1].trainings[0].final_signals;
   EXPECT_TRUE(std::isnan(signals.at("loss")));
   EXPECT_EQ(signals.at("x"), -kInf);
+  EXPECT_EQ(loaded->cases[1].trainings[3].bits, record.cases[1].trainings[3].bits);
+  EXPECT_EQ(loaded->cases[1].trainings[2].bits.steps, 0);
   EXPECT_FALSE(history.Load(3));
   EXPECT_FALSE(history.Has(3));
 }
 
+// A file of a program that knew no bits is read, and gets them when it is written to.
+TEST(History, AddsBitsToAnOlderFile) {
+  const std::string path = NewPath();
+  Record record = TestRecord("a", "x");
+  record.cases[0].trainings[0].bits = {1, "d", "s", 1, "m"};
+  RunHistory(path, RunHistory::Mode::kWrite).Add(record);
+  Database(path, false, 1000).Execute("DROP TABLE bits");
+  {
+    RunHistory older(path, RunHistory::Mode::kRead);
+    ASSERT_TRUE(older.Load(1));
+    EXPECT_EQ(older.Load(1)->cases[0].trainings[0].bits.steps, 0);
+  }
+  RunHistory history(path, RunHistory::Mode::kWrite);
+  EXPECT_EQ(history.Add(record), 2);
+  EXPECT_EQ(history.Load(1)->cases[0].trainings[0].bits.steps, 0);
+  EXPECT_EQ(history.Load(2)->cases[0].trainings[0].bits.digest, "d");
+}
+
 TEST(History, FindsByCommitNameAndBaseline) {
-  History history(NewPath(), History::Mode::kWrite);
+  RunHistory history(NewPath(), RunHistory::Mode::kWrite);
   EXPECT_FALSE(history.Newest());
   history.Add(TestRecord("aaaa1111", "x"));
   history.Add(TestRecord("bbbb2222", "y"));
@@ -104,15 +125,15 @@ TEST(History, FindsByCommitNameAndBaseline) {
 
 TEST(History, RefusesWhatIsNotItsOwnAndSaysWhatToDo) {
   const std::string path = NewPath();
-  EXPECT_NE(ErrorOf(path, History::Mode::kRead).find("'trainwreck run' makes it"),
+  EXPECT_NE(ErrorOf(path, RunHistory::Mode::kRead).find("'trainwreck run' makes it"),
             std::string::npos);
   EXPECT_FALSE(fs::exists(path));
-  EXPECT_EQ(ErrorOf(path, History::Mode::kWrite), "");
+  EXPECT_EQ(ErrorOf(path, RunHistory::Mode::kWrite), "");
   {
     Database database(path, false, 1000);
     database.Execute("PRAGMA user_version = 2");
   }
-  for (History::Mode mode : {History::Mode::kRead, History::Mode::kWrite}) {
+  for (RunHistory::Mode mode : {RunHistory::Mode::kRead, RunHistory::Mode::kWrite}) {
     const std::string newer = ErrorOf(path, mode);
     EXPECT_NE(newer.find("has schema version 2, this program knows 1"), std::string::npos) << newer;
     EXPECT_NE(newer.find("--history FILE"), std::string::npos) << newer;
@@ -123,17 +144,18 @@ TEST(History, RefusesWhatIsNotItsOwnAndSaysWhatToDo) {
     Database database(foreign, false, 1000);
     database.Execute("CREATE TABLE mine(x)");
   }
-  EXPECT_NE(ErrorOf(foreign, History::Mode::kWrite).find("another program's"), std::string::npos);
+  EXPECT_NE(ErrorOf(foreign, RunHistory::Mode::kWrite).find("another program's"),
+            std::string::npos);
   fs::create_directories(fs::path(text).parent_path());
   std::ofstream(text) << "a diary, not a database, and long enough to be looked at by SQLite\n";
-  EXPECT_NE(ErrorOf(text, History::Mode::kWrite).find("no history of trainwreck"),
+  EXPECT_NE(ErrorOf(text, RunHistory::Mode::kWrite).find("no history of trainwreck"),
             std::string::npos);
-  EXPECT_NE(ErrorOf("/proc/nowhere/history.db", History::Mode::kWrite), "");
+  EXPECT_NE(ErrorOf("/proc/nowhere/history.db", RunHistory::Mode::kWrite), "");
 }
 
 TEST(History, AHalfTransactionLeavesNothing) {
   const std::string path = NewPath();
-  History history(path, History::Mode::kWrite);
+  RunHistory history(path, RunHistory::Mode::kWrite);
   history.Add(TestRecord("a", "x"));
   {
     Database other(path, false, 1000);
@@ -149,7 +171,7 @@ void ExpectWhole(const std::string& path, std::size_t at_least) {
   Statement check(database, "PRAGMA integrity_check");
   ASSERT_TRUE(check.Step());
   EXPECT_EQ(check.Text(0), "ok");
-  History history(path, History::Mode::kRead);
+  RunHistory history(path, RunHistory::Mode::kRead);
   const auto runs = history.List(1 << 20);
   EXPECT_GE(runs.size(), at_least);
   for (const RecordSummary& run : runs) {
@@ -181,7 +203,7 @@ pid_t StartWriter(const std::string& path, const std::string& log, int records) 
   try {
     std::ofstream said(log, std::ios::app);
     for (int i = 0; i != records; ++i) {
-      History history(path, History::Mode::kWrite);
+      RunHistory history(path, RunHistory::Mode::kWrite);
       said << history.Add(TestRecord("a", "x")) << std::endl;
     }
     _exit(0);
@@ -215,7 +237,7 @@ TEST(History, ManyWritersAtOnceLoseNothing) {
     }
     ExpectAllDone(writers, path);
     ExpectWhole(path, kWriters * kRecords);
-    History history(path, History::Mode::kRead);
+    RunHistory history(path, RunHistory::Mode::kRead);
     EXPECT_EQ(history.List(1000).size(), static_cast<std::size_t>(kWriters * kRecords));
   }
 }
@@ -246,7 +268,7 @@ TEST(History, SurvivesWritersThatAreKilled) {
     }
   }
   {
-    History history(path, History::Mode::kWrite);
+    RunHistory history(path, RunHistory::Mode::kWrite);
     history.Add(TestRecord("last", "x"));  // and can be written to afterwards
     for (const std::string& log : logs) {
       for (std::int64_t id : Acknowledged(log)) {

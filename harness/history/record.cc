@@ -51,7 +51,8 @@ CaseRecord MakeCase(const Verdict& verdict, const RunInfo& info) {
                                   .end = ToString(run.end),
                                   .step_seconds = run.step_seconds,
                                   .peak_memory_bytes = static_cast<double>(run.peak_memory_bytes),
-                                  .final_signals = run.final_signals});
+                                  .final_signals = run.final_signals,
+                                  .bits = run.bits});
     }
   }
   return record;

@@ -34,6 +34,7 @@ struct TrainingRecord {
   double step_seconds = 0;       // median; 0: not known
   double peak_memory_bytes = 0;  // 0: not known
   std::map<std::string, double> final_signals;
+  TraceBits bits;  // no steps: not recorded
 };
 
 struct CaseRecord {

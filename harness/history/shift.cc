@@ -9,6 +9,8 @@
 #include <random>
 #include <tuple>
 
+#include "harness/history/permutation.h"
+
 namespace trainwreck {
 namespace {
 
@@ -39,6 +41,17 @@ bool HasSameSeeds(const BySeed& a, const BySeed& b) {
                     [](const auto& x, const auto& y) { return x.first == y.first; });
 }
 
+bool IsEqualWhereBothAre(const BySeed& a, const BySeed& b) {
+  bool any = false;
+  for (const auto& [seed, value] : a) {
+    auto found = b.find(seed);
+    if (found == b.end()) continue;
+    if (found->second != value) return false;
+    any = true;
+  }
+  return any;
+}
+
 std::optional<ShiftInterval> ShiftOf(const BySeed& a, const BySeed& b, double confidence) {
   if (!HasSameSeeds(a, b)) return Shift(ValuesOf(a), ValuesOf(b), confidence);
   std::vector<double> differences;
@@ -50,14 +63,17 @@ std::optional<ShiftInterval> ShiftOf(const BySeed& a, const BySeed& b, double co
 double EquivalenceConfidence(const ShiftOptions& options) { return 2 * options.confidence - 1; }
 
 bool IsIrrelevant(const ShiftResult& result, const ShiftOptions& options) {
-  const double bound = options.relevant_shift * result.noise;
+  // A margin is a distance from flipping: a hundredth of it brings nothing nearer to that, however
+  // small the noise is.
+  const double bound = std::max(options.relevant_shift * result.noise,
+                                options.relevant_share * std::abs(result.median_a));
   return result.shift && -bound <= result.shift->lo && result.shift->hi <= bound;
 }
 
 ShiftResult Measure(const BySeed& a, const BySeed& b, const ShiftOptions& options) {
   ShiftResult result;
   const std::vector<double> values_a = ValuesOf(a), values_b = ValuesOf(b);
-  result.identical = a == b;
+  result.identical = IsEqualWhereBothAre(a, b);
   result.median_a = Median(values_a);
   result.median_b = Median(values_b);
   result.noise = Deviation(values_a);
@@ -70,18 +86,6 @@ ShiftResult Measure(const BySeed& a, const BySeed& b, const ShiftOptions& option
 Answer Decide(const ShiftResult& result, const ShiftOptions& options) {
   if (result.identical || IsIrrelevant(result, options)) return Answer::kSame;
   return result.adjusted_p <= 1 - options.confidence ? Answer::kDifferent : Answer::kUnknown;
-}
-
-// Holm: the k-th smallest of m is multiplied by m - k + 1, and none may fall below the one before.
-void AdjustForNumber(std::vector<ShiftResult*> tested) {
-  std::sort(tested.begin(), tested.end(),
-            [](const ShiftResult* x, const ShiftResult* y) { return x->test.p < y->test.p; });
-  double largest = 0;
-  for (std::size_t k = 0; k < tested.size(); ++k) {
-    const double adjusted = tested[k]->test.p * static_cast<double>(tested.size() - k);
-    largest = std::max(largest, std::min(1.0, adjusted));
-    tested[k]->adjusted_p = largest;
-  }
 }
 
 // Draws from the normal distribution that are the same on every machine.
@@ -115,7 +119,8 @@ Power SimulatePower(int seeds, double level, bool paired, const ShiftOptions& op
       shifted[paired ? seed : seed + seeds] = value + options.relevant_shift;
     }
     const ShiftResult with_shift = Measure(a, shifted, options);
-    different += with_shift.test.p <= level && !IsIrrelevant(with_shift, options);
+    different +=
+        StudentP(ValuesOf(a), ValuesOf(shifted)) <= level && !IsIrrelevant(with_shift, options);
     same += IsIrrelevant(Measure(a, b, options), options);
   }
   return {static_cast<double>(different) / kTrials, static_cast<double>(same) / kTrials};
@@ -141,7 +146,7 @@ int NeededSeeds(double level, bool paired, const ShiftOptions& options) {
   int& answer = known[{level, paired, options.confidence, options.relevant_shift, options.power}];
   if (answer > 0) return answer;
   auto is_enough = [&](int seeds) {
-    if (SmallestP(seeds, seeds) > level) return false;
+    if (SmallestP(seeds, seeds) > 1 - options.confidence) return false;
     const Power power = SimulatePower(seeds, level, paired, options);
     return power.different >= options.power && power.same >= options.power;
   };
@@ -162,10 +167,15 @@ std::vector<ShiftResult> CompareShifts(const std::vector<std::pair<BySeed, BySee
   std::vector<ShiftResult> results;
   for (const auto& [a, b] : sides) results.push_back(Measure(a, b, options));
   std::vector<ShiftResult*> tested;
-  for (ShiftResult& result : results) {
-    if (!result.identical) tested.push_back(&result);
+  std::vector<Samples> samples;
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    if (results[i].identical) continue;
+    tested.push_back(&results[i]);
+    samples.emplace_back(ValuesOf(sides[i].first), ValuesOf(sides[i].second));
   }
-  AdjustForNumber(tested);
+  const std::vector<double> p = FamilywiseP(samples, 1 - options.confidence);
+  for (std::size_t i = 0; i < tested.size(); ++i) tested[i]->adjusted_p = p[i];
+  // For the plan alone: what normal noise needs where each margin has its share of the level.
   const double level = (1 - options.confidence) / std::max<double>(1, tested.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     results[i].answer = Decide(results[i], options);

@@ -1,9 +1,10 @@
 // Whether the margins of one check moved between two sides, beyond the noise of seeds: "same",
 // "different" or "unknown", the last with the number of seeds that would tell.
 //
-//   different  a Mann-Whitney test says so (its p-value corrected for the number of margins that
-//              were tested), and the shift is not shown to be irrelevant
-//   same       every value is equal, or an interval for the shift (pairs of equal seeds where both
+//   different  a permutation test of all margins together says so (permutation.h), and the shift is
+//              not shown to be irrelevant
+//   same       every seed that both sides have has an equal value, or an interval for the shift
+//   (pairs of equal seeds where both
 //              sides have the same ones) lies within `relevant_shift` standard deviations of A
 //   unknown    else
 #pragma once
@@ -21,18 +22,19 @@ enum class Answer { kSame, kDifferent, kUnknown };
 const char* ToString(Answer answer);
 
 struct ShiftOptions {
-  double confidence = 0.95;   // the chance of any false "different" is at most 1 - this
-  double relevant_shift = 2;  // in standard deviations of A's seeds; less does not matter
-  double power = 0.8;         // that the number of seeds asked for gives
+  double confidence = 0.95;      // the chance of any false "different" is at most 1 - this
+  double relevant_shift = 2;     // in standard deviations of A's seeds; less does not matter
+  double relevant_share = 0.01;  // nor does a shift by less than this share of A's median margin
+  double power = 0.8;            // that the number of seeds asked for gives
 };
 
 using BySeed = std::map<int, double>;
 
 struct ShiftResult {
   Answer answer = Answer::kUnknown;
-  bool identical = false;  // the same seeds with the same values
+  bool identical = false;  // the seeds that both sides have have the same values
   RankTest test;
-  double adjusted_p = 1;  // Holm
+  double adjusted_p = 1;  // of the permutation test, for all margins together
   double noise = 0;       // standard deviation of A over its seeds
   double median_a = 0;
   double median_b = 0;
@@ -40,8 +42,8 @@ struct ShiftResult {
   int more_seeds = 0;                  // of each side, when unknown
 };
 
-// All margins of a comparison, so that the number of tests can be taken into account (S. Holm,
-// 1979). Margins that are equal value by value are no test: they cannot raise a false alarm.
+// All margins of a comparison, tested together. Margins that are equal value by value are no test:
+// they cannot raise a false alarm.
 // Each side of each pair must have at least one value; no NaN.
 std::vector<ShiftResult> CompareShifts(const std::vector<std::pair<BySeed, BySeed>>& sides,
                                        const ShiftOptions& options);

@@ -37,9 +37,6 @@ struct ArmsJudged {
 };
 ArmsJudged JudgeArms(const CaseResults& results, const TargetDescription& target);
 
-// Signals of time and memory differ between two runs that are the same.
-bool IsTimeOrMemory(const std::string& signal);
-
 // "0.1", "nan"; with as many digits as tell two doubles apart, or with four.
 std::string ExactNumber(double value);
 std::string ShortNumber(double value);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "harness/judge/arm_judge.h"
+#include "harness/launch/trace_bits.h"
 
 namespace trainwreck {
 namespace {

@@ -114,6 +114,7 @@ void SummarizeTrace(const RunTrace& trace, RunResult& result) {
     result.final_signals[signal] = series.values.back();  // a series ends with a sample
   }
   result.step_seconds = MedianStepSeconds(trace);
+  result.bits = BitsOf(trace, result.end == RunEnd::kCompleted);
 }
 
 void AddTo(std::map<std::string, std::string>& environment, const std::string& key,

@@ -10,7 +10,7 @@ namespace trainwreck {
 std::vector<ArmSummary> SummarizeArms(const CaseResults& results,
                                       const std::vector<CheckResult>& checks);
 
-// Fills in `final_signals` and `step_seconds`.
+// Fills in `final_signals`, `step_seconds` and `bits`; `result.end` must be known.
 void SummarizeTrace(const RunTrace& trace, RunResult& result);
 
 // What the ranks' `start` records say in their `environment`.

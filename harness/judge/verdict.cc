@@ -8,6 +8,7 @@
 #include "harness/judge/arm_judge.h"
 #include "harness/judge/remarks.h"
 #include "harness/judge/summary.h"
+#include "harness/launch/trace_bits.h"
 #include "harness/plan/device.h"
 
 namespace trainwreck {
@@ -184,11 +185,6 @@ void FindWorstMargin(Verdict& verdict) {
 }
 
 }  // namespace
-
-bool IsTimeOrMemory(const std::string& signal) {
-  const std::string name = signal.substr(0, signal.find('{'));
-  return name == "time" || name.starts_with("memory_") || name.ends_with("_s");
-}
 
 Verdict Judge(const CaseResults& results, const TargetDescription& target) {
   const Case& plan = *results.plan;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/launch/trace_bits.h"
 #include "harness/plan/run.h"
 #include "harness/protocol/trace.h"
 
@@ -76,6 +77,7 @@ struct RunResult {
   // What is kept of the trace when it is let go (filled in by the judge).
   std::map<std::string, double> final_signals;  // of rank 0, without those of single modules
   double step_seconds = 0;                      // median of rank 0; 0: not known
+  TraceBits bits;
 };
 
 struct LauncherCallbacks {

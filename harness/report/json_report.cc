@@ -20,7 +20,7 @@
 //                    steps: [..], loss: [..]       (of the median seed, at most 200 points),
 //                    runs: [ {end, detail, folder, restarts, wall_seconds, cpu_seconds,
 //                             peak_memory_bytes, step_seconds, final_signals: {"loss": 0.1, ..},
-//                             problems,
+//                             bits: {steps, digest, signals, every, marks} | absent, problems,
 //                             exits: [ {rank, attempt, phase, code, signal, last_words} ]} ]} ] } ]
 //                             }
 //
@@ -176,17 +176,25 @@ Json Encode(const RunResult& run) {
                      {"signal", exit.signal},
                      {"last_words", exit.last_words}});
   }
-  return {{"end", ToString(run.end)},
-          {"detail", run.detail},
-          {"folder", run.folder},
-          {"restarts", run.restarts},
-          {"wall_seconds", EncodeNumber(run.wall_seconds)},
-          {"cpu_seconds", EncodeNumber(run.cpu_seconds)},
-          {"peak_memory_bytes", run.peak_memory_bytes},
-          {"step_seconds", EncodeNumber(run.step_seconds)},
-          {"final_signals", EncodeNamed(run.final_signals)},
-          {"problems", run.problems},
-          {"exits", exits}};
+  Json json = {{"end", ToString(run.end)},
+               {"detail", run.detail},
+               {"folder", run.folder},
+               {"restarts", run.restarts},
+               {"wall_seconds", EncodeNumber(run.wall_seconds)},
+               {"cpu_seconds", EncodeNumber(run.cpu_seconds)},
+               {"peak_memory_bytes", run.peak_memory_bytes},
+               {"step_seconds", EncodeNumber(run.step_seconds)},
+               {"final_signals", EncodeNamed(run.final_signals)},
+               {"problems", run.problems},
+               {"exits", exits}};
+  if (run.bits.steps > 0) {
+    json["bits"] = {{"steps", run.bits.steps},
+                    {"digest", run.bits.digest},
+                    {"signals", run.bits.signals},
+                    {"every", run.bits.every},
+                    {"marks", run.bits.marks}};
+  }
+  return json;
 }
 
 RunResult DecodeRun(const Json& json) {
@@ -203,6 +211,11 @@ RunResult DecodeRun(const Json& json) {
     for (const auto& [signal, value] : json["final_signals"].items()) {
       run.final_signals[signal] = Number(value);
     }
+  }
+  if (json.contains("bits")) {
+    const Json& bits = json["bits"];
+    run.bits = {bits.at("steps"), bits.at("digest"), bits.at("signals"), bits.at("every"),
+                bits.at("marks")};
   }
   run.problems = json.at("problems").get<std::vector<std::string>>();
   for (const Json& exit : json.at("exits")) {

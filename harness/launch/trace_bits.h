@@ -1,0 +1,45 @@
+// What tells whether two runs have the same signals bit for bit when their traces are gone: a
+// digest that grows step by step, with marks on the way, so that a run that was stopped early is
+// compared with another one over the steps that both have. Signals of time and memory are left
+// out, as the machine has a hand in them.
+//
+//   result.bits = BitsOf(result.trace, result.end == RunEnd::kCompleted);
+//   if (const auto compared = CompareBits(before, after)) { if (!compared->same()) ...; }
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "harness/protocol/trace.h"
+
+namespace trainwreck {
+
+struct TraceBits {
+  int steps = 0;        // that are digested; 0: nothing is recorded
+  std::string digest;   // of all of them; 16 hexadecimal digits
+  std::string signals;  // digest of the names of the signals; 8 digits
+  int every = 1;        // steps from mark to mark, a power of two
+  std::string marks;    // 8 digits each, of all steps up to the mark
+  bool operator==(const TraceBits&) const = default;
+};
+
+// Of a run that is not `whole` only the steps that every rank has: how far the others were when it
+// was stopped or killed is chance.
+TraceBits BitsOf(const RunTrace& trace, bool whole);
+
+struct BitsComparison {
+  int steps = 0;   // that were compared
+  int first = -1;  // the first difference lies in [first, last]; -1: there is none
+  int last = -1;
+  bool same_signals = true;  // the same names
+  bool same() const { return first < 0; }
+};
+
+// Over the steps that both have. Empty: nothing is recorded on a side, or no mark is common.
+std::optional<BitsComparison> CompareBits(const TraceBits& a, const TraceBits& b);
+
+// Whether the signal ("time", "step_s", "memory_peak_bytes", with or without a {module}) measures
+// the machine as well as the program.
+bool IsTimeOrMemory(const std::string& signal);
+
+}  // namespace trainwreck
