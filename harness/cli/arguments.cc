@@ -188,6 +188,9 @@ void AddRun(CLI::App& app, Options& options) {
   verb->add_flag("--verify-determinism", run.verify_determinism,
                  "Run a sample of each case twice and compare bit by bit");
   verb->add_flag("--full", run.full, "Never stop a run early when its checks are decided");
+  verb->add_flag_callback(
+      "--no-preflight", [&run] { run.preflight = false; },
+      "Do not try the program and its signals before the first run");
   static const std::map<std::string, KeepRuns> keeps = {
       {"all", KeepRuns::kAll}, {"failed", KeepRuns::kFailed}, {"none", KeepRuns::kNone}};
   verb->add_option("--keep", run.keep, "Run folders to keep: all, failed or none [failed]")

@@ -68,6 +68,7 @@ struct RunOptions {
   bool exec = false;  // --isolate=exec
   bool verify_determinism = false;
   bool full = false;
+  bool preflight = true;  // see preflight.h
   KeepRuns keep = KeepRuns::kFailed;
   // Restrict the run to some arms: readings instead of a verdict.
   std::vector<std::string> arms;

@@ -279,11 +279,15 @@ std::vector<Case> SelectCases(std::vector<Case> cases, const SelectionOptions& o
                   });
     if (wanted) chosen.push_back(std::move(one));
   }
-  if (options.shard_count <= 1) return chosen;
-  std::vector<int> shard = AssignShards(chosen, options.shard_count);
+  return chosen;
+}
+
+std::vector<Case> KeepShard(std::vector<Case> cases, const SelectionOptions& options) {
+  if (options.shard_count <= 1) return cases;
+  std::vector<int> shard = AssignShards(cases, options.shard_count);
   std::vector<Case> mine;
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    if (shard[i] == options.shard_index - 1) mine.push_back(std::move(chosen[i]));
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (shard[i] == options.shard_index - 1) mine.push_back(std::move(cases[i]));
   }
   return mine;
 }

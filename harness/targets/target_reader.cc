@@ -281,6 +281,7 @@ class TargetReader {
 
   void ReadCommands(Fields& fields) {
     if (const YamlNode* node = fields.Require("command")) {
+      spec_.command_position = node->position;
       spec_.command = ReadArguments(*node, "'command'");
       if (spec_.level == 2) RejectPlaceholders(*node);
     }
@@ -354,6 +355,7 @@ class TargetReader {
   void ReadSignal(const YamlNode& key, const YamlNode& node) {
     SignalInfo info;
     info.name = key.text;
+    spec_.signal_positions[key.text] = key.position;
     CheckName(key, "the name of a signal", errors_);
     if (key.text == "time" || key.text == "step") {
       errors_.Add(key, "the harness has '" + key.text + "' itself", "choose another name");
@@ -418,6 +420,7 @@ class TargetReader {
       }
       kind = &candidate;
       source.kind = candidate.kind;
+      source.position = where->position;
       if (candidate.names == nullptr) {
         ReadPattern(*where, source);
       } else {
