@@ -30,6 +30,9 @@ class WordParser {
 
   std::unique_ptr<Node> Parse() {
     std::unique_ptr<Node> root = ParseOr(0);
+    if (Peek() == "&&" || Peek() == "||") {
+      Fail(Peek() == "&&" ? "for '&&' write 'and'" : "for '||' write 'or'");
+    }
     if (!Peek().empty()) Fail("'" + Peek() + "' stands where 'and' or 'or' should");
     return root;
   }
@@ -157,14 +160,40 @@ std::string NameOf(const std::string& file, const std::string& root) {
   return name.replace_extension().string();
 }
 
+// A name that means two things would leave one of them out, silently.
+void RejectAmbiguousName(const std::string& word, const std::string& by_name) {
+  if (word.empty() || word[0] == '.' || word[0] == '/' || word.back() == '/') return;
+  if (!fs::is_directory(by_name)) return;
+  const std::string file = by_name + ".yaml";
+  if (fs::is_regular_file(file)) {
+    throw UsageError("'" + word + "' is a scenario and a folder: say " + file + " or " + by_name +
+                     "/");
+  }
+  std::error_code error;
+  if (fs::is_directory(word) && !fs::equivalent(word, by_name, error) &&
+      !FilesBelow(word).empty()) {
+    throw UsageError("'" + word + "' is a folder here and under the scenarios root: say ./" + word +
+                     " or " + by_name);
+  }
+}
+
+std::string ScenarioHint(const std::string& word, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (name.ends_with("/" + word)) return " (did you mean '" + name + "'?)";
+  }
+  const std::string meant = DidYouMean(word, names);
+  return meant.empty() ? "; 'trainwreck list' shows all scenarios" : meant;
+}
+
 std::vector<std::string> FindOne(const std::string& word, const std::string& root) {
   if (fs::is_regular_file(word)) return {fs::path(word).lexically_normal().string()};
+  std::string by_name = root + "/" + word;
+  RejectAmbiguousName(word, by_name);
   if (fs::is_directory(word)) {
     std::vector<std::string> files = FilesBelow(word);
-    if (files.empty()) throw UsageError("no scenario (*.yaml) lies below '" + word + "'");
-    return files;
+    if (!files.empty()) return files;
+    if (!fs::exists(by_name)) throw UsageError("no scenario (*.yaml) lies below '" + word + "'");
   }
-  std::string by_name = root + "/" + word;
   if (fs::is_regular_file(by_name + ".yaml")) {
     return {fs::path(by_name + ".yaml").lexically_normal().string()};
   }
@@ -177,7 +206,7 @@ std::vector<std::string> FindOne(const std::string& word, const std::string& roo
     }
   }
   if (found.empty()) {
-    throw UsageError("no scenario, file or folder '" + word + "'" + DidYouMean(word, names));
+    throw UsageError("no scenario, file or folder '" + word + "'" + ScenarioHint(word, names));
   }
   return found;
 }

@@ -81,10 +81,19 @@ FoundTarget FindReference() {
 
 // Nobody asked for it, so it has to be said.
 FoundTarget FallBackOnReference() {
-  FoundTarget found = FindReference();
-  found.note = "no trainwreck.yaml in " + fs::current_path().string() +
-               " or above: the built-in reference trainer";
-  return found;
+  const std::string here = fs::current_path().string();
+  if (fs::exists("trainwreck.yml")) {
+    throw ConfigurationError(here + "/trainwreck.yml is not read: rename it to trainwreck.yaml");
+  }
+  const std::string why = "no trainwreck.yaml in " + here + " or above";
+  try {
+    FoundTarget found = FindReference();
+    found.note = why + ": the built-in reference trainer";
+    return found;
+  } catch (const ConfigurationError& error) {
+    throw ConfigurationError("there is " + why +
+                             ", so the built-in reference trainer is meant: " + error.what());
+  }
 }
 
 std::string Quoted(const std::string& word) {
@@ -233,6 +242,11 @@ FoundTarget FindTarget(const CommonOptions& options) {
     return ProgramTarget(fs::absolute(named).lexically_normal().string());
   }
   if (named == kReference) return FindReference();
+  if (is_path) {
+    throw ConfigurationError(by + " names '" + named +
+                             "', which is no program that can be executed; a training command is "
+                             "declared in trainwreck.yaml, and --target then says its name");
+  }
   if (file.empty()) {
     if (named.empty()) return FallBackOnReference();
     throw ConfigurationError(
@@ -318,7 +332,7 @@ std::vector<Scenario> LoadScenarios(const Session& session, const std::vector<st
     if (loaded.scenario) scenarios.push_back(std::move(*loaded.scenario));
   }
   if (errors > 0) {
-    if (!session.target_note.empty()) {
+    if (session.target_file.empty() && !session.target_note.empty()) {
       std::cerr << "trainwreck: checked against target '" << session.description.name << "', "
                 << session.target_note << "\n";
     }

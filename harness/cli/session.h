@@ -64,7 +64,7 @@ struct Session {
   Target target;  // `command` speaks the protocol, be it the program or an adapter before it
   TargetDescription description;
   std::string scenarios_root;
-  bool color = false;  // of diagnostics on stderr
+  bool color = false;                                 // of diagnostics on stderr
   std::string target_name, target_file, target_note;  // as of FoundTarget
   bool names_root = false;                            // --scenarios-root was given
 };
