@@ -264,14 +264,14 @@ void CheckTarget(Findings& findings, const CommonOptions& options) {
                    " faults, " + std::to_string(target.signals.size()) + " signals",
                "build harness and target from the same commit");
   CheckDevices(findings, target);
-  findings.Add(session.target.has_fork_server ? Health::kOk : Health::kWarn, "fork server",
-               session.target.has_fork_server ? "offered" : "none: each run starts a fresh process",
-               "runs start in 0.2 s instead of milliseconds; a target offers it with the feature "
-               "fork-server");
   if (target.level < 2) {
     CheckPreflight(findings, session);
     return;
   }
+  findings.Add(session.target.has_fork_server ? Health::kOk : Health::kWarn, "fork server",
+               session.target.has_fork_server ? "offered" : "none: each run starts a fresh process",
+               "runs start in 0.2 s instead of milliseconds; a target offers it with the feature "
+               "fork-server");
   if (session.target.has_fork_server) CheckTraining(findings, session, Isolation::kFork);
   CheckTraining(findings, session, Isolation::kExec);
 }

@@ -32,6 +32,7 @@ struct CommonOptions {
   std::string scenarios_root;  // empty: see FindScenariosRoot
   UseColor color = UseColor::kAuto;
   bool verbose = false;
+  bool preflight = true;  // of verbs that make many runs; see preflight.h
 };
 
 // Which scenarios, or which of their points.
@@ -68,7 +69,6 @@ struct RunOptions {
   bool exec = false;  // --isolate=exec
   bool verify_determinism = false;
   bool full = false;
-  bool preflight = true;  // see preflight.h
   KeepRuns keep = KeepRuns::kFailed;
   // Restrict the run to some arms: readings instead of a verdict.
   std::vector<std::string> arms;

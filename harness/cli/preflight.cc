@@ -170,7 +170,11 @@ PreflightResult Preflight(const Session& session, const std::vector<Case>& cases
   const TargetFile file = LoadTargetFile(session.target_file);
   const TargetSpec* spec = file.Find(session.target_name);
   if (spec == nullptr) return {};
-  if (cases.empty()) return Flight(session, *spec, {}).Make(DefaultRun(session.description));
+  if (cases.empty()) {
+    std::set<std::string> all;
+    for (const SignalInfo& signal : spec->signals) all.insert(signal.name);
+    return Flight(session, *spec, all).Make(DefaultRun(session.description));
+  }
   for (const Case& one : cases) {
     // A case that is to fail or to be skipped says nothing about the program.
     if (!one.skip_reason.empty() || one.scenario->expect.verdict != "pass") continue;
@@ -192,7 +196,9 @@ std::string Format(const PreflightFinding& finding, bool color) {
   return text;
 }
 
-void RequirePreflight(const Session& session, const std::vector<Case>& cases) {
+void RequirePreflight(const CommonOptions& options, const Session& session,
+                      const std::vector<Case>& cases) {
+  if (!options.preflight) return;
   const PreflightResult result = Preflight(session, cases);
   for (const PreflightFinding& finding : result.findings) {
     std::cerr << Format(finding, session.color);

@@ -1,7 +1,7 @@
 // One run before all others: can the declared program be started, and are its signals read? What is
 // wrong with a command or a pattern would else show as a wall of `unknown`, after all runs.
 //
-//   RequirePreflight(session, cases);  // throws ConfigurationError
+//   RequirePreflight(options.common, session, cases);  // throws ConfigurationError
 #pragma once
 
 #include <string>
@@ -30,12 +30,15 @@ struct PreflightResult {
 };
 
 // The control run of the first case that is to pass, up to the second step of all signals. Targets
-// that describe themselves (level 2) have none. `cases` may be empty: then the recipe's defaults.
+// that describe themselves (level 2) have none. `cases` may be empty: then the recipe's defaults,
+// and all signals have to come.
 PreflightResult Preflight(const Session& session, const std::vector<Case>& cases);
 
 std::string Format(const PreflightFinding& finding, bool color);
 
-// Prints what was found on stderr; throws ConfigurationError when that is an error.
-void RequirePreflight(const Session& session, const std::vector<Case>& cases);
+// Prints what was found on stderr; throws ConfigurationError when that is an error. Nothing with
+// --no-preflight.
+void RequirePreflight(const CommonOptions& options, const Session& session,
+                      const std::vector<Case>& cases);
 
 }  // namespace trainwreck

@@ -113,7 +113,7 @@ constexpr WordsHint kWordsHints[] = {
      R"(\1 is not there: paths in 'command' are taken from its 'folder', by default that of trainwreck.yaml)"},
     {R"(No module named '?([\w.]+))",
      R"(this Python lacks \1: name the right interpreter in 'command', such as .venv/bin/python3)"},
-    {R"((?s)os\.py.*KeyError: '(\w+)')",
+    {R"((?s)(?:os\.py|<frozen os>).*KeyError: '(\w+)')",
      R"(the program wants the variable \1: set it under 'environment' of the target)"},
     {R"(FileNotFoundError: .*'([^']+)')",
      R"(\1 is not there: the program runs in its 'folder', by default that of trainwreck.yaml)"},
@@ -147,7 +147,9 @@ class Causes {
 
   std::vector<PreflightFinding> Find(const std::vector<MissingSignal>& missing) {
     const bool has_steps = !result_.trace.series.empty();
-    if (!has_steps && IsBadEnd()) return {EndFinding()};
+    if (!has_steps && IsBadEnd() && (spec_.level == 0 || BadExit() != nullptr)) {
+      return {EndFinding()};
+    }
     if (spec_.level > 0) {
       for (const MissingSignal& signal : missing) NoteUnwritten(signal);
     }
@@ -165,6 +167,13 @@ class Causes {
   bool IsBadEnd() const {
     return result_.end != RunEnd::kCompleted && result_.end != RunEnd::kDecided &&
            result_.end != RunEnd::kStalled && result_.end != RunEnd::kTimeout;
+  }
+
+  const RankExit* BadExit() const {
+    const auto bad =
+        std::find_if(result_.exits.begin(), result_.exits.end(),
+                     [](const RankExit& exit) { return exit.code != 0 || exit.signal != 0; });
+    return bad == result_.exits.end() ? nullptr : &*bad;
   }
 
   PreflightFinding At(const Position& position, std::string message, std::string hint,
@@ -186,10 +195,7 @@ class Causes {
 
   // It ended, or was ended, before the first value of a signal.
   PreflightFinding EndFinding() const {
-    const RankExit* bad = nullptr;
-    for (const RankExit& exit : result_.exits) {
-      if (bad == nullptr && (exit.code != 0 || exit.signal != 0)) bad = &exit;
-    }
+    const RankExit* bad = BadExit();
     const std::string words = bad == nullptr ? "" : bad->last_words;
     const std::size_t not_started = words.rfind("cannot start '");
     PreflightFinding finding;
@@ -255,6 +261,9 @@ class Causes {
       finding.diagnostic.hint +=
           "; a signal that comes only now and then is 'sparse: true', one "
           "that may not come is 'optional: true'";
+    }
+    if (result_.end == RunEnd::kStalled || result_.end == RunEnd::kTimeout) {
+      finding.diagnostic.hint += "; the run was ended: " + CleanText(result_.detail);
     }
     findings_.push_back(std::move(finding));
   }

@@ -160,8 +160,13 @@ int ExecuteAll(Invocation& invocation) {
 }
 
 int NothingToRun(const Chosen& chosen, const RunOptions& options) {
-  std::cerr << "trainwreck: nothing to run: the selection leaves none of " << chosen.planned
-            << " cases\n";
+  const SelectionOptions& selection = options.selection;
+  std::string words;
+  if (!selection.keyword.empty()) words += " -k " + selection.keyword;
+  if (!selection.tag.empty()) words += " -t " + selection.tag;
+  for (const std::string& point : options.points) words += " --point " + point;
+  std::cerr << "trainwreck: nothing to run: the selection" << words << " leaves none of "
+            << chosen.planned << " cases; 'trainwreck list' shows them\n";
   return options.require.empty() ? kExitNothingRun : kExitRequirement;
 }
 
@@ -217,7 +222,7 @@ int RunCases(const Options& options) {
   if (is_restricted) CheckArmNames(chosen.cases, run.arms);
   if (!is_restricted) CheckHistory(run.history);
   // A search makes many invocations, and the first has shown that the program works.
-  if (run.preflight && !run.each_seed) RequirePreflight(session, chosen.cases);
+  if (!run.each_seed) RequirePreflight(options.common, session, chosen.cases);
   const std::string output = MakeOutputFolder(run.output, /*is_latest=*/!is_restricted);
   StoreDescription(output, session.description);
   LauncherOptions launcher;

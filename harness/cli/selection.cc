@@ -192,7 +192,9 @@ std::vector<std::string> FindOne(const std::string& word, const std::string& roo
   if (fs::is_directory(word)) {
     std::vector<std::string> files = FilesBelow(word);
     if (!files.empty()) return files;
-    if (!fs::exists(by_name)) throw UsageError("no scenario (*.yaml) lies below '" + word + "'");
+    if (!fs::exists(by_name))
+      throw UsageError("no scenario (*.yaml) lies below '" + word +
+                       "'; 'trainwreck new scenario FAMILY/NAME' writes one");
   }
   if (fs::is_regular_file(by_name + ".yaml")) {
     return {fs::path(by_name + ".yaml").lexically_normal().string()};

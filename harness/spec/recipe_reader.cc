@@ -65,8 +65,10 @@ class Flattener {
   }
 
   // A target of somebody's own has few keys: all of them are shown.
-  std::string KeysHint() const {
+  std::string KeysHint(const std::string& path) const {
     constexpr std::size_t kShown = 12;
+    const std::string last = path.substr(path.rfind('.') + 1);
+    if (target_.FindRecipeKey(last) != nullptr) return "did you mean '" + last + "'?";
     std::size_t count = 0;
     std::string keys;
     for (const ParamInfo& info : target_.recipe) {
@@ -102,7 +104,7 @@ class Flattener {
     }
     if (nearest.empty() && target_.level < 2) errors_.AddUnserved("recipe:" + path);
     errors_.Add(key, "unknown recipe key '" + path + "' in " + what_,
-                nearest.empty() ? KeysHint() : "did you mean '" + nearest + "'?");
+                nearest.empty() ? KeysHint(path) : "did you mean '" + nearest + "'?");
   }
 
   const std::string& what_;

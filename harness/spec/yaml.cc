@@ -6,6 +6,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -277,6 +278,9 @@ std::string MeantPair(const std::string& line) {
   if (text.back() == ':' || text.find(": ") != std::string::npos) return "";
   const std::size_t end = text.find_first_of(" =:");
   if (end == 0 || end == std::string::npos) return "";
+  for (const char c : text.substr(0, end)) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.' && c != '-') return "";
+  }
   std::size_t value = text.find_first_not_of(" =:", end);
   if (value == std::string::npos) value = text.size();
   return text.substr(0, end) + ": " + text.substr(value);
@@ -288,9 +292,9 @@ std::optional<int> LineWithoutColon(int source, int line, const Errors& errors) 
   for (int above = line - 1; above > 0; --above) {
     const std::string& text = errors.SourceLine(source, above);
     const std::size_t its = IndentOf(text);
-    if (its == std::string::npos || its > indent) continue;
-    if (its < indent || MeantPair(text).empty()) return std::nullopt;
-    return above;
+    if (its == std::string::npos) continue;
+    if (!MeantPair(text).empty()) return above;
+    if (its <= indent) return std::nullopt;
   }
   return std::nullopt;
 }
