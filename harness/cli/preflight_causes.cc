@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kShownLines = 8;
-constexpr std::size_t kShownBytes = 160;     // of a line
+constexpr std::size_t kShownBytes = 400;     // of a line
 constexpr std::size_t kReadBytes = 1 << 20;  // of a program's output
 
 std::vector<std::string> LinesOf(const std::string& path) {

@@ -314,6 +314,12 @@ Session OpenSession(const CommonOptions& options, bool builds) {
   return session;
 }
 
+void SayUnnamedTarget(const Session& session) {
+  if (!session.target_file.empty() || session.target_note.empty()) return;
+  std::cerr << "trainwreck: target '" << session.description.name << "': " << session.target_note
+            << "\n";
+}
+
 std::vector<Scenario> LoadScenarios(const Session& session, const std::vector<std::string>& files) {
   std::vector<Scenario> scenarios;
   std::size_t errors = 0, bad_files = 0;
@@ -332,10 +338,7 @@ std::vector<Scenario> LoadScenarios(const Session& session, const std::vector<st
     if (loaded.scenario) scenarios.push_back(std::move(*loaded.scenario));
   }
   if (errors > 0) {
-    if (session.target_file.empty() && !session.target_note.empty()) {
-      std::cerr << "trainwreck: checked against target '" << session.description.name << "', "
-                << session.target_note << "\n";
-    }
+    SayUnnamedTarget(session);
     throw ConfigurationError(std::to_string(errors) + (errors == 1 ? " error in " : " errors in ") +
                              std::to_string(bad_files) + (bad_files == 1 ? " file" : " files") +
                              " of " + std::to_string(files.size()) + "; nothing was run");

@@ -72,6 +72,10 @@ struct Session {
 // With `builds`, the target is built first where trainwreck.yaml says how.
 Session OpenSession(const CommonOptions& options, bool builds = false);
 
+// On stderr, for verbs whose output has no header: that the reference stands in for a target that
+// nobody named.
+void SayUnnamedTarget(const Session& session);
+
 // Whether `stream_fd` should get colour.
 bool WantsColor(UseColor mode, int stream_fd);
 
