@@ -5,6 +5,7 @@ Usage: foreign_test.py TRAINWRECK FOLDER [unittest options]
 """
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -64,10 +65,10 @@ class ForeignTest(unittest.TestCase):
         with open(f"{self.folder}/scenarios/t/{name}.yaml", "w", encoding="utf-8") as file:
             json.dump({key: value for key, value in scenario.items() if value is not None}, file)  # JSON is YAML
 
-    def judge(self, target="plain", **changes):
+    def judge(self, target="plain", options=(), **changes):
         """The verdict of one scenario, and all that the run said."""
         self.write(**changes)
-        done = self.call("run", "t/x", "--target", target, "--keep", "all", "--output", "out")
+        done = self.call("run", "t/x", "--target", target, "--keep", "all", "--output", "out", *options)
         try:
             with open(self.folder + "/out/verdicts.json", encoding="utf-8") as file:
                 case = json.load(file)["verdicts"][0]
@@ -79,6 +80,15 @@ class ForeignTest(unittest.TestCase):
         case, done = self.judge(target, **changes)
         self.assertEqual((case["verdict"], case.get("class") or ""), (verdict, failure_class), done.stdout + done.stderr)
         return case, done
+
+    def forget(self, target):
+        """Takes a target out of trainwreck.yaml."""
+        with open(self.folder + "/trainwreck.yaml", encoding="utf-8") as file:
+            text = file.read()
+        text, count = re.subn(rf"^  {target}:\n(    .*\n)+", "", text, flags=re.M)
+        self.assertEqual(count, 1)
+        with open(self.folder + "/trainwreck.yaml", "w", encoding="utf-8") as file:
+            file.write(text.replace("default: plain\n", "") if target == "plain" else text)
 
     def trace(self, arm, name="rank0.jsonl"):
         with open(f"{self.folder}/out/t/x/{arm}/0/{name}", encoding="utf-8") as file:
@@ -143,7 +153,7 @@ class ForeignTest(unittest.TestCase):
             healthy={"completes": "ended(rank=0, why=completed)"}, remedies=None, no_remedy="none")
 
     def test_a_flood_of_complaints_is_cut_short(self):
-        self.judge(recipe={"habit": "babbles"})
+        self.judge(options=["--no-preflight"], recipe={"habit": "babbles"})
         complaints = [record for record in self.trace("control") if record.get("event") == "unreadable"]
         self.assertEqual(len(complaints), 20)
         self.assertEqual(complaints[0]["why"], "signal 'loss' is no number")
@@ -220,16 +230,34 @@ class ForeignTest(unittest.TestCase):
 
     # What cannot be served, and what is wrong.
 
-    def test_too_much_is_a_loud_skip(self):
+    def test_too_much_of_an_own_scenario_is_an_error(self):
         self.write(inject={"flip": {"fault": "model.bit_flip", "at": 3}}, recipe={"model.kind": "gpt"})
-        done = self.call("run", "t/x")
-        self.assertEqual(done.returncode, 4)
-        self.assertIn("requires:fault:model.bit_flip", done.stdout)
+        # `describes` is of level 2 and may have anything.
         self.assertIn("requires:fault:model.bit_flip", self.call("validate", "t/x").stdout)
+        self.forget("describes")
+        done = self.call("run", "t/x")
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn("the target has no fault 'model.bit_flip'", done.stderr)
+        self.assertIn("unknown recipe key 'model.kind'", done.stderr)
         self.write(symptoms={"x": "eventually grad_norm > 3"})
-        self.assertIn("requires:signal:grad_norm", self.call("run", "t/x").stdout)
+        self.assertIn("unknown signal 'grad_norm'", self.call("run", "t/x").stderr)
+        self.write(symptoms={"x": "eventually error > 3"})  # which another target of the file has
+        self.assertIn("requires:signal:error", self.call("run", "t/x").stdout)
         self.write(phases=[{"name": "train", "until": 20}, {"name": "resume"}])
         self.assertIn("requires:phases", self.call("run", "t/x", "--target", "files").stdout)
+        self.forget("plain")
+        done = self.call("run", "t/x", "--target", "files")
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn("cannot end a phase: no '{run.until}' stands in its 'command'", done.stderr)
+
+    def test_too_much_of_a_catalogue_is_a_loud_skip(self):
+        self.forget("describes")
+        self.write(inject={"flip": {"fault": "model.bit_flip", "at": 3}})
+        shutil.copytree(self.folder + "/scenarios", self.folder + "/catalogue")
+        done = self.call("run", "t/x", "--scenarios-root", "catalogue")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("requires:fault:model.bit_flip", done.stdout)
+        self.assertEqual(self.call("run", "t/x", "--scenarios-root", "scenarios").returncode, 3)
 
     def test_misspellings_are_errors(self):
         self.write(inject={"slow": {"fault": "recipe.scale_rl", "with": {"factor": 0.001}}})
@@ -257,7 +285,16 @@ class ForeignTest(unittest.TestCase):
             text = file.read().replace("python3, train.py", "no-such-program, train.py")
         with open(self.folder + "/trainwreck.yaml", "w", encoding="utf-8") as file:
             file.write(text)
-        _, done = self.assert_verdict("error", "crash")
+        self.write()
+        done = self.call("run", "t/x")
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn("the program cannot be started: cannot start 'no-such-program'", done.stderr)
+        case, done = self.assert_verdict("error", "crash", options=["--no-preflight"])
+        self.assertIn("cannot start 'no-such-program'", case["arms"][0]["ended"])
+        # The cause, then what follows from it; and in the table of arms.
+        self.assertEqual([check["check"] for check in case["checks"][:3]], ["end"] * 3)
+        self.assertLess(done.stdout.index("crash: 'end' in control"), done.stdout.index("undecided: "))
+        self.assertIn("ended: seed 0: failed, rank 0 code 127: cannot start", done.stdout)
         self.assertIn("cannot start 'no-such-program'", done.stdout)
 
     # Nothing survives.

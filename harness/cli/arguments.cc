@@ -154,6 +154,12 @@ void AddSet(CLI::App* verb, std::vector<std::string>& set) {
       ->type_name("KEY=VALUE");
 }
 
+void AddPreflight(CLI::App* verb, CommonOptions& common) {
+  verb->add_flag_callback(
+      "--no-preflight", [&common] { common.preflight = false; },
+      "Do not try the program and its signals before the first run");
+}
+
 void AddRun(CLI::App& app, Options& options) {
   CLI::App* verb = app.add_subcommand("run", "Run scenarios and judge them");
   RunOptions& run = options.run;
@@ -188,6 +194,7 @@ void AddRun(CLI::App& app, Options& options) {
   verb->add_flag("--verify-determinism", run.verify_determinism,
                  "Run a sample of each case twice and compare bit by bit");
   verb->add_flag("--full", run.full, "Never stop a run early when its checks are decided");
+  AddPreflight(verb, options.common);
   static const std::map<std::string, KeepRuns> keeps = {
       {"all", KeepRuns::kAll}, {"failed", KeepRuns::kFailed}, {"none", KeepRuns::kNone}};
   verb->add_option("--keep", run.keep, "Run folders to keep: all, failed or none [failed]")
@@ -365,6 +372,7 @@ void AddDose(CLI::App& app, Options& options) {
       ->type_name("N");
   verb->add_option("--output", dose.output, "Folder for dose.json [.trainwreck/runs/<UTC time>]")
       ->type_name("DIR");
+  AddPreflight(verb, options.common);
   AddCommon(verb, options.common);
 }
 
@@ -389,6 +397,7 @@ void AddMatrix(CLI::App& app, Options& options) {
   verb->add_option("--from", matrix.from, "Read the runs that --keep left here; run nothing")
       ->type_name("DIR");
   AddIsolation(verb, matrix.exec);
+  AddPreflight(verb, options.common);
   AddCommon(verb, options.common);
 }
 
@@ -419,6 +428,7 @@ void AddCheckup(CLI::App& app, Options& options) {
       "--score", checkup.score,
       "Check up on all faults and controls, one seed at a time, and count right answers");
   AddReportFile(verb, checkup.report);
+  AddPreflight(verb, options.common);
   AddCommon(verb, options.common);
 }
 
@@ -447,6 +457,7 @@ void AddLrRange(CLI::App& app, Options& options) {
   AddSet(verb, range.set);
   AddCores(verb, range.cores);
   AddReportFile(verb, range.report);
+  AddPreflight(verb, options.common);
   AddCommon(verb, options.common);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/cli/checkup_known.h"
+#include "harness/cli/preflight.h"
 #include "harness/cli/storage.h"
 #include "harness/cli/table.h"
 #include "harness/cli/verbs.h"
@@ -32,11 +33,17 @@ const Scenario* FindScenario(const Chosen& known, const std::string& name) {
   return nullptr;
 }
 
+Chosen TriedCases(const CommonOptions& options, const Session& session) {
+  Chosen known = KnownCases(session);
+  RequirePreflight(options, session, known.cases);
+  return known;
+}
+
 // What is known, and how to look at something else.
 struct Practice {
   explicit Practice(const Options& options)
       : session(OpenSession(options.common, /*builds=*/true)),
-        known(KnownCases(session)),
+        known(TriedCases(options.common, session)),
         clues(SymptomsOf(known.cases), session.description),
         signatures(KnownSignatures(known.cases, clues, session, options.checkup.cores)) {}
 

@@ -42,7 +42,9 @@ Chosen ChooseCases(const Session& session, const SelectionOptions& selection,
   chosen.planned = static_cast<int>(cases.size());
   std::vector<std::string> names;
   for (const Case& one : cases) names.push_back(one.point->name);
-  chosen.cases = SelectCases(std::move(cases), selection, files, points);
+  std::vector<Case> selected = SelectCases(std::move(cases), selection, files, points);
+  chosen.selected = static_cast<int>(selected.size());
+  chosen.cases = KeepShard(std::move(selected), selection);
   if (chosen.cases.empty() && points.size() == 1 && selection.keyword.empty() &&
       selection.tag.empty() && selection.shard_count == 1) {
     std::string known;

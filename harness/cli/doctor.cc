@@ -13,6 +13,8 @@
 #include <iostream>
 #include <thread>
 
+#include "harness/cli/chosen.h"
+#include "harness/cli/preflight.h"
 #include "harness/cli/selection.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
@@ -205,9 +207,45 @@ void CheckTraining(Findings& findings, const Session& session, Isolation isolati
   if (is_well) fs::remove_all(folder, ignored);
 }
 
+// The scenarios' cases as `run` would have them; none when there are none, or invalid ones.
+Chosen CasesFor(const Session& session) {
+  try {
+    return ChooseCases(session, {}, {}, {});
+  } catch (const std::runtime_error&) {
+    return {};
+  }
+}
+
+// A declared program, and whether its signals are read: what `run` begins with.
+void CheckPreflight(Findings& findings, const Session& session) {
+  PreflightResult result;
+  try {
+    const Chosen chosen = CasesFor(session);
+    result = Preflight(session, chosen.cases);
+  } catch (const std::exception& error) {
+    findings.Add(Health::kFail, "preflight", error.what(), "see the line before");
+    return;
+  }
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, " in %.3f s", result.wall_seconds);
+  const Health health = result.has_errors()       ? Health::kFail
+                        : result.findings.empty() ? Health::kOk
+                                                  : Health::kWarn;
+  findings.Add(health, "preflight",
+               result.run.empty()
+                   ? "no case that is to pass"
+                   : result.run + (health == Health::kFail ? "" : seconds) +
+                         "; read: " + (result.signals.empty() ? "nothing" : result.signals));
+  for (const PreflightFinding& finding : result.findings) {
+    std::cout << Format(finding, session.color);
+  }
+}
+
 void CheckTarget(Findings& findings, const CommonOptions& options) {
   try {
-    findings.Add(Health::kOk, "target", FindTarget(options).name);
+    const FoundTarget found = FindTarget(options);
+    findings.Add(Health::kOk, "target",
+                 found.name + (found.note.empty() ? "" : " (" + found.note + ")"));
   } catch (const ConfigurationError& error) {
     findings.Add(Health::kFail, "target", error.what(),
                  "bazel build //harness/cli:trainwreck //harness/trainer:trainwreck-trainer");
@@ -230,6 +268,10 @@ void CheckTarget(Findings& findings, const CommonOptions& options) {
                    " faults, " + std::to_string(target.signals.size()) + " signals",
                "build harness and target from the same commit");
   CheckDevices(findings, target);
+  if (target.level < 2) {
+    CheckPreflight(findings, session);
+    return;
+  }
   findings.Add(session.target.has_fork_server ? Health::kOk : Health::kWarn, "fork server",
                session.target.has_fork_server ? "offered" : "none: each run starts a fresh process",
                "runs start in 0.2 s instead of milliseconds; a target offers it with the feature "

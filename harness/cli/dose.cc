@@ -16,6 +16,7 @@
 
 #include "harness/bisect/search.h"
 #include "harness/cli/campaign.h"
+#include "harness/cli/preflight.h"
 #include "harness/cli/selection.h"
 #include "harness/cli/session.h"
 #include "harness/cli/storage.h"
@@ -166,6 +167,7 @@ DoseSession::DoseSession(const Options& options)
     throw ConfigurationError("this machine or target lacks what the scenario needs: " +
                              planned.skip_reason);
   }
+  RequirePreflight(options.common, session_, {planned});
   for (const ArmPlan& arm : planned.arms) {
     if (arm.kind != ArmKind::kRemedy || arm.is_undo) continue;
     questions_.push_back({true, arm.name, Search(line, FailureRates(), search), {}});

@@ -179,6 +179,7 @@ int ExplainVerb(const Options& options) {
   const std::string& name = options.explain.name;
   if (ExplainGlossary(name)) return kExitPassed;
   const Session session = OpenSession(options.common);
+  SayUnnamedTarget(session);
   bool found = ExplainScenario(session, name);
   found = ExplainFault(session.description, name) || found;
   found = ExplainSignal(session.description, name) || found;

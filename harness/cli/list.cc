@@ -186,6 +186,7 @@ int ListVerb(const Options& options) {
     throw UsageError("--format bazel is for scenarios, not for " + list.what);
   }
   const Session session = OpenSession(options.common);
+  SayUnnamedTarget(session);
   if (list.what == "scenarios") {
     const Chosen chosen = ChooseCases(session, list.selection, PlanOptions{}, {});
     PrintScenarios(session, chosen, list.format);

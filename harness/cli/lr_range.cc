@@ -12,6 +12,7 @@
 
 #include "harness/cli/checkup_known.h"
 #include "harness/cli/lr_curve.h"
+#include "harness/cli/preflight.h"
 #include "harness/cli/selection.h"
 #include "harness/cli/storage.h"
 #include "harness/cli/table.h"
@@ -259,6 +260,7 @@ int LrRangeVerb(const Options& options) {
   plan.seeds = wanted.seeds;
   plan.overrides = ParseOverrides(wanted.set, session.description);
   const Chosen chosen = ChooseCases(session, {.paths = {wanted.recipe}}, plan, /*points=*/{});
+  RequirePreflight(options.common, session, chosen.cases);
   const Patient patient = OnePatient(chosen, wanted.arm, 0, wanted.seeds);
   const Recipe& recipe = patient.runs.front().plan.recipe;
   auto own = recipe.find(kRate);

@@ -8,6 +8,7 @@
 
 #include "harness/cli/batches.h"
 #include "harness/cli/chosen.h"
+#include "harness/cli/preflight.h"
 #include "harness/cli/session.h"
 #include "harness/cli/storage.h"
 #include "harness/cli/stored_trace.h"
@@ -116,6 +117,7 @@ int MatrixVerb(const Options& options) {
   if (wanted.control_seeds > 0) plan.seeds = std::max(wanted.seeds, wanted.control_seeds);
   const Chosen chosen =
       ChooseCases(session, WithoutNegatives(wanted.selection), plan, /*points=*/{});
+  if (wanted.from.empty()) RequirePreflight(options.common, session, chosen.cases);
   Matrix matrix;
   matrix.symptoms = SymptomsOf(chosen.cases);
   std::vector<Case> cases;

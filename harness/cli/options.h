@@ -33,6 +33,7 @@ struct CommonOptions {
   std::string scenarios_root;  // empty: see FindScenariosRoot
   UseColor color = UseColor::kAuto;
   bool verbose = false;
+  bool preflight = true;  // of verbs that make many runs; see preflight.h
 };
 
 // Which scenarios, or which of their points.

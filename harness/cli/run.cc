@@ -13,6 +13,7 @@
 #include "harness/cli/campaign.h"
 #include "harness/cli/chosen.h"
 #include "harness/cli/dry_run.h"
+#include "harness/cli/preflight.h"
 #include "harness/cli/provenance.h"
 #include "harness/cli/readings.h"
 #include "harness/cli/recording.h"
@@ -182,7 +183,8 @@ int ExecuteAll(Invocation& invocation) {
   console.End(verdicts, invocation.info, written.files);
   std::cout << std::flush;
   // A verdict of each seed is a step of a search, not an answer to compare.
-  if (!options.each_seed) AddToHistory(options.history, verdicts, invocation.info);
+  const bool is_empty = invocation.cases.empty();
+  if (!options.each_seed && !is_empty) AddToHistory(options.history, verdicts, invocation.info);
   if (unjudged > 0) {
     std::cerr << "trainwreck: " << unjudged << (unjudged == 1 ? " case was" : " cases were")
               << " cut off without a verdict ("
@@ -194,13 +196,27 @@ int ExecuteAll(Invocation& invocation) {
   }
   if (last.interrupted) return kExitInterrupted;
   const int status = StatusOf(options, verdicts);
-  return written.are_all || status == kExitFailed ? status : static_cast<int>(kExitInfrastructure);
+  if (!written.are_all && status != kExitFailed) return kExitInfrastructure;
+  return is_empty && status == kExitNothingRun ? static_cast<int>(kExitPassed) : status;
 }
 
 int NothingToRun(const Chosen& chosen, const RunOptions& options) {
-  std::cerr << "trainwreck: nothing to run: the selection leaves none of " << chosen.planned
-            << " cases\n";
+  const SelectionOptions& selection = options.selection;
+  std::string words;
+  if (!selection.keyword.empty()) words += " -k " + selection.keyword;
+  if (!selection.tag.empty()) words += " -t " + selection.tag;
+  for (const std::string& point : options.points) words += " --point " + point;
+  std::cerr << "trainwreck: nothing to run: the selection" << words << " leaves none of "
+            << chosen.planned << " cases; 'trainwreck list' shows them\n";
   return options.require.empty() ? kExitNothingRun : kExitRequirement;
+}
+
+// More shards than cases are no mistake of this one: it has reports, though empty ones.
+void SayEmptyShard(const Chosen& chosen, const SelectionOptions& selection) {
+  std::cerr << "trainwreck: SHARD " << selection.shard_index << "/" << selection.shard_count
+            << " IS EMPTY: " << chosen.selected
+            << (chosen.selected == 1 ? " case is" : " cases are") << " fewer than "
+            << selection.shard_count << " shards, so this one proves nothing; use fewer shards\n";
 }
 
 PlanOptions PlanOptionsFor(const RunOptions& options, const TargetDescription& target) {
@@ -236,7 +252,9 @@ int RunCases(const Options& options) {
   const Session session = OpenSession(options.common, /*builds=*/!run.dry_run);
   const Chosen chosen =
       ChooseCases(session, run.selection, PlanOptionsFor(run, session.description), run.points);
-  if (chosen.cases.empty()) return NothingToRun(chosen, run);
+  const bool is_empty_shard = chosen.cases.empty() && chosen.selected > 0;
+  if (is_empty_shard) SayEmptyShard(chosen, run.selection);
+  if (chosen.cases.empty() && !is_empty_shard) return NothingToRun(chosen, run);
   if (run.dry_run) {
     PrintPlan(std::cout, chosen.cases);
     return kExitPassed;
@@ -245,6 +263,8 @@ int RunCases(const Options& options) {
   if (is_restricted) CheckArmNames(chosen.cases, run.arms);
   if (!is_restricted) CheckHistory(run.history);
   for (const ReportRequest& report : run.reports) CheckWritable(report.path, "--report");
+  // A search makes many invocations, and the first has shown that the program works.
+  if (!run.each_seed) RequirePreflight(options.common, session, chosen.cases);
   const std::string output = MakeOutputFolder(run.output, /*is_latest=*/!is_restricted);
   CheckWritable(output + "/verdicts.json", "--output");
   StoreDescription(output, session.description);
@@ -260,6 +280,7 @@ int RunCases(const Options& options) {
   info.version = kVersion;
   info.command_line = options.command_line;
   info.target = session.description.name + " " + session.description.version;
+  info.target_note = session.target_note;
   info.target_digest = DigestOfTarget(session.target);
   const CommitState commit = CurrentCommit();
   info.commit = commit.hash;

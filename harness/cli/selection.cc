@@ -32,6 +32,9 @@ class WordParser {
 
   std::unique_ptr<Node> Parse() {
     std::unique_ptr<Node> root = ParseOr(0);
+    if (Peek() == "&&" || Peek() == "||") {
+      Fail(Peek() == "&&" ? "for '&&' write 'and'" : "for '||' write 'or'");
+    }
     if (!Peek().empty()) Fail("'" + Peek() + "' stands where 'and' or 'or' should");
     return root;
   }
@@ -195,14 +198,42 @@ std::string NameOf(const std::string& file, const std::string& root) {
   return name.replace_extension().string();
 }
 
+// A name that means two things would leave one of them out, silently.
+void RejectAmbiguousName(const std::string& word, const std::string& by_name) {
+  if (word.empty() || word[0] == '.' || word[0] == '/' || word.back() == '/') return;
+  if (!fs::is_directory(by_name)) return;
+  const std::string file = by_name + ".yaml";
+  if (fs::is_regular_file(file)) {
+    throw UsageError("'" + word + "' is a scenario and a folder: say " + file + " or " + by_name +
+                     "/");
+  }
+  std::error_code error;
+  if (fs::is_directory(word) && !fs::equivalent(word, by_name, error) &&
+      !FilesBelow(word).empty()) {
+    throw UsageError("'" + word + "' is a folder here and under the scenarios root: say ./" + word +
+                     " or " + by_name);
+  }
+}
+
+std::string ScenarioHint(const std::string& word, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (name.ends_with("/" + word)) return " (did you mean '" + name + "'?)";
+  }
+  const std::string meant = DidYouMean(word, names);
+  return meant.empty() ? "; 'trainwreck list' shows all scenarios" : meant;
+}
+
 std::vector<std::string> FindOne(const std::string& word, const std::string& root) {
   if (IsFile(word)) return {fs::path(word).lexically_normal().string()};
+  std::string by_name = root + "/" + word;
+  RejectAmbiguousName(word, by_name);
   if (IsFolder(word)) {
     std::vector<std::string> files = FilesBelow(word);
-    if (files.empty()) throw UsageError("no scenario (*.yaml) lies below '" + word + "'");
-    return files;
+    if (!files.empty()) return files;
+    if (!fs::exists(by_name))
+      throw UsageError("no scenario (*.yaml) lies below '" + word +
+                       "'; 'trainwreck new scenario FAMILY/NAME' writes one");
   }
-  std::string by_name = root + "/" + word;
   if (IsFile(by_name + ".yaml")) {
     return {fs::path(by_name + ".yaml").lexically_normal().string()};
   }
@@ -215,7 +246,7 @@ std::vector<std::string> FindOne(const std::string& word, const std::string& roo
     }
   }
   if (found.empty()) {
-    throw UsageError("no scenario, file or folder '" + word + "'" + DidYouMean(word, names));
+    throw UsageError("no scenario, file or folder '" + word + "'" + ScenarioHint(word, names));
   }
   return found;
 }
@@ -317,11 +348,15 @@ std::vector<Case> SelectCases(std::vector<Case> cases, const SelectionOptions& o
                   });
     if (wanted) chosen.push_back(std::move(one));
   }
-  if (options.shard_count <= 1) return chosen;
-  std::vector<int> shard = AssignShards(chosen, options.shard_count);
+  return chosen;
+}
+
+std::vector<Case> KeepShard(std::vector<Case> cases, const SelectionOptions& options) {
+  if (options.shard_count <= 1) return cases;
+  std::vector<int> shard = AssignShards(cases, options.shard_count);
   std::vector<Case> mine;
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    if (shard[i] == options.shard_index - 1) mine.push_back(std::move(chosen[i]));
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (shard[i] == options.shard_index - 1) mine.push_back(std::move(cases[i]));
   }
   return mine;
 }

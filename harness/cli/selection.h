@@ -40,10 +40,13 @@ std::vector<SelectedFile> FindScenarioFiles(const std::vector<std::string>& path
 
 std::vector<std::string> PathsOf(const std::vector<SelectedFile>& files);
 
-// Drops the cases that -k, -t, the points and the shard leave out.
+// Drops the cases that -k, -t and the points leave out.
 std::vector<Case> SelectCases(std::vector<Case> cases, const SelectionOptions& options,
                               const std::vector<SelectedFile>& files,
                               const std::vector<std::string>& points);
+
+// The cases of this shard alone.
+std::vector<Case> KeepShard(std::vector<Case> cases, const SelectionOptions& options);
 
 // Case -> shard from 0: the dearest first to the shard with least so far. Every shard computes the
 // same.

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <set>
 
 #include "harness/spec/diagnostic.h"
 #include "harness/targets/target_spec.h"
@@ -79,6 +80,23 @@ FoundTarget FindReference() {
       tried);
 }
 
+// Nobody asked for it, so it has to be said.
+FoundTarget FallBackOnReference() {
+  const std::string here = fs::current_path().string();
+  if (fs::exists("trainwreck.yml")) {
+    throw ConfigurationError(here + "/trainwreck.yml is not read: rename it to trainwreck.yaml");
+  }
+  const std::string why = "no trainwreck.yaml in " + here + " or above";
+  try {
+    FoundTarget found = FindReference();
+    found.note = why + ": the built-in reference trainer";
+    return found;
+  } catch (const ConfigurationError& error) {
+    throw ConfigurationError("there is " + why +
+                             ", so the built-in reference trainer is meant: " + error.what());
+  }
+}
+
 std::string Quoted(const std::string& word) {
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -89,6 +107,7 @@ std::string Quoted(const std::string& word) {
 FoundTarget FromSpec(const TargetSpec& spec) {
   FoundTarget found;
   found.name = spec.name;
+  found.file = spec.file;
   found.build = spec.build;
   found.build_folder = spec.folder;
   if (spec.level < 2) {
@@ -138,7 +157,38 @@ FoundTarget DeclaredTarget(const std::string& file, const std::string& named,
                              "', which is neither a program nor a target of " + file +
                              DidYouMean(wanted, names) + "; there are " + known);
   }
-  return FromSpec(*spec);
+  FoundTarget found = FromSpec(*spec);
+  if (named.empty())
+    found.note = "of " + fs::path(file).lexically_proximate(fs::current_path()).string();
+  return found;
+}
+
+// Was this scenario written for this target? One below the folder of its trainwreck.yaml was, but
+// not one of a catalogue that the command line names as the root.
+bool IsOwn(const Session& session, const std::string& file) {
+  if (session.target_file.empty() || session.description.level >= 2) return false;
+  const fs::path home = fs::path(session.target_file).parent_path();
+  if (!LiesBelow(file, home.string())) return false;
+  std::error_code error;
+  return !session.names_root || !LiesBelow(file, session.scenarios_root) ||
+         fs::equivalent(session.scenarios_root, home / "scenarios", error);
+}
+
+// What the other targets of the same file have. One of level 2 says so only when it is started, so
+// that it may have anything.
+std::set<std::string> NamesElsewhere(const Session& session) {
+  std::set<std::string> names;
+  if (session.target_file.empty()) return names;
+  for (const TargetSpec& spec : LoadTargetFile(session.target_file).targets) {
+    if (spec.name == session.target_name) continue;
+    if (spec.level >= 2) names.insert("*");
+    const TargetDescription other = DescribeTarget(spec);
+    for (const FaultInfo& fault : other.faults) names.insert("fault:" + fault.name);
+    for (const SignalInfo& signal : other.signals) names.insert("signal:" + signal.name);
+    for (const ParamInfo& key : other.recipe) names.insert("recipe:" + key.name);
+    for (const std::string& feature : other.features) names.insert("feature:" + feature);
+  }
+  return names;
 }
 
 bool SaysForkServer(const TargetDescription& description) {
@@ -183,8 +233,13 @@ FoundTarget FindTarget(const CommonOptions& options) {
     return ProgramTarget(fs::absolute(named).lexically_normal().string());
   }
   if (named == kReference) return FindReference();
+  if (is_path) {
+    throw ConfigurationError(by + " names '" + named +
+                             "', which is no program that can be executed; a training command is "
+                             "declared in trainwreck.yaml, and --target then says its name");
+  }
   if (file.empty()) {
-    if (named.empty()) return FindReference();
+    if (named.empty()) return FallBackOnReference();
     throw ConfigurationError(
         by + " names '" + named +
         "', which is no program, and there is no trainwreck.yaml here or above "
@@ -235,6 +290,10 @@ Session OpenSession(const CommonOptions& options, bool builds) {
   const FoundTarget found = FindTarget(options);
   if (builds) Build(found);
   session.target = found.target;
+  session.target_name = found.name;
+  session.target_file = found.file;
+  session.target_note = found.note;
+  session.names_root = !options.scenarios_root.empty();
   try {
     session.description = Describe(session.target, CacheFolder() + "/descriptions");
   } catch (const std::runtime_error& error) {
@@ -246,13 +305,22 @@ Session OpenSession(const CommonOptions& options, bool builds) {
   return session;
 }
 
+void SayUnnamedTarget(const Session& session) {
+  if (!session.target_file.empty() || session.target_note.empty()) return;
+  std::cerr << "trainwreck: target '" << session.description.name << "': " << session.target_note
+            << "\n";
+}
+
 std::vector<Scenario> LoadScenarios(const Session& session, const std::vector<std::string>& files) {
   std::vector<Scenario> scenarios;
   std::size_t errors = 0, bad_files = 0;
+  const std::set<std::string> elsewhere = NamesElsewhere(session);
   for (const std::string& file : files) {
     ScenarioFile loaded = LoadScenario(file, session.description,
                                        {.scenarios_root = session.scenarios_root,
-                                        .check_name = LiesBelow(file, session.scenarios_root)});
+                                        .check_name = LiesBelow(file, session.scenarios_root),
+                                        .is_own = IsOwn(session, file),
+                                        .elsewhere = elsewhere});
     for (const Diagnostic& diagnostic : loaded.errors) {
       std::cerr << Format(diagnostic, session.color);
     }
@@ -261,6 +329,7 @@ std::vector<Scenario> LoadScenarios(const Session& session, const std::vector<st
     if (loaded.scenario) scenarios.push_back(std::move(*loaded.scenario));
   }
   if (errors > 0) {
+    SayUnnamedTarget(session);
     throw ConfigurationError(std::to_string(errors) + (errors == 1 ? " error in " : " errors in ") +
                              std::to_string(bad_files) + (bad_files == 1 ? " file" : " files") +
                              " of " + std::to_string(files.size()) + "; nothing was run");

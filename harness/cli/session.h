@@ -30,6 +30,8 @@ struct FoundTarget {
   Target target;
   std::vector<std::string> build;  // a command line; empty: nothing to build
   std::string build_folder;
+  std::string file;  // the trainwreck.yaml that declares it; empty: none does
+  std::string note;  // where it comes from, for people; empty where the command line says it
 };
 
 // --target, else $TRAINWRECK_TARGET: a program, the name of a target in trainwreck.yaml (here or in
@@ -65,11 +67,17 @@ struct Session {
   Target target;  // `command` speaks the protocol, be it the program or an adapter before it
   TargetDescription description;
   std::string scenarios_root;
-  bool color = false;  // of diagnostics on stderr
+  bool color = false;                                 // of diagnostics on stderr
+  std::string target_name, target_file, target_note;  // as of FoundTarget
+  bool names_root = false;                            // --scenarios-root was given
 };
 
 // With `builds`, the target is built first where trainwreck.yaml says how.
 Session OpenSession(const CommonOptions& options, bool builds = false);
+
+// On stderr, for verbs whose output has no header: that the reference stands in for a target that
+// nobody named.
+void SayUnnamedTarget(const Session& session);
 
 // Whether `stream_fd` should get colour.
 bool WantsColor(UseColor mode, int stream_fd);

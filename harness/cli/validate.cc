@@ -10,6 +10,7 @@ namespace trainwreck {
 int ValidateVerb(const Options& options) {
   const Session session = OpenSession(options.common);
   const Chosen chosen = ChooseCases(session, options.validate.selection, PlanOptions{}, {});
+  SayUnnamedTarget(session);
   if (chosen.cases.empty()) {
     std::cerr << "trainwreck: nothing to validate: the selection leaves none of " << chosen.planned
               << " cases\n";

@@ -204,6 +204,14 @@ class Checker {
     }
   }
 
+  // A program of somebody's own has few signals: all of them are shown.
+  std::string SignalHint(const std::string& name) const {
+    constexpr std::size_t kShown = 8;
+    const std::string meant = DidYouMean(name, signals_);
+    if (!meant.empty() || signals_.empty() || signals_.size() > kShown) return meant;
+    return fmt::format("known: {}", fmt::join(signals_, ", "));
+  }
+
   // Name, arm, module pattern, rank and slice. False when the name is unknown.
   bool CheckSignal(const Node& node) {
     CheckArm(node);
@@ -218,7 +226,7 @@ class Checker {
       const bool is_event = vocabulary_.target->FindEvent(node.name) != nullptr;
       Fail(node, fmt::format("unknown signal '{}'", node.name),
            is_event ? fmt::format("'{}' is an event: eventually {}(...)", node.name, node.name)
-                    : DidYouMean(node.name, signals_));
+                    : SignalHint(node.name));
       return false;
     }
     if (node.glob && !info->per_module) {

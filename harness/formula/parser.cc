@@ -55,6 +55,12 @@ void GiveArm(Node& node, const std::string& arm, std::size_t begin) {
   for (NodePtr& child : node.children) GiveArm(*child, arm, begin);
 }
 
+// What other languages call a function of ours.
+constexpr std::pair<std::string_view, const char*> kOtherNames[] = {
+    {"isnan", "nonfinite"}, {"isinf", "nonfinite"}, {"isfinite", "not nonfinite"},
+    {"avg", "mean"},        {"average", "mean"},    {"maximum", "max"},
+    {"minimum", "min"}};
+
 // Recursive descent. The first error ends it: what follows one is mostly its echo.
 class Parser {
  public:
@@ -97,10 +103,21 @@ class Parser {
     }
     const std::string shown(text_.substr(token.begin, token.end - token.begin));
     std::string hint;
-    if (token.Is("=")) hint = "write == to compare";
+    if (token.Is("=")) {
+      hint = Ahead(1).Is("<") ? "write <=" : "write == to compare";
+    }
+    if (token.Is(".")) hint = "functions stand before their signal: mean(loss[-5:])";
     if (token.kind == TokenKind::kName) {
       const std::string nearest = NearestName(token.text, Keywords());
       if (!nearest.empty() && nearest != token.text) hint = "did you mean '" + nearest + "'?";
+      // "eventualy loss": the word before is the one that was mistyped.
+      const Token& before = tokens_[at_ == 0 ? 0 : at_ - 1];
+      if (hint.empty() && at_ > 0 && before.kind == TokenKind::kName) {
+        const std::string meant = NearestName(before.text, Keywords());
+        if (!meant.empty() && meant != before.text) {
+          hint = "for '" + std::string(before.text) + "', did you mean '" + meant + "'?";
+        }
+      }
     }
     return Fail(token.begin, token.end, fmt::format("'{}' where {} is expected", shown, expected),
                 hint);
@@ -467,7 +484,10 @@ class Parser {
   // Something else than key=value: most likely a function's name was mistyped.
   NodePtr NoFilter(const Token& name) {
     if (Now().kind == TokenKind::kEnd) return Unexpected("')'");
-    const std::string nearest = NearestName(name.text, FunctionNames());
+    std::string nearest = NearestName(name.text, FunctionNames());
+    for (const auto& [theirs, ours] : kOtherNames) {
+      if (name.text == theirs) nearest = ours;
+    }
     return Fail(name.begin, name.end, fmt::format("no function is called '{}'", name.text),
                 nearest.empty() ? "events take key=value only" : "did you mean '" + nearest + "'?");
   }

@@ -101,8 +101,9 @@ class Lexer {
     if (c == '|') return Fail(next == c ? 2 : 1, "unknown operator '|'", "write: or");
     if ((c == '-' || c == '=') && next == '>') {
       return Fail(2, "unknown operator '" + std::string(text_.substr(at_, 2)) + "'",
-                  "write: implies");
+                  c == '=' ? "write: implies, or >= for 'at least'" : "write: implies");
     }
+    if (c == '%') return Fail(1, "unknown operator '%'", "write a share as a number: 50% is 0.5");
     if ((c == '<' || c == '>' || c == '=') && next == '=') {
       return Add(TokenKind::kSymbol, 2, text_.substr(at_, 2));
     }

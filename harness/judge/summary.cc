@@ -54,6 +54,32 @@ std::string StatusOf(const std::string& arm, const std::vector<CheckResult>& che
   return kNames[worst];
 }
 
+std::string LastLine(const std::string& text) {
+  const std::size_t end = text.find_last_not_of(" \t\r\n");
+  if (end == std::string::npos) return "";
+  const std::size_t newline = text.find_last_of("\r\n", end);
+  const std::size_t begin = newline == std::string::npos ? 0 : newline + 1;
+  return text.substr(begin, std::min(end + 1 - begin, kMaxTextBytes));
+}
+
+// "seed 2: failed, code 1: ModuleNotFoundError: ..." of the first run that did not end well.
+std::string BadEnd(const std::map<int, RunResult>& by_seed) {
+  for (const auto& [seed, run] : by_seed) {
+    if (run.end == RunEnd::kCompleted || run.end == RunEnd::kDecided) continue;
+    std::string text = "seed " + std::to_string(seed) + ": " + ToString(run.end);
+    for (const RankExit& exit : run.exits) {
+      if (exit.code == 0 && exit.signal == 0) continue;
+      text += ", rank " + std::to_string(exit.rank) +
+              (exit.signal != 0 ? " signal " + std::to_string(exit.signal)
+                                : " code " + std::to_string(exit.code));
+      const std::string words = LastLine(exit.last_words);
+      return words.empty() ? text : text + ": " + words;
+    }
+    return run.detail.empty() ? text : text + ", " + run.detail.substr(0, kMaxTextBytes);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<ArmSummary> SummarizeArms(const CaseResults& results,
@@ -71,6 +97,7 @@ std::vector<ArmSummary> SummarizeArms(const CaseResults& results,
     std::vector<Ending> endings;
     auto runs = results.runs.find(arm.name);
     if (runs != results.runs.end()) {
+      summary.ended = BadEnd(runs->second);
       for (const auto& [seed, run] : runs->second) {
         const Series* loss = run.trace.Find("loss", 0);
         if (loss == nullptr || loss->values.empty()) continue;

@@ -37,6 +37,18 @@ constexpr Outcome kPrecedence[] = {
     {"inconclusive", "too_few_seeds"},
 };
 
+// A run that ended badly, a fault that did not act and a signal that was not read come before the
+// checks that are false or unknown because of it.
+void PutCausesFirst(std::vector<CheckResult>& checks) {
+  const auto rank = [](const CheckResult& check) {
+    if (check.failure_class.empty()) return 2;
+    if (check.check == "end") return 0;
+    return check.check == "fired" || check.check == "signals_sound" ? 1 : 2;
+  };
+  std::stable_sort(checks.begin(), checks.end(),
+                   [&](const CheckResult& a, const CheckResult& b) { return rank(a) < rank(b); });
+}
+
 std::string NameOf(const CheckResult& check) { return "'" + check.check + "' in " + check.arm; }
 
 void DecideOutcome(Verdict& verdict) {
@@ -211,6 +223,7 @@ Verdict Judge(const CaseResults& results, const TargetDescription& target) {
   ArmsJudged judged = JudgeArms(results, target);
   verdict.checks = std::move(judged.checks);
   verdict.tolerated_seeds = std::move(judged.tolerated_seeds);
+  PutCausesFirst(verdict.checks);
   CheckTheScenarioItself(plan, verdict);
   DecideOutcome(verdict);
   CompareWithExpectation(plan.scenario->expect, verdict);

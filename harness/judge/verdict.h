@@ -41,6 +41,7 @@ struct ArmSummary {
   bool is_undo = false;      // a remedy that only undoes the fault; it was not run
   std::string note;          // of the remedy or decoy
   std::string status;        // the worst of its checks: ok, undecided, fail, error; or undo
+  std::string ended;         // how its first run that ended badly did, with its last words
   int median_seed = -1;      // the run with the median final loss; -1: there is none
   double final_loss = 0;     // of that run, its last sample; NaN when there is none
   std::vector<int> steps;    // at most 200, evenly spread, the first and the last among them

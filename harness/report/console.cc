@@ -70,6 +70,7 @@ ConsoleOptions ConsoleOptions::ForStream(int fd, ColorMode color) {
   options.color = color == ColorMode::kAlways || (color == ColorMode::kAuto && terminal && !dumb &&
                                                   Environment("NO_COLOR").empty());
   options.progress = terminal && !dumb;
+  options.log = !options.progress;
   options.unicode = LocaleIsUtf8();
   return options;
 }
@@ -83,6 +84,7 @@ std::string ConsoleReport::Paint(const std::string& verdict, const std::string& 
 
 void ConsoleReport::Begin(const RunInfo& info, int cases, int runs) {
   out_ << "# trainwreck " << info.version << "  target: " << OneLine(info.target)
+       << (info.target_note.empty() ? "" : " (" + OneLine(info.target_note) + ")")
        << (info.devices.empty() ? "" : "  device: " + OneLine(info.devices))
        << "  isolation: " << info.isolation << "  cores: " << info.cores << "\n";
   out_ << "# cases: " << cases << "  runs: " << runs;
@@ -93,8 +95,12 @@ void ConsoleReport::Begin(const RunInfo& info, int cases, int runs) {
 }
 
 void ConsoleReport::Progress(int running, int done, int total) {
-  if (!options_.progress) return;
   const auto now = std::chrono::steady_clock::now();
+  if (options_.log) {
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    if (const auto line = log_.Line(seconds, running, done, total)) out_ << *line << std::flush;
+  }
+  if (!options_.progress) return;
   if (progress_shown_ && now - last_progress_ < kProgressInterval) return;
   last_progress_ = now;
   progress_shown_ = true;
@@ -167,6 +173,9 @@ void ConsoleReport::PrintArms(const Verdict& verdict) {
          << "  " << Padded(arm.status, 9) << "  "
          << RightPadded(arm.median_seed < 0 ? "-" : FormatNumber(arm.final_loss), 10) << "  "
          << Sparkline(arm.loss, width, options_.unicode, scale) << "\n";
+    if (!arm.ended.empty()) {
+      out_ << "    " << std::string(name_width, ' ') << "  ended: " << OneLine(arm.ended) << "\n";
+    }
   }
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "harness/judge/verdict.h"
+#include "harness/report/progress_log.h"
 #include "harness/report/report.h"
 
 namespace trainwreck {
@@ -26,6 +27,7 @@ struct ConsoleOptions {
   bool color = false;
   bool unicode = true;    // else sparklines of ASCII
   bool progress = false;  // a line that is overwritten: terminals only
+  bool log = false;       // else a line now and then, when it takes long
   bool verbose = false;   // the arms' table of passing cases too
   int width = 100;        // columns
 
@@ -38,7 +40,8 @@ class ConsoleReport {
   ConsoleReport(std::ostream& out, ConsoleOptions options);
 
   void Begin(const RunInfo& info, int cases, int runs);
-  void Progress(int running, int done, int total);  // shown at most every 100 ms
+  // On a terminal shown at most every 100 ms, in a log at most every 10 s.
+  void Progress(int running, int done, int total);
   void Finished(const Verdict& verdict);
   // `files`: the reports that were written.
   void End(const std::vector<Verdict>& verdicts, const RunInfo& info,
@@ -54,6 +57,8 @@ class ConsoleReport {
   ConsoleOptions options_;
   bool progress_shown_ = false;
   std::chrono::steady_clock::time_point last_progress_{};
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  ProgressLog log_;
 };
 
 // Where the lowest and the highest bar of sparklines stand.

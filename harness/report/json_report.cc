@@ -16,7 +16,7 @@
 //                      evidence, readings: [ {truth, margins: {octaves: [lo, hi], ...}, unit, step,
 //                      seen} ]}
 //                      ],
-//         "arms": [ {arm, kind, undo, note, status, median_seed, final_loss,
+//         "arms": [ {arm, kind, undo, note, status, ended, median_seed, final_loss,
 //                    steps: [..], loss: [..]       (of the median seed, at most 200 points),
 //                    runs: [ {end, detail, folder, restarts, wall_seconds, cpu_seconds,
 //                             peak_memory_bytes, step_seconds, final_signals: {"loss": 0.1, ..},
@@ -235,6 +235,7 @@ Json EncodeArm(const ArmSummary& arm, const Verdict& verdict) {
           {"undo", arm.is_undo},
           {"note", arm.note},
           {"status", arm.status},
+          {"ended", arm.ended},
           {"median_seed", arm.median_seed},
           {"final_loss", EncodeNumber(arm.final_loss)},
           {"steps", arm.steps},
@@ -249,6 +250,7 @@ void DecodeArm(const Json& json, Verdict& verdict) {
   arm.is_undo = json.at("undo");
   arm.note = json.at("note");
   arm.status = json.at("status");
+  arm.ended = json.value("ended", "");
   arm.median_seed = json.at("median_seed");
   arm.final_loss = Number(json.at("final_loss"));
   arm.steps = json.at("steps").get<std::vector<int>>();

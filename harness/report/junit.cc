@@ -110,7 +110,9 @@ void AddCase(std::string& xml, const Verdict& verdict, const std::string& classn
     AddProperty(xml, "worst_margin",
                 FormatMargin(*verdict.worst_margin, verdict.worst_margin_unit));
   }
-  for (const ArmSummary& arm : verdict.arms) AddProperty(xml, "arm." + arm.arm, arm.status);
+  for (const ArmSummary& arm : verdict.arms) {
+    AddProperty(xml, "arm." + arm.arm, arm.status + (arm.ended.empty() ? "" : "; " + arm.ended));
+  }
   xml += "      </properties>\n";
   AddOutcome(xml, verdict);
   xml += "    </testcase>\n";

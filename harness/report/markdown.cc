@@ -48,6 +48,11 @@ std::string Arms(const Verdict& verdict) {
             " | " + FormatNumber(arm.final_loss) + " | " +
             (spark.empty() ? "" : "`" + spark + "`") + " |\n";
   }
+  text += "\n";
+  for (const ArmSummary& arm : verdict.arms) {
+    if (arm.ended.empty()) continue;
+    text += "- " + EscapeMarkdown(arm.arm) + " ended: " + EscapeMarkdown(arm.ended) + "\n";
+  }
   return text + "\n";
 }
 

@@ -20,6 +20,7 @@ struct RunInfo {
   std::string version;        // of trainwreck
   std::string command_line;   // as typed
   std::string target;         // "trainwreck-trainer 0.1.0"
+  std::string target_note;    // how it was found, where nobody named it; for the console only
   std::string target_digest;  // see DigestOfTarget
   std::string commit;         // of the repository that it was called in; empty: none
   bool is_dirty = false;      // with changes that are not committed

@@ -408,6 +408,31 @@ TEST(ConsoleTest, PassingCasesShowTheirArmsWhenAsked) {
   EXPECT_THAT(Console(options, {Passed()}), HasSubstr("control  control    ok"));
 }
 
+TEST(ConsoleTest, SaysWhereATargetComesFromThatNobodyNamed) {
+  std::ostringstream out;
+  RunInfo info;
+  info.target = "trainer 1";
+  ConsoleReport(out, {}).Begin(info, 1, 2);
+  EXPECT_THAT(out.str(), HasSubstr("target: trainer 1  isolation"));
+  info.target_note = "no trainwreck.yaml in /x or above";
+  ConsoleReport(out, {}).Begin(info, 1, 2);
+  EXPECT_THAT(out.str(), HasSubstr("target: trainer 1 (no trainwreck.yaml in /x or above)"));
+}
+
+TEST(ReportTest, TablesOfArmsHaveTheLastWordsOfABadEnd) {
+  Verdict verdict = Failed();
+  verdict.arms.back().ended = "seed 2: failed, rank 0 code 1: No module named 'x'";
+  std::ostringstream out;
+  ConsoleReport(out, {}).Finished(verdict);
+  EXPECT_THAT(out.str(),
+              HasSubstr("  ended: seed 2: failed, rank 0 code 1: No module named 'x'\n"));
+  EXPECT_THAT(MarkdownReport({verdict}, {}), HasSubstr("- fault ended: seed 2: failed"));
+  EXPECT_THAT(JunitReport({verdict}, {}), HasSubstr("fail; seed 2: failed, rank 0 code 1"));
+  const std::string path = TempFile("ended.json");
+  WriteReport(ReportKind::kJson, path, {verdict}, {});
+  EXPECT_EQ(ReadJsonReport(path).verdicts[0].arms.back().ended, verdict.arms.back().ended);
+}
+
 TEST(ConsoleTest, TheFooterCounts) {
   EXPECT_THAT(Console({}, OneOfEach()),
               HasSubstr("# 5 cases: 1 pass, 1 fail, 1 inconclusive, 1 error, 1 skip; 420 runs, "

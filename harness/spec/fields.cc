@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <utility>
@@ -47,14 +48,36 @@ std::optional<std::int64_t> ParseInt(const std::string& text) {
   return value;
 }
 
-// What is wrong with a value that almost fits.
-std::string HintFor(const YamlNode& node, bool fits) {
+// "lr=90" as it should have been written; empty when the text is no such thing.
+std::string AsPair(const std::string& text) {
+  const std::size_t equals = text.find_first_of("=:");
+  if (equals == 0 || equals == std::string::npos || equals + 1 >= text.size()) return "";
+  return "write {" + text.substr(0, equals) + ": " + text.substr(equals + 1) + "}";
+}
+
+std::string BoolHint(const YamlNode& node, bool fits) {
   if (!node.is_plain) return fits ? "drop the quotes" : "";
+  if (node.text == "yes" || node.text == "on") return "write true";
+  return node.text == "no" || node.text == "off" ? "write false" : "";
+}
+
+// What is wrong with a number that almost fits.
+std::string NumberHint(const YamlNode& node, bool fits, const char* example) {
+  if (!node.is_plain && fits) return "drop the quotes";
   const std::string& text = node.text;
-  if (text == "yes" || text == "on") return "write true";
-  if (text == "no" || text == "off") return "write false";
   if (text.size() > 1 && text[0] == '0' && IsDigit(text[1])) return "without leading zeros";
-  return "";
+  const std::size_t end = text.find_first_not_of("+-.0123456789");
+  if (end == std::string::npos || end == 0) return std::string("such as ") + example;
+  const std::string digits = text.substr(0, end), rest = text.substr(end);
+  if (rest == "%") {
+    char share[32];
+    std::snprintf(share, sizeof share, "%.6g", std::strtod(digits.c_str(), nullptr) / 100);
+    return std::string("write a share as a number: ") + share;
+  }
+  if (rest[0] == ',' && rest.size() > 1 && IsDigit(rest[1])) {
+    return "write a point, not a comma: " + digits + "." + rest.substr(1);
+  }
+  return "write the number alone, without a unit";
 }
 
 // "remedy" for "remedies": a long common beginning makes up for another ending.
@@ -90,7 +113,7 @@ std::optional<Json> ReadScalarValue(const YamlNode& node, const ParamInfo& info,
       if (!IsValue(node, what, "a whole number", errors)) return std::nullopt;
       std::optional<std::int64_t> value = ParseInt(node.text);
       if (node.is_plain && value) return Json(*value);
-      errors.Add(node, what + " must be a whole number", HintFor(node, value.has_value()));
+      errors.Add(node, what + " must be a whole number", NumberHint(node, value.has_value(), "5"));
       return std::nullopt;
     }
     case ValueType::kNumber: {
@@ -107,12 +130,12 @@ std::optional<Json> ReadScalarValue(const YamlNode& node, const ParamInfo& info,
 
 }  // namespace
 
-Fields::Fields(const YamlNode& node, std::string owner, Errors& errors)
+Fields::Fields(const YamlNode& node, std::string owner, Errors& errors, const std::string& example)
     : node_(node), owner_(std::move(owner)), errors_(errors) {
   if (node.IsMap()) {
     map_ = &node;
   } else {
-    errors.Add(node, owner_ + " must be a map, but is " + Describe(node));
+    errors.Add(node, owner_ + " must be a map, but is " + Describe(node), example);
   }
 }
 
@@ -121,9 +144,9 @@ const YamlNode* Fields::Take(const std::string& key) {
   return map_ == nullptr ? nullptr : map_->Find(key);
 }
 
-const YamlNode* Fields::Require(const std::string& key) {
+const YamlNode* Fields::Require(const std::string& key, const std::string& example) {
   const YamlNode* value = Take(key);
-  if (value == nullptr) missing_.push_back(key);
+  if (value == nullptr) missing_.emplace_back(key, example);
   return value;
 }
 
@@ -134,10 +157,13 @@ void Fields::RejectRest(bool allow_notes) {
     if (std::find(known_.begin(), known_.end(), key.text) != known_.end()) continue;
     errors_.Add(key, "unknown key '" + key.text + "' in " + owner_, SuggestName(key.text, known_));
     // A key that is spelled wrong is not missing as well.
-    missing_.erase(std::remove(missing_.begin(), missing_.end(), NearestName(key.text, known_)),
-                   missing_.end());
+    const std::string meant = NearestName(key.text, known_);
+    std::erase_if(missing_, [&](const auto& entry) { return entry.first == meant; });
   }
-  for (const std::string& key : missing_) errors_.Add(node_, owner_ + " lacks '" + key + "'");
+  for (const auto& [key, example] : missing_) {
+    errors_.Add(node_, owner_ + " lacks '" + key + "'",
+                example.empty() ? "" : "add '" + example + "'");
+  }
 }
 
 std::optional<std::string> ReadText(const YamlNode& node, const std::string& what, Errors& errors) {
@@ -153,7 +179,7 @@ std::optional<bool> ReadBool(const YamlNode& node, const std::string& what, Erro
   if (!IsValue(node, what, "true or false", errors)) return std::nullopt;
   const bool fits = node.text == "true" || node.text == "false";
   if (fits && node.is_plain) return node.text == "true";
-  errors.Add(node, what + " must be true or false", HintFor(node, fits));
+  errors.Add(node, what + " must be true or false", BoolHint(node, fits));
   return std::nullopt;
 }
 
@@ -162,7 +188,7 @@ std::optional<int> ReadInt(const YamlNode& node, const std::string& what, Errors
   if (!IsValue(node, what, "a whole number", errors)) return std::nullopt;
   std::optional<std::int64_t> value = ParseInt(node.text);
   if (!value || !node.is_plain) {
-    errors.Add(node, what + " must be a whole number", HintFor(node, value.has_value()));
+    errors.Add(node, what + " must be a whole number", NumberHint(node, value.has_value(), "5"));
     return std::nullopt;
   }
   if (*value < min || *value > max) {
@@ -177,7 +203,7 @@ std::optional<double> ReadNumber(const YamlNode& node, const std::string& what, 
   if (!IsValue(node, what, "a number", errors)) return std::nullopt;
   const bool fits = LooksLikeNumber(node.text);
   if (!fits || !node.is_plain) {
-    errors.Add(node, what + " must be a number", HintFor(node, fits));
+    errors.Add(node, what + " must be a number", NumberHint(node, fits, "0.1"));
     return std::nullopt;
   }
   const double value = std::strtod(node.text.c_str(), nullptr);
@@ -214,7 +240,10 @@ std::vector<const YamlNode*> ReadList(const YamlNode& node, const std::string& w
   if (node.IsScalar()) return {&node};
   std::vector<const YamlNode*> list;
   if (!node.IsList()) {
-    errors.Add(node, what + " must be a list, but is " + Describe(node));
+    errors.Add(node, what + " must be a list, but is " + Describe(node),
+               node.IsMap() && !node.keys.empty()
+                   ? "each entry begins with a dash: - {" + node.keys.front().text + ": ...}"
+                   : "");
     return list;
   }
   if (node.items.empty())
@@ -260,9 +289,15 @@ std::optional<Json> ReadValue(const YamlNode& node, const ParamInfo& info, Error
   return std::nullopt;
 }
 
-bool CheckFilledMap(const YamlNode& node, const std::string& what, Errors& errors) {
+bool CheckFilledMap(const YamlNode& node, const std::string& what, Errors& errors,
+                    const std::string& example) {
   if (!node.IsMap()) {
-    errors.Add(node, what + " must be a map, but is " + Describe(node));
+    std::string hint = example;
+    if (hint.empty() && node.kind == YamlNode::Kind::kNull) {
+      hint = "are the lines below it indented by two blanks more?";
+    }
+    if (hint.empty() && node.IsScalar()) hint = AsPair(node.text);
+    errors.Add(node, what + " must be a map, but is " + Describe(node), hint);
     return false;
   }
   if (node.keys.empty() && !node.is_partial) {

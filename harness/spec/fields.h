@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/protocol/description.h"
@@ -18,11 +19,13 @@ namespace trainwreck {
 // The keys of one map. A node that is no map is an error; then nothing is found in it.
 class Fields {
  public:
-  Fields(const YamlNode& node, std::string owner, Errors& errors);
+  // `example` is the hint where no map stands: "such as {max: 2}".
+  Fields(const YamlNode& node, std::string owner, Errors& errors, const std::string& example = "");
 
-  const YamlNode* Take(const std::string& key);     // nullptr when absent
-  const YamlNode* Require(const std::string& key);  // absent is an error, told by RejectRest
-  void RejectRest(bool allow_notes = false);        // notes: keys that begin with "x-"
+  const YamlNode* Take(const std::string& key);  // nullptr when absent
+  // Absent is an error, told by RejectRest; `example` says what to add: "columns: {loss: COLUMN}".
+  const YamlNode* Require(const std::string& key, const std::string& example = "");
+  void RejectRest(bool allow_notes = false);  // notes: keys that begin with "x-"
   bool is_map() const { return map_ != nullptr; }
 
  private:
@@ -31,7 +34,7 @@ class Fields {
   std::string owner_;
   Errors& errors_;
   std::vector<std::string> known_;
-  std::vector<std::string> missing_;
+  std::vector<std::pair<std::string, std::string>> missing_;  // with their examples
 };
 
 // Each says what is wrong and returns empty when `node` does not fit. `what` names the value in
@@ -51,7 +54,8 @@ std::vector<std::string> ReadTexts(const YamlNode& node, const std::string& what
 std::optional<Json> ReadValue(const YamlNode& node, const ParamInfo& info, Errors& errors);
 
 // Whether a map with at least one entry stands here.
-bool CheckFilledMap(const YamlNode& node, const std::string& what, Errors& errors);
+bool CheckFilledMap(const YamlNode& node, const std::string& what, Errors& errors,
+                    const std::string& example = "");
 // Lower-case letters, digits and '_', a letter first: what becomes a name in formulas and folders.
 bool CheckName(const YamlNode& key, const std::string& what, Errors& errors,
                bool may_have_dash = false);

@@ -109,6 +109,15 @@ void ReadFault(const YamlNode& key, const YamlNode& node, const TargetDescriptio
       if (!param.default_value.is_null()) fault.with.emplace(param.name, param.default_value);
     }
   }
+  for (const YamlNode& beside : node.keys) {
+    if (info != nullptr && std::any_of(info->params.begin(), info->params.end(),
+                                       [&](const ParamInfo& p) { return p.name == beside.text; })) {
+      fields.Take(beside.text);
+      errors.Add(beside, "'" + beside.text + "' is a parameter of the fault and belongs to 'with'",
+                 "with: {" + beside.text + ": ...}");
+      fault.with.emplace(beside.text, nullptr);
+    }
+  }
   fields.RejectRest();
   draft.scenario.faults.push_back(std::move(fault));
 }
@@ -215,7 +224,10 @@ void RequireChanges(const Changes& changes, const YamlNode& key, const YamlNode&
     if (!NearestName(given.text, {"set", "scale"}).empty()) return;  // has its own error
   }
   if (changes.set.empty() && changes.scale.empty()) {
-    errors.Add(key, what + " changes nothing", "give it 'set' or 'scale'");
+    errors.Add(
+        key, what + " changes nothing",
+        "give it 'set' or 'scale'" +
+            (node.keys.empty() ? "" : ", such as {set: {" + node.keys.front().text + ": ...}}"));
   }
 }
 
@@ -280,7 +292,7 @@ void ReadDecoy(const YamlNode& key, const YamlNode& node, const TargetDescriptio
 
 void ReadFaults(const YamlNode& node, const TargetDescription& target, Errors& errors,
                 Draft& draft) {
-  if (!CheckFilledMap(node, "'inject'", errors)) return;
+  if (!CheckFilledMap(node, "'inject'", errors, "such as inject: {NAME: {fault: FAULT}}")) return;
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
     CheckName(node.keys[i], "the name of a fault", errors);
     draft.fault_ids.push_back(node.keys[i].text);

@@ -209,7 +209,7 @@ class PointChecks {
       if (found != with.end()) continue;
       Complain(point, At({"inject", fault.id, "with"}),
                "fault '" + fault.id + "' lacks the parameter '" + param.name + "'",
-               param.doc.empty() ? "" : param.name + ": " + param.doc);
+               "add with: {" + param.name + ": ...}" + (param.doc.empty() ? "" : "; " + param.doc));
     }
     if (!is_complete || !draft_.is_recipe_sound) return;
     for (const AmendedKey& change : Amend(*info, with, faulty)) {

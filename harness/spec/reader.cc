@@ -40,7 +40,7 @@ class Reader {
     Fields fields(root, "the scenario", errors_);
     if (!fields.is_map()) return std::move(draft_);
     ReadHead(fields);
-    if (const YamlNode* node = fields.Require("inject"))
+    if (const YamlNode* node = fields.Require("inject", "inject: {NAME: {fault: FAULT}}"))
       ReadFaults(*node, target_, errors_, draft_);
     ReadRecipeAndPoints(fields);
     if (const YamlNode* node = fields.Take("seeds")) ReadSeeds(*node);
@@ -64,18 +64,22 @@ class Reader {
   Scenario& scenario() { return draft_.scenario; }
 
   void ReadHead(Fields& fields) {
-    if (const YamlNode* node = fields.Require("apiVersion")) {
+    if (const YamlNode* node = fields.Require("apiVersion", "apiVersion: trainwreck/v1")) {
       if (!node->IsScalar() || node->text != kApiVersion) {
         errors_.Add(*node, std::string("'apiVersion' must be ") + kApiVersion);
       }
     }
-    if (const YamlNode* node = fields.Require("kind")) {
+    if (const YamlNode* node = fields.Require("kind", "kind: Scenario")) {
       if (!node->IsScalar() || node->text != "Scenario") {
-        errors_.Add(*node, "'kind' must be Scenario");
+        errors_.Add(*node, "'kind' must be Scenario",
+                    node->text == "Targets"
+                        ? "this is a file of targets: name scenarios instead, or "
+                          "none for all"
+                        : "");
       }
     }
     if (const YamlNode* node = fields.Require("name")) ReadScenarioName(*node);
-    if (const YamlNode* node = fields.Require("title")) {
+    if (const YamlNode* node = fields.Require("title", "title: WHAT BREAKS AND WHAT HELPS")) {
       scenario().title = ReadText(*node, "'title'", errors_).value_or("");
     }
     if (const YamlNode* node = fields.Take("sources")) {
@@ -126,6 +130,12 @@ class Reader {
   void ReadSeeds(const YamlNode& node) {
     int& count = scenario().seed_count;
     int& require = scenario().seed_require;
+    if (node.IsList()) {
+      errors_.Add(node, "'seeds' must be a whole number or a map, but is a list",
+                  "how many: seeds: " + std::to_string(node.items.size()) +
+                      ", or seeds: {count: 5, require: 4}");
+      return;
+    }
     if (!node.IsMap()) {
       count = ReadInt(node, "'seeds'", errors_, 1, kMaxSeeds).value_or(count);
       require = count;
@@ -247,7 +257,7 @@ class Reader {
       for (const std::string& device : needs.devices) {
         if (std::count(kDevices.begin(), kDevices.end(), device) == 0) {
           errors_.Add(*value, "no device is called '" + device + "'",
-                      SuggestName(device, kDevices));
+                      device == "gpu" ? "did you mean 'cuda'?" : SuggestName(device, kDevices));
         }
       }
     }

@@ -64,6 +64,22 @@ class Flattener {
     return "";
   }
 
+  // A target of somebody's own has few keys: all of them are shown.
+  std::string KeysHint(const std::string& path) const {
+    constexpr std::size_t kShown = 12;
+    const std::string last = path.substr(path.rfind('.') + 1);
+    if (target_.FindRecipeKey(last) != nullptr) return "did you mean '" + last + "'?";
+    std::size_t count = 0;
+    std::string keys;
+    for (const ParamInfo& info : target_.recipe) {
+      if (info.name.rfind("supervisor.", 0) == 0) continue;
+      keys += (count++ == 0 ? "" : ", ") + info.name;
+    }
+    return target_.level < 2 && count <= kShown
+               ? "known: " + keys
+               : "'trainwreck list recipe' shows the target's keys";
+  }
+
   void RejectUnknown(const YamlNode& key, const std::string& path, const std::string& prefix,
                      bool is_map) {
     std::vector<std::string> known;
@@ -88,8 +104,7 @@ class Flattener {
     }
     if (nearest.empty() && target_.level < 2) errors_.AddUnserved("recipe:" + path);
     errors_.Add(key, "unknown recipe key '" + path + "' in " + what_,
-                nearest.empty() ? "'trainwreck list recipe' shows the target's keys"
-                                : "did you mean '" + nearest + "'?");
+                nearest.empty() ? KeysHint(path) : "did you mean '" + nearest + "'?");
   }
 
   const std::string& what_;

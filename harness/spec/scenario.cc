@@ -26,7 +26,19 @@ Json Scaled(const Json& value, double factor) {
   return product;
 }
 
+// The first name that may well be lacking here; empty: none, or one that must not be.
+std::string LackingName(const std::vector<std::string>& unserved, const LoadOptions& options) {
+  for (const std::string& what : unserved) {
+    if (options.is_own && !IsElsewhere(what, options)) return "";
+  }
+  return unserved.empty() ? "" : unserved.front();
+}
+
 }  // namespace
+
+bool IsElsewhere(const std::string& what, const LoadOptions& options) {
+  return options.elsewhere.count(what) > 0 || options.elsewhere.count("*") > 0;
+}
 
 ScenarioFile LoadScenario(const std::string& path, const TargetDescription& target,
                           const LoadOptions& options) {
@@ -46,10 +58,10 @@ ScenarioFile ParseScenario(const std::string& text, const std::string& file,
     Draft draft = ReadScenario(*root, target, errors);
     draft.scenario.file = file;
     Validate(draft, target, options, errors);
-    draft.scenario.unserved = errors.unserved();
+    draft.scenario.unserved = LackingName(errors.unserved(), options);
     // Written for another target: against this one the rest of it means nothing.
     const bool is_known = !draft.scenario.name.empty();
-    if (errors.empty() || (!errors.unserved().empty() && is_known)) {
+    if (errors.empty() || (!draft.scenario.unserved.empty() && is_known)) {
       result.scenario = std::move(draft.scenario);
     }
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -128,7 +129,14 @@ struct LoadOptions {
   std::string scenarios_root =
       "scenarios";  // a scenario's name is its path under this; `extends` stays inside
   bool check_name = true;
+  // The scenario was written for this very target: what the target does not have is an error, not a
+  // reason to skip, unless `elsewhere` has it ("fault:model.bit_flip", "signal:loss", "phases").
+  bool is_own = false;
+  std::set<std::string> elsewhere;  // names of other targets of the same file; "*": all
 };
+
+// Whether another target of the same file has `what`: then this scenario may be for that one.
+bool IsElsewhere(const std::string& what, const LoadOptions& options);
 
 // Reads and checks one file against a target. Touches no device and starts nothing.
 ScenarioFile LoadScenario(const std::string& path, const TargetDescription& target,

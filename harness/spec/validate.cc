@@ -33,6 +33,7 @@ class Validator {
       if (errors_.size() == errors_before) CheckCoverage();
     }
     CheckPhaseOrder();
+    CheckPhasesAreServed();
     const int ranks = CheckPoints(draft_, target_, errors_);
     CheckMargins();
     CheckClaims(draft_, target_, errors_);
@@ -211,6 +212,28 @@ class Validator {
                     "'until' must be after the phase before, which ends at " +
                         std::to_string(*phases[i - 1].until));
       }
+    }
+  }
+
+  // Without these a phase would train all steps, or begin anew. A scenario of elsewhere is skipped.
+  void CheckPhasesAreServed() {
+    if (!options_.is_own || target_.level >= 2 || scenario_.phases.size() < 2) return;
+    struct Need {
+      const char* feature;
+      const char* lacks;
+      const char* hint;
+    };
+    static constexpr Need kNeeds[] = {
+        {"phases", "cannot end a phase: no '{run.until}' stands in its 'command'",
+         "write --steps={run.until} in trainwreck.yaml: the steps to be done when a phase ends"},
+        {"resume", "cannot go on in a second phase: it has no 'resume'",
+         "such as resume: {arguments: [--load, \"{run.checkpoints}/last.pt\"]} in "
+         "trainwreck.yaml"}};
+    for (const Need& need : kNeeds) {
+      const std::vector<std::string>& has = target_.features;
+      if (std::count(has.begin(), has.end(), need.feature) > 0) continue;
+      if (IsElsewhere(std::string("feature:") + need.feature, options_)) return;
+      errors_.Add(At({"phases"}), "target '" + target_.name + "' " + need.lacks, need.hint);
     }
   }
 

@@ -52,10 +52,8 @@ class Errors {
   int LineCount(int source) const;
 
   // Something that a target of a higher level might have: see Scenario::unserved.
-  void AddUnserved(const std::string& what) {
-    if (unserved_.empty()) unserved_ = what;
-  }
-  const std::string& unserved() const { return unserved_; }
+  void AddUnserved(const std::string& what) { unserved_.push_back(what); }
+  const std::vector<std::string>& unserved() const { return unserved_; }
 
   void Add(const YamlNode& at, std::string message, std::string hint = "");
   void Add(int source, Position position, std::string message, std::string hint = "");
@@ -73,7 +71,7 @@ class Errors {
     Diagnostic diagnostic;
   };
   std::vector<Source> sources_;
-  std::string unserved_;
+  std::vector<std::string> unserved_;
   std::vector<Found> found_;
   std::set<std::tuple<int, int, int, std::string>> seen_;  // what is the same is said once
 };

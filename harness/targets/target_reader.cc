@@ -2,6 +2,7 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "harness/spec/fields.h"
 #include "harness/spec/yaml.h"
+#include "harness/targets/target_hints.h"
 #include "harness/targets/target_spec.h"
 
 namespace trainwreck {
@@ -107,7 +109,10 @@ class TargetReader {
     for (std::size_t i = 0; i < node.keys.size(); ++i) {
       const YamlNode& key = node.keys[i];
       if (!IsDottedName(key.text)) {
-        errors_.Add(key, "a recipe key must be words of a-z, 0-9 and '_', with dots between");
+        std::string lower = key.text;
+        for (char& c : lower) c = c == '-' ? '_' : static_cast<char>(std::tolower(c));
+        errors_.Add(key, "a recipe key must be words of a-z, 0-9 and '_', with dots between",
+                    IsDottedName(lower) ? "write " + lower : "");
       } else if (key.text.rfind("run.", 0) == 0 || key.text.rfind("supervisor.", 0) == 0 ||
                  key.text == "parallel.ranks") {
         errors_.Add(key, "the harness has '" + key.text + "' itself",
@@ -123,7 +128,8 @@ class TargetReader {
     } else if (!spec_.recipe.empty()) {
       for (const ParamInfo& info : spec_.recipe) {
         if (info.name == "steps" && info.type != ValueType::kInt) {
-          errors_.Add(*steps, "'steps' must be a whole number");
+          errors_.Add(*steps, "'steps' must be a whole number",
+                      "such as {default: 100, min: 1}, without quotes");
         }
       }
     }
@@ -135,6 +141,7 @@ class TargetReader {
     info.name = key.text;
     if (node.IsScalar()) {
       info.type = TypeOf(node);
+      RejectDisguise(node);
       info.default_value = ReadValue(node, info, errors_).value_or(Json());
       return info;
     }
@@ -150,12 +157,13 @@ class TargetReader {
       if (found == kTypes.end()) {
         errors_.Add(
             *type, "no type is called '" + type->text + "'",
-            SuggestName(type->text, {"bool", "int", "number", "string", "ints", "strings"}));
+            SuggestType(type->text, {"bool", "int", "number", "string", "ints", "strings"}));
       } else {
         info.type = found->second;
       }
     } else if (default_value != nullptr && default_value->IsScalar()) {
       info.type = TypeOf(*default_value);
+      RejectDisguise(*default_value);
     } else {
       errors_.Add(key, "recipe key '" + key.text + "' needs a 'type' or a 'default'");
     }
@@ -172,8 +180,29 @@ class TargetReader {
     if (default_value != nullptr) {
       info.default_value = ReadValue(*default_value, info, errors_).value_or(Json());
     }
+    if (info.min && info.max && *info.min > *info.max) {
+      errors_.Add(key, "'min' of '" + key.text + "' is more than its 'max'", "change places");
+    }
     fields.RejectRest();
     return info;
+  }
+
+  // A type that follows from a default must not follow from its quotes, or from a habit of
+  // YAML 1.1.
+  void RejectDisguise(const YamlNode& node) {
+    YamlNode plain = node;
+    plain.is_plain = true;
+    const ValueType type = TypeOf(plain);
+    if (!node.is_plain && (type == ValueType::kInt || type == ValueType::kNumber)) {
+      errors_.Add(node, "a number in quotes is text, which no fault can scale",
+                  "drop the quotes; for text say {type: string, default: \"" + node.text + "\"}");
+    }
+    const std::string& text = node.text;
+    if (node.is_plain && (text == "yes" || text == "on" || text == "no" || text == "off")) {
+      errors_.Add(node, "'" + text + "' is text here",
+                  std::string("write ") + (text == "yes" || text == "on" ? "true" : "false") +
+                      "; for text say {type: string, default: " + text + "}");
+    }
   }
 
   static ValueType TypeOf(const YamlNode& node) {
@@ -193,7 +222,8 @@ class TargetReader {
     info.min = 1;
     info.doc = "Processes of one run.";
     info.default_value = 1;
-    Fields fields(node, "'ranks'", errors_);
+    Fields fields(node, "'ranks'", errors_,
+                  "such as {max: " + (node.IsScalar() ? node.text : "2") + "}");
     if (const YamlNode* value = fields.Take("default")) {
       info.default_value = ReadInt(*value, "'default'", errors_, 1, kMaxRanks).value_or(1);
     }
@@ -226,6 +256,11 @@ class TargetReader {
     if (!wrong.empty()) errors_.Add(node, wrong);
     std::vector<std::string> known = NamesOf(spec_.recipe);
     known.insert(known.end(), std::begin(kRunPlaceholders), std::end(kRunPlaceholders));
+    if (const auto foreign = FindForeignPlaceholder(*text, known)) {
+      errors_.Add(node, "no shell and no Python reads '" + foreign->text + "'",
+                  "write {" + foreign->name + "}");
+      return parsed;
+    }
     for (const TemplateText::Part& part : parsed.parts()) {
       if (!part.is_placeholder) continue;
       if (std::count(known.begin(), known.end(), part.text) == 0) {
@@ -233,7 +268,7 @@ class TargetReader {
         place.position.column += static_cast<int>(part.begin) + (node.is_plain ? 0 : 1);
         place.position.length = static_cast<int>(part.end - part.begin);
         errors_.Add(place, "no recipe key and nothing of the run is called '" + part.text + "'",
-                    SuggestName(part.text, known));
+                    SuggestPlaceholder(part.text, known));
         is_sound_ = false;
       } else if (part.text == "run.data" && spec_.data.empty()) {
         errors_.Add(node, "{run.data} stands for the target's 'data', which is missing",
@@ -252,6 +287,13 @@ class TargetReader {
     }
     for (const YamlNode* item : ReadList(node, what, errors_)) {
       Arguments group;
+      if (item->IsMap() && item->keys.size() == 1 &&
+          item->items.front().kind == YamlNode::Kind::kNull) {
+        const std::string& name = item->keys.front().text;
+        errors_.Add(*item, "a placeholder has to stand in quotes, else it is a map of YAML",
+                    "write \"{" + name + "}\"");
+        continue;
+      }
       if (!item->IsMap()) {
         group.words.push_back(ReadTemplate(*item, "an entry of " + what));
         list.push_back(std::move(group));
@@ -281,11 +323,12 @@ class TargetReader {
 
   void ReadCommands(Fields& fields) {
     if (const YamlNode* node = fields.Require("command")) {
+      spec_.command_position = node->position;
       spec_.command = ReadArguments(*node, "'command'");
       if (spec_.level == 2) RejectPlaceholders(*node);
     }
     if (const YamlNode* node = fields.Take("environment");
-        node != nullptr && CheckFilledMap(*node, "'environment'", errors_)) {
+        node != nullptr && CheckFilledMap(*node, "'environment'", errors_, "such as {A: \"1\"}")) {
       for (std::size_t i = 0; i < node->keys.size(); ++i) {
         spec_.environment[node->keys[i].text] =
             ReadTemplate(node->items[i], "'" + node->keys[i].text + "'");
@@ -302,7 +345,8 @@ class TargetReader {
     }
     const YamlNode* resume = fields.Take("resume");
     if (!BelongsHere(resume, "resume")) return;
-    Fields parts(*resume, "'resume'", errors_);
+    Fields parts(*resume, "'resume'", errors_,
+                 "such as {arguments: [--load, \"{run.checkpoints}/last.pt\"]}");
     if (const YamlNode* node = parts.Require("arguments")) {
       spec_.resume = ReadArguments(*node, "'arguments'");
     }
@@ -327,7 +371,8 @@ class TargetReader {
 
   void ReadSignalParts(Fields& fields) {
     const YamlNode* signals = spec_.level < 2 ? fields.Require("signals") : fields.Take("signals");
-    if (BelongsHere(signals, "signals") && CheckFilledMap(*signals, "'signals'", errors_)) {
+    if (BelongsHere(signals, "signals") &&
+        CheckFilledMap(*signals, "'signals'", errors_, "such as {loss: {}}")) {
       for (std::size_t i = 0; i < signals->keys.size(); ++i) {
         ReadSignal(signals->keys[i], signals->items[i]);
       }
@@ -341,24 +386,29 @@ class TargetReader {
                   "remove it, or 'level: " + std::to_string(spec_.level) + "'");
       return;
     }
+    const std::size_t errors_before = errors_.size();
     for (const YamlNode* item : ReadList(*sources, "'sources'", errors_)) ReadSource(*item);
+    if (errors_.size() > errors_before) return;  // what they would give is not known
     for (std::size_t i = 0; signals != nullptr && i < signals->keys.size(); ++i) {
       const std::string& name = signals->keys[i].text;
       const bool has_source =
           std::any_of(spec_.sources.begin(), spec_.sources.end(),
                       [&](const SourceSpec& source) { return source.names.count(name) > 0; });
-      if (!has_source) errors_.Add(signals->keys[i], "signal '" + name + "' comes from no source");
+      if (has_source) continue;
+      errors_.Add(signals->keys[i], "signal '" + name + "' comes from no source",
+                  "let a pattern have a group (?P<" + name + ">\\S+), or add a source of its own");
     }
   }
 
   void ReadSignal(const YamlNode& key, const YamlNode& node) {
     SignalInfo info;
     info.name = key.text;
+    spec_.signal_positions[key.text] = key.position;
     CheckName(key, "the name of a signal", errors_);
     if (key.text == "time" || key.text == "step") {
       errors_.Add(key, "the harness has '" + key.text + "' itself", "choose another name");
     }
-    Fields fields(node, "signal '" + key.text + "'", errors_);
+    Fields fields(node, "signal '" + key.text + "'", errors_, "write " + key.text + ": {}");
     if (const YamlNode* value = fields.Take("unit")) {
       info.unit = ReadText(*value, "'unit'", errors_).value_or("");
     }
@@ -380,6 +430,8 @@ class TargetReader {
     fields.RejectRest();
     spec_.signals.push_back(std::move(info));
   }
+
+  std::string FirstSignal() const { return spec_.signals.empty() ? "loss" : spec_.signals[0].name; }
 
   bool IsSignal(const std::string& name) const {
     return std::any_of(spec_.signals.begin(), spec_.signals.end(),
@@ -413,11 +465,14 @@ class TargetReader {
       const YamlNode* where = fields.Take(candidate.key);
       if (where == nullptr) continue;
       if (kind != nullptr) {
-        errors_.Add(*where, std::string("a source is one of '") + kind->key + "' and '" +
-                                candidate.key + "', not both");
+        errors_.Add(*where,
+                    std::string("a source is one of '") + kind->key + "' and '" + candidate.key +
+                        "', not both",
+                    "write two entries of 'sources'");
       }
       kind = &candidate;
       source.kind = candidate.kind;
+      source.position = where->position;
       if (candidate.names == nullptr) {
         ReadPattern(*where, source);
       } else {
@@ -425,9 +480,13 @@ class TargetReader {
       }
     }
     if (kind == nullptr) {
-      errors_.Add(node, "a source must be one of stdout, stderr, csv, json_lines, tensorboard");
+      const std::vector<std::string> kinds = {"stdout", "stderr", "csv", "json_lines",
+                                              "tensorboard"};
+      errors_.Add(node, "a source must be one of stdout, stderr, csv, json_lines, tensorboard",
+                  node.keys.empty() ? "" : SuggestName(node.keys.front().text, kinds));
     } else if (kind->names != nullptr) {
-      if (const YamlNode* names = fields.Require(kind->names))
+      if (const YamlNode* names = fields.Require(
+              kind->names, std::string(kind->names) + ": {" + FirstSignal() + ": COLUMN}"))
         ReadNames(*names, kind->names, source);
       if (source.kind != SourceKind::kTensorBoard) {
         if (const YamlNode* step = fields.Take("step")) {
@@ -449,8 +508,12 @@ class TargetReader {
     const RE2 pattern(source.pattern, options);
     if (!pattern.ok()) {
       errors_.Add(node, "this is no regular expression: " + pattern.error(),
-                  "the syntax is RE2's; in single quotes backslashes stand for themselves");
+                  PatternHint(source.pattern));
       return;
+    }
+    if (const std::string twice = GroupGivenTwice(source.pattern); !twice.empty()) {
+      errors_.Add(node, "two groups of the pattern are called '" + twice + "'",
+                  "only one of them would be read: leave one without a name");
     }
     for (const auto& [name, index] : pattern.NamedCapturingGroups()) {
       if (name == "step") {
@@ -485,17 +548,19 @@ class TargetReader {
 void ReadFile(const YamlNode& root, const std::string& path, Errors& errors, TargetFile& file) {
   Fields fields(root, "the file of targets", errors);
   if (!fields.is_map()) return;
-  if (const YamlNode* node = fields.Require("apiVersion");
+  if (const YamlNode* node = fields.Require("apiVersion", "apiVersion: trainwreck/v1");
       node != nullptr && node->text != kApiVersion) {
     errors.Add(*node, std::string("'apiVersion' must be ") + kApiVersion);
   }
-  if (const YamlNode* node = fields.Require("kind"); node != nullptr && node->text != "Targets") {
+  if (const YamlNode* node = fields.Require("kind", "kind: Targets");
+      node != nullptr && node->text != "Targets") {
     errors.Add(*node, "'kind' must be Targets");
   }
   const YamlNode* chosen = fields.Take("default");
-  const YamlNode* targets = fields.Require("targets");
+  const YamlNode* targets = fields.Require("targets", "targets: {NAME: {command: ...}}");
   std::vector<std::string> names;
-  if (targets != nullptr && CheckFilledMap(*targets, "'targets'", errors)) {
+  if (targets != nullptr &&
+      CheckFilledMap(*targets, "'targets'", errors, "such as targets: {NAME: {command: ...}}")) {
     for (std::size_t i = 0; i < targets->keys.size(); ++i) {
       names.push_back(targets->keys[i].text);
       file.targets.push_back(
@@ -523,7 +588,10 @@ TargetFile LoadTargetFile(const std::string& path) {
     return file;
   }
   Errors errors;
-  const int source = errors.AddSource(path, *text);
+  std::error_code error;
+  const fs::path near = fs::path(path).lexically_proximate(fs::current_path(error));
+  const bool is_near = !near.empty() && *near.begin() != "..";
+  const int source = errors.AddSource(is_near ? near.string() : path, *text);
   if (const std::optional<YamlNode> root = ParseYaml(*text, source, errors)) {
     const std::string absolute = fs::absolute(path).lexically_normal().string();
     ReadFile(*root, absolute, errors, file);

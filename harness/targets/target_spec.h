@@ -30,6 +30,7 @@ struct SourceSpec {
   std::string step;     // column or field with the step; empty: steps are counted
   int first_step = 0;   // what the program calls its first step
   std::map<std::string, std::string> names;  // signal -> group, column, field or tag
+  Position position;                         // of the pattern or path in the target's file
 };
 
 enum class LauncherKind { kOwn, kTorchrun, kMpirun, kSrun };
@@ -54,6 +55,8 @@ struct TargetSpec {
   std::vector<ParamInfo> recipe;
   std::vector<SignalInfo> signals;
   std::vector<SourceSpec> sources;
+  Position command_position;  // in `file`
+  std::map<std::string, Position> signal_positions;
 
   bool CanResume() const { return !resume.empty(); }
   bool Mentions(const std::string& placeholder) const;
