@@ -74,9 +74,14 @@ class Search {
   Search(History history, NoiseModel model, SearchOptions options);
 
   // A run of `commit`: 1 failed, 0 passed; or its margin.
-  void Observe(int commit, double result);
+  // Of many runs at once, Refresh after the last one is enough.
+  void Observe(int commit, double result, bool refresh = true);
+  void Refresh() { Update(); }
   // `commit` cannot be tested: it is never asked for again, but may be the culprit.
   void Skip(int commit);
+  // `commit` is known to be good or bad: it is not run. False, and nothing is changed, when no
+  // culprit would be left.
+  bool Mark(int commit, bool is_bad);
   // Both are the same program, so nothing that lies between them is the culprit.
   void Merge(int a, int b);
 
