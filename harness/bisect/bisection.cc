@@ -163,7 +163,7 @@ bool Bisection::IsTimeForModel() const {
 
 // From all that was seen so far: what it means depends on what is looked for.
 void Bisection::Rebuild() {
-  NoiseModel model = FailureRates();
+  NoiseModel model = FailureRates(options_.nothing_flakes);
   if (options_.has_metric) {
     const std::vector<double> good = MarginsOf(0);
     const std::vector<double> bad = MarginsOf(static_cast<int>(commits_.size()) - 1);

@@ -101,8 +101,8 @@ BisectSession::BisectSession(const Options& options)
     for (const char* name : {"log.jsonl", "builds", "runs"}) fs::remove_all(folder_ + "/" + name);
   }
   bisection_ = std::make_unique<Bisection>(
-      repository_.Between(goods_, bad_, {bisect.first_parent, bisect.paths}),
-      BisectionOptions{SearchOptionsFor(bisect), !bisect.metric.empty()});
+      repository_.Between(goods_, bad_, {bisect.first_parent, bisect.no_flakes, bisect.paths}),
+      BisectionOptions{SearchOptionsFor(bisect), !bisect.metric.empty(), bisect.no_flakes});
   const TargetPlace target = trial_->target();
   workshop_ = std::make_unique<Workshop>(
       repository_, WorkshopOptions{folder_, bisect.build, target.program, bisect.artifacts,
@@ -149,6 +149,7 @@ Json BisectSession::Header() const {
           {"confidence", options_.bisect.confidence},
           {"max_runs", options_.bisect.max_runs},
           {"metric", options_.bisect.metric},
+          {"no_flakes", options_.bisect.no_flakes},
           {"commits", commits}};
 }
 

@@ -324,6 +324,34 @@ TEST(Bisect, GoesByTheMarginOfAMetric) {
   EXPECT_TRUE(Contains(Culprits(called), repo.Short(27))) << called.output();
 }
 
+// Of a scenario's arms only those are run that the metric is about, one run for each seed.
+TEST(Bisect, RunsOnlyTheArmOfTheMetric) {
+  const Repo repo(Line(12, 7, 100));
+  repo.folder().Write("cache/counted",
+                      "test \"$1\" = --describe || echo $TRAINWRECK_TRACE "
+                      ">>$SEEN\nexec \"$REAL\" \"$@\"\n");
+  EXPECT_EQ(
+      repo.folder().Shell("sed -i '1i #!/bin/sh' cache/counted && chmod +x cache/counted").status,
+      0);
+  const std::string folder = repo.folder().path() + "/cache/";
+  for (const auto& [metric, has_fault] :
+       {std::pair("last(loss[:]) < 2", false), std::pair("last(loss[:]) < fault.loss[0]", true)}) {
+    repo.folder().Write("cache/seen", "");
+    const Called called = repo.folder().Call(
+        repo.Command("--json result.json --metric '" + std::string(metric) + "'"),
+        "FAKE='" + folder + "counted' SEEN='" + folder + "seen' REAL='" + repo.folder().target() +
+            "'");
+    EXPECT_EQ(called.status, 0) << called.output();
+    EXPECT_TRUE(Contains(Culprits(called), repo.id(7))) << called.output();
+    const std::string seen = repo.folder().Read("cache/seen");
+    EXPECT_TRUE(Contains(seen, "/control/")) << seen;
+    EXPECT_EQ(Contains(seen, "/fault/"), has_fault) << seen;
+    const Json result = Json::parse(repo.folder().Read("result.json"));
+    EXPECT_EQ(result.at("culprits")[0].at("id"), repo.id(7));
+    EXPECT_GE(result.at("good_end").at("margins").size(), 5u);
+  }
+}
+
 TEST(Bisect, GoesOnAfterSigkill) {
   const Repo repo(Line(65, 50, 80));
   const std::string before = repo.State();
@@ -503,6 +531,31 @@ TEST(Bisect, TakesNamedTargetsFromTheCommit) {
     EXPECT_TRUE(Contains(Culprits(called), repo.Short(13))) << called.output();
     EXPECT_TRUE(Contains(called.out, "has no stack/trainwreck.yaml")) << called.output();
   }
+}
+
+// History from before the declaration: the build writes one.
+TEST(Bisect, ABuildMayWriteTheDeclaration) {
+  std::vector<Commit> commits = Line(16, 5, 100);
+  commits.back().declaration =
+      "apiVersion: trainwreck/v1\nkind: Targets\ntargets:\n"
+      "  ours: {level: 2, folder: .., command: [./train]}\n";
+  const Repo repo(commits);
+  const std::string declaration = repo.folder().path() + "/stack/trainwreck.yaml";
+  auto bisect = [&](const std::string& build) {
+    return repo.folder().Shell("cd stack && '" + repo.folder().program() +
+                                   "' bisect ../scenarios/fake/slow.yaml --scenarios-root "
+                                   "../scenarios --target ours --good " +
+                                   repo.id(0) + " --bad " + repo.id(15) + " --build '" + build +
+                                   "gcc -O1 -o train train.c'",
+                               "FAKE='" + repo.folder().target() + "'");
+  };
+  const Called called = bisect("mkdir -p stack && cp " + declaration + " stack/ && ");
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(Culprits(called), repo.id(5))) << called.output();
+  const Called without = bisect("");
+  EXPECT_EQ(without.status, 1) << without.output();
+  EXPECT_TRUE(Contains(without.out, "has no stack/trainwreck.yaml, and its build wrote none"))
+      << without.output();
 }
 
 // The program's header lies in a submodule, whose commits the repository's commits name.
