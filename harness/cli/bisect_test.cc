@@ -605,33 +605,6 @@ TEST(Bisect, SaysWhatIsWrongWithTheCommandLine) {
   fails("bisect --replay nothing", "there is no file");
 }
 
-TEST(Bisect, RunGivesTheCodesOfGitBisect) {
-  const CliFolder folder;
-  folder.WritePassing("ok");
-  folder.Write("scenarios/fake/bad.yaml", folder.Read("scenarios/fake/ok.yaml"));
-  EXPECT_EQ(folder
-                .Shell("sed -i 's/fake.ok/fake\\/bad/; s/loss > 1/loss > 100/' "
-                       "scenarios/fake/bad.yaml")
-                .status,
-            0);
-  EXPECT_EQ(folder.Call("run fake/ok --bisect-codes").status, 0);
-  EXPECT_EQ(folder.Call("run fake/bad --bisect-codes").status, 1);
-  EXPECT_EQ(folder.Call("run fake/ok --seeds 1 --bisect-codes").status, 125);
-  EXPECT_EQ(folder.Call("run fake/ok --target /bin/true --bisect-codes").status, 125);
-  EXPECT_EQ(folder.Call("run fake/none --bisect-codes").status, 128);
-}
-
-TEST(Bisect, RunJudgesEachSeedByItself) {
-  const CliFolder folder;
-  folder.WritePassing("ok", "", "5");
-  const Called called = folder.Call("run fake/ok --each-seed 7:9 --output out --keep all");
-  EXPECT_EQ(called.status, 0) << called.output();
-  EXPECT_TRUE(Contains(called.out, "fake/ok@7")) << called.out;
-  EXPECT_TRUE(Contains(called.out, "fake/ok@8")) << called.out;
-  EXPECT_TRUE(folder.Has("out/fake/ok/fault/8/rank0.jsonl"));
-  EXPECT_TRUE(Contains(folder.Read("out/fake/ok/fault/8/run.json"), "\"seed\": 8"));
-}
-
 // Two scenarios that differ in harmless keys and in one or two that only together do harm.
 TEST(Bisect, FindsTheChangeBetweenTwoRecipes) {
   const CliFolder folder;
