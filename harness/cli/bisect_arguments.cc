@@ -45,8 +45,8 @@ void AddQuestion(CLI::App* verb, BisectOptions& bisect) {
 }  // namespace
 
 CLI::App* AddBisect(CLI::App& app, Options& options) {
-  CLI::App* verb =
-      app.add_subcommand("bisect", "Find the commit that broke a scenario, through noise");
+  CLI::App* verb = app.add_subcommand(
+      "bisect", "Find the commit that broke a scenario or a test, through noise");
   BisectOptions& bisect = options.bisect;
   AddQuestion(verb, bisect);
   verb->add_option("--build", bisect.build,
