@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -25,10 +26,10 @@ constexpr int kMarginLooks = 5;
 // Before the first build is over; only its ratio to a run's cost matters.
 constexpr double kUnknownBuildSeconds = 60;
 
-History HistoryOf(const CommitList& commits) {
+CommitGraph HistoryOf(const CommitList& commits) {
   std::vector<std::vector<int>> parents;
   for (std::size_t i = 1; i < commits.size(); ++i) parents.push_back(commits[i].parents);
-  return History(parents);
+  return CommitGraph(parents);
 }
 
 Json ToJson(const std::vector<Failure>& failures) {
@@ -43,6 +44,18 @@ std::vector<Failure> FailuresFrom(const Json& json) {
   std::vector<Failure> failures;
   for (const Json& each : json) failures.push_back({each.at(0), each.at(1), each.at(2)});
   return failures;
+}
+
+constexpr const char* kSeesNan = "where that is a NaN, --metric 'never nonfinite(loss)' sees it";
+constexpr const char* kMarkNames[] = {"good", "bad", "skip"};
+
+int ToInt(Mark mark) { return static_cast<int>(mark); }
+
+Mark MarkFrom(const std::string& name) {
+  for (Mark mark : {Mark::kGood, Mark::kBad, Mark::kSkip}) {
+    if (name == kMarkNames[ToInt(mark)]) return mark;
+  }
+  throw std::runtime_error("no mark is called '" + name + "'");
 }
 
 // Classes of runs that ended before they could show anything else.
@@ -79,16 +92,23 @@ Json Bisection::LogRun(const SeedResult& result) {
                {"seconds", result.seconds}};
   if (result.margin) json["margin"] = EncodeNumber(*result.margin);
   if (!result.error.empty()) json["error"] = result.error;
+  if (result.is_skip) json["skip"] = true;
+  if (result.status != 0) json["status"] = result.status;
   return json;
+}
+
+Json Bisection::LogMark(const Commit& commit, int number, Mark mark) {
+  return {{"t", "mark"}, {"commit", number}, {"id", commit.id}, {"as", kMarkNames[ToInt(mark)]}};
 }
 
 void Bisection::Apply(const Json& record) {
   const std::string type = record.at("t");
-  if (type != "build" && type != "run") return;  // others are for people
+  if (type != "build" && type != "run" && type != "mark") return;  // others are for people
   const int commit = record.at("commit");
   if (commit < 0 || commit >= static_cast<int>(commits_.size())) {
     throw std::runtime_error("no commit has the number " + std::to_string(commit));
   }
+  if (type == "mark") return Apply(commit, MarkFrom(record.at("as")));
   seconds_ += record.at("seconds").get<double>();
   if (type == "build") {
     if (!record.at("cached").get<bool>()) {
@@ -109,6 +129,8 @@ void Bisection::Apply(const Json& record) {
   result.failures = FailuresFrom(record.at("failures"));
   result.undecided = FailuresFrom(record.at("undecided"));
   result.error = record.value("error", "");
+  result.status = record.value("status", 0);
+  result.is_skip = record.value("skip", false);
   if (record.contains("margin")) result.margin = DecodeNumber(record.at("margin"));
   run_seconds_ += record.at("seconds").get<double>();
   results_.push_back(result);
@@ -117,39 +139,56 @@ void Bisection::Apply(const Json& record) {
       !result.failures.empty()) {
     sought_ = result.failures.front();  // what the bad end shows first is what is looked for
     Rebuild();
-  } else if (options_.has_metric && !has_model_) {
+  } else if (options_.has_metric && IsTimeForModel()) {
     Rebuild();
   } else {
     Observe(result);
   }
 }
 
+std::vector<double> Bisection::MarginsOf(int commit) const {
+  std::vector<double> margins;
+  for (const SeedResult& result : results_) {
+    if (result.commit == commit && Read(result) != Reading::kUnusable) {
+      margins.push_back(*result.margin);
+    }
+  }
+  return margins;
+}
+
+// Until there is a model, and when the ends were run half as often again since: the first few runs
+// may not show how the ends differ.
+bool Bisection::IsTimeForModel() const {
+  const std::size_t good = MarginsOf(0).size();
+  const std::size_t bad = MarginsOf(static_cast<int>(commits_.size()) - 1).size();
+  return std::min(good, bad) >= kMarginLooks && good + bad >= modelled_runs_ + modelled_runs_ / 2;
+}
+
 // From all that was seen so far: what it means depends on what is looked for.
 void Bisection::Rebuild() {
-  NoiseModel model = FailureRates();
+  NoiseModel model = FailureRates(options_.nothing_flakes);
   if (options_.has_metric) {
-    std::vector<double> ends[2];
-    for (const SeedResult& result : results_) {
-      const bool is_bad_end = result.commit == static_cast<int>(commits_.size()) - 1;
-      if (Read(result) != Reading::kUnusable && (is_bad_end || result.commit == 0)) {
-        ends[is_bad_end].push_back(*result.margin);
-      }
-    }
-    has_model_ = std::min(ends[0].size(), ends[1].size()) >= kMarginLooks;
-    if (has_model_) model = Margins(ends[0], ends[1]);
+    const std::vector<double> good = MarginsOf(0);
+    const std::vector<double> bad = MarginsOf(static_cast<int>(commits_.size()) - 1);
+    has_model_ = std::min(good.size(), bad.size()) >= kMarginLooks;
+    if (has_model_) model = Margins(good, bad);
+    modelled_runs_ = has_model_ ? good.size() + bad.size() : 0;
   }
   search_ = std::make_unique<Search>(HistoryOf(commits_), std::move(model), options_.search);
   const std::map<int, std::string> programs = std::exchange(programs_, {});
   for (const auto& [commit, program] : programs) Merge(commit, program);
   skip_reasons_ = unbuilt_;
   for (const auto& [commit, reason] : unbuilt_) search_->Skip(commit);
-  for (const SeedResult& result : results_) Observe(result);
+  for (const auto& [commit, mark] : marks_) Apply(commit, mark);
+  for (const SeedResult& result : results_) Observe(result, /*refresh=*/false);
+  search_->Refresh();
 }
 
 Bisection::Reading Bisection::Read(const SeedResult& result) const {
   if (!result.error.empty()) return Reading::kUnusable;
   if (options_.has_metric) {
-    return result.margin && std::isfinite(*result.margin) ? Reading::kGood : Reading::kUnusable;
+    // An infinite margin is one: the run lies as far out as it can.
+    return result.margin && !std::isnan(*result.margin) ? Reading::kGood : Reading::kUnusable;
   }
   auto has = [](const std::vector<Failure>& failures, const Failure& failure) {
     return std::find(failures.begin(), failures.end(), failure) != failures.end();
@@ -170,7 +209,7 @@ Bisection::Reading Bisection::Read(const SeedResult& result) const {
   return Reading::kGood;
 }
 
-void Bisection::Observe(const SeedResult& result) {
+void Bisection::Observe(const SeedResult& result, bool refresh) {
   const Reading reading = Read(result);
   if (reading == Reading::kUnusable) {
     int unusable = 0;
@@ -179,18 +218,19 @@ void Bisection::Observe(const SeedResult& result) {
       if (Read(other) != Reading::kUnusable) return;
       ++unusable;
     }
-    if (unusable < kUnusableRuns || IsSkipped(result.commit)) return;
-    skip_reasons_[result.commit] = !result.error.empty() ? result.error
-                                   : !result.failures.empty()
-                                       ? "fails otherwise: " + result.failures.front().Text()
-                                       : "its runs say neither";
+    const bool is_enough = unusable >= kUnusableRuns || result.is_skip;
+    if (!is_enough || IsSkipped(result.commit)) return;
+    skip_reasons_[result.commit] =
+        !result.error.empty()      ? result.error
+        : !result.failures.empty() ? "fails otherwise: " + result.failures.front().Text()
+        : options_.has_metric      ? std::string("its runs have no margin; ") + kSeesNan
+                                   : "its runs say neither";
     search_->Skip(result.commit);
     return;
   }
   if (options_.has_metric && !has_model_) return;
-  search_->Observe(result.commit, options_.has_metric        ? *result.margin
-                                  : reading == Reading::kBad ? 1.0
-                                                             : 0.0);
+  const double seen = options_.has_metric ? *result.margin : reading == Reading::kBad ? 1.0 : 0.0;
+  search_->Observe(result.commit, seen, refresh);
 }
 
 void Bisection::Merge(int commit, const std::string& program) {
@@ -198,6 +238,18 @@ void Bisection::Merge(int commit, const std::string& program) {
     if (other != commit && its_program == program) search_->Merge(other, commit);
   }
   programs_[commit] = program;
+}
+
+void Bisection::Apply(int commit, Mark mark) {
+  if (mark == Mark::kSkip) {
+    skip_reasons_[commit] = "skipped by hand";
+    search_->Skip(commit);
+  } else if (!search_->Mark(commit, mark == Mark::kBad)) {
+    throw std::runtime_error(
+        "the marks contradict each other: no commit can have broken it, with " +
+        commits_[commit].id + " " + kMarkNames[ToInt(mark)]);
+  }
+  marks_[commit] = mark;
 }
 
 int Bisection::NextSeed() const {
@@ -236,6 +288,29 @@ Step Bisection::Next(bool has_builds, const std::vector<bool>& is_ready) const {
   });
 }
 
+std::string Bisection::WhyMarginsAreAlike() const {
+  const std::vector<double> good = MarginsOf(0);
+  const std::vector<double> bad = MarginsOf(static_cast<int>(commits_.size()) - 1);
+  if (good.empty() || bad.empty()) return "no change was seen";
+  auto range = [](const std::vector<double>& margins) {
+    const auto [least, most] = std::minmax_element(margins.begin(), margins.end());
+    char text[96];
+    std::snprintf(text, sizeof text, "%.6g to %.6g in %zu runs", *least, *most, margins.size());
+    return std::string(text);
+  };
+  const auto unusable = std::count_if(results_.begin(), results_.end(), [&](const auto& result) {
+    return Read(result) == Reading::kUnusable;
+  });
+  const std::string missing =
+      unusable == 0 ? "" : "; " + std::to_string(unusable) + " runs have no margin, " + kSeesNan;
+  const bool is_better =
+      *std::min_element(bad.begin(), bad.end()) > *std::max_element(good.begin(), good.end());
+  return std::string("no change") +
+         (is_better ? " for the worse: the margins of the bad end lie above those of the good one"
+                    : ": the margins of both ends look alike") +
+         " (good " + range(good) + ", bad " + range(bad) + ")" + missing;
+}
+
 std::string Bisection::WhyNoChange() const {
   const int bad_end = static_cast<int>(commits_.size()) - 1;
   const Tally good = TallyOf(0), bad = TallyOf(bad_end);
@@ -253,7 +328,7 @@ std::string Bisection::WhyNoChange() const {
       good_program->second == bad_program->second) {
     return "no change: both ends are the same program";
   }
-  if (options_.has_metric) return "no change: the margins of both ends look alike";
+  if (options_.has_metric) return WhyMarginsAreAlike();
   if (bad.failed == 0) {
     return "not reproduced: the bad end passes (" + of(bad.passed, bad) + " runs)";
   }

@@ -24,6 +24,9 @@ struct Failure {
   std::string Text() const;  // "symptom_absent ('blows_up' in fault)"
 };
 
+// What a user knows of a commit and no run has to show.
+enum class Mark { kGood, kBad, kSkip };
+
 // One seed of one commit.
 struct SeedResult {
   int commit = 0;
@@ -32,12 +35,15 @@ struct SeedResult {
   std::vector<Failure> undecided;  // checks that said neither
   std::optional<double> margin;    // of the metric, when there is one
   std::string error;               // not empty: the run could not be made
+  bool is_skip = false;            // the test itself says that the commit cannot be tested
+  int status = 0;                  // of a test command
   double seconds = 0;
 };
 
 struct BisectionOptions {
   SearchOptions search;
   bool has_metric = false;
+  bool nothing_flakes = false;
 };
 
 class Bisection {
@@ -48,7 +54,9 @@ class Bisection {
   static Json LogBuild(const Commit& commit, int number, bool ok, const std::string& program,
                        double seconds, bool from_cache, const std::string& why);
   static Json LogRun(const SeedResult& result);
-  void Apply(const Json& record);  // throws std::runtime_error for what is no record
+  static Json LogMark(const Commit& commit, int number, Mark mark);
+  // Throws std::runtime_error for what is no record, and for a mark that contradicts others.
+  void Apply(const Json& record);
 
   Step Next(bool has_builds, const std::vector<bool>& is_ready) const;
 
@@ -58,6 +66,7 @@ class Bisection {
   // No seed is run twice, at whatever commit: two commits would give the same result for the same
   // reason, and the search takes its looks to be independent.
   int NextSeed() const;
+  const std::map<int, Mark>& marks() const { return marks_; }
   bool IsBuilt(int commit) const { return programs_.count(commit) != 0; }
   bool IsSkipped(int commit) const { return skip_reasons_.count(commit) != 0; }
   const std::map<int, std::string>& skip_reasons() const { return skip_reasons_; }
@@ -68,6 +77,8 @@ class Bisection {
     std::map<Failure, int> failures;
   };
   Tally TallyOf(int commit) const;
+  std::vector<double> MarginsOf(int commit) const;  // of the metric, in the order of the runs
+  const std::vector<SeedResult>& results() const { return results_; }
   int runs() const { return static_cast<int>(results_.size()); }
   int builds() const { return builds_; }
   double seconds() const { return seconds_; }  // of builds and runs, also before an interruption
@@ -75,20 +86,25 @@ class Bisection {
   std::string WhyNoChange() const;
 
  private:
+  std::string WhyMarginsAreAlike() const;
   enum class Reading { kGood, kBad, kUnusable };
   Reading Read(const SeedResult& result) const;
+  bool IsTimeForModel() const;
   void Rebuild();
-  void Observe(const SeedResult& result);
+  void Observe(const SeedResult& result, bool refresh = true);
   void Merge(int commit, const std::string& program);
+  void Apply(int commit, Mark mark);
 
   CommitList commits_;
   BisectionOptions options_;
   std::vector<SeedResult> results_;
   std::map<int, std::string> programs_;
   std::map<int, std::string> skip_reasons_, unbuilt_;
+  std::map<int, Mark> marks_;
   std::optional<Failure> sought_;
   std::unique_ptr<Search> search_;
-  bool has_model_ = false;  // of margins: there is one once both ends were seen
+  bool has_model_ = false;         // of margins: there is one once both ends were seen
+  std::size_t modelled_runs_ = 0;  // of the ends, that it was made of
   int builds_ = 0;
   double build_seconds_ = 0, run_seconds_ = 0, seconds_ = 0;
 };

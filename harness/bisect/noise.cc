@@ -54,109 +54,23 @@ int NoiseModel::BinOf(double result) const {
   return static_cast<int>(std::upper_bound(edges.begin(), edges.end(), result) - edges.begin());
 }
 
-NoiseModel FailureRates() {
+NoiseModel FailureRates(bool nothing_flakes) {
   NoiseModel model;
   model.edges = {0.5};
   for (int good = 0; good < kRateCount; ++good) {
     for (int bad = 0; bad < kRateCount; ++bad) {
       if (kRates[bad] - kRates[good] < kSmallestEffect - 1e-9) continue;
+      if (nothing_flakes && good > 0) continue;
       // The larger a change, the likelier that somebody bisects it.
       model.pair_prior.push_back(PairPrior(good, bad) * (kRates[bad] - kRates[good]));
       model.good.push_back({1 - kRates[good], kRates[good]});
       model.bad.push_back({1 - kRates[bad], kRates[bad]});
       model.good_level.push_back(kRates[good]);
       model.bad_level.push_back(kRates[bad]);
+      model.capacity.push_back(Capacity(model.good.back(), model.bad.back()));
     }
     model.single_prior.push_back(SinglePrior(good));
     model.single.push_back({1 - kRates[good], kRates[good]});
-  }
-  Normalize(model.pair_prior);
-  Normalize(model.single_prior);
-  return model;
-}
-
-namespace {
-
-double Mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-double SquaredDeviations(const std::vector<double>& values) {
-  const double mean = Mean(values);
-  double sum = 0;
-  for (double value : values) sum += (value - mean) * (value - mean);
-  return sum;
-}
-
-// The probability of each bin for a mean and a spread. Student's distribution with three degrees of
-// freedom (its distribution function is elementary): a run far out says less than under a normal
-// one. Part of it is spread over all bins, so that no single run ever proves anything.
-std::vector<double> MarginBins(const std::vector<double>& edges, double mean, double spread) {
-  constexpr double kAnything = 0.01;
-  auto below = [&](double edge) {
-    const double x = (edge - mean) / spread / std::sqrt(3.0);
-    return 0.5 + (x / (1 + x * x) + std::atan(x)) / M_PI;
-  };
-  std::vector<double> bins;
-  double last = 0;
-  for (double edge : edges) {
-    bins.push_back(below(edge) - last);
-    last = below(edge);
-  }
-  bins.push_back(1 - last);
-  for (double& bin : bins) {
-    bin = (1 - kAnything) * bin + kAnything / static_cast<double>(bins.size());
-  }
-  return bins;
-}
-
-}  // namespace
-
-NoiseModel Margins(const std::vector<double>& good_end, const std::vector<double>& bad_end) {
-  const double good = Mean(good_end), bad = Mean(bad_end);
-  const double freedom = static_cast<double>(good_end.size() + bad_end.size()) - 2;
-  const double deviations = SquaredDeviations(good_end) + SquaredDeviations(bad_end);
-  const double scale = std::max({std::abs(good), std::abs(bad), 1e-12});
-  // Seeds that agree to the last digit are no proof that others will.
-  const double spread = std::max(std::sqrt(deviations / std::max(freedom, 1.0)), 1e-6 * scale);
-  NoiseModel model;
-  const double from = std::min(good, bad) - 4 * spread, to = std::max(good, bad) + 4 * spread;
-  constexpr int kEdges = 24;
-  for (int i = 0; i < kEdges; ++i) model.edges.push_back(from + (to - from) * i / (kEdges - 1));
-  // Close to an end bins matter most: the gap between far ends needs none.
-  for (double end : {good, bad}) {
-    for (double offset : {-2.0, -1.0, -0.5, 0.5, 1.0, 2.0}) {
-      model.edges.push_back(end + offset * spread);
-    }
-  }
-  std::sort(model.edges.begin(), model.edges.end());
-  const double smallest = 1.0 * spread;
-  for (double width : {0.7, 1.0, 1.5}) {
-    for (double good_shift : {-1.0, -0.5, 0.0, 0.5, 1.0}) {
-      for (double bad_shift : {-1.0, -0.5, 0.0, 0.5, 1.0}) {
-        const double of_good = good + good_shift * spread, of_bad = bad + bad_shift * spread;
-        if (of_good - of_bad < smallest) continue;
-        model.pair_prior.push_back(1);
-        model.good.push_back(MarginBins(model.edges, of_good, width * spread));
-        model.bad.push_back(MarginBins(model.edges, of_bad, width * spread));
-        model.good_level.push_back(of_good);
-        model.bad_level.push_back(of_bad);
-      }
-    }
-    // Without a change all runs of both ends are from one distribution, which may be wider.
-    for (int i = 0; i <= 8; ++i) {
-      model.single_prior.push_back(1);
-      const double between = std::abs(good - bad) / 2;
-      model.single.push_back(MarginBins(model.edges, good + (bad - good) * i / 8.0,
-                                        width * std::hypot(spread, between)));
-    }
-  }
-  if (model.pair_prior.empty()) {  // no worse at the bad end: the least that could be found
-    model.pair_prior.push_back(1);
-    model.good.push_back(MarginBins(model.edges, good, spread));
-    model.bad.push_back(MarginBins(model.edges, good - 2 * smallest, spread));
-    model.good_level.push_back(good);
-    model.bad_level.push_back(good - 2 * smallest);
   }
   Normalize(model.pair_prior);
   Normalize(model.single_prior);

@@ -16,6 +16,7 @@ struct NoiseModel {
   std::vector<double> pair_prior;
   Table good, bad;                            // of a pair
   std::vector<double> good_level, bad_level;  // the rate or the mean margin that a pair stands for
+  std::vector<double> capacity;               // of each pair: bits that a run tells at best
   std::vector<double> single_prior;
   Table single;
 
@@ -26,10 +27,12 @@ struct NoiseModel {
 };
 
 // Runs that fail (1) or pass (0), with unknown rates; the rate after the culprit is the larger one.
-NoiseModel FailureRates();
+// With `nothing_flakes` no run fails before the culprit: a user may know that.
+NoiseModel FailureRates(bool nothing_flakes = false);
 
-// Margins of a formula, with unknown means and spread; the mean after the culprit is the smaller
-// one. A few runs of both ends say where to look.
+// Margins of a formula (margins.cc). After the culprit all of them are smaller by about as much, or
+// a larger share of them lies below some threshold; means, spread, thresholds and shares are
+// unknown. A few runs of both ends say where to look. Infinite margins are such as well.
 NoiseModel Margins(const std::vector<double>& good_end, const std::vector<double>& bad_end);
 
 // What `weights` say of one run: the mean of the table's rows.

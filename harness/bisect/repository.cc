@@ -1,5 +1,6 @@
 #include "harness/bisect/repository.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <sstream>
@@ -59,33 +60,63 @@ std::string Repository::Resolve(const std::string& revision, const std::string& 
   return Trimmed(result.out);
 }
 
-CommitList Repository::Between(const std::string& good, const std::string& bad) const {
+std::vector<std::string> Repository::Listed(const std::string& revisions,
+                                            const std::string& option) const {
+  if (revisions.find("..") == std::string::npos) return {Resolve(revisions, option)};
+  const CommandResult result = CallGit({"rev-list", "--end-of-options", revisions, "--"}, root_);
+  if (result.status != 0) throw RepositoryError(option + " " + revisions + ": no such range");
+  return Words(result.out);
+}
+
+// The commit where a good end and the bad one part.
+std::string Repository::StartOf(const std::string& good, const std::string& bad) const {
   const CommandResult base = CallGit({"merge-base", good, bad}, root_);
   if (base.status != 0) {
     throw RepositoryError("--good and --bad have no common ancestor: nothing lies between them");
   }
   const std::string start = Trimmed(base.out);
-  if (start == bad) {
-    throw RepositoryError("--bad is " +
-                          std::string(good == bad ? "--good itself" : "an ancestor of --good") +
-                          ": nothing lies between them");
+  if (start != bad) return start;
+  throw RepositoryError("--bad is " +
+                        std::string(good == bad ? "--good itself" : "an ancestor of --good") +
+                        ": nothing lies between them");
+}
+
+CommitList Repository::Between(const std::vector<std::string>& goods, const std::string& bad,
+                               const Walk& walk) const {
+  std::string start;
+  long longest = -1;
+  std::vector<std::string> command = {"log", "--topo-order", "--reverse", "--parents",
+                                      "--format=%H %T %P"};
+  if (walk.first_parent) command.emplace_back("--first-parent");
+  command.push_back(bad);
+  for (const std::string& good : goods) {
+    const std::string candidate = StartOf(good, bad);
+    const long length = std::stol(Git({"rev-list", "--count", candidate}));
+    if (length > longest) start = candidate, longest = length;
+    command.push_back("^" + good);
   }
+  command.emplace_back("--");
+  command.insert(command.end(), walk.paths.begin(), walk.paths.end());
   CommitList commits = {{start, Trimmed(Git({"rev-parse", start + "^{tree}"})), {}}};
   std::map<std::string, int> positions;
-  const std::string listed =
-      Git({"log", "--topo-order", "--reverse", "--format=%H %T %P", bad, "^" + good});
+  const std::string listed = Git(command);
   std::istringstream lines(listed);
   for (std::string line; std::getline(lines, line);) {
     const std::vector<std::string> words = Words(line);
     if (words.size() < 2) continue;
     Commit commit{words[0], words[1], {}};
-    for (std::size_t i = 2; i < words.size(); ++i) {
+    const std::size_t parents =
+        walk.first_parent ? std::min<std::size_t>(words.size(), 3) : words.size();
+    for (std::size_t i = 2; i < parents; ++i) {
       const auto found = positions.find(words[i]);
       commit.parents.push_back(found == positions.end() ? 0 : found->second);
     }
     if (commit.parents.empty()) commit.parents.push_back(0);
     positions[commit.id] = static_cast<int>(commits.size());
     commits.push_back(std::move(commit));
+  }
+  if (commits.size() == 1) {
+    throw RepositoryError("no commit between --good and --bad changes what is named after '--'");
   }
   return commits;
 }
@@ -123,6 +154,10 @@ void Repository::RemoveWorktree(const std::string& folder) const {
 
 std::string Repository::Describe(const std::string& commit) const {
   return Trimmed(Git({"log", "-1", "--no-show-signature", "--format=%h %s", commit}));
+}
+
+std::string Repository::Subject(const std::string& commit) const {
+  return Trimmed(Git({"log", "-1", "--no-show-signature", "--format=%s", commit}));
 }
 
 std::string Repository::DiffSummary(const std::string& commit) const {

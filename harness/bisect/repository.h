@@ -23,6 +23,12 @@ struct Commit {
 // last one is the bad end.
 using CommitList = std::vector<Commit>;
 
+// Which commits between the ends count.
+struct Walk {
+  bool first_parent = false;       // of a merge only the branch that it was made on
+  std::vector<std::string> paths;  // only commits that change one of these; empty: all
+};
+
 class Repository {
  public:
   // The one that `folder` lies in.
@@ -30,9 +36,14 @@ class Repository {
 
   const std::string& root() const { return root_; }
   std::string Resolve(const std::string& revision, const std::string& option) const;  // a commit
-  // When the good end is no ancestor of the bad one, their merge base takes its place, as both
-  // sides begin there.
-  CommitList Between(const std::string& good, const std::string& bad) const;
+  // When a good end is no ancestor of the bad one, their merge base takes its place, as both sides
+  // begin there. Of several the one with the longest history is the first of the list; no ancestor
+  // of any good end is in it. With paths the last commit that changes one takes the place of the
+  // bad end.
+  CommitList Between(const std::vector<std::string>& goods, const std::string& bad,
+                     const Walk& walk = {}) const;
+  // The commits of a revision or of a range, as v1..v2.
+  std::vector<std::string> Listed(const std::string& revisions, const std::string& option) const;
 
   // One worktree at `folder`, at `commit`; the one that is there already is moved to it. What a
   // build left and git ignores stays.
@@ -44,9 +55,11 @@ class Repository {
 
   // "1a2b3c4 the subject"
   std::string Describe(const std::string& commit) const;
+  std::string Subject(const std::string& commit) const;
   std::string DiffSummary(const std::string& commit) const;  // against its first parent
 
  private:
+  std::string StartOf(const std::string& good, const std::string& bad) const;
   std::string Git(const std::vector<std::string>& arguments, const std::string& folder = "") const;
 
   std::string root_;

@@ -31,10 +31,12 @@ constexpr double kNothingToLearn = 1e-3;  // bits
 constexpr int kLooksAtCulprit = 2;
 constexpr int kLooksBefore = 4;
 constexpr int kLargestBatch = 64;
+// A behaviour with less weight than this is left out of what a run is expected to show.
+constexpr double kNegligible = 1e-10;
 
 }  // namespace
 
-History::History(const std::vector<std::vector<int>>& parents) {
+CommitGraph::CommitGraph(const std::vector<std::vector<int>>& parents) {
   const int size = static_cast<int>(parents.size());
   const std::size_t words = static_cast<std::size_t>(size) / 64 + 1;
   parents_.push_back({});
@@ -50,13 +52,13 @@ History::History(const std::vector<std::vector<int>>& parents) {
   }
 }
 
-History History::Line(int size) {
+CommitGraph CommitGraph::Line(int size) {
   std::vector<std::vector<int>> parents(size);
   for (int i = 0; i < size; ++i) parents[i] = {i};
-  return History(parents);
+  return CommitGraph(parents);
 }
 
-Search::Search(History history, NoiseModel model, SearchOptions options)
+Search::Search(CommitGraph history, NoiseModel model, SearchOptions options)
     : history_(std::move(history)), model_(std::move(model)), options_(options) {
   const int commits = history_.size() + 1;
   std::vector<double> of_one = model_.pair_prior;
@@ -66,14 +68,14 @@ Search::Search(History history, NoiseModel model, SearchOptions options)
   none_weights_ = model_.single_prior;
   for (double& weight : none_weights_) weight *= kPriorOfNone;
   for (int pair = 0; pair < model_.pairs(); ++pair) {
-    is_noisy_.push_back(Capacity(model_.good[pair], model_.bad[pair]) < kNoisyBits);
+    is_noisy_.push_back(model_.capacity[pair] < kNoisyBits);
   }
   is_skipped_.assign(commits, false);
   runs_of_.assign(commits, 0);
   Update();
 }
 
-void Search::Observe(int commit, double result) {
+void Search::Observe(int commit, double result, bool refresh) {
   const int bin = model_.BinOf(result);
   std::vector<double> good(model_.pairs()), bad(model_.pairs());
   for (int pair = 0; pair < model_.pairs(); ++pair) {
@@ -88,12 +90,28 @@ void Search::Observe(int commit, double result) {
   for (int i = 0; i < model_.singles(); ++i) none_weights_[i] *= model_.single[i][bin];
   ++runs_;
   ++runs_of_[commit];
-  Update();
+  constexpr int kRunsUntilUnderflow = 32;  // at most: weights are products
+  if (refresh || runs_ % kRunsUntilUnderflow == 0) Update();
 }
 
 void Search::Skip(int commit) {
   is_skipped_[commit] = true;
   FindSuspects();
+}
+
+bool Search::Mark(int commit, bool is_bad) {
+  double left = 0;
+  for (int culprit = 1; culprit <= history_.size(); ++culprit) {
+    if (history_.IsBad(culprit, commit) == is_bad) left += posterior_[culprit];
+  }
+  if (left <= 0) return false;
+  for (int culprit = 1; culprit <= history_.size(); ++culprit) {
+    if (history_.IsBad(culprit, commit) == is_bad) continue;
+    std::fill(weights_[culprit].begin(), weights_[culprit].end(), 0.0);
+  }
+  is_skipped_[commit] = true;
+  Update();
+  return true;
 }
 
 void Search::Merge(int a, int b) {
@@ -123,6 +141,7 @@ void Search::Update() {
       double& weight = weights_[culprit][pair];
       weight /= sum;
       pair_weights_[pair] += weight / change;
+      if (weight < kNegligible * posterior_[culprit]) continue;
       for (int k = 0; k < model_.bins(); ++k) {
         if_good_[culprit][k] += weight / posterior_[culprit] * model_.good[pair][k];
         if_bad_[culprit][k] += weight / posterior_[culprit] * model_.bad[pair][k];

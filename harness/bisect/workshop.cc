@@ -142,14 +142,17 @@ Built Workshop::Prepare(const Commit& commit) {
   };
   if (!repository_.UpdateSubmodules(worktree(), built.log))
     return fail("its submodules cannot be had");
-  if (!options_.declaration.empty() && !fs::exists(worktree() + "/" + options_.declaration)) {
-    return fail("has no " + options_.declaration);
-  }
+  auto is_declared = [&] {
+    return options_.declaration.empty() || fs::exists(worktree() + "/" + options_.declaration);
+  };
   if (options_.build.empty()) {
+    if (!is_declared())
+      return fail("has no " + options_.declaration + " (a --build may write one)");
     built.from_cache = true;  // nothing was built
     current_ = commit.id;
     return built;
   }
+  const bool was_declared = is_declared();
   if (!Restore(commit, built)) {
     const CommandResult result = RunCommand({"/bin/sh", "-c", options_.build},
                                             {.folder = worktree(),
@@ -162,8 +165,11 @@ Built Workshop::Prepare(const Commit& commit) {
     built.ok = result.status == 0;
     if (built.ok && !options_.target.empty())
       built.ok = fs::exists(fs::path(worktree()) / options_.target);
-    const std::vector<std::string> artifacts =
-        built.ok ? FindArtifacts() : std::vector<std::string>();
+    if (built.ok && !is_declared()) {
+      return fail("has no " + options_.declaration + ", and its build wrote none");
+    }
+    std::vector<std::string> artifacts = built.ok ? FindArtifacts() : std::vector<std::string>();
+    if (!artifacts.empty() && !was_declared) artifacts.push_back(options_.declaration);
     for (const std::string& artifact : artifacts) {
       if (!fs::exists(fs::path(worktree()) / artifact)) built.ok = false;
     }

@@ -15,8 +15,9 @@ struct WorkshopOptions {
   std::string build;                   // shell command; empty: nothing is built
   std::string target;                  // path in the worktree; empty: not known
   std::vector<std::string> artifacts;  // paths in the worktree; empty: see Workshop
-  std::string declaration;             // a file that says what the target is; empty: none is needed
-  double build_limit_seconds = 0;      // 0: none
+  std::string declaration;         // a file that says what the target is, from the commit or its
+                                   // build; empty: none is needed
+  double build_limit_seconds = 0;  // 0: none
 };
 
 struct Built {

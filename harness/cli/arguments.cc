@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cli/bisect_arguments.h"
 #include "harness/cli/session.h"
 #include "harness/spec/diagnostic.h"
 
@@ -301,49 +302,6 @@ void AddStoredVerbs(CLI::App& app, Options& options) {
   AddCommon(rerun, options.common);
 }
 
-void AddBisect(CLI::App& app, Options& options) {
-  CLI::App* verb =
-      app.add_subcommand("bisect", "Find the commit that broke a scenario, through noise");
-  BisectOptions& bisect = options.bisect;
-  verb->add_option("SCENARIO", bisect.scenario, "File or name, as nan/lr-too-high or 'nan/x[sgd]'");
-  verb->add_option("--good", bisect.good, "A commit that passes")->type_name("REV");
-  verb->add_option("--bad", bisect.bad, "A commit that fails")->type_name("REV");
-  verb->add_option("--metric", bisect.metric,
-                   "Go by the margin of this formula, not by whether the scenario passes")
-      ->type_name("FORMULA");
-  verb->add_option("--arm", bisect.arm, "The arm that --metric is read in [control]")
-      ->type_name("ARM");
-  verb->add_option("--build", bisect.build,
-                   "Shell command that builds a commit, run in its worktree")
-      ->type_name("CMD");
-  verb->add_option("--build-limit", bisect.build_limit_seconds,
-                   "A build that takes longer is ended; its commit cannot be tested [7200]")
-      ->check(CLI::Range(1, 10'000'000).description(""))
-      ->type_name("SECONDS");
-  Repeatable(verb->add_option("--artifact", bisect.artifacts,
-                              "File or folder that the build makes and runs need; may be repeated "
-                              "[--target, if it is a binary]"))
-      ->type_name("PATH");
-  verb->add_option("--confidence", bisect.confidence, "Name a commit only when this sure [0.95]")
-      ->check(CLI::Range(0.5, 0.9999).description(""))
-      ->type_name("P");
-  verb->add_option("--max-runs", bisect.max_runs, "Give up after so many runs [1000]")
-      ->check(CLI::Range(1, 1000000).description(""))
-      ->type_name("N");
-  verb->add_option("-j,--jobs", bisect.jobs, "Cores to use [all that this process may use]")
-      ->check(CLI::Range(1, 4096).description(""))
-      ->type_name("N");
-  verb->add_option(
-          "--between", bisect.between,
-          "Instead of commits: which differences of two scenarios' recipes flip the verdict")
-      ->expected(2)
-      ->type_name("GOOD BAD");
-  verb->add_flag("--fresh", bisect.fresh, "Forget what an earlier, interrupted bisection saw");
-  verb->add_option("--replay", bisect.replay, "Go through a log again; run nothing")
-      ->type_name("LOG");
-  AddCommon(verb, options.common);
-}
-
 void AddDose(CLI::App& app, Options& options) {
   CLI::App* verb = app.add_subcommand(
       "dose", "Find the weakest fault that shows, and the strongest that each remedy holds");
@@ -594,7 +552,7 @@ std::optional<int> ParseArguments(int argc, const char* const* argv, Options& op
   AddList(app, options);
   AddSmallVerbs(app, options);
   AddStoredVerbs(app, options);
-  AddBisect(app, options);
+  AddCommon(AddBisect(app, options), options.common);
   AddDose(app, options);
   AddMatrix(app, options);
   AddCheckup(app, options);
@@ -607,6 +565,7 @@ std::optional<int> ParseArguments(int argc, const char* const* argv, Options& op
   std::vector<std::string> words(argv + 1, argv + argc);
   if (std::optional<int> status = AnswerDirectly(app, words)) return status;
   options.verb = words.front();
+  options.bisect.paths = TakePaths(options.verb, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,139 @@
+#include "harness/bisect/bisection.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace trainwreck {
+namespace {
+
+CommitList Line(int size) {
+  CommitList commits = {{"0", "0", {}}};
+  for (int i = 1; i <= size; ++i) {
+    commits.push_back({std::to_string(i), std::to_string(i), {i - 1}});
+  }
+  return commits;
+}
+
+Json Run(const Bisection& bisection, int commit, double margin) {
+  SeedResult result;
+  result.commit = commit;
+  result.seed = bisection.NextSeed();
+  result.margin = margin;
+  result.seconds = 1;
+  return Bisection::LogRun(result);
+}
+
+// A bisection by a metric, whose margin at a commit comes from `draw`.
+Step Finish(Bisection& bisection, const std::function<double(int)>& draw) {
+  const std::vector<bool> ready(bisection.commits().size(), true);
+  Step step;
+  while ((step = bisection.Next(false, ready)).kind == Step::kRun) {
+    bisection.Apply(Run(bisection, step.commit, draw(step.commit)));
+  }
+  return step;
+}
+
+BisectionOptions ByMetric() { return {{.max_runs = 400}, true}; }
+
+// Good 20 to 31, bad down to -6e33 in 7 of 11 runs: what was called alike.
+TEST(Metric, AnotherShareOfFarOutRunsIsAChange) {
+  int right = 0;
+  constexpr int kTrials = 12, kSize = 12;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::mt19937 random(trial);
+    const int culprit = 1 + trial % kSize;
+    Bisection bisection(Line(kSize), ByMetric());
+    const Step step = Finish(bisection, [&](int commit) {
+      if (commit >= culprit && std::bernoulli_distribution(7.0 / 11)(random)) {
+        return -std::pow(10.0, std::uniform_real_distribution<double>(2, 33.8)(random));
+      }
+      return std::uniform_real_distribution<double>(20, 31)(random);
+    });
+    EXPECT_NE(step.kind, Step::kNoChange) << trial;
+    right += step.kind == Step::kCulprit && step.commit == culprit;
+  }
+  EXPECT_GE(right, kTrials - 2);
+}
+
+TEST(Metric, TheSameShareOfFarOutRunsIsNone) {
+  int blamed = 0;
+  for (int trial = 0; trial < 10; ++trial) {
+    std::mt19937 random(trial);
+    Bisection bisection(Line(12), ByMetric());
+    const Step step = Finish(bisection, [&](int) {
+      return std::bernoulli_distribution(0.4)(random)
+                 ? -std::pow(10.0, std::uniform_real_distribution<double>(2, 30)(random))
+                 : std::uniform_real_distribution<double>(20, 31)(random);
+    });
+    blamed += step.kind == Step::kCulprit;
+  }
+  EXPECT_LE(blamed, 1);
+}
+
+// Whatever the margins are: constant, spread over octaves, infinite, a hair apart.
+TEST(Metric, MarginsInOrderAreNeverAlike) {
+  std::mt19937 random(1);
+  auto power = [&](double from, double to) {
+    return std::pow(10.0, std::uniform_real_distribution<double>(from, to)(random));
+  };
+  const std::function<double(bool)> kinds[] = {
+      [&](bool is_bad) { return is_bad ? 1 - 1e-12 : 1.0; },
+      [&](bool is_bad) { return is_bad ? -power(-3, 36) : power(-3, 36); },
+      [&](bool is_bad) { return is_bad ? -std::numeric_limits<double>::infinity() : power(0, 1); },
+      [&](bool is_bad) { return is_bad ? 1.0 : std::numeric_limits<double>::infinity(); },
+      [&](bool is_bad) { return (is_bad ? 3 : 4.5) + power(-9, 0); },
+      [&](bool is_bad) { return is_bad ? 5 - power(-3, 300) : 5.0; },
+  };
+  for (std::size_t kind = 0; kind < std::size(kinds); ++kind) {
+    for (int culprit : {1, 4, 6}) {
+      Bisection bisection(Line(6), ByMetric());
+      const Step step =
+          Finish(bisection, [&](int commit) { return kinds[kind](commit >= culprit); });
+      EXPECT_EQ(step.kind, Step::kCulprit) << kind;
+      EXPECT_EQ(step.commit, culprit) << kind;
+    }
+  }
+}
+
+TEST(Metric, SaysWhatTheEndsShowed) {
+  Bisection better(Line(6), ByMetric());
+  EXPECT_EQ(Finish(better, [&](int commit) { return commit >= 3 ? 5.0 : 1.0; }).kind,
+            Step::kNoChange);
+  const std::string why = better.WhyNoChange();
+  EXPECT_NE(why.find("the bad end lie above those of the good one (good 1 to 1 in "),
+            std::string::npos)
+      << why;
+}
+
+TEST(Metric, SaysThatRunsHadNoMargin) {
+  Bisection bisection(Line(6), ByMetric());
+  int looks = 0;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Step step =
+      Finish(bisection, [&](int commit) { return commit == 6 && ++looks % 2 == 0 ? nan : 1.0; });
+  EXPECT_EQ(step.kind, Step::kNoChange);
+  EXPECT_NE(bisection.WhyNoChange().find(" runs have no margin, "), std::string::npos)
+      << bisection.WhyNoChange();
+}
+
+TEST(Marks, AreTakenFromTheLog) {
+  CommitList commits = Line(8);
+  Bisection bisection(commits, {});
+  bisection.Apply(Bisection::LogMark(commits[3], 3, Mark::kGood));
+  bisection.Apply(Bisection::LogMark(commits[6], 6, Mark::kBad));
+  bisection.Apply(Bisection::LogMark(commits[5], 5, Mark::kSkip));
+  for (int commit : {1, 2, 3, 7, 8}) EXPECT_EQ(bisection.search().posterior()[commit], 0) << commit;
+  for (int commit : {4, 5, 6}) EXPECT_GT(bisection.search().posterior()[commit], 0) << commit;
+  EXPECT_THROW(bisection.Apply(Bisection::LogMark(commits[2], 2, Mark::kBad)), std::runtime_error);
+  EXPECT_EQ(bisection.marks().size(), 3u);
+  EXPECT_GT(bisection.search().posterior()[4], 0);
+}
+
+}  // namespace
+}  // namespace trainwreck
