@@ -56,7 +56,8 @@ int CallVerb(const Options& options) {
       {"report", ReportVerb},   {"rerun", RerunVerb},       {"new", NewVerb},
       {"schema", SchemaVerb},   {"bisect", BisectVerb},     {"dose", DoseVerb},
       {"history", HistoryVerb}, {"baseline", BaselineVerb}, {"compare", CompareVerb},
-      {"matrix", MatrixVerb},   {"checkup", CheckupVerb},   {"lr-range", LrRangeVerb}};
+      {"judge", JudgeVerb},     {"matrix", MatrixVerb},     {"checkup", CheckupVerb},
+      {"lr-range", LrRangeVerb}};
   try {
     return verbs.at(options.verb)(options);
   } catch (const UsageError& error) {
