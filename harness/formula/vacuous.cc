@@ -277,10 +277,11 @@ class VacuousFinder {
     // An end that is reached by nothing at infinity says nothing (see Compare).
     if (compared.truth == kMaybe) return std::nullopt;
     if (difference.terms.empty()) {
-      *why = left.terms.empty() && right.terms.empty()
-                 ? "no signal takes part"
-                 : "both sides are made of the same, their difference is always " +
-                       fmt::format("{:g}", difference.constant);
+      bool has_signal = false;
+      ForEach(node, [&](const Node& below) { has_signal |= below.kind == Kind::kSignal; });
+      *why = !has_signal ? "no signal takes part"
+                         : "both sides are made of the same, their difference is always " +
+                               fmt::format("{:g}", difference.constant);
     } else if (range.lo > -kInfinity && range.hi == kInfinity) {
       *why = fmt::format("the left side less the right one is never below {:g}", range.lo + 0.0);
     } else if (range.hi < kInfinity && range.lo == -kInfinity) {

@@ -36,6 +36,10 @@ TEST(Vacuous, ComparisonsWithThemselves) {
   EXPECT_EQ(Vacuous("always loss <= loss"),
             "7-19: this is true in every run: both sides are made of the same, their difference is "
             "always 0");
+  EXPECT_EQ(Vacuous("loss[0] - loss[0] < 1"),
+            "0-21: this is true in every run: both sides are made of the same, their difference is "
+            "always -1");
+  EXPECT_EQ(Vacuous("1 < 2"), "0-5: this is true in every run: no signal takes part");
   EXPECT_EQ(Vacuous("always (loss < 3 and lr > lr + 1)"),
             "21-32: this is false in every run: both sides are made of the same, their difference "
             "is always -1");
