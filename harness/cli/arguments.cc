@@ -28,9 +28,9 @@ constexpr const char* kFooter =
 
 const std::vector<std::string>& Verbs() {
   static const std::vector<std::string> verbs = {
-      "run",      "list",    "validate", "explain", "doctor",  "check",  "report",
-      "rerun",    "new",     "schema",   "bisect",  "dose",    "matrix", "checkup",
-      "lr-range", "history", "baseline", "compare", "version", "help"};
+      "run",     "list",     "validate", "explain",  "doctor",  "check",   "judge",
+      "report",  "rerun",    "new",      "schema",   "bisect",  "dose",    "matrix",
+      "checkup", "lr-range", "history",  "baseline", "compare", "version", "help"};
   return verbs;
 }
 
@@ -285,7 +285,31 @@ void AddStoredVerbs(CLI::App& app, Options& options) {
           },
           "Folder of a run that the formula calls NAME [control, reference: the stored ones]"))
       ->type_name("NAME=DIR");
+  check->add_option("--format", options.check.format, "text or json [text]")
+      ->check(CLI::IsMember({"text", "json"}).description(""))
+      ->type_name("FORMAT");
+  check->add_flag("--all-steps", options.check.all_steps,
+                  "Truth and margins at every step, as inside a temporal operator");
+  check->add_flag("--finished", options.check.finished,
+                  "The run is over, though its trace has no `end` record");
+  check
+      ->add_option("--steps", options.check.steps,
+                   "Steps that the run plans [as stored, or as its `end` record says]")
+      ->check(CLI::Range(1, 10000000).description(""))
+      ->type_name("N");
   AddCommon(check, options.common);
+
+  CLI::App* judge = app.add_subcommand("judge", "Judge kept runs by the scenarios as they are now");
+  judge->add_option("RUN", options.judge.run, "Folder of the invocation, or latest")->required();
+  AddSelection(judge, options.judge.selection);
+  judge->add_option("--seeds", options.judge.seeds, "Seeds per arm [as the scenario says]")
+      ->check(CLI::Range(1, 10000).description(""))
+      ->type_name("N");
+  AddSet(judge, options.judge.set);
+  AddReports(judge, options.judge.reports, false);
+  judge->add_option("--output", options.judge.output, "Folder for verdicts.json [RUN/judged]")
+      ->type_name("DIR");
+  AddCommon(judge, options.common);
 
   CLI::App* report = app.add_subcommand("report", "Write reports of a finished invocation");
   report->add_option("RUN", options.report.run, "Folder of the invocation, or latest")->required();

@@ -21,8 +21,8 @@ TEST_F(CliTest, HelpNamesEveryVerbAndEveryVerbHasHelp) {
   const Called help = folder.Call("help");
   EXPECT_EQ(help.status, 0);
   for (const char* verb :
-       {"run", "list", "validate", "explain", "doctor", "check", "report", "rerun", "new", "schema",
-        "history", "baseline", "compare", "version", "help"}) {
+       {"run", "list", "validate", "explain", "doctor", "check", "judge", "report", "rerun", "new",
+        "schema", "history", "baseline", "compare", "version", "help"}) {
     EXPECT_TRUE(Contains(help.out, verb)) << verb;
     const Called own = folder.Call(std::string(verb) + " --help");
     EXPECT_EQ(own.status, 0) << verb;

@@ -73,7 +73,8 @@ int CallVerb(const Options& options) {
       {"report", ReportVerb},   {"rerun", RerunVerb},       {"new", NewVerb},
       {"schema", SchemaVerb},   {"bisect", BisectVerb},     {"dose", DoseVerb},
       {"history", HistoryVerb}, {"baseline", BaselineVerb}, {"compare", CompareVerb},
-      {"matrix", MatrixVerb},   {"checkup", CheckupVerb},   {"lr-range", LrRangeVerb}};
+      {"judge", JudgeVerb},     {"matrix", MatrixVerb},     {"checkup", CheckupVerb},
+      {"lr-range", LrRangeVerb}};
   std::optional<CleanOutput> clean;
   if (!PrintsColors(options)) clean.emplace(std::cout);
   try {

@@ -97,6 +97,19 @@ struct CheckOptions {
   std::string trace;
   std::vector<std::string> formulas;
   std::vector<std::pair<std::string, std::string>> arms;  // name, folder
+  std::string format = "text";
+  bool all_steps = false;
+  bool finished = false;  // a trace without its end is whole
+  int steps = 0;          // that a trace without a plan was to have; 0: not known
+};
+
+struct JudgeOptions {
+  std::string run;
+  SelectionOptions selection;
+  int seeds = 0;  // 0: as the scenarios say
+  std::vector<std::string> set;
+  std::vector<ReportRequest> reports;
+  std::string output;  // empty: `judged` in the run's folder
 };
 
 struct ReportOptions {
@@ -224,6 +237,7 @@ struct Options {
   ValidateOptions validate;
   ExplainOptions explain;
   CheckOptions check;
+  JudgeOptions judge;
   ReportOptions report;
   RerunOptions rerun;
   HistoryOptions history;

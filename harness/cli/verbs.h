@@ -13,6 +13,7 @@ int ValidateVerb(const Options& options);
 int ExplainVerb(const Options& options);
 int DoctorVerb(const Options& options);
 int CheckVerb(const Options& options);
+int JudgeVerb(const Options& options);
 int ReportVerb(const Options& options);
 int RerunVerb(const Options& options);
 int HistoryVerb(const Options& options);

@@ -28,8 +28,8 @@ class Checker {
     for (const EventInfo& event : vocabulary.target->events) events_.push_back(event.name);
   }
 
-  std::vector<FormulaError> Run(const Node& root) {
-    CheckFormula(root, {});
+  std::vector<FormulaError> Run(const Node& root, bool at_steps) {
+    CheckFormula(root, {.at_steps = at_steps});
     std::stable_sort(errors_.begin(), errors_.end(),
                      [](const auto& a, const auto& b) { return a.begin < b.begin; });
     return std::move(errors_);
@@ -40,6 +40,9 @@ class Checker {
     bool at_steps = false;    // inside a temporal operator
     bool in_ranks = false;    // inside all_ranks, any_rank or spread
     bool in_modules = false;  // inside any_module
+    // Read at every step by what is nearest around it: where it is not recorded, that has no step
+    // to leave out.
+    std::string_view every_step_of;
   };
 
   void Fail(std::size_t begin, std::size_t end, std::string message, std::string hint = "") {
@@ -66,6 +69,7 @@ class Checker {
       case Kind::kHolds:
         NeedSteps(node, place);
         place.at_steps = true;  // one error is enough
+        place.every_step_of = "holds";
         CheckCount(node, "for", vocabulary_.planned_steps);
         break;
       case Kind::kAllRanks:
@@ -77,8 +81,12 @@ class Checker {
         break;
       default:
         if (IsTemporal(node.kind)) {
+          if (IsPast(node.kind)) NeedStepsToLookBack(node, place);
           CheckWindow(node, place);
           place.at_steps = true;
+          place.every_step_of = node.kind == Kind::kUntil      ? "until"
+                                : node.kind == Kind::kPrecedes ? "precedes"
+                                                               : "";
         }
     }
     for (const auto& child : node.children) CheckFormula(*child, place);
@@ -90,6 +98,13 @@ class Checker {
     Fail(
         node, "this is true or false at a step; say at which",
         "say always, eventually, never or at_end: eventually " + (text.size() < 60 ? text : "..."));
+  }
+
+  void NeedStepsToLookBack(const Node& node, const Place& place) {
+    if (place.at_steps) return;
+    const std::string text = ToText(node);
+    Fail(node, "this looks back from a step; say from which",
+         "say always, eventually, never or at_end: at_end " + (text.size() < 60 ? text : "..."));
   }
 
   void EnterRanks(const Node& node, Place& place) {
@@ -181,16 +196,22 @@ class Checker {
       return Fail(node, "a slice is many numbers; make one of them",
                   "mean(...), median, min, max, first, last, sum, std, slope or count");
     }
-    const SignalInfo* info = InfoOf(node);
-    if (info != nullptr && info->sparse) {
-      return Fail(node, fmt::format("'{}' is recorded at some steps only", node.name),
-                  fmt::format("give a slice: last({}[:])", node.name));
-    }
+    if (NeedsEveryStep(node, place)) return;
     if (!place.at_steps) {
       Fail(node, fmt::format("bare signal '{}': at which step?", node.name),
            fmt::format("say always, eventually or at_end, or give a slice: mean({}[-20:])",
                        node.name));
     }
+  }
+
+  bool NeedsEveryStep(const Node& node, const Place& place) {
+    const SignalInfo* info = InfoOf(node);
+    if (info == nullptr || !info->sparse || place.every_step_of.empty()) return false;
+    Fail(node,
+         fmt::format("'{}' is recorded at some steps only, {} reads all", node.name,
+                     place.every_step_of),
+         "put it inside always, eventually, never, once or historically, or give it a slice");
+    return true;
   }
 
   void CheckSliced(const Node& node, const std::string& example) {
@@ -313,7 +334,9 @@ class Checker {
            "eventually[10:60] nonfinite(loss)");
     } else if (CheckSignal(operand)) {
       const SignalInfo* info = InfoOf(operand);
-      if (info != nullptr && info->sparse) {
+      if (node.kind == Kind::kNonfinite) {
+        NeedsEveryStep(operand, place);
+      } else if (info != nullptr && info->sparse) {
         Fail(operand, fmt::format("'{}' is recorded at some steps only", operand.name));
       }
     }
@@ -362,7 +385,12 @@ class Checker {
     if (node.kind == Kind::kAtEnd) return fail("at_end is one step: it takes no window");
     if (window.from && window.to && *window.from > *window.to) return fail("an empty window");
     if (window.in_seconds) {
-      if (node.kind == Kind::kUntil) return fail("until takes a window in steps");
+      if (node.kind == Kind::kUntil || IsPast(node.kind)) {
+        return fail(fmt::format("{} takes a window in steps", node.kind == Kind::kUntil ? "until"
+                                                              : node.kind == Kind::kOnce
+                                                                  ? "once"
+                                                                  : "historically"));
+      }
       if (node.kind == Kind::kPrecedes && place.at_steps) {
         fail("precedes takes seconds only where no temporal operator is around it");
       }
@@ -384,8 +412,8 @@ class Checker {
 
 }  // namespace
 
-std::vector<FormulaError> CheckTree(const Node& root, const Vocabulary& vocabulary) {
-  return Checker(vocabulary).Run(root);
+std::vector<FormulaError> CheckTree(const Node& root, const Vocabulary& vocabulary, bool at_steps) {
+  return Checker(vocabulary).Run(root, at_steps);
 }
 
 }  // namespace trainwreck::formula

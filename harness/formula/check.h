@@ -8,7 +8,8 @@
 
 namespace trainwreck::formula {
 
-// All errors, in the order of the text.
-std::vector<FormulaError> CheckTree(const Node& root, const Vocabulary& vocabulary);
+// All errors, in the order of the text. With `at_steps` it is to be read at each step, as if inside
+// a temporal operator.
+std::vector<FormulaError> CheckTree(const Node& root, const Vocabulary& vocabulary, bool at_steps);
 
 }  // namespace trainwreck::formula

@@ -72,7 +72,7 @@ TestRun ExampleRun() {
       continue;
     }
     std::vector<double> values;
-    while (words >> word) values.push_back(std::stod(word));
+    while (words >> word) values.push_back(word == "-" ? testing::kMissing : std::stod(word));
     run.With(name, values);
   }
   return run;

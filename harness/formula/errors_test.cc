@@ -153,9 +153,16 @@ TEST(CheckErrors, NameTheirPlaceAndTheLikelyFix) {
        "18-21: == on a value that is not exact (== is for counts, digests and exit codes; compare "
        "with <= and a tolerance: abs(a - b) <= 1e-6)"},
       {"1 < 2", "0-5: no signal on either side: this never changes"},
-      {"always eval_loss < 3",
-       "7-16: 'eval_loss' is recorded at some steps only (give a slice: last(eval_loss[:]))"},
-      {"eventually nonfinite(eval_loss)", "21-30: 'eval_loss' is recorded at some steps only"},
+      {"eval_loss < 3 precedes loss > 4",
+       "0-9: 'eval_loss' is recorded at some steps only, precedes reads all (put it inside always, "
+       "eventually, never, once or historically, or give it a slice)"},
+      {"eventually plateau(eval_loss, window=4, tolerance=0.1)",
+       "19-28: 'eval_loss' is recorded at some steps only"},
+      {"once loss < 3",
+       "0-13: this looks back from a step; say from which (say always, eventually, never or "
+       "at_end: "
+       "at_end once loss < 3)"},
+      {"at_end historically[:2s] loss < 3", "19-24: historically takes a window in steps"},
       {"eventually nonfinite(loss[:3])",
        "21-29: a signal without a slice must stand here (eventually[10:60] nonfinite(loss))"},
       {"always loss{head} < 3", "7-17: 'loss' is not recorded per module"},

@@ -283,14 +283,46 @@ Track Evaluator::CompareAtSteps(const Node& node, const Scope& scope) const {
     track.lo[column][step] = compared.margin.lo;
     track.hi[column][step] = compared.margin.hi;
   }
+  std::vector<std::uint8_t> absent;
+  for (const auto& side : node.children) MarkAbsent(*side, scope, absent);
+  for (std::size_t step = 0; step < absent.size(); ++step) {
+    if (absent[step] == 0) continue;
+    track.truth[step] = kMaybe;  // whatever the rest would say
+    track.lo[column][step] = -kInfinity;
+    track.hi[column][step] = kInfinity;
+  }
+  track.open = track.lacking = std::move(absent);
   return track;
+}
+
+void Evaluator::MarkAbsent(const Node& node, const Scope& scope,
+                           std::vector<std::uint8_t>& absent) const {
+  if (node.kind == Kind::kAggregate || node.kind == Kind::kOverlap) return;
+  if (node.kind == Kind::kSpread && !scope.in_ranks) {
+    Scope at_rank = scope;
+    at_rank.in_ranks = true;
+    for (at_rank.rank = 0; at_rank.rank < context_.self().world_size; ++at_rank.rank) {
+      MarkAbsent(node.child(0), at_rank, absent);
+    }
+    return;
+  }
+  for (const auto& child : node.children) MarkAbsent(*child, scope, absent);
+  if (node.kind != Kind::kSignal || node.slice.given) return;
+  const Samples samples = context_.SamplesOf(node, scope);
+  if (!samples.sparse) return;
+  absent.resize(context_.steps());
+  for (int step = 0; step < context_.steps(); ++step) absent[step] |= samples.IsLeftOut(step);
 }
 
 Track Evaluator::DetectorAtSteps(const Node& node, const Scope& scope) const {
   if (node.child(0).kind != Kind::kSignal) {
     return Constant(UnknownOf(node, context_.target()), context_.steps());
   }
-  return Detect(node, context_.SamplesOf(node.child(0), scope), context_.steps());
+  Track track = Detect(node, context_.SamplesOf(node.child(0), scope), context_.steps());
+  std::vector<std::uint8_t> absent;
+  if (node.kind == Kind::kNonfinite) MarkAbsent(node.child(0), scope, absent);
+  track.open = track.lacking = std::move(absent);
+  return track;
 }
 
 Track Evaluator::EventAtSteps(const Node& node, const Scope& scope) const {

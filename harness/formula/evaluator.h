@@ -1,6 +1,7 @@
 // Reads a syntax tree over the traces of runs: once for a whole run, or at every step of it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ class Evaluator {
   Track DetectorAtSteps(const Node& node, const Scope& scope) const;
   Track CompareAtSteps(const Node& node, const Scope& scope) const;
   Track EventAtSteps(const Node& node, const Scope& scope) const;
+  // Sets the steps at which a sparse signal of the expression has no sample.
+  void MarkAbsent(const Node& expression, const Scope& scope,
+                  std::vector<std::uint8_t>& absent) const;
   std::vector<Interval> SpreadNumbers(const Node& node, const Scope& scope, bool at_steps) const;
 
   Context context_;

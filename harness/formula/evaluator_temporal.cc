@@ -10,8 +10,10 @@
 namespace trainwreck::formula {
 namespace {
 
-bool StartsInverted(Kind kind) { return kind == Kind::kAlways; }
-bool EndsInverted(Kind kind) { return kind == Kind::kAlways || kind == Kind::kNever; }
+bool StartsInverted(Kind kind) { return kind == Kind::kAlways || kind == Kind::kHistorically; }
+bool EndsInverted(Kind kind) {
+  return kind == Kind::kAlways || kind == Kind::kNever || kind == Kind::kHistorically;
+}
 
 // Without a lead of its own, "precedes" means strictly before.
 double LeadFrom(const Window& window) {
@@ -36,6 +38,13 @@ Value WithMargin(Value value, Unit unit, Interval margin) {
   if (value.truth == kMaybe) margin = {std::min(margin.lo, 0.0), std::max(margin.hi, 0.0)};
   value.has[static_cast<int>(unit)] = true;
   value.margins[static_cast<int>(unit)] = margin;
+  return value;
+}
+
+// Without a sample there it is unknown, also for an operator further out.
+Value AtLastStep(const Track& track) {
+  Value value = track.At(track.size() - 1);
+  value.open = value.lacking = false;
   return value;
 }
 
@@ -96,6 +105,7 @@ Value EventuallyInSeconds(Moments moments, const Node& node, bool by_event) {
   const double from = node.window.from.value_or(0), to = node.window.to.value_or(kInfinity);
   Windows windows;
   AddWindow(windows, moments.times, from, to);
+  moments.track = SeenThrough(std::move(moments.track), windows.from[0], windows.to[0]);
   Value value = Extreme(moments.track, windows, true, kNo, by_event ? kNo : kMaybe).At(0);
   if (moments.open_from <= to) value = Or(value, Value{});
   return WithMargin(value, Unit::kSecond, FirstHoldMargin(moments, from, to));
@@ -106,7 +116,8 @@ Value EventuallyInSeconds(Moments moments, const Node& node, bool by_event) {
 Value Evaluator::TemporalOverRun(const Node& node, const Scope& scope) const {
   const int steps = context_.steps();
   const Window& window = node.window;
-  if (node.kind == Kind::kAtEnd) return AtSteps(node.child(0), scope).At(steps - 1);
+  if (node.kind == Kind::kAtEnd) return AtLastStep(AtSteps(node.child(0), scope));
+  if (IsPast(node.kind)) return TemporalAtSteps(node, scope).At(0);  // the checker rejects it
   if (window.in_seconds) {
     if (node.kind == Kind::kUntil) return Value{};  // the checker rejects it
     if (node.kind == Kind::kPrecedes) {
@@ -138,6 +149,7 @@ Value Evaluator::TemporalOverRun(const Node& node, const Scope& scope) const {
   if (StartsInverted(node.kind)) Invert(track);
   const Windows windows = {{static_cast<int>(std::min<double>(from, steps))},
                            {static_cast<int>(std::min<double>(to, steps))}};
+  track = SeenThrough(std::move(track), windows.from[0], windows.to[0]);
   Value value = Extreme(track, windows, true, kNo, kMaybe).At(0);
   Moments moments = AtIndices(std::move(track));
   if (to >= steps) moments.open_from = steps;
@@ -150,7 +162,7 @@ Track Evaluator::TemporalAtSteps(const Node& node, const Scope& scope) const {
   const int steps = context_.steps();
   if (!IsTemporal(node.kind) || steps == 0) return Constant(Value{}, steps);
   Track track = AtSteps(node.child(0), scope);
-  if (node.kind == Kind::kAtEnd) return Constant(track.At(steps - 1), steps);
+  if (node.kind == Kind::kAtEnd) return Constant(AtLastStep(track), steps);
   if (node.kind == Kind::kPrecedes || node.kind == Kind::kUntil) {
     if (node.window.in_seconds) return Constant(Value{}, steps);  // the checker rejects it
     const Track second = AtSteps(node.child(1), scope);
@@ -158,10 +170,15 @@ Track Evaluator::TemporalAtSteps(const Node& node, const Scope& scope) const {
     return Precedes(track, second, LeadWindows(node.window, steps), kNo, kNo);
   }
   if (StartsInverted(node.kind)) Invert(track);
-  track = node.window.in_seconds
-              ? EventuallySeconds(std::move(track), StepTimes(context_.self(), scope.rank, steps),
-                                  node.window)
-              : Extreme(track, StepWindows(node.window, steps), true, kNo, kMaybe);
+  if (IsPast(node.kind)) {
+    if (node.window.in_seconds) return Constant(Value{}, steps);  // the checker rejects it
+    track = ExtremeOfSampled(track, PastWindows(node.window, steps), kNo, kMaybe);
+  } else if (node.window.in_seconds) {
+    const StepTimes times(context_.self(), scope.rank, steps);
+    track = EventuallySeconds(std::move(track), times, node.window);
+  } else {
+    track = ExtremeOfSampled(track, StepWindows(node.window, steps), kNo, kMaybe);
+  }
   if (EndsInverted(node.kind)) Invert(track);
   return track;
 }

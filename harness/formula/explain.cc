@@ -242,7 +242,7 @@ class Explainer {
     const Tri decisive = node.kind == Kind::kNever ? static_cast<Tri>(-whole) : whole;
     const bool by_one = whole == kMaybe || node.kind == Kind::kAtEnd ||
                         (whole == kYes) == (node.kind == Kind::kEventually);
-    int step = by_one ? First(track, decisive, from, to) : Extremum(node, track, from, to);
+    int step = by_one ? Deciding(track, decisive, from, to) : Extremum(node, track, from, to);
     std::string range = fmt::format("steps {} to {}", from, to);
     if (step < 0) {  // nothing but truths: say when it came, if ever
       const int later = First(track, kYes, to + 1, track.size() - 1);
@@ -253,6 +253,16 @@ class Explainer {
     }
     if (child.kind == Kind::kEvent && decisive == kYes) return Event(child, scope);
     return {step, fmt::format("{} at step {}", AtStep(child, scope, step), step)};
+  }
+
+  // Of what is unknown, a step that is; a step without a sample where there is no other.
+  static int Deciding(const Track& track, Tri truth, int from, int to) {
+    if (truth == kMaybe && track.HasOpen()) {
+      for (int step = std::max(from, 0); step <= to && step < track.size(); ++step) {
+        if (track.truth[step] == kMaybe && track.open[step] == 0) return step;
+      }
+    }
+    return First(track, truth, from, to);
   }
 
   static int First(const Track& track, Tri truth, int from, int to) {

@@ -10,6 +10,7 @@
 #include "harness/formula/explain.h"
 #include "harness/formula/node.h"
 #include "harness/formula/parser.h"
+#include "harness/formula/vacuous.h"
 
 namespace trainwreck::formula {
 namespace {
@@ -25,6 +26,10 @@ Unit MainUnit(const Node& root, const TargetDescription& target) {
   if (of_atom) return *of_atom;
   if (in_seconds) return Unit::kSecond;
   return has_steps ? Unit::kStep : Unit::kPlain;
+}
+
+Truth TruthOf(Tri truth) {
+  return truth == kYes ? Truth::kTrue : truth == kNo ? Truth::kFalse : Truth::kUnknown;
 }
 
 }  // namespace
@@ -56,8 +61,13 @@ Formula::ParseResult Formula::Parse(std::string_view text) {
   return result;
 }
 
-std::vector<FormulaError> Formula::Check(const Vocabulary& vocabulary) const {
-  return CheckTree(*root_, vocabulary);
+std::vector<FormulaError> Formula::Check(const Vocabulary& vocabulary, bool at_steps) const {
+  return CheckTree(*root_, vocabulary, at_steps);
+}
+
+std::vector<FormulaError> Formula::FindVacuous(const Vocabulary& vocabulary,
+                                               const std::string& own_arm) const {
+  return FindVacuousParts(*root_, vocabulary, own_arm);
 }
 
 Reading Formula::Evaluate(const Runs& runs, const TargetDescription& target) const {
@@ -66,9 +76,7 @@ Reading Formula::Evaluate(const Runs& runs, const TargetDescription& target) con
   if (runs.self == nullptr) return reading;
   const Evaluator evaluator(runs, target);
   const Value value = evaluator.OverRun(*root_, {});
-  reading.truth = value.truth == kYes  ? Truth::kTrue
-                  : value.truth == kNo ? Truth::kFalse
-                                       : Truth::kUnknown;
+  reading.truth = TruthOf(value.truth);
   for (int unit = 0; unit < kUnitCount; ++unit) {
     if (value.has[unit]) reading.margins[unit] = value.margins[unit];
   }
@@ -76,6 +84,24 @@ Reading Formula::Evaluate(const Runs& runs, const TargetDescription& target) con
   reading.step = explanation.step;
   reading.seen = std::move(explanation.seen);
   return reading;
+}
+
+std::vector<StepReading> Formula::EvaluateAtSteps(const Runs& runs,
+                                                  const TargetDescription& target) const {
+  std::vector<StepReading> readings;
+  if (runs.self == nullptr) return readings;
+  const Track track = Evaluator(runs, target).AtSteps(*root_, {});
+  for (int step = 0; step < track.size(); ++step) {
+    const Value value = track.At(step);
+    StepReading reading;
+    reading.truth = TruthOf(value.truth);
+    reading.sampled = !value.open;
+    for (int unit = 0; unit < kUnitCount; ++unit) {
+      if (value.has[unit]) reading.margins[unit] = value.margins[unit];
+    }
+    readings.push_back(std::move(reading));
+  }
+  return readings;
 }
 
 std::vector<std::string> Formula::signals() const {
@@ -101,6 +127,33 @@ std::set<std::string> Formula::events() const {
     if (node.kind == Kind::kEvent) events.insert(node.name);
   });
   return events;
+}
+
+bool Formula::reads_own_run() const {
+  bool reads = false;
+  ForEach(*root_, [&](const Node& node) {
+    reads |= (node.kind == Kind::kSignal || node.kind == Kind::kEvent) && node.arm.empty();
+  });
+  return reads;
+}
+
+bool Formula::counts_from_end() const {
+  bool counts = false;
+  ForEach(*root_, [&](const Node& node) {
+    counts |= node.slice.from.value_or(0) < 0 || node.slice.to.value_or(0) < 0;
+  });
+  return counts;
+}
+
+double Formula::furthest_step() const {
+  double furthest = 0;
+  ForEach(*root_, [&](const Node& node) {
+    furthest = std::max<double>(
+        {furthest, 1.0 * node.slice.from.value_or(0), 1.0 * node.slice.to.value_or(0)});
+    if (node.window.in_seconds) return;
+    furthest = std::max({furthest, node.window.from.value_or(0), node.window.to.value_or(0)});
+  });
+  return furthest;
 }
 
 bool Formula::mentions_ending() const {

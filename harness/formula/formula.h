@@ -47,6 +47,13 @@ struct Reading {
       seen;  // the values it was decided by: "mean(loss[-20:]) = 3.22, 0.8 * mean(loss[:5]) = 2.1"
 };
 
+// What a formula is worth at one step.
+struct StepReading {
+  Truth truth = Truth::kUnknown;
+  bool sampled = true;  // false: unknown because a sparse signal has no sample at this step
+  std::array<std::optional<Interval>, kUnitCount> margins;
+};
+
 // A position is a byte offset into the formula's text.
 struct FormulaError {
   std::size_t begin = 0;
@@ -78,10 +85,18 @@ class Formula {
   struct ParseResult;
   static ParseResult Parse(std::string_view text);
 
-  std::vector<FormulaError> Check(const Vocabulary& vocabulary) const;
+  // With `at_steps`, for EvaluateAtSteps.
+  std::vector<FormulaError> Check(const Vocabulary& vocabulary, bool at_steps = false) const;
+
+  // Parts that every run makes equally true or false: `loss <= loss`, `p or not p`. `own_arm` is
+  // read as the run itself: what is so where that arm is compared with itself.
+  std::vector<FormulaError> FindVacuous(const Vocabulary& vocabulary,
+                                        const std::string& own_arm = "") const;
 
   // Total: terminates on any input, in time linear in steps times size of the formula.
   Reading Evaluate(const Runs& runs, const TargetDescription& target) const;
+  // The same at each step, as if the formula stood inside a temporal operator.
+  std::vector<StepReading> EvaluateAtSteps(const Runs& runs, const TargetDescription& target) const;
 
   const std::string& text() const { return text_; }
   // "loss", "update_norm{head.*}": all signals it mentions. What is costly to record is recorded
@@ -89,6 +104,9 @@ class Formula {
   std::vector<std::string> signals() const;
   std::set<std::string> arms() const;
   std::set<std::string> events() const;  // names of the events it mentions
+  bool reads_own_run() const;            // not only runs of other arms
+  bool counts_from_end() const;          // by a slice or index such as [-20:], [-1]
+  double furthest_step() const;          // that a window or slice names; 0: none
   // Whether it can be about how a run ended (exited, stalled, ...), so that an abnormal end is no
   // surprise.
   bool mentions_ending() const;

@@ -90,9 +90,49 @@ double NaiveOracle::Number(const Node& node, int step) const {
   }
 }
 
+bool NaiveOracle::IsLeftOut(const Node& node, int step) const {
+  if (node.kind == Kind::kAggregate) return false;
+  if (node.kind != Kind::kSignal) {
+    return std::any_of(node.children.begin(), node.children.end(),
+                       [&](const auto& child) { return IsLeftOut(*child, step); });
+  }
+  if (node.slice.given || !TestTarget().FindSignal(node.name)->sparse) return false;
+  auto found = run_.series.find({node.name, 0});
+  if (found != run_.series.end() && found->second.Has(step)) return false;
+  return step < run_.last_step(0) || (run_.finished && step == run_.last_step(0));
+}
+
+// Written down as it is explained: if at some step nothing is missing, the open ones count for
+// nothing, however good (or bad) they might have been.
+Value NaiveOracle::Over(const Node& operand, const std::vector<int>& steps, bool smallest) const {
+  std::vector<Value> values;
+  bool any_whole = false;
+  for (int step : steps) {
+    values.push_back(At(operand, step));
+    any_whole |= step < run_.planned_steps && !values.back().lacking;
+  }
+  Value result = Truth(smallest ? kYes : kNo);
+  for (Value value : values) {
+    if (any_whole && value.open) {
+      value.truth = smallest ? kYes : kNo;
+      for (Interval& margin : value.margins) {
+        margin = smallest ? Interval{margin.hi, margin.hi} : Interval{margin.lo, margin.lo};
+      }
+    }
+    value.open = value.lacking = false;
+    result = smallest ? And(result, value) : Or(result, value);
+  }
+  return values.empty() ? Truth(kMaybe) : result;
+}
+
 Value NaiveOracle::CompareAt(const Node& node, int step) const {
   const bool octaves = ComparesInOctaves(node, TestTarget());
   const Unit unit = octaves ? Unit::kOctave : Unit::kPlain;
+  if (IsLeftOut(node, step)) {
+    Value open = WithMargin(kMaybe, unit, kAll);
+    open.open = open.lacking = true;
+    return open;
+  }
   const double left = Number(node.child(0), step), right = Number(node.child(1), step);
   if (std::isnan(left) || std::isnan(right)) {
     return WithMargin(kMaybe, unit, node.op == CompareOp::kEqual ? Interval{-kInf, 0} : kAll);
@@ -112,7 +152,11 @@ Value NaiveOracle::DetectorAt(const Node& node, int step) const {
   const double now = Sample(signal, step);
   if (node.kind == Kind::kNonfinite) {
     auto found = run_.series.find({signal.name, 0});
-    if (found == run_.series.end() || !found->second.Has(step)) return Truth(kMaybe);
+    if (found == run_.series.end() || !found->second.Has(step)) {
+      Value missing = Truth(kMaybe);
+      missing.open = missing.lacking = IsLeftOut(signal, step);
+      return missing;
+    }
     return Truth(std::isfinite(now) ? kNo : kYes);
   }
   if (node.kind == Kind::kSpike) {
@@ -141,14 +185,68 @@ Value NaiveOracle::DetectorAt(const Node& node, int step) const {
   return WithMargin(truth, Unit::kPlain, {sure - crossings, possible - crossings});
 }
 
-Value NaiveOracle::At(const Node& node, int step) const {
+Value NaiveOracle::TemporalAt(const Node& node, int step) const {
   const int steps = run_.planned_steps;
-  if (step >= steps) return Truth(kMaybe);
   const int from =
       static_cast<int>(node.window.from.value_or(node.kind == Kind::kPrecedes ? 1 : 0));
   // Without an end, to the last step; a window that begins beyond it sees one unknown step.
   const int last =
       node.window.to ? step + static_cast<int>(*node.window.to) : std::max(steps - 1, step + from);
+  switch (node.kind) {
+    case Kind::kAtEnd: {
+      Value value = At(node.child(0), steps - 1);
+      value.open = value.lacking = false;
+      return value;
+    }
+    case Kind::kAlways:
+    case Kind::kEventually:
+    case Kind::kNever: {
+      std::vector<int> window;
+      for (int s = step + from; s <= last; ++s) window.push_back(s);
+      const Value value = Over(node.child(0), window, node.kind == Kind::kAlways);
+      return node.kind == Kind::kNever ? Not(value) : value;
+    }
+    case Kind::kOnce:
+    case Kind::kHistorically: {
+      const int first = node.window.to ? std::max(step - static_cast<int>(*node.window.to), 0) : 0;
+      std::vector<int> window;
+      for (int s = first; s <= step - from; ++s) window.push_back(s);
+      return Over(node.child(0), window, node.kind == Kind::kHistorically);
+    }
+    case Kind::kUntil: {
+      Value value = Truth(kNo);
+      for (int s = step + from; s <= last; ++s) {
+        Value reached = At(node.child(1), s);
+        for (int before = step; before < s; ++before) {
+          reached = And(reached, At(node.child(0), before));
+        }
+        value = Or(value, reached);
+      }
+      return value;
+    }
+    case Kind::kPrecedes: {
+      const int longest = static_cast<int>(node.window.to.value_or(steps));
+      Value value = Truth(kNo);
+      for (int first = step; first < steps; ++first) {
+        Value led = Truth(kNo);
+        for (int lead = from; lead <= longest && lead <= first; ++lead) {
+          led = Or(led, At(node.child(0), first - lead));
+        }
+        led = And(led, At(node.child(1), first));
+        for (int before = step; before < first; ++before) {
+          led = And(led, Not(At(node.child(1), before)));
+        }
+        value = Or(value, led);
+      }
+      return value;
+    }
+    default:
+      return Truth(kMaybe);
+  }
+}
+
+Value NaiveOracle::At(const Node& node, int step) const {
+  if (step >= run_.planned_steps) return Truth(kMaybe);
   switch (node.kind) {
     case Kind::kCompare:
       return CompareAt(node, step);
@@ -183,48 +281,8 @@ Value NaiveOracle::At(const Node& node, int step) const {
       }
       return value;
     }
-    case Kind::kAtEnd:
-      return At(node.child(0), steps - 1);
-    case Kind::kAlways: {
-      Value value = Truth(kYes);
-      for (int s = step + from; s <= last; ++s) value = And(value, At(node.child(0), s));
-      return value;
-    }
-    case Kind::kEventually:
-    case Kind::kNever: {
-      Value value = Truth(kNo);
-      for (int s = step + from; s <= last; ++s) value = Or(value, At(node.child(0), s));
-      return node.kind == Kind::kNever ? Not(value) : value;
-    }
-    case Kind::kUntil: {
-      Value value = Truth(kNo);
-      for (int s = step + from; s <= last; ++s) {
-        Value reached = At(node.child(1), s);
-        for (int before = step; before < s; ++before) {
-          reached = And(reached, At(node.child(0), before));
-        }
-        value = Or(value, reached);
-      }
-      return value;
-    }
-    case Kind::kPrecedes: {
-      const int longest = static_cast<int>(node.window.to.value_or(steps));
-      Value value = Truth(kNo);
-      for (int first = step; first < steps; ++first) {
-        Value led = Truth(kNo);
-        for (int lead = from; lead <= longest && lead <= first; ++lead) {
-          led = Or(led, At(node.child(0), first - lead));
-        }
-        led = And(led, At(node.child(1), first));
-        for (int before = step; before < first; ++before) {
-          led = And(led, Not(At(node.child(1), before)));
-        }
-        value = Or(value, led);
-      }
-      return value;
-    }
     default:
-      return Truth(kMaybe);
+      return TemporalAt(node, step);
   }
 }
 

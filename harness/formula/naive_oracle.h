@@ -2,6 +2,8 @@
 // the tree at one step, quadratic and worse. The property tests hold the evaluator against it.
 #pragma once
 
+#include <vector>
+
 #include "harness/formula/node.h"
 #include "harness/formula/value.h"
 #include "harness/protocol/trace.h"
@@ -10,7 +12,8 @@ namespace trainwreck::formula::testing {
 
 // Covers rank 0 of a run by itself: comparisons of bare signals, indices, numbers and the functions
 // mean, median and sum; nonfinite, spike, oscillates, holds; events by name; all of logic; temporal
-// operators with windows in steps. Gives the truth and the margins in octaves and plain units.
+// operators with windows in steps, over sparse signals, too. Gives the truth and the margins in
+// octaves and plain units.
 class NaiveOracle {
  public:
   explicit NaiveOracle(const RunTrace& run) : run_(run) {}
@@ -19,9 +22,13 @@ class NaiveOracle {
 
  private:
   Value At(const Node& node, int step) const;
+  Value TemporalAt(const Node& node, int step) const;
   Value CompareAt(const Node& node, int step) const;
   Value DetectorAt(const Node& node, int step) const;
-  double Number(const Node& node, int step) const;  // NaN: unknown
+  // The worst (`smallest`) or best of the operand at these steps, open ones left out.
+  Value Over(const Node& operand, const std::vector<int>& steps, bool smallest) const;
+  bool IsLeftOut(const Node& node, int step) const;  // a sparse signal of it has no sample there
+  double Number(const Node& node, int step) const;   // NaN: unknown
   double Sample(const Node& signal, int step) const;
 
   const RunTrace& run_;

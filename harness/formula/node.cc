@@ -64,6 +64,8 @@ Binding BindingOf(const Node& node) {
     case Kind::kEventually:
     case Kind::kNever:
     case Kind::kAtEnd:
+    case Kind::kOnce:
+    case Kind::kHistorically:
       return kPrefixB;
     case Kind::kCompare:
       return kCompareB;
@@ -150,6 +152,10 @@ std::string_view WordOf(Kind kind) {
       return "never";
     case Kind::kAtEnd:
       return "at_end";
+    case Kind::kOnce:
+      return "once";
+    case Kind::kHistorically:
+      return "historically";
     case Kind::kAdd:
       return "+";
     case Kind::kSubtract:
@@ -184,6 +190,8 @@ std::string CallText(const Node& node) {
 bool IsExpression(Kind kind) { return kind <= Kind::kDivide; }
 
 bool IsTemporal(Kind kind) { return kind >= Kind::kAlways; }
+
+bool IsPast(Kind kind) { return kind == Kind::kOnce || kind == Kind::kHistorically; }
 
 const FunctionInfo* FindFunction(std::string_view name) {
   for (const FunctionInfo& info : Functions()) {
@@ -246,6 +254,8 @@ std::string ToText(const Node& node) {
     case Kind::kEventually:
     case Kind::kNever:
     case Kind::kAtEnd:
+    case Kind::kOnce:
+    case Kind::kHistorically:
       return fmt::format("{}{} {}", WordOf(node.kind), WindowText(node.window),
                          Enclosed(node.child(0), own));
     case Kind::kUntil:

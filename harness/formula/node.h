@@ -47,6 +47,8 @@ enum class Kind {
   kAtEnd,
   kUntil,
   kPrecedes,
+  kOnce,
+  kHistorically,
 };
 
 enum class CompareOp { kLess, kLessEqual, kGreater, kGreaterEqual, kEqual };
@@ -120,7 +122,8 @@ struct Node {
 };
 
 bool IsExpression(Kind kind);
-bool IsTemporal(Kind kind);  // one of always, eventually, never, at_end, until, precedes
+bool IsTemporal(Kind kind);  // always, eventually, never, at_end, until, precedes, once, ...
+bool IsPast(Kind kind);      // once, historically: their windows lie before the step
 
 // A function by its name: what it makes and what it must be given.
 struct FunctionInfo {

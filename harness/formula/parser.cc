@@ -18,9 +18,9 @@ using NodePtr = std::unique_ptr<Node>;  // null: an error has been noted
 constexpr double kMaxStepBound = 1e9;
 
 const std::vector<std::string>& Keywords() {
-  static const std::vector<std::string> keywords = {"and",      "or",        "implies", "not",
-                                                    "always",   "never",     "at_end",  "until",
-                                                    "precedes", "eventually"};
+  static const std::vector<std::string> keywords = {
+      "and",    "or",    "implies",  "not",        "always", "never",
+      "at_end", "until", "precedes", "eventually", "once",   "historically"};
   return keywords;
 }
 
@@ -34,6 +34,8 @@ std::optional<Kind> PrefixOperator(const Token& token) {
   if (token.IsName("eventually")) return Kind::kEventually;
   if (token.IsName("never")) return Kind::kNever;
   if (token.IsName("at_end")) return Kind::kAtEnd;
+  if (token.IsName("once")) return Kind::kOnce;
+  if (token.IsName("historically")) return Kind::kHistorically;
   return std::nullopt;
 }
 
@@ -96,7 +98,7 @@ class Parser {
     return nullptr;
   }
 
-  NodePtr Unexpected(const std::string& expected) {
+  NodePtr Unexpected(const std::string& expected, bool may_be_keyword = true) {
     const Token& token = Now();
     if (token.kind == TokenKind::kEnd) {
       return Fail(token.begin, token.end, "the formula ends where " + expected + " is expected");
@@ -107,7 +109,7 @@ class Parser {
       hint = Ahead(1).Is("<") ? "write <=" : "write == to compare";
     }
     if (token.Is(".")) hint = "functions stand before their signal: mean(loss[-5:])";
-    if (token.kind == TokenKind::kName) {
+    if (token.kind == TokenKind::kName && may_be_keyword) {
       const std::string nearest = NearestName(token.text, Keywords());
       if (!nearest.empty() && nearest != token.text) hint = "did you mean '" + nearest + "'?";
       // "eventualy loss": the word before is the one that was mistyped.
@@ -573,7 +575,7 @@ class Parser {
       return false;
     }
     if (Now().kind != TokenKind::kNumber) {
-      Unexpected(what);
+      Unexpected(what, /*may_be_keyword=*/false);
       return false;
     }
     if (Now().number != std::floor(Now().number) || Now().number > kMaxStepBound) {

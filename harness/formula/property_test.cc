@@ -160,6 +160,8 @@ RC_GTEST_PROP(Logic, IsDual, ()) {
   };
   same("not always" + window + " " + p, "eventually" + window + " not " + p);
   same("never" + window + " " + p, "always" + window + " not " + p);
+  same("always" + window + " not historically" + window + " " + p,
+       "always" + window + " once" + window + " not " + p);
   same("not (" + q + ") and not (" + r + ")", "not ((" + q + ") or (" + r + "))");
   same("(" + q + ") implies (" + r + ")", "not (" + q + ") or (" + r + ")");
   RC_ASSERT(SameReadings(Read("not (" + q + ")", run), Negated(Read(q, run))));
@@ -212,6 +214,8 @@ RC_GTEST_PROP(Seconds, AgreeWithStepsOnEvenTimes, ()) {
   FormulaKinds kinds;
   kinds.everything = false;
   const std::string p = "(" + RandomInnerFormula(tape, steps, 1, kinds) + ")";
+  kinds.sparse = false;  // precedes reads every step
+  const std::string r = "(" + RandomInnerFormula(tape, steps, 1, kinds) + ")";
   const std::string q = "(" + RandomInnerFormula(tape, steps, 1, kinds) + ")";
   const int from = tape.Pick(steps), to = from + tape.Pick(steps - from);
   const std::string a = std::to_string(from), b = std::to_string(to);
@@ -220,7 +224,8 @@ RC_GTEST_PROP(Seconds, AgreeWithStepsOnEvenTimes, ()) {
   std::vector<double> times;
   for (int step = 0; step < steps; ++step) times.push_back(step);
   run.Times(times);
-  RC_LOG() << p << ", " << q << " in [" << a << ":" << b << "]\n" << Shown(run.trace());
+  RC_LOG() << p << ", " << r << ", " << q << " in [" << a << ":" << b << "]\n"
+           << Shown(run.trace());
   auto same = [&](const std::string& x, const std::string& y) {
     const Reading steps_reading = Read(x, run), seconds_reading = Read(y, run);
     RC_LOG() << x << ": " << Written(steps_reading) << "\n"
@@ -233,8 +238,8 @@ RC_GTEST_PROP(Seconds, AgreeWithStepsOnEvenTimes, ()) {
     const std::string operand = "(" + p + " or skipped == 5)";
     same(word + in_steps + " " + operand, word + in_seconds + " " + operand);
   }
-  same("(" + p + " or skipped == 5) precedes" + in_steps + " (" + q + " or skipped == 5)",
-       "(" + p + " or skipped == 5) precedes" + in_seconds + " (" + q + " or skipped == 5)");
+  same("(" + r + " or skipped == 5) precedes" + in_steps + " (" + q + " or skipped == 5)",
+       "(" + r + " or skipped == 5) precedes" + in_seconds + " (" + q + " or skipped == 5)");
 }
 
 }  // namespace

@@ -33,8 +33,22 @@ std::string RisingAtom(Tape& tape) {
   return (tape.Pick(2) == 0 ? "lr > " : "lr >= ") + Number(tape);
 }
 
+std::string SparseAtom(Tape& tape) {
+  switch (tape.Pick(4)) {
+    case 0:
+      return "eval_loss" + Op(tape) + Number(tape);
+    case 1:
+      return "eval_loss" + Op(tape) + "loss";
+    case 2:
+      return "lr" + Op(tape) + Number(tape) + " * eval_loss";
+    default:
+      return "nonfinite(eval_loss)";
+  }
+}
+
 std::string InnerAtom(Tape& tape, int steps, const FormulaKinds& kinds) {
   if (kinds.rising) return RisingAtom(tape);
+  if (kinds.sparse && tape.Pick(5) == 4) return SparseAtom(tape);
   switch (tape.Pick(kinds.everything ? 12 : 9)) {
     case 0:
       return "loss" + Op(tape) + Number(tape);
@@ -83,6 +97,12 @@ std::string TopAtom(Tape& tape, int steps, const FormulaKinds& kinds) {
   }
 }
 
+// once and historically stand inside another operator only.
+std::string PastText(Tape& tape, int steps) {
+  const std::string word = tape.Pick(2) == 0 ? "once" : "historically";
+  return word + RandomWindow(tape, steps);
+}
+
 // The connectives, the same inside and outside of temporal operators.
 template <typename Next>
 std::string Joined(Tape& tape, const FormulaKinds& kinds, Next next) {
@@ -94,9 +114,12 @@ std::string Joined(Tape& tape, const FormulaKinds& kinds, Next next) {
 }
 
 std::string Temporal(Tape& tape, int steps, int depth, const FormulaKinds& kinds) {
-  auto inner = [&] { return "(" + RandomInnerFormula(tape, steps, depth, kinds) + ")"; };
+  FormulaKinds below = kinds;
+  below.sparse = !kinds.rising;
+  auto inner = [&] { return "(" + RandomInnerFormula(tape, steps, depth, below) + ")"; };
   static const char* const prefixes[] = {"always", "eventually", "at_end", "never"};
   const int choice = tape.Pick(kinds.rising ? 4 : 6);
+  below.sparse = below.sparse && choice != 3 && choice != 4;
   if (choice == 3) {
     const std::string left = inner(), window = RandomWindow(tape, steps);
     return left + " until" + window + " " + inner();
@@ -132,8 +155,16 @@ std::string RandomInnerFormula(Tape& tape, int steps, int depth, const FormulaKi
   const int choice = depth <= 0 ? 0 : tape.Pick(4);
   if (choice <= 1) return InnerAtom(tape, steps, kinds);
   if (choice == 2) return Joined(tape, kinds, next);
-  if (tape.Pick(4) == 3) {
-    const std::string inner = next();
+  const int outer = tape.Pick(5);
+  if (outer == 4) {
+    FormulaKinds below = kinds;
+    below.sparse = !kinds.rising;
+    return PastText(tape, steps) + " (" + RandomInnerFormula(tape, steps, depth - 1, below) + ")";
+  }
+  if (outer == 3) {
+    FormulaKinds below = kinds;
+    below.sparse = false;  // holds reads every step
+    const std::string inner = RandomInnerFormula(tape, steps, depth - 1, below);
     return "holds(" + inner + ", for=" + std::to_string(1 + tape.Pick(std::min(steps, 3))) + ")";
   }
   return Temporal(tape, steps, depth - 1, kinds);
@@ -156,6 +187,10 @@ TestRun RandomRun(Tape& tape, int steps) {
       const double value = values[tape.Pick(kinds)];
       if (value != kMissing) run.At(signal, step, value);
     }
+  }
+  const int every = 1 + tape.Pick(4);
+  for (int step = tape.Pick(3); step < length; step += every) {
+    run.At("eval_loss", step, values[tape.Pick(8)]);
   }
   for (int step = 0; step < length; ++step) run.At("skipped", step, tape.Pick(3) == 2 ? 1 : 0);
   for (int count = tape.Pick(3); count > 0; --count) {

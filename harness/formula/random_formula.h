@@ -23,6 +23,7 @@ class Tape {
 struct FormulaKinds {
   bool rising = false;     // only operators that keep the order, only `lr > number`
   bool everything = true;  // also what the naive oracle does not cover
+  bool sparse = true;      // with the sparse signal, where it may stand
 };
 
 // A formula about a run of `steps` steps; passes the checker.
@@ -32,8 +33,8 @@ std::string RandomFormula(Tape& tape, int steps, const FormulaKinds& kinds);
 std::string RandomInnerFormula(Tape& tape, int steps, int depth, const FormulaKinds& kinds);
 std::string RandomWindow(Tape& tape, int steps);
 
-// A finished run with loss, grad_norm, lr and skipped; some samples NaN, infinite or missing; it
-// may have ended early; with events `fired` and `restarted`.
+// A finished run with loss, grad_norm, lr, skipped and, at some steps, eval_loss; some samples NaN,
+// infinite or missing; it may have ended early; with events `fired` and `restarted`.
 TestRun RandomRun(Tape& tape, int steps);
 
 }  // namespace trainwreck::formula::testing

@@ -9,7 +9,8 @@
 
 namespace trainwreck::formula {
 
-// Where it is not recorded, a sample either never will be (kAbsent) or still may be (kFuture).
+// Where it is not recorded, a sample either never will be (kAbsent) or still may be, or may have
+// been lost (kFuture).
 enum class SampleState { kPresent, kAbsent, kFuture };
 
 struct Samples {
@@ -18,10 +19,17 @@ struct Samples {
   bool sparse = false;
   bool may_grow = true;  // the run is not finished, or not there
   int last_step = -1;    // that has been recorded at all
+  int reached = -1;      // the last step that the run made, recorded or not
+  bool lossy = false;    // records were lost: any sample that is not there may have been
 
   SampleState At(int step) const {
     if (series != nullptr && series->Has(step)) return SampleState::kPresent;
+    if (lossy) return SampleState::kFuture;
     return may_grow && step >= last_step ? SampleState::kFuture : SampleState::kAbsent;
+  }
+  // A step of the run at which a sparse signal was not recorded.
+  bool IsLeftOut(int step) const {
+    return sparse && step <= reached && At(step) == SampleState::kAbsent;
   }
   // The sample as it stands, NaN where there is none.
   double Raw(int step) const;

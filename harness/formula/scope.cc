@@ -44,6 +44,19 @@ bool IsOfFault(const Event& event, const std::string& id) {
 
 }  // namespace
 
+namespace {
+
+// The last step that a rank made: the last recorded one, or what its `end` record says.
+int ReachedBy(const RunTrace& run, int rank) {
+  int reached = run.last_step(rank);
+  for (const Event& event : run.events) {
+    if (event.name == "ended" && event.rank == rank) reached = std::max(reached, event.step - 1);
+  }
+  return reached;
+}
+
+}  // namespace
+
 Context::Context(const Runs& runs, const TargetDescription& target)
     : runs_(runs), target_(target), steps_(std::max(runs.self->planned_steps, 0)) {}
 
@@ -72,6 +85,8 @@ Samples Context::SamplesOf(const Node& signal, const Scope& scope) const {
   samples.planned_steps = std::max(run->planned_steps, 0);
   samples.may_grow = !run->finished;
   samples.last_step = run->last_step(rank);
+  samples.lossy = run->lost.count(rank) > 0;
+  samples.reached = samples.sparse ? ReachedBy(*run, rank) : samples.last_step;
   return samples;
 }
 
@@ -138,7 +153,7 @@ int Context::StepOf(const Event& event) const {
 
 bool Context::EventsMayGrow(const Node& node) const {
   const RunTrace* run = RunOf(node.arm);
-  return run == nullptr || !run->finished;
+  return run == nullptr || !run->finished || !run->lost.empty();
 }
 
 }  // namespace trainwreck::formula

@@ -36,7 +36,7 @@ class Context {
   // The matching events, in the order of the trace.
   std::vector<const Event*> EventsOf(const Node& event, const Scope& scope) const;
   int StepOf(const Event& event) const;  // inside the run
-  // Whether events of this arm may still be added.
+  // Whether events of this arm may still be added, or some were lost.
   bool EventsMayGrow(const Node& event) const;
 
  private:

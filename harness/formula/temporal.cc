@@ -71,6 +71,66 @@ Track Extreme(const Track& track, const Windows& windows, bool largest, Tri befo
       track);
 }
 
+namespace {
+
+// What is open is no witness, and what is known beside it still counts: `loss > 5 or eval_loss > 3`
+// is as far from true, without a sample of eval_loss, as loss is from 5.
+Track WithoutOpen(Track track) {
+  for (int step = 0; step < track.size(); ++step) {
+    if (track.open[step] == 0) continue;
+    track.truth[step] = kNo;
+    for (int unit : kTrackUnits) {
+      if (track.Has(unit)) track.hi[unit][step] = track.lo[unit][step];
+    }
+  }
+  track.open.clear();
+  track.lacking.clear();
+  return track;
+}
+
+}  // namespace
+
+Track ExtremeOfSampled(const Track& track, const Windows& windows, Tri before, Tri after) {
+  Track all = Extreme(track, windows, true, before, after);
+  if (!track.HasOpen()) return all;
+  const Track sampled = Extreme(WithoutOpen(track), windows, true, before, after);
+  std::vector<int> whole(track.truth.size() + 1, 0);  // steps with all samples, below the index
+  for (int step = 0; step < track.size(); ++step) {
+    whole[step + 1] = whole[step] + (track.lacking[step] == 0 ? 1 : 0);
+  }
+  for (std::size_t place = 0; place < windows.from.size(); ++place) {
+    const int from = std::clamp(windows.from[place], 0, track.size());
+    const int to = std::clamp(windows.to[place] + 1, from, track.size());
+    if (whole[to] == whole[from]) continue;
+    all.truth[place] = sampled.truth[place];
+    for (int unit : kTrackUnits) {
+      if (!all.Has(unit)) continue;
+      all.lo[unit][place] = sampled.lo[unit][place];
+      all.hi[unit][place] = sampled.hi[unit][place];
+    }
+  }
+  return all;
+}
+
+Track SeenThrough(Track track, int from, int to) {
+  if (!track.HasOpen()) return track;
+  for (int step = std::max(from, 0); step <= to && step < track.size(); ++step) {
+    if (track.lacking[step] == 0) return WithoutOpen(std::move(track));
+  }
+  return track;
+}
+
+Windows PastWindows(const Window& window, int steps) {
+  Windows windows;
+  const int from = StepBound(window.from.value_or(0), steps);
+  const int to = window.to ? StepBound(*window.to, steps) : steps;
+  for (int t = 0; t < steps; ++t) {
+    windows.from.push_back(std::max(t - to, 0));
+    windows.to.push_back(t - from);
+  }
+  return windows;
+}
+
 Windows StepWindows(const Window& window, int steps) {
   Windows windows;
   const int from = StepBound(window.from.value_or(0), steps);

@@ -13,8 +13,18 @@ namespace trainwreck::formula {
 // first and after the last step read as `before` and `after`, empty windows as `after`.
 Track Extreme(const Track& track, const Windows& windows, bool largest, Tri before, Tri after);
 
+// The largest value in each window of those at its steps that are not open. A window with no step
+// where all sparse signals have a sample has nothing to leave out: there, open is unknown.
+Track ExtremeOfSampled(const Track& track, const Windows& windows, Tri before, Tri after);
+
+// As one window sees the track: its open steps hold nothing, where it has a step with all samples.
+Track SeenThrough(Track track, int from, int to);
+
 // [t + from, t + to] for each step t; without an end, to the last step.
 Windows StepWindows(const Window& window, int steps);
+
+// [t - to, t - from], cut at the run's first step.
+Windows PastWindows(const Window& window, int steps);
 
 // `p until[window] q` at each step, window in steps.
 Track Until(const Track& p, const Track& q, const Window& window);

@@ -40,6 +40,10 @@ Moments AtTimes(Track track, const StepTimes& times) {
     keep(track.lo[unit]);
     keep(track.hi[unit]);
   }
+  if (track.HasOpen()) {
+    keep(track.open);
+    keep(track.lacking);
+  }
   moments.track = std::move(track);
   return moments;
 }
@@ -67,6 +71,10 @@ Track EventuallySeconds(Track track, const StepTimes& times, const Window& windo
   for (int step = 0; step < steps; ++step) {
     if (times.known[step]) continue;
     track.truth[step] = kMaybe;  // it may or may not be inside a window
+    if (track.HasOpen()) {
+      track.open[step] = 0;
+      track.lacking[step] = 1;
+    }
     for (int unit : kTrackUnits) {
       if (!track.Has(unit)) continue;
       track.lo[unit][step] = -kInfinity;
@@ -78,7 +86,7 @@ Track EventuallySeconds(Track track, const StepTimes& times, const Window& windo
   for (int step = 0; step < steps; ++step) {
     AddWindow(windows, times.times, times.times[step] + from, times.times[step] + to);
   }
-  Track result = Extreme(track, windows, true, kNo, kMaybe);
+  Track result = ExtremeOfSampled(track, windows, kNo, kMaybe);
   for (int step = 0; step < steps; ++step) {
     // A step that has no time has no window; and steps without a time may be in any that reaches
     // there.

@@ -62,9 +62,14 @@ Compared Equal(const Interval& left, const Interval& right) {
   return {gap > 0 ? kNo : kMaybe, {std::isnan(reach) ? -kInfinity : -reach, -gap}};
 }
 
+// Of the parts of something unknown: it is open when all its unknown parts are.
+bool IsOpenOr(Tri truth, bool open) { return truth != kMaybe || open; }
+
 Value Combine(const Value& a, const Value& b, bool least) {
   Value result;
   result.truth = least ? std::min(a.truth, b.truth) : std::max(a.truth, b.truth);
+  result.open = result.truth == kMaybe && IsOpenOr(a.truth, a.open) && IsOpenOr(b.truth, b.open);
+  result.lacking = a.lacking || b.lacking;
   for (int unit = 0; unit < kUnitCount; ++unit) {
     if (!a.has[unit] && !b.has[unit]) continue;
     const Interval x = a.In(unit), y = b.In(unit);
@@ -75,8 +80,26 @@ Value Combine(const Value& a, const Value& b, bool least) {
   return result;
 }
 
+// Before the truths are merged: `merged(step)` will be the truth.
+template <typename Merged>
+void MergeOpen(Track& track, const Track& other, Merged merged) {
+  if (!track.HasOpen() && !other.HasOpen()) return;
+  auto at = [](const std::vector<std::uint8_t>& flags, int step) {
+    return !flags.empty() && flags[step] != 0;
+  };
+  std::vector<std::uint8_t> open(track.truth.size()), lacking(track.truth.size());
+  for (int step = 0; step < track.size(); ++step) {
+    open[step] = merged(step) == kMaybe && IsOpenOr(track.truth[step], at(track.open, step)) &&
+                 IsOpenOr(other.truth[step], at(other.open, step));
+    lacking[step] = at(track.lacking, step) || at(other.lacking, step);
+  }
+  track.open = std::move(open);
+  track.lacking = std::move(lacking);
+}
+
 template <typename Pick>
 void Merge(Track& track, Track other, Pick pick) {
+  MergeOpen(track, other, [&](int step) { return pick(track.truth[step], other.truth[step]); });
   for (int unit : kTrackUnits) {
     if (!track.Has(unit) && !other.Has(unit)) continue;
     track.Fill(unit);
@@ -158,6 +181,8 @@ Value Or(const Value& a, const Value& b) { return Combine(a, b, false); }
 Value Track::At(int step) const {
   Value value;
   value.truth = truth[step];
+  value.open = HasOpen() && open[step] != 0;
+  value.lacking = HasOpen() && lacking[step] != 0;
   for (int unit : kTrackUnits) {
     if (!Has(unit)) continue;
     value.has[unit] = true;

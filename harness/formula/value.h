@@ -53,6 +53,10 @@ double Octaves(double over, double under);
 
 struct Value {
   Tri truth = kMaybe;
+  // A sparse signal has no sample at this step. Kleene's logic goes on with it as with unknown
+  // (false and open is false); operators that look at many steps leave an open one out.
+  bool open = false;
+  bool lacking = false;                   // some sparse signal has none here, be it decided or open
   std::array<bool, kUnitCount> has = {};  // which units occur
   std::array<Interval, kUnitCount> margins = {kAll, kAll, kAll, kAll};
 
@@ -73,7 +77,10 @@ struct Track {
   std::vector<Tri> truth;
   std::array<std::vector<double>, kUnitCount> lo;  // empty: the unit does not occur
   std::array<std::vector<double>, kUnitCount> hi;
+  std::vector<std::uint8_t> open;     // as in Value, by step; empty: nowhere
+  std::vector<std::uint8_t> lacking;  // empty exactly when `open` is
 
+  bool HasOpen() const { return !open.empty(); }
   bool Has(int unit) const { return !lo[unit].empty(); }
   int size() const { return static_cast<int>(truth.size()); }
   Value At(int step) const;

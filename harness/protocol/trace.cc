@@ -39,6 +39,69 @@ bool Charge(std::int64_t bytes, std::int64_t& values, const TraceLimits& limits)
   return values <= limits.values;
 }
 
+constexpr std::string_view kSpaces = " \t\r\n";
+
+// The names that Python's json writes for numbers which JSON does not have, and those of json.h.
+struct BareNumber {
+  std::string_view name;
+  std::string_view text;
+};
+constexpr BareNumber kBareNumbers[] = {
+    {"NaN", "\"nan\""}, {"Infinity", "\"inf\""}, {"-Infinity", "\"-inf\""}};
+
+// A value stands after one of ":[," and before one of ",]}": a key or a part of a longer word is
+// none.
+bool IsValuePlace(std::string_view line, std::size_t begin, std::size_t end) {
+  const std::size_t before = begin == 0 ? begin : line.find_last_not_of(kSpaces, begin - 1);
+  const std::size_t after = line.find_first_not_of(kSpaces, end);
+  return begin > 0 && before != line.npos &&
+         std::string_view(":[,").find(line[before]) != line.npos && after != line.npos &&
+         std::string_view(",]}").find(line[after]) != line.npos;
+}
+
+// The line with its bare numbers, outside of strings, written as strings; empty: there are none.
+std::string WithoutBareNumbers(std::string_view line) {
+  std::string result;
+  std::size_t copied = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (in_string) {
+      if (line[at] == '\\') {
+        ++at;  // whatever is escaped, it ends no string
+      } else if (line[at] == '"') {
+        in_string = false;
+      }
+      continue;
+    }
+    in_string = line[at] == '"';
+    for (const BareNumber& bare : kBareNumbers) {
+      if (line.compare(at, bare.name.size(), bare.name) != 0 ||
+          !IsValuePlace(line, at, at + bare.name.size())) {
+        continue;
+      }
+      result.append(line, copied, at - copied).append(bare.text);
+      copied = at + bare.name.size();
+      at = copied - 1;
+      break;
+    }
+  }
+  return copied == 0 ? "" : result.append(line, copied);
+}
+
+// A record, or no object where the line holds none.
+Json ParseRecord(const std::string& line) {
+  Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!record.is_discarded()) return record;
+  const std::string plain = WithoutBareNumbers(line);
+  return plain.empty() ? record : Json::parse(plain, nullptr, /*allow_exceptions=*/false);
+}
+
+// What the line is instead, for those who copied or packed a trace.
+std::string WhatIsIt(const std::string& line) {
+  const bool is_gzip = line.size() > 1 && line[0] == '\x1f' && line[1] == '\x8b';
+  return is_gzip ? "gzip'ed: unpack it first" : "not a JSON object";
+}
+
 std::string TextField(const Json& record, const char* key) {
   auto found = record.find(key);
   return found != record.end() && found->is_string() ? found->get<std::string>() : "";
@@ -147,6 +210,7 @@ bool TraceReader::Poll(bool last) {
       struct stat status;
       if (fstat(file.fd, &status) != 0 || !S_ISREG(status.st_mode)) {
         problems_.push_back(file.name + ": not a regular file");
+        trace_.lost.insert(file.rank);
         file.broken = true;
         continue;
       }
@@ -172,16 +236,40 @@ bool TraceReader::Poll(bool last) {
       file.tail.append(chunk.substr(begin));
       if (static_cast<std::int64_t>(file.tail.size()) > limits_.line_bytes ||
           file.offset > limits_.file_bytes) {
-        problems_.push_back(file.name + ":" + std::to_string(file.line + 1) +
-                            (file.offset > limits_.file_bytes ? ": the file is too large"
-                                                              : ": the line is too long"));
-        file.broken = true;
+        ++file.line;
+        GiveUp(file,
+               file.offset > limits_.file_bytes ? "the file is too large" : "the line is too long");
         file.tail.clear();
       }
     }
+    if (last && !file.broken) TakeTail(file);
   }
   if (last) trace_.finished = true;
   return any;
+}
+
+// What a killed process left of its last line, or a last line that its writer did not end.
+void TraceReader::TakeTail(File& file) {
+  if (file.tail.find_first_not_of(kSpaces) == std::string::npos) return;
+  if (ParseRecord(file.tail).is_object()) {
+    ++file.line;
+    Take(file, file.tail);
+  } else {
+    trace_.lost.insert(file.rank);
+  }
+  file.tail.clear();
+}
+
+void TraceReader::Complain(const File& file, const std::string& what) {
+  trace_.lost.insert(file.rank);
+  if (problems_.size() < kMaxProblems) {
+    problems_.push_back(file.name + ":" + std::to_string(file.line) + ": " + what);
+  }
+}
+
+void TraceReader::GiveUp(File& file, const std::string& what) {
+  Complain(file, what);
+  file.broken = true;  // nothing more of it is read
 }
 
 void TraceReader::CutTornTails() {
@@ -190,6 +278,7 @@ void TraceReader::CutTornTails() {
     if (file.tail.empty() || lseek(file.fd, 0, SEEK_END) != file.offset) continue;
     file.offset -= static_cast<std::int64_t>(file.tail.size());
     file.tail.clear();
+    trace_.lost.insert(file.rank);
     if (truncate((folder_ + "/" + file.name).c_str(), file.offset) != 0) {
       problems_.push_back(file.name + ": its torn last line cannot be cut off");
     }
@@ -204,21 +293,15 @@ bool TraceReader::Add(Series& series, int step, double value) {
 }
 
 void TraceReader::Take(File& file, const std::string& line) {
-  auto complain = [&](const std::string& what) {
-    if (problems_.size() < kMaxProblems) {
-      problems_.push_back(file.name + ":" + std::to_string(file.line) + ": " + what);
-    }
-  };
-  auto give_up = [&](const std::string& what) {
-    complain(what);
-    file.broken = true;  // nothing more of it is read
-  };
+  auto complain = [&](const std::string& what) { Complain(file, what); };
+  auto give_up = [&](const std::string& what) { GiveUp(file, what); };
   if (static_cast<std::int64_t>(line.size()) > limits_.line_bytes) {
     return give_up("the line is too long");
   }
+  if (line.find_first_not_of(kSpaces) == std::string::npos) return;  // no record, no loss
   if (IsNestedTooDeep(line)) return complain("not a JSON object");
-  const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!record.is_object()) return complain("not a JSON object");
+  const Json record = ParseRecord(line);
+  if (!record.is_object()) return complain(WhatIsIt(line));
   const std::string type = TextField(record, "t");
   const int rank = file.rank;
   if (type == "step") {
@@ -277,6 +360,7 @@ void TraceReader::Take(File& file, const std::string& line) {
   } else if (type == "start") {
     trace_.collectives[rank].clear();  // call indices count anew
     trace_.starts[rank] = record;
+    trace_.end_why.erase(rank);  // it goes on
   } else {
     complain("unknown record type '" + type.substr(0, 40) + "'");
   }

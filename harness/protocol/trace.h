@@ -9,11 +9,13 @@
 //   {"t":"end","why":"completed","step":120}
 //
 // A step's record is written when its optimizer step is done; steps count from 0. When a step was
-// run twice (after a restart, from an older checkpoint), the later record counts.
+// run twice (after a restart, from an older checkpoint), the later record counts. The bare NaN,
+// Infinity and -Infinity of Python's json are read as the numbers that they are.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,6 +78,9 @@ struct RunTrace {
   std::map<int, std::vector<Collective>> collectives;  // rank -> of its current attempt and phase
   std::map<int, std::string> end_why;                  // rank -> of its last `end` record, if any
   std::map<int, Json> starts;                          // rank -> its last `start` record
+  // Ranks (-1: the launcher) of whose records some could not be read: what of them is not here may
+  // have been there.
+  std::set<int> lost;
 
   const Series* Find(const std::string& signal, int rank) const;
   int last_step(int rank) const;  // -1: none
@@ -97,9 +102,9 @@ class TraceReader {
   TraceReader(TraceReader&&) noexcept;
   TraceReader& operator=(TraceReader&&) noexcept;
 
-  // Takes in whole new lines, some MiB of a file at most; true when there were any. With `last`, a
-  // half line at the end of a file is a loss of its own kind (lost_tail), all is read, and the
-  // trace is marked finished.
+  // Takes in whole new lines, some MiB of a file at most; true when there were any. With `last`,
+  // all is read, the trace is marked finished, and a last line without its newline counts when it
+  // is a whole record; half of one is lost.
   bool Poll(bool last = false);
 
   // Before a next attempt appends to the files: cuts off what a killed process left of its last
@@ -116,6 +121,9 @@ class TraceReader {
  private:
   struct File;
   void Take(File& file, const std::string& line);
+  void Complain(const File& file, const std::string& what);
+  void GiveUp(File& file, const std::string& what);
+  void TakeTail(File& file);
   // False when the value would go over a limit.
   bool Add(Series& series, int step, double value);
   RunTrace trace_;

@@ -275,10 +275,25 @@ class PointChecks {
     vocabulary.planned_steps = extent.steps;
     vocabulary.world_size = extent.ranks;
     vocabulary.fault_ids.insert(draft_.fault_ids.begin(), draft_.fault_ids.end());
-    for (const formula::FormulaError& error : check.formula.Check(vocabulary)) {
+    std::vector<formula::FormulaError> wrong = check.formula.Check(vocabulary);
+    if (wrong.empty()) wrong = WhatIsVacuous(check, node, vocabulary);
+    for (const formula::FormulaError& error : wrong) {
       const Position position = PlaceInFormula(node, error.begin, error.end, errors_);
       at_points_.Add(point.name, node.source, position, error.message + suffix, error.hint);
     }
+  }
+
+  // What would hold, or fail, whatever the run does.
+  static std::vector<formula::FormulaError> WhatIsVacuous(const Check& check, const YamlNode& node,
+                                                          const formula::Vocabulary& vocabulary) {
+    std::vector<formula::FormulaError> found = check.formula.FindVacuous(vocabulary);
+    if (found.empty() && !check.formula.reads_own_run()) {
+      found.push_back({0, node.text.size(),
+                       "this reads other arms only, and says nothing of the run that it is "
+                       "checked in",
+                       "name a signal of the run itself, without an arm before it"});
+    }
+    return found;
   }
 
   // A signal or event that only a target of a higher level has.

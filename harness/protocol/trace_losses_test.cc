@@ -1,0 +1,109 @@
+// What a trace's reader makes of lines that are not as they should be: Python's bare numbers are
+// numbers, and what could not be read is lost, not absent.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+#include "harness/protocol/trace.h"
+
+namespace trainwreck {
+namespace {
+
+class TraceLossesTest : public testing::Test {
+ protected:
+  TraceLossesTest() : folder_(testing::TempDir() + "/losses.XXXXXX") { mkdtemp(folder_.data()); }
+
+  TraceReader Read(const std::string& text, TraceLimits limits = {}) const {
+    std::ofstream(folder_ + "/rank0.jsonl", std::ios::trunc) << text;
+    TraceReader reader(folder_, 1, 10, limits);
+    reader.Poll(/*last=*/true);
+    return reader;
+  }
+
+  double LossOf(const std::string& line) const {
+    const TraceReader reader = Read(line + "\n");
+    EXPECT_TRUE(reader.problems().empty()) << line << ": " << reader.problems().front();
+    EXPECT_TRUE(reader.trace().lost.empty()) << line;
+    const Series* loss = reader.trace().Find("loss", 0);
+    return loss != nullptr && loss->Has(0) ? loss->values[0] : -1;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(TraceLossesTest, BareNumbersOfPythonAreNumbers) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(std::isnan(LossOf(R"({"t": "step", "step": 0, "loss": NaN, "time": 0.1})")));
+  EXPECT_EQ(LossOf(R"({"t":"step","loss":Infinity,"step":0})"), kInf);
+  EXPECT_EQ(LossOf(R"({"t":"step","step":0,"loss":-Infinity})"), -kInf);
+  EXPECT_EQ(LossOf("{\"t\":\"step\",\"step\":0,\"loss\" : -Infinity }\r"), -kInf);
+  const TraceReader reader =
+      Read(R"({"t":"event","event":"seen","values":[NaN,-Infinity,1],"step":0})"
+           "\n");
+  ASSERT_EQ(reader.trace().events.size(), 1u);
+  EXPECT_EQ(reader.trace().events[0].fields["values"].dump(), R"(["nan","-inf",1])");
+}
+
+TEST_F(TraceLossesTest, StringsStayAsTheyAre) {
+  const TraceReader reader =
+      Read(R"({"t":"event","event":"e","why":"a \": NaN, \\","then":"[NaN]","loss":NaN})"
+           "\n");
+  ASSERT_EQ(reader.trace().events.size(), 1u);
+  const Json& fields = reader.trace().events[0].fields;
+  EXPECT_EQ(fields["why"], R"(a ": NaN, \)");
+  EXPECT_EQ(fields["then"], "[NaN]");
+  EXPECT_EQ(fields["loss"], "nan");
+}
+
+TEST_F(TraceLossesTest, WhatCannotBeReadIsLost) {
+  const std::string good = R"({"t":"step","step":0,"loss":1})"
+                           "\n";
+  for (const char* bad :
+       {"hello", "[1]", R"({"t":"step","step":1,"loss":nan})",
+        R"({"t":"step","step":1,"l":+Infinity})", R"({"t":"step","step":1,NaN:2})",
+        R"({"t":"step","step":1,"loss":NaNs})", R"({"t":"step","step":1,"loss":null})",
+        R"({"t":"step","step":-3})", R"({"t":"step","step":1,"loss":NaN)", "\x1f\x8b\x08"}) {
+    const TraceReader reader = Read(good + bad + "\n");
+    EXPECT_EQ(reader.problems().size(), 1u) << bad;
+    EXPECT_EQ(reader.trace().lost.count(0), 1u) << bad;
+    EXPECT_EQ(reader.trace().last_step(0) >= 0, true) << bad;
+  }
+  EXPECT_NE(Read("\x1f\x8b\x08\n").problems().at(0).find("unpack"), std::string::npos);
+  EXPECT_TRUE(Read(good).trace().lost.empty());
+  EXPECT_TRUE(Read("\r\n\n" + good + "  \n").trace().lost.empty());  // an empty line holds nothing
+}
+
+TEST_F(TraceLossesTest, OverALimitIsLost) {
+  const std::string line = R"({"t":"event","event":"e"})"
+                           "\n";
+  EXPECT_EQ(Read(line + line, {.events = 1}).trace().lost.count(0), 1u);
+  EXPECT_EQ(Read(line + line, {.line_bytes = 5}).trace().lost.count(0), 1u);
+  EXPECT_EQ(Read(line + line, {.file_bytes = 30}).trace().lost.count(0), 1u);
+  mkdir((folder_ + "/launcher.jsonl").c_str(), 0755);
+  EXPECT_EQ(Read(line).trace().lost.count(-1), 1u);
+}
+
+TEST_F(TraceLossesTest, AHalfLastLineIsLostAWholeOneCounts) {
+  const TraceReader torn = Read(R"({"t":"step","step":0,"loss":1)");
+  EXPECT_EQ(torn.trace().lost.count(0), 1u);
+  EXPECT_TRUE(torn.problems().empty());  // it is what a SIGKILL leaves
+  const TraceReader whole = Read(R"({"t":"step","step":0,"loss":NaN})");
+  EXPECT_TRUE(whole.trace().lost.empty());
+  EXPECT_EQ(whole.trace().last_step(0), 0);
+}
+
+TEST_F(TraceLossesTest, AStartAfterAnEndGoesOn) {
+  const std::string end = R"({"t":"end","why":"completed","step":5})"
+                          "\n";
+  const std::string start = R"({"t":"start","rank":0})"
+                            "\n";
+  EXPECT_EQ(Read(start + end).trace().end_why.count(0), 1u);
+  EXPECT_EQ(Read(start + end + start).trace().end_why.count(0), 0u);
+}
+
+}  // namespace
+}  // namespace trainwreck
