@@ -130,6 +130,7 @@ void ConsoleReport::Finished(const Verdict& verdict) {
     }
   }
   if (went_wrong || options_.verbose) PrintArms(verdict);
+  PrintNotes(verdict, /*all=*/went_wrong || options_.verbose);
   out_.flush();
 }
 
@@ -161,6 +162,14 @@ void ConsoleReport::PrintArms(const Verdict& verdict) {
          << "  " << Padded(arm.status, 9) << "  "
          << RightPadded(arm.median_seed < 0 ? "-" : FormatNumber(arm.final_loss), 10) << "  "
          << Sparkline(arm.loss, width, options_.unicode, scale) << "\n";
+  }
+}
+
+// What is strange in an arm that is broken on purpose is shown only to those who look closely.
+void ConsoleReport::PrintNotes(const Verdict& verdict, bool all) {
+  for (const Note& note : verdict.notes) {
+    const bool is_faulty = note.kind == ArmKind::kFault || note.kind == ArmKind::kDecoy;
+    if (all || !is_faulty) out_ << "    " << OneLine(NoteLine(note)) << "\n";
   }
 }
 
