@@ -2,6 +2,7 @@
 // itself, and the scenario files loaded, with all their errors at once.
 #pragma once
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "harness/spec/scenario.h"
 
 namespace trainwreck {
+
+struct TargetSpec;
 
 inline constexpr const char* kVersion = "0.1.0";
 
@@ -30,6 +33,7 @@ struct FoundTarget {
   Target target;
   std::vector<std::string> build;  // a command line; empty: nothing to build
   std::string build_folder;
+  std::shared_ptr<const TargetSpec> spec;  // null: a program that was named by its path
 };
 
 // --target, else $TRAINWRECK_TARGET: a program, the name of a target in trainwreck.yaml (here or in

@@ -370,8 +370,10 @@ bool ActiveRun::PollTrace() {
   asked_once_ = false;
   const RunTrace& trace = reader_->trace();
   if (!has_begun_) {
-    has_begun_ = attempt_ + phase_ == 0 ? !trace.collectives.empty() || trace.last_step(0) >= 0
-                                        : first_step_.Seen();
+    // A rank that has only started has an entry without a call.
+    const bool any_call = std::any_of(trace.collectives.begin(), trace.collectives.end(),
+                                      [](const auto& calls) { return !calls.second.empty(); });
+    has_begun_ = attempt_ + phase_ == 0 ? any_call || trace.last_step(0) >= 0 : first_step_.Seen();
   }
   pace_.Progress(Seconds(last_progress_), has_begun_, trace.last_step(0) + 1);
   if (auto mismatch = comparer_.Next(trace))
