@@ -144,7 +144,8 @@ std::vector<RankState> ActiveRun::StatesOfForeignRanks() const {
     if (const auto process = found.find(rank); process != found.end()) {
       if (process->second.state == 'T') state = RankState::kStopped;
     } else if (const Event* exit = LastOfAttempt("exited", rank)) {
-      state = exit->fields.value("code", -1) == 0 ? RankState::kFinished : RankState::kDied;
+      const Json code = exit->fields.value("code", Json(0));  // nobody saw how it ended
+      state = code == Json(0) ? RankState::kFinished : RankState::kDied;
     }
     any_gone = any_gone || state != RankState::kRunning;
     states.push_back(state);

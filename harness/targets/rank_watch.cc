@@ -48,6 +48,7 @@ void RankWatch::TellEnd(int rank, int pid, const ProcessEnd* end) {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     fields["code"] = code;
     fields["signal"] = signal;
+    told_.insert(rank);
     if (!first_ && (signal != 0 || code != 0)) first_ = RankFailure{rank, code, signal, pid, ""};
   }
   write_("exited", std::move(fields));
@@ -62,6 +63,13 @@ void RankWatch::Finish(int status, const std::string& words) {
     by = "seen";
   }
   if (!failure) return;
+  // It was waited for between two looks, or lived between two searches.
+  if (told_.count(failure->rank) == 0) {
+    write_("exited", {{"rank", failure->rank},
+                      {"pid", failure->pid},
+                      {"code", failure->code},
+                      {"signal", failure->signal}});
+  }
   if (failure->words.empty()) failure->words = WordsOfRank(words, failure->rank);
   write_("rank_failed", {{"rank", failure->rank},
                          {"code", failure->code},

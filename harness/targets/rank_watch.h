@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "harness/protocol/rank_processes.h"
@@ -44,6 +45,7 @@ class RankWatch {
   const Write write_;
   std::map<int, Seen> alive_;         // by rank
   std::optional<RankFailure> first_;  // that was seen to fail
+  std::set<int> told_;                // ranks whose way to end was seen
   Clock::time_point next_search_;
 };
 
