@@ -31,6 +31,12 @@ SCENARIO = {
 EARLY = {"healthy": None, "symptoms": {"stuck": "mean(loss[5:10]) > 0.9 * mean(loss[:3])"}, "remedies": None, "no_remedy": "none"}
 
 
+# A fault that all programs show in their first steps.
+WORSE = {**EARLY, "inject": {"bad_luck": {"fault": "environment.set", "with": {"name": "BAD_LUCK", "value": "3"}}},
+         "symptoms": {"worse": "mean(loss[:5]) > 1 + control.mean(loss[:5])"}}
+OF_RANKS = ["RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS"]
+
+
 def processes_with(marker):
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -123,6 +129,149 @@ class ForeignTest(unittest.TestCase):
             "pass", target="describes", inject={"nudge": {"fault": "weights.nudge", "at": 20}},
             symptoms={"jumps": "eventually loss > 10 * control.loss"}, remedies={"guard": {"set": {"guard": True}}})
         self.assertIn("describes there", self.call("doctor", "--target", "describes").stdout)
+
+    def test_output_of_both_streams_is_one_source(self):
+        self.assert_verdict("pass", target="world", **WORSE)
+        self.assertEqual([r["step"] for r in self.trace("control") if r["t"] == "step"], list(range(30)))
+        with open(self.folder + "/world.py", encoding="utf-8") as file:
+            program = file.read()
+        with open(self.folder + "/world.py", "w", encoding="utf-8") as file:
+            file.write(program.replace("flush=True", "flush=True, file=sys.stderr if step % 2 else sys.stdout"))
+        self.judge(target="world", **WORSE)
+        steps = sorted(r["step"] for r in self.trace("control") if r["t"] == "step")
+        self.assertEqual(steps, list(range(30)))
+
+    def test_logs_and_checkpoints_in_folders_that_the_program_names(self):
+        self.assert_verdict("pass", target="tidy", phases=[{"name": "train", "until": 25}, {"name": "resume"}], **WORSE)
+        self.assertEqual([r["step"] for r in self.trace("control") if r["t"] == "step"], list(range(25)) + list(range(20, 30)))
+        resumed, = [r for r in self.trace("control") if r.get("event") == "resumed"]
+        self.assertRegex(resumed["command"], "--resume.*/checkpoint-20")
+
+    # Unmodified is what it says.
+
+    def environment_of(self, arm="control", rank=0):
+        with open(f"{self.folder}/out/t/x/{arm}/0/rank{rank}.stderr", encoding="utf-8") as file:
+            return dict(line[4:].strip().split("=") for line in file if line.startswith("has "))
+
+    def test_a_program_of_one_process_is_not_told_that_it_is_a_rank(self):
+        for name in OF_RANKS:
+            self.environment.pop(name, None)
+        self.judge(target="world", **WORSE)
+        self.assertEqual(self.environment_of(), dict.fromkeys(OF_RANKS, "nothing"))
+        with open(self.folder + "/out/t/x/control/0/environment.train.0.rank0.json", encoding="utf-8") as file:
+            process = json.load(file)
+        self.assertEqual(process["command"], ["python3", "world.py", "--steps=30", "--pace=0.0"])
+        self.assertEqual(sorted(process["set"]), ["PYTHONUNBUFFERED", "TRAINWRECK_PLAN", "TRAINWRECK_RANK", "TRAINWRECK_RUN",
+                                                  "TRAINWRECK_TRACE"])
+
+    def test_what_the_user_has_stays(self):
+        self.environment.update(RANK="7", WORLD_SIZE="8", OMP_NUM_THREADS="5")
+        self.judge(target="world", **WORSE)
+        seen = self.environment_of()
+        self.assertEqual((seen["RANK"], seen["WORLD_SIZE"], seen["OMP_NUM_THREADS"]), ("7", "8", "5"))
+        self.assertEqual(seen["LOCAL_RANK"], "nothing")
+
+    def test_declared_ranks_are_told(self):
+        with open(self.folder + "/trainwreck.yaml", encoding="utf-8") as file:
+            text = file.read().replace("recipe: {steps: 30, lr: 0.1, pace: 0.0}\n    signals: {loss: {scale: log, floor",
+                                       "recipe: {steps: 30, lr: 0.1, pace: 0.0}\n    ranks: {default: 2}\n    signals: {loss: {scale: log, floor")
+        with open(self.folder + "/trainwreck.yaml", "w", encoding="utf-8") as file:
+            file.write(text)
+        self.judge(target="world", **WORSE)
+        seen = self.environment_of(rank=1)
+        self.assertEqual((seen["RANK"], seen["WORLD_SIZE"], seen["OMP_NUM_THREADS"]), ("1", "2", "1"))
+
+    # A launcher that is not ours.
+
+    def run_detail(self, case, arm):
+        return next(a["runs"][0]["detail"] for a in case["arms"] if a["arm"] == arm)
+
+    def test_a_rank_that_another_launcher_lost_is_named(self):
+        case, done = self.judge(
+            target="elastic", recipe={"pace": 0.05, "steps": 200}, inject={"killed": {"fault": "process.crash_rank", "at": 5, "ranks": [1]}},
+            healthy={"completes": "ended(rank=0, why=completed)"}, symptoms={"dies": "exited(rank=1, signal=9)", "agent": "exited(rank=0, code=1)"},
+            remedies=None, no_remedy="none")
+        self.assertEqual(case["verdict"], "pass", done.stdout + done.stderr)
+        self.assertRegex(self.run_detail(case, "fault"), r"^rank 1 was killed by SIGKILL after step \d+; its launcher exited with code 1$")
+
+    def test_a_rank_that_failed_under_another_launcher_is_named_with_its_words(self):
+        case, _ = self.judge(target="elastic", recipe={"pace": 0.01, "fails": 2}, **WORSE)
+        detail = self.run_detail(case, "control")
+        self.assertRegex(detail, r"^rank 2 exited with code 1 after step -?\d+: ")
+        self.assertIn("ValueError: an odd batch", detail)
+        self.assertNotIn("ChildFailedError", detail)
+
+    def test_a_rank_that_was_stopped_under_another_launcher_is_named(self):
+        with open(self.folder + "/world.py", encoding="utf-8") as file:
+            program = file.read()
+        wait = "    while os.path.exists(halt):\n        time.sleep(0.05)  # as in a collective\n"
+        halt = "halt = os.environ['TRAINWRECK_TRACE'] + '/halt'\n"
+        stop = "    if rank == 2 and step == 10:\n        open(halt, 'w').close()\n        os.kill(os.getpid(), 19)\n"
+        with open(self.folder + "/world.py", "w", encoding="utf-8") as file:
+            file.write(program.replace("for step in range", halt + "for step in range").replace("    if rank == options", stop + wait +
+                                                                                                  "    if rank == options"))
+        case, done = self.judge(target="elastic", recipe={"pace": 0.02, "steps": 200}, budget={"seconds": 200, "stall_seconds": 150},
+                                **WORSE)
+        self.assertIn("rank 2 is stopped", self.run_detail(case, "control"), done.stdout + done.stderr)
+        stopped, = [r for r in self.trace("control") if r.get("event") == "stopped"]
+        self.assertEqual(stopped["rank"], 2)
+
+    # Starting is not training.
+
+    def test_a_long_start_is_no_stall(self):
+        with open(self.folder + "/train.py", encoding="utf-8") as file:
+            program = file.read()
+        with open(self.folder + "/train.py", "w", encoding="utf-8") as file:
+            file.write("import time\ntime.sleep(2)  # an import\n" + program)
+        case, done = self.judge(**WORSE, budget={"seconds": 200, "stall_seconds": 0.5})
+        self.assertEqual(case["verdict"], "pass", done.stdout + done.stderr)
+
+    def test_a_start_has_a_limit_of_its_own(self):
+        with open(self.folder + "/trainwreck.yaml", encoding="utf-8") as file:
+            text = file.read().replace("    data: data\n", "    data: data\n    start_seconds: 0.5\n")
+        with open(self.folder + "/trainwreck.yaml", "w", encoding="utf-8") as file:
+            file.write(text)
+        with open(self.folder + "/train.py", encoding="utf-8") as file:
+            program = file.read()
+        with open(self.folder + "/train.py", "w", encoding="utf-8") as file:
+            file.write("import time\ntime.sleep(600)\n" + program)
+        case, _ = self.judge(**WORSE)
+        self.assertIn("no first step within 0.5 s ('start_seconds' of the target)", self.run_detail(case, "control"))
+
+    # What runs is what is recorded.
+
+    def report(self):
+        with open(self.folder + "/out/verdicts.json", encoding="utf-8") as file:
+            return json.load(file)
+
+    def test_a_changed_program_is_another_program(self):
+        digests = []
+        for change in ("", "# a remark\n"):
+            with open(self.folder + "/train.py", "a", encoding="utf-8") as file:
+                file.write(change)
+            self.judge(**WORSE)
+            digests.append(self.report()["run"]["target_digest"])
+        self.judge(**WORSE)
+        digests.append(self.report()["run"]["target_digest"])
+        self.assertNotEqual(digests[0], digests[1])
+        self.assertEqual(digests[1], digests[2])
+
+    def test_versions_are_recorded(self):
+        case, _ = self.judge(**WORSE)
+        version = ".".join(map(str, sys.version_info[:2]))
+        self.assertTrue(case["environment"]["python"].startswith(version), case["environment"])
+        with open(self.folder + "/out/t/x/control/0/plan.train.0.json", encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["fingerprint"], {"python": case["environment"]["python"]})
+
+    # Strange, though nobody asked.
+
+    def test_notes(self):
+        case, done = self.judge(target="world", **WORSE)
+        notes = [(note["arm"], note["step"], note["text"]) for note in case["notes"]]
+        self.assertIn(("control", 7, "loss is 0.4783, below its floor of 0.5"), notes)
+        self.assertIn("note: control seed 0, step 7: loss is 0.4783, below its floor of 0.5", done.stdout)
+        case, _ = self.judge(recipe={"habit": "hides_nan"}, **EARLY)
+        self.assertIn(("control", 10, "loss is exactly 0"), [(note["arm"], note["step"], note["text"]) for note in case["notes"]])
 
     # A code of 0 proves nothing.
 

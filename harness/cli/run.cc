@@ -286,6 +286,7 @@ int RunCases(const Options& options) {
   info.commit = commit.hash;
   info.is_dirty = commit.is_dirty;
   info.environment = MachineEnvironment();
+  info.environment.insert(session.target.fingerprint.begin(), session.target.fingerprint.end());
   info.devices = DevicesOf(chosen.cases, session.description);
   info.isolation = run.exec || !session.target.has_fork_server ? "exec" : "fork";
   info.started_utc = UtcNow();

@@ -11,6 +11,7 @@
 
 #include "harness/spec/diagnostic.h"
 #include "harness/targets/target_spec.h"
+#include "harness/targets/user_files.h"
 
 namespace trainwreck {
 namespace {
@@ -106,6 +107,15 @@ std::string Quoted(const std::string& word) {
 // A program of level 2 is the target itself; any other gets an adapter before it.
 FoundTarget FromSpec(const TargetSpec& spec) {
   FoundTarget found;
+  found.spec = std::make_shared<const TargetSpec>(spec);
+  found.target.sets_ranks = spec.SetsRanks();
+  if (spec.launcher != LauncherKind::kOwn) found.target.rank_variable = RankVariable(spec.launcher);
+  found.target.limits = {.start_seconds = spec.extras.start_seconds,
+                         .seconds = spec.extras.seconds,
+                         .stall_seconds = spec.extras.stall_seconds};
+  if (spec.level < 2 && !spec.extras.start_seconds) {
+    found.target.limits.start_seconds = kForeignStartSeconds;
+  }
   found.name = spec.name;
   found.file = spec.file;
   found.build = spec.build;
@@ -294,6 +304,10 @@ Session OpenSession(const CommonOptions& options, bool builds) {
   session.target_file = found.file;
   session.target_note = found.note;
   session.names_root = !options.scenarios_root.empty();
+  if (builds && found.spec) {
+    session.target.files = FilesOfTarget(*found.spec);
+    session.target.fingerprint = TakeFingerprint(*found.spec);
+  }
   try {
     session.description = Describe(session.target, CacheFolder() + "/descriptions");
   } catch (const std::runtime_error& error) {

@@ -2,6 +2,7 @@
 // itself, and the scenario files loaded, with all their errors at once.
 #pragma once
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "harness/spec/scenario.h"
 
 namespace trainwreck {
+
+struct TargetSpec;
 
 inline constexpr const char* kVersion = "0.1.0";
 
@@ -32,6 +35,7 @@ struct FoundTarget {
   std::string build_folder;
   std::string file;  // the trainwreck.yaml that declares it; empty: none does
   std::string note;  // where it comes from, for people; empty where the command line says it
+  std::shared_ptr<const TargetSpec> spec;  // null: a program that was named by its path
 };
 
 // --target, else $TRAINWRECK_TARGET: a program, the name of a target in trainwreck.yaml (here or in

@@ -156,7 +156,9 @@ Json ToJson(const Run& run) {
                {"policy",
                 {{"max_restarts", run.policy.max_restarts},
                  {"seconds", run.policy.seconds},
-                 {"stall_seconds", run.policy.stall_seconds}}},
+                 {"stall_seconds", run.policy.stall_seconds},
+                 {"has_seconds", run.policy.has_seconds},
+                 {"has_stall_seconds", run.policy.has_stall_seconds}}},
                {"cost", run.cost}};
   for (const Phase& phase : run.phases) {
     json["phases"].push_back(
@@ -200,6 +202,8 @@ Run RunFromJson(const Json& json) {
   run.policy.max_restarts = policy.at("max_restarts").get<int>();
   run.policy.seconds = policy.at("seconds").get<double>();
   run.policy.stall_seconds = policy.at("stall_seconds").get<double>();
+  run.policy.has_seconds = policy.value("has_seconds", true);
+  run.policy.has_stall_seconds = policy.value("has_stall_seconds", true);
   run.cost = json.at("cost").get<double>();
   return run;
 }

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "harness/judge/arm_judge.h"
+#include "harness/judge/notes.h"
 #include "harness/judge/remarks.h"
 #include "harness/judge/summary.h"
 #include "harness/launch/trace_bits.h"
@@ -227,6 +228,7 @@ Verdict Judge(const CaseResults& results, const TargetDescription& target) {
   CheckTheScenarioItself(plan, verdict);
   DecideOutcome(verdict);
   CompareWithExpectation(plan.scenario->expect, verdict);
+  verdict.notes = FindNotes(results, target);
   KeepRuns(results, verdict);
   verdict.arms = SummarizeArms(results, verdict.checks);
   verdict.remarks = RemarksOn(results, verdict.tolerated_seeds);

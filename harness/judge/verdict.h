@@ -48,6 +48,16 @@ struct ArmSummary {
   std::vector<double> loss;  // at these steps; non-finite values stay as they are
 };
 
+// What is strange about a run, and needs no claim to be so: a loss of exactly 0, say.
+struct Note {
+  std::string arm;
+  ArmKind kind = ArmKind::kControl;
+  int seed = 0;      // the first that shows it
+  int seeds = 1;     // that show it
+  int step = -1;     // in that seed, the first; -1: of the run as a whole
+  std::string text;  // "loss is exactly 0"
+};
+
 struct Verdict {
   std::string case_name;
   std::string scenario;
@@ -70,6 +80,7 @@ struct Verdict {
   std::vector<std::string> remarks;  // what is no failure and should be known: sentences
   std::vector<CheckResult> checks;
   std::vector<ArmSummary> arms;  // in the plan's order
+  std::vector<Note> notes;       // in the order of arms; they change no verdict
   // Arm -> by seed. Their traces have no series and no collectives any more.
   std::map<std::string, std::vector<RunResult>> runs;
   std::vector<std::string> undo_remedies;

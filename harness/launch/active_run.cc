@@ -1,17 +1,14 @@
 #include "harness/launch/active_run.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "harness/launch/flight_recorder.h"
-#include "harness/launch/process_status.h"
 #include "harness/launch/steps_done.h"
 
 namespace trainwreck {
@@ -22,8 +19,6 @@ using std::chrono::milliseconds;
 constexpr auto kPollEvery = milliseconds(50);
 constexpr auto kDiskEvery = milliseconds(250);
 constexpr auto kAskEvery = milliseconds(100);
-constexpr auto kWaitsAfter = milliseconds(300);    // without progress and processor time
-constexpr double kStartupSeconds = 20;             // until a rank's first step: loading, warming up
 constexpr auto kRestartAfter = milliseconds(100);  // after a death, to see whose it was in truth
 constexpr int kGraceMs = 200;                      // for helpers that end when their rank has
 constexpr std::size_t kNamedLeaks = 8;
@@ -32,21 +27,15 @@ double SecondsOf(ActiveRun::Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// A port that nobody uses now, for targets that rendezvous over TCP.
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return 29500;
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  int port = 29500;
-  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0) {
-    port = ntohs(address.sin_port);
+// To what the ranks say of themselves, which goes into verdicts.
+void AddFingerprint(const std::map<std::string, std::string>& fingerprint, RunTrace& trace) {
+  for (auto& [rank, start] : trace.starts) {
+    if (!start.is_object()) continue;
+    Json& environment = start["environment"];
+    if (environment.is_null()) environment = Json::object();
+    if (!environment.is_object()) continue;
+    for (const auto& [name, version] : fingerprint) environment[name] = version;
   }
-  close(fd);
-  return port;
 }
 
 std::string Joined(const std::vector<std::string>& parts) {
@@ -66,6 +55,7 @@ ActiveRun::ActiveRun(const Run& run, const LauncherOptions& options,
                      const LauncherCallbacks& callbacks)
     : run_(run), options_(options), callbacks_(callbacks), begin_(Clock::now()) {
   result_.folder = options.output_dir + "/" + run.id;
+  pace_ = Pace(run.policy, options.target.limits, run.steps);
 }
 
 double ActiveRun::Seconds(Clock::time_point now) const { return SecondsOf(now - begin_); }
@@ -115,7 +105,9 @@ void ActiveRun::BeginAttempt() {
   plan.resume = run_.plan.resume || phase_ > 0 || attempt_ > 0;
   plan.checkpoint_dir = folder_.checkpoints();
   plan.rendezvous = folder_.rendezvous(phase, attempt_);
-  WriteFile(folder_.plan(phase, attempt_), ToJson(plan).dump());
+  port_ = options_.target.sets_ranks ? FreePort() : 0;
+  WritePlan(plan);
+  if (attempt_ + phase_ > 0) first_step_ = FirstStepWatch(folder_.path(), run_.ranks);
 
   RunTrace& trace = reader_->mutable_trace();  // what it says of the current attempt alone
   trace.collectives.clear();
@@ -123,45 +115,32 @@ void ActiveRun::BeginAttempt() {
   trace.starts.clear();
   comparer_.Restart();
   ranks_.assign(processes(), Rank());
-  const std::string port = std::to_string(FreePort());
   for (int rank = 0; rank < processes(); ++rank) {
     ranks_[rank].stderr_begin = attempt_ + phase_ > 0 ? FileSize(folder_.stderr_of(rank)) : 0;
     SpawnRequest request = RequestOf(rank);
     request.id = next_spawn_++;
-    request.environment["MASTER_PORT"] = port;
     rank_of_spawn_[request.id] = rank;
     ranks_[rank].running = true;
     ++running_;
     guard_->Send(ToJson(request));  // a guard that is gone shows at the next read
   }
   last_progress_ = Clock::now();
+  pace_.BeginAttempt(Seconds(last_progress_));
   next_poll_ = last_progress_ + kPollEvery;
   next_disk_check_ = last_progress_ + kDiskEvery;
   next_question_ = last_progress_ + kAskEvery;
 }
 
-SpawnRequest ActiveRun::RequestOf(int rank) const {
-  SpawnRequest request;
-  if (options_.isolation == Isolation::kExec || !options_.target.has_fork_server) {
-    request.command = options_.target.command;
-    request.folder = options_.target.folder;
-  }
-  request.stdout_path = folder_.stdout_of(rank);
-  request.stderr_path = folder_.stderr_of(rank);
-  request.file_bytes = options_.disk_bytes;
-  request.environment = options_.target.environment;
-  const std::string ranks = std::to_string(run_.ranks);
-  auto set = [&](const char* name, const std::string& value) { request.environment[name] = value; };
-  set("TRAINWRECK_RUN", run_.id);
-  set("TRAINWRECK_PLAN", folder_.plan(phase_name(), attempt_));
-  set("TRAINWRECK_TRACE", folder_.path());
-  set("RANK", std::to_string(rank));
-  set("LOCAL_RANK", std::to_string(rank));
-  set("WORLD_SIZE", ranks);
-  set("LOCAL_WORLD_SIZE", ranks);
-  set("MASTER_ADDR", "127.0.0.1");
-  set("OMP_NUM_THREADS", "1");
-  return request;
+// With what the ranks are started with, which nobody has to read.
+void ActiveRun::WritePlan(const Plan& plan) const {
+  Json json = ToJson(plan);
+  const SpawnRequest request = RequestOf(0);
+  json["started"] = {{"command", options_.target.command},
+                     {"folder", options_.target.folder},
+                     {"environment_of_rank_0", request.environment}};
+  if (!options_.target.fingerprint.empty()) json["fingerprint"] = options_.target.fingerprint;
+  WriteFile(folder_.plan(phase_name(), attempt_),
+            json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 void ActiveRun::OnReadable() {
@@ -227,6 +206,7 @@ void ActiveRun::OnExit(const Json& message) {
   --running_;
   PollTrace();
   last_progress_ = Clock::now();
+  pace_.Touch(Seconds(last_progress_));
   const std::int64_t memory_bytes = message.value("peak_memory_bytes", std::int64_t{0});
   attempt_memory_bytes_ += memory_bytes;
   result_.peak_memory_bytes = std::max(result_.peak_memory_bytes, attempt_memory_bytes_);
@@ -376,6 +356,7 @@ void ActiveRun::Finish() {
     result_.problems = reader_->problems();
     result_.trace = std::move(reader_->mutable_trace());
     reader_.reset();
+    AddFingerprint(options_.target.fingerprint, result_.trace);
   }
   log_.reset();
   const bool ended_by_itself = result_.end == RunEnd::kCompleted || result_.end == RunEnd::kFailed;
@@ -400,10 +381,13 @@ bool ActiveRun::PollTrace() {
   last_progress_ = Clock::now();
   asked_once_ = false;
   const RunTrace& trace = reader_->trace();
-  const bool all_started = static_cast<int>(trace.starts.size()) >= processes();
-  if (all_started || attempt_ + phase_ == 0) {
-    has_begun_ = has_begun_ || !trace.collectives.empty() || trace.last_step(0) >= 0;
+  if (!has_begun_) {
+    // A rank that has only started has an entry without a call.
+    const bool any_call = std::any_of(trace.collectives.begin(), trace.collectives.end(),
+                                      [](const auto& calls) { return !calls.second.empty(); });
+    has_begun_ = attempt_ + phase_ == 0 ? any_call || trace.last_step(0) >= 0 : first_step_.Seen();
   }
+  pace_.Progress(Seconds(last_progress_), has_begun_, trace.last_step(0) + 1);
   if (auto mismatch = comparer_.Next(trace))
     WriteEvent("collective_mismatch", std::move(*mismatch));
   return true;
@@ -420,14 +404,9 @@ void ActiveRun::Tick(Clock::time_point now) {
     PollTrace();
     CheckTrace();
     if (state_ == State::kRunning && now >= restart_at_) Restart(FirstDeath(), FirstDead());
-    if (state_ == State::kRunning && Seconds(now) > run_.policy.seconds) {
-      WriteEvent("timeout", {{"seconds", run_.policy.seconds}});
-      EndWith(RunEnd::kTimeout, fmt::format("over its budget of {} s at step {}",
-                                            run_.policy.seconds, reader_->trace().last_step(0)));
-    }
     if (state_ == State::kRunning && now >= next_disk_check_) CheckDisk();
     if (state_ == State::kRunning) NoticeWaiting(now);
-    if (state_ == State::kRunning) CheckStall(now);
+    if (state_ == State::kRunning) CheckPace(now);
     if (state_ == State::kRunning && callbacks_.is_decided && !asked_once_ &&
         now >= next_question_) {
       next_question_ = now + kAskEvery;
@@ -446,84 +425,6 @@ void ActiveRun::CheckDisk() {
     EndWith(RunEnd::kDiskBudget, fmt::format("wrote {} MiB, over the {} MiB that a run may",
                                              bytes >> 20, options_.disk_bytes >> 20));
   }
-}
-
-// Processes below a rank are not counted, so a rank that has some is taken to be busy.
-void ActiveRun::NoticeWaiting(Clock::time_point now) {
-  if (now - last_progress_ < kWaitsAfter) {
-    waits_ = false;
-    cpu_ticks_.reset();
-    return;
-  }
-  if (cpu_ticks_ && now - cpu_measured_ < kWaitsAfter) return;
-  std::int64_t ticks = 0;
-  for (const Rank& rank : ranks_) {
-    if (!rank.running) continue;
-    const auto status = ReadProcess(rank.pid);
-    if (!status || status->has_children) return;
-    ticks += status->cpu_ticks;
-  }
-  waits_ = cpu_ticks_ == ticks;
-  cpu_ticks_ = ticks;
-  cpu_measured_ = now;
-}
-
-void ActiveRun::CheckStall(Clock::time_point now) {
-  const double idle_s = SecondsOf(now - last_progress_);
-  const double stall_s = run_.policy.stall_seconds;
-  if (idle_s <= (has_begun_ || !deaths_.empty() ? stall_s : std::max(stall_s, kStartupSeconds)))
-    return;
-  const Json fields = DescribeStall(reader_->trace(), RankStates(), idle_s);
-  WriteEvent("stalled", fields);
-  std::string detail = StallSentence(fields);
-  if (!deaths_.empty()) detail += "; " + FirstDeath();
-  if (MayRestart()) {
-    Restart(detail, fields.at("lagging_rank").get<int>());
-  } else {
-    EndWith(RunEnd::kStalled, detail);
-  }
-}
-
-std::vector<RankState> ActiveRun::RankStates() const {
-  std::vector<RankState> states;
-  for (const Rank& rank : ranks_) {
-    if (rank.running) {
-      const auto status = ReadProcess(rank.pid);
-      states.push_back(status && status->state == 'T' ? RankState::kStopped : RankState::kRunning);
-    } else {
-      states.push_back(rank.Died() ? RankState::kDied : RankState::kFinished);
-    }
-  }
-  return states;
-}
-
-// A rank that dies of another's death does so in a collective that the other has not come to. Then:
-// a signal comes from outside, an exit code may be a complaint. Then the order of the ends.
-int ActiveRun::FirstDead() const {
-  const RunTrace& trace = reader_->trace();
-  auto calls = [&](int rank) {
-    const auto found = trace.collectives.find(rank);
-    return found == trace.collectives.end() ? std::size_t{0} : found->second.size();
-  };
-  return *std::min_element(deaths_.begin(), deaths_.end(), [&](int a, int b) {
-    if (calls(a) != calls(b)) return calls(a) < calls(b);
-    return ranks_[a].signal != 0 && ranks_[b].signal == 0;
-  });
-}
-
-std::string ActiveRun::FirstDeath() const {
-  if (deaths_.empty()) return "";
-  const int rank = FirstDead();
-  std::string sentence = fmt::format("rank {} {} after step {}", rank,
-                                     DescribeExit(ranks_[rank].code, ranks_[rank].signal),
-                                     reader_->trace().last_step(rank));
-  if (attempt_ > 0) sentence += fmt::format(" in attempt {}", attempt_);
-  for (auto exit = result_.exits.rbegin(); exit != result_.exits.rend(); ++exit) {
-    if (exit->rank != rank || exit->last_words.empty()) continue;
-    sentence += ": " + exit->last_words;
-    break;
-  }
-  return sentence;
 }
 
 void ActiveRun::WriteEvent(const std::string& name, Json fields) {

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/launch/first_step.h"
 #include "harness/launch/launcher.h"
+#include "harness/launch/pace.h"
 #include "harness/launch/run_folder.h"
 #include "harness/launch/spawn_client.h"
 #include "harness/launch/watchdog.h"
@@ -54,6 +56,8 @@ class ActiveRun {
   };
 
   void BeginAttempt();
+  static int FreePort();
+  void WritePlan(const Plan& plan) const;
   SpawnRequest RequestOf(int rank) const;
   void Handle(const Json& message);
   void OnExit(const Json& message);
@@ -64,7 +68,8 @@ class ActiveRun {
   void KillRanks(const std::string& why);
   void Finish();
   void NoticeWaiting(Clock::time_point now);
-  void CheckStall(Clock::time_point now);
+  void CheckPace(Clock::time_point now);
+  bool HasStoppedRank(Clock::time_point now);
   void CheckDisk();
   void CheckTrace();
   bool PollTrace();
@@ -72,6 +77,10 @@ class ActiveRun {
   void WriteEvent(const std::string& name, Json fields);
   double Seconds(Clock::time_point now) const;
   std::vector<RankState> RankStates() const;
+  std::vector<RankState> StatesOfForeignRanks() const;
+  const Event* LastOfAttempt(const std::string& name, std::optional<int> rank) const;
+  const Event* ForeignFailure() const;
+  std::string ForeignDeath(const Event& failed) const;
   // Of the ranks that died in this attempt, the one that did not die of another's death.
   int FirstDead() const;
   std::string FirstDeath() const;  // one sentence about it
@@ -89,10 +98,13 @@ class ActiveRun {
   RunResult result_;
   State state_ = State::kRunning;
   Next next_ = Next::kFinish;
-  bool has_end_ = false;     // result_.end and detail are settled
-  bool log_failed_ = false;  // a full disk, say
-  bool was_killed_ = false;  // by us, in this attempt
-  bool has_begun_ = false;   // some rank has done something after its start, in this attempt
+  bool has_end_ = false;       // result_.end and detail are settled
+  bool log_failed_ = false;    // a full disk, say
+  bool was_killed_ = false;    // by us, in this attempt
+  bool has_begun_ = false;     // some rank has done something after its start, in this attempt
+  FirstStepWatch first_step_;  // of an attempt after the first
+  Pace pace_;
+  int port_ = 0;             // of this attempt's rendezvous; 0: none
   bool asked_once_ = false;  // is_decided, about the steps that there are
   std::size_t phase_ = 0;
   int attempt_ = 0;
@@ -109,6 +121,7 @@ class ActiveRun {
   Clock::time_point cpu_measured_;
   Clock::time_point begin_;
   Clock::time_point last_progress_;
+  Clock::time_point stops_checked_;
   Clock::time_point next_poll_;
   Clock::time_point next_disk_check_;
   Clock::time_point next_question_;

@@ -179,7 +179,11 @@ std::optional<TargetDescription> DescriptionIn(const std::string& text) {
 }  // namespace
 
 std::string DigestOfTarget(const Target& target) {
-  return fmt::format("{:016x}", DigestOfCommand(target, Digest("target")));
+  std::uint64_t digest = DigestOfCommand(target, Digest("target"));
+  for (const std::string& file : target.files) {
+    digest = DigestOfFile(file, Digest(fs::path(file).filename().string(), digest));
+  }
+  return fmt::format("{:016x}", digest);
 }
 
 TargetDescription Describe(const Target& target, const std::string& cache_dir) {

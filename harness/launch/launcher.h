@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/launch/pace.h"
 #include "harness/launch/trace_bits.h"
 #include "harness/plan/run.h"
 #include "harness/protocol/trace.h"
@@ -21,6 +22,14 @@ struct Target {
   std::map<std::string, std::string> environment;
   std::string folder;            // to run in; empty: the harness's own
   bool has_fork_server = false;  // understands --fork-server
+  // RANK, WORLD_SIZE and what else launchers set. A program of one process that knows nothing of us
+  // gets none of it: some take it for a call to form a group.
+  bool sets_ranks = true;
+  // Of processes that the command's own launcher starts; empty: this launcher starts the ranks.
+  std::string rank_variable;
+  TimeLimits limits;
+  std::vector<std::string> files;  // of the user's, beyond the command; they count in the digest
+  std::map<std::string, std::string> fingerprint;  // versions: "python" -> "3.11.2"
 };
 
 // Runs `TARGET --describe`, or takes it from the cache by the binary's digest.

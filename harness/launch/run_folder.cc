@@ -83,7 +83,8 @@ RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
       fs::remove_all(path_ + "/work");  // of programs behind an adapter
       for (const auto& entry : fs::directory_iterator(path_)) {
         const std::string name = entry.path().filename();
-        for (const char* prefix : {"plan.", "rendezvous.", "rank", "launcher.jsonl"}) {
+        for (const char* prefix :
+             {"plan.", "environment.", "rendezvous.", "rank", "launcher.jsonl"}) {
           if (name.rfind(prefix, 0) == 0) fs::remove(entry.path());
         }
       }

@@ -87,6 +87,10 @@ std::string StallSentence(const Json& fields) {
     return fmt::format("no progress for {:.1f} s: rank {} is {} at {}", idle_s, waiting, state,
                        where);
   }
+  if (fields.at("lagging_op") == "" && fields.at("lagging_step") == -1 && state != "running") {
+    return fmt::format("no progress for {:.1f} s: rank {} waits at {}; rank {} {}", idle_s, waiting,
+                       where, lagging, state == "stopped" ? "is stopped" : "has " + state);
+  }
   std::string last = fields.at("lagging_op").get<std::string>();
   last = last.empty()
              ? fmt::format("step {}", fields.at("lagging_step").get<int>())

@@ -233,8 +233,10 @@ class CasePlanner {
     run.steps = std::max(0, IntValue(plan.recipe, "steps", 0));
     run.policy.max_restarts = IntValue(plan.recipe, "supervisor.max_restarts", 0);
     run.policy.seconds = scenario_.budget.seconds;
+    run.policy.has_seconds = scenario_.budget.has_seconds;
     const double stall_seconds = NumberValue(plan.recipe, "supervisor.stall_s", 0);
     run.policy.stall_seconds = stall_seconds > 0 ? stall_seconds : scenario_.budget.stall_seconds;
+    run.policy.has_stall_seconds = stall_seconds > 0 || scenario_.budget.has_stall_seconds;
     run.cost = static_cast<double>(run.steps) * run.ranks * static_cast<double>(run.phases.size());
   }
 

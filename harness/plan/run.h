@@ -28,6 +28,9 @@ struct Policy {
   int max_restarts = 0;
   double seconds = 120;
   double stall_seconds = 20;
+  // Whether the scenario or its recipe says so. What nobody said gives way to the target's limits.
+  bool has_seconds = true;
+  bool has_stall_seconds = true;
 };
 
 // One real training: one arm x seed x point, with all its phases.

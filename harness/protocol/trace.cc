@@ -165,6 +165,25 @@ struct TraceReader::File {
   int line = 0;
   bool broken = false;  // over a limit: nothing more is read
   std::string tail;     // of an unfinished line
+  // A step whose number was there before, told once: of the first signal of the file, since its
+  // last start or return to an earlier step.
+  std::string watched;
+  int newest_step = -1;
+  bool has_repeats = false;
+
+  // Several records of one step are none: they may hold different signals.
+  bool Repeats(const Json& record, int step) {
+    if (has_repeats) return false;
+    if (watched.empty()) {
+      for (const auto& [key, value] : record.items()) {
+        if (watched.empty() && key != "t" && key != "step" && key != "time") watched = key;
+      }
+    }
+    if (watched.empty() || !record.contains(watched)) return false;
+    has_repeats = step <= newest_step;
+    newest_step = std::max(newest_step, step);
+    return has_repeats;
+  }
 
   File() = default;
   File(File&& other) noexcept
@@ -174,7 +193,10 @@ struct TraceReader::File {
         offset(other.offset),
         line(other.line),
         broken(other.broken),
-        tail(std::move(other.tail)) {
+        tail(std::move(other.tail)),
+        watched(std::move(other.watched)),
+        newest_step(other.newest_step),
+        has_repeats(other.has_repeats) {
     other.fd = -1;
   }
   ~File() {
@@ -328,6 +350,12 @@ void TraceReader::Take(File& file, const std::string& line) {
         return give_up("too many values");
       }
     }
+    if (file.Repeats(record, step)) {
+      trace_.events.push_back({.name = "repeated_step",
+                               .step = step,
+                               .rank = rank,
+                               .fields = {{"event", "repeated_step"}, {"step", step}}});
+    }
     // A step without a time still counts as progress.
     if (!record.contains("time") && !Add(trace_.time_s[rank], step, 0.0)) {
       return give_up("too many values");
@@ -342,6 +370,7 @@ void TraceReader::Take(File& file, const std::string& line) {
     event.step = IntField(record, "step", -1);
     event.rank = IntField(record, "rank", rank);
     event.time_s = DecodeNumber(record.value("time", Json(0.0))).value_or(0.0);
+    if (event.name == "resumed" || event.name == "rolled_back") file.newest_step = -1;
     event.fields = record;
     if (!event.fields.contains("rank") && rank >= 0) event.fields["rank"] = rank;
     if (type == "end") trace_.end_why[rank] = TextField(record, "why");
@@ -361,6 +390,7 @@ void TraceReader::Take(File& file, const std::string& line) {
     trace_.collectives[rank].clear();  // call indices count anew
     trace_.starts[rank] = record;
     trace_.end_why.erase(rank);  // it goes on
+    file.newest_step = -1;
   } else {
     complain("unknown record type '" + type.substr(0, 40) + "'");
   }

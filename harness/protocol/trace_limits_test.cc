@@ -129,5 +129,24 @@ TEST_F(TraceLimitsTest, NeverCutsWhatItHasNotRead) {
   EXPECT_EQ(reader.trace().last_step(0), 1);
 }
 
+// A step that comes twice in one attempt is told; one that is run again, or comes in parts, is not.
+TEST_F(TraceLimitsTest, TellsOfStepsThatAreRepeated) {
+  auto repeats = [&](const std::string& text) {
+    std::ofstream(folder_ + "/rank0.jsonl", std::ios::trunc) << text;
+    TraceReader reader(folder_, 1, 0);
+    reader.Poll(true);
+    int count = 0;
+    for (const Event& event : reader.trace().events) count += event.name == "repeated_step";
+    return count;
+  };
+  const std::string first = "{\"t\":\"step\",\"step\":3,\"loss\":1}\n";
+  const std::string second = "{\"t\":\"step\",\"step\":4,\"loss\":1}\n";
+  EXPECT_EQ(repeats(first + second), 0);
+  EXPECT_EQ(repeats(first + second + first + second), 1);
+  EXPECT_EQ(repeats(first + second + "{\"t\":\"start\",\"attempt\":1}\n" + first), 0);
+  EXPECT_EQ(repeats(first + second + "{\"t\":\"event\",\"event\":\"rolled_back\"}\n" + first), 0);
+  EXPECT_EQ(repeats(first + second + "{\"t\":\"step\",\"step\":3,\"error\":1}\n"), 0);
+}
+
 }  // namespace
 }  // namespace trainwreck

@@ -142,6 +142,7 @@ void ConsoleReport::Finished(const Verdict& verdict) {
       out_ << "    note: " << OneLine(remark) << "\n";
     PrintArms(verdict);
   }
+  PrintNotes(verdict, /*all=*/went_wrong || options_.verbose);
   out_.flush();
 }
 
@@ -176,6 +177,14 @@ void ConsoleReport::PrintArms(const Verdict& verdict) {
     if (!arm.ended.empty()) {
       out_ << "    " << std::string(name_width, ' ') << "  ended: " << OneLine(arm.ended) << "\n";
     }
+  }
+}
+
+// What is strange in an arm that is broken on purpose is shown only to those who look closely.
+void ConsoleReport::PrintNotes(const Verdict& verdict, bool all) {
+  for (const Note& note : verdict.notes) {
+    const bool is_faulty = note.kind == ArmKind::kFault || note.kind == ArmKind::kDecoy;
+    if (all || !is_faulty) out_ << "    " << OneLine(NoteLine(note)) << "\n";
   }
 }
 

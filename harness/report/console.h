@@ -51,6 +51,7 @@ class ConsoleReport {
   void ClearProgress();
   void PrintFailures(const Verdict& verdict);
   void PrintArms(const Verdict& verdict);
+  void PrintNotes(const Verdict& verdict, bool all);
   std::string Paint(const std::string& verdict, const std::string& text) const;
 
   std::ostream& out_;

@@ -243,6 +243,20 @@ Json EncodeArm(const ArmSummary& arm, const Verdict& verdict) {
           {"runs", runs}};
 }
 
+Json Encode(const Note& note) {
+  return {{"arm", note.arm},     {"kind", ToString(note.kind)}, {"seed", note.seed},
+          {"seeds", note.seeds}, {"step", note.step},           {"text", note.text}};
+}
+
+Note DecodeNote(const Json& json) {
+  return {.arm = json.at("arm"),
+          .kind = Named(kArmKinds, json.at("kind")),
+          .seed = json.at("seed"),
+          .seeds = json.at("seeds"),
+          .step = json.at("step"),
+          .text = json.at("text")};
+}
+
 void DecodeArm(const Json& json, Verdict& verdict) {
   ArmSummary arm;
   arm.arm = json.at("arm");
@@ -281,7 +295,9 @@ Json Encode(const Verdict& verdict) {
                {"wall_seconds", EncodeNumber(verdict.wall_seconds)},
                {"cpu_seconds", EncodeNumber(verdict.cpu_seconds)},
                {"checks", Json::array()},
-               {"arms", Json::array()}};
+               {"arms", Json::array()},
+               {"notes", Json::array()}};
+  for (const Note& note : verdict.notes) json["notes"].push_back(Encode(note));
   if (verdict.worst_margin) {
     json["worst_margin"] = {{"value", EncodeNumber(*verdict.worst_margin)},
                             {"unit", kUnitNames[static_cast<int>(verdict.worst_margin_unit)]}};
@@ -318,6 +334,9 @@ Verdict DecodeVerdict(const Json& json) {
   }
   for (const Json& check : json.at("checks")) verdict.checks.push_back(DecodeCheck(check));
   for (const Json& arm : json.at("arms")) DecodeArm(arm, verdict);
+  if (json.contains("notes")) {
+    for (const Json& note : json["notes"]) verdict.notes.push_back(DecodeNote(note));
+  }
   return verdict;
 }
 

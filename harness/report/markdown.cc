@@ -70,6 +70,18 @@ std::string Details(const Verdict& verdict) {
   return text + "</details>\n\n";
 }
 
+// Those of arms that are meant to be healthy: the others are strange on purpose.
+std::string Notes(const std::vector<Verdict>& verdicts) {
+  std::string text;
+  for (const Verdict& verdict : verdicts) {
+    for (const Note& note : verdict.notes) {
+      if (note.kind == ArmKind::kFault || note.kind == ArmKind::kDecoy) continue;
+      text += "- " + EscapeMarkdown(verdict.case_name + ", " + NoteLine(note)) + "\n";
+    }
+  }
+  return text.empty() ? "" : "Strange, though no scenario asks about it:\n\n" + text + "\n";
+}
+
 }  // namespace
 
 std::string MarkdownReport(const std::vector<Verdict>& verdicts, const RunInfo& info) {
@@ -87,7 +99,7 @@ std::string MarkdownReport(const std::vector<Verdict>& verdicts, const RunInfo& 
           " cores\n\n";
   text += "| | case | verdict | worst margin | run time (s) |\n|---|---|---|---:|---:|\n";
   for (const Verdict& verdict : verdicts) text += Row(verdict);
-  text += "\n";
+  text += "\n" + Notes(verdicts);
   int left_out = 0;
   for (const Verdict& verdict : verdicts) {
     if (verdict.verdict == "pass" || verdict.verdict == "skip") continue;

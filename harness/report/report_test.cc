@@ -433,6 +433,27 @@ TEST(ReportTest, TablesOfArmsHaveTheLastWordsOfABadEnd) {
   EXPECT_EQ(ReadJsonReport(path).verdicts[0].arms.back().ended, verdict.arms.back().ended);
 }
 
+TEST(ConsoleTest, NotesOfHealthyArmsAreShownAndThoseOfFaultyOnesWhenAsked) {
+  Verdict verdict = Passed();
+  verdict.notes = {{.arm = "control", .seed = 2, .seeds = 3, .step = 7, .text = "loss is odd"},
+                   {.arm = "fault", .kind = ArmKind::kFault, .text = "loss is worse"}};
+  std::ostringstream out;
+  ConsoleReport(out, {}).Finished(verdict);
+  EXPECT_THAT(out.str(),
+              HasSubstr("    note: control seed 2, step 7 (and 2 more seeds): loss is odd\n"));
+  EXPECT_THAT(out.str(), Not(HasSubstr("loss is worse")));
+  std::ostringstream verbose;
+  ConsoleReport(verbose, {.verbose = true}).Finished(verdict);
+  EXPECT_THAT(verbose.str(), HasSubstr("    note: fault seed 0: loss is worse\n"));
+  EXPECT_THAT(MarkdownReport({verdict}, {}), HasSubstr("loss is odd"));
+  const std::string path = TempFile("notes.json");
+  std::ofstream(path) << JsonReport({verdict}, {});
+  const Verdict read = ReadJsonReport(path).verdicts.at(0);
+  ASSERT_EQ(read.notes.size(), 2u);
+  EXPECT_EQ(read.notes[0].step, 7);
+  EXPECT_EQ(read.notes[1].kind, ArmKind::kFault);
+}
+
 TEST(ConsoleTest, TheFooterCounts) {
   EXPECT_THAT(Console({}, OneOfEach()),
               HasSubstr("# 5 cases: 1 pass, 1 fail, 1 inconclusive, 1 error, 1 skip; 420 runs, "

@@ -46,6 +46,16 @@ std::vector<std::pair<std::string, std::string>> FailureLines(const CheckResult&
   return lines;
 }
 
+std::string NoteLine(const Note& note) {
+  std::string line = "note: " + note.arm + " seed " + std::to_string(note.seed);
+  if (note.step >= 0) line += ", step " + std::to_string(note.step);
+  if (note.seeds > 1) {
+    line +=
+        " (and " + std::to_string(note.seeds - 1) + " more seed" + (note.seeds > 2 ? "s)" : ")");
+  }
+  return line + ": " + note.text;
+}
+
 std::string UpperCase(std::string text) {
   for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return text;

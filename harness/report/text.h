@@ -25,6 +25,9 @@ std::string FormatSeconds(double seconds);
 std::string FailureHeading(const CheckResult& check);
 std::vector<std::pair<std::string, std::string>> FailureLines(const CheckResult& check);
 
+// "note: control seed 0, step 12 (and 2 more seeds): loss is exactly 0"
+std::string NoteLine(const Note& note);
+
 // For ASCII.
 std::string UpperCase(std::string text);
 

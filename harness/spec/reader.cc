@@ -274,6 +274,8 @@ class Reader {
     if (!CheckFilledMap(node, "'budget'", errors_)) return;
     Budget& budget = scenario().budget;
     Fields fields(node, "'budget'", errors_);
+    budget.has_seconds = node.FindKey("seconds") != nullptr;
+    budget.has_stall_seconds = node.FindKey("stall_seconds") != nullptr;
     budget.seconds = ReadSeconds(fields, "seconds", budget.seconds);
     budget.stall_seconds =
         ReadSeconds(fields, "stall_seconds", std::min(budget.stall_seconds, budget.seconds));

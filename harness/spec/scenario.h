@@ -91,6 +91,8 @@ struct Requirements {
 struct Budget {
   double seconds = 120;       // wall clock, per run, with all its phases and restarts
   double stall_seconds = 20;  // without any progress of any rank
+  bool has_seconds = false;   // the scenario says so, and not the target or nobody
+  bool has_stall_seconds = false;
 };
 
 struct Scenario {

@@ -17,12 +17,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <stdexcept>
 
 #include "harness/protocol/parse_json.h"
 #include "harness/protocol/trace.h"
+#include "harness/targets/globs.h"
 #include "harness/targets/growing_file.h"
 #include "harness/targets/outside_faults.h"
+#include "harness/targets/rank_watch.h"
 #include "harness/targets/signal_reader.h"
 #include "harness/targets/target_spec.h"
 
@@ -35,6 +38,13 @@ constexpr int kPollMs = 20;
 constexpr int kMaxComplaints = 20;
 constexpr int kNotStarted = 127;
 
+// What tells a process that it is a rank: a launcher that inherits them takes itself for one of its
+// own.
+constexpr const char* kOfRanks[] = {
+    "RANK",        "LOCAL_RANK",  "WORLD_SIZE",   "LOCAL_WORLD_SIZE",
+    "MASTER_ADDR", "MASTER_PORT", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"};
+constexpr std::int64_t kReportBytes = 256 << 10;  // at the end of a launcher's standard error
+
 std::string Variable(const char* name, const std::string& fallback = "") {
   const char* value = std::getenv(name);
   return value != nullptr ? value : fallback;
@@ -44,10 +54,10 @@ double Now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-Plan ReadPlan() {
+Json ReadPlan() {
   std::ifstream file(Variable("TRAINWRECK_PLAN"));
   if (!file) throw std::runtime_error("TRAINWRECK_PLAN names no plan");
-  return PlanFromJson(ParseJson(file));
+  return ParseJson(file);
 }
 
 // Ends this process as the program ended.
@@ -62,8 +72,10 @@ class Adapter {
  public:
   explicit Adapter(const TargetSpec& spec)
       : spec_(spec),
-        plan_(ReadPlan()),
-        rank_(std::stoi(Variable("RANK", "0"))),
+        plan_json_(ReadPlan()),
+        plan_(PlanFromJson(plan_json_)),
+        // RANK may be of the shell that all was started from.
+        rank_(std::stoi(Variable("TRAINWRECK_RANK", Variable("RANK", "0")))),
         ranks_(RanksOf(plan_)),
         folder_(Variable("TRAINWRECK_TRACE")),
         trace_(folder_ + "/rank" + std::to_string(rank_) + ".jsonl"),
@@ -88,18 +100,27 @@ class Adapter {
   }
 
   bool writes_trace() const { return spec_.level == 0; }
+  bool starts_ranks_itself() const { return spec_.launcher != LauncherKind::kOwn; }
   std::string WorkFolder() const { return folder_ + "/work"; }
   std::string PrepareData();
   void PrepareFolders();
+  std::string PatternOf(const SourceSpec& source,
+                        const std::map<std::string, std::string>& values) const;
   void OpenSources(const std::map<std::string, std::string>& values);
   pid_t StartProgram(const Invocation& invocation);
+  void WriteProcessFile(const Invocation& invocation,
+                        const std::map<std::string, std::string>& environment) const;
   void Watch(pid_t program, int& status);
   void ReadSignals(bool last);
   void WatchTrace();
   void WriteStep(const StepValues& values);
   void WriteEvent(const std::string& name, Json fields);
+  void WriteRankEvent(const std::string& name, Json fields);
+  std::string OutputPath(bool is_stdout) const;
+  void TellFailedRank(int status);
 
   const TargetSpec& spec_;
+  const Json plan_json_;
   const Plan plan_;
   const int rank_;
   const int ranks_;
@@ -109,6 +130,8 @@ class Adapter {
   OutsideFaults faults_;
   SignalSink sink_;
   std::vector<std::unique_ptr<SignalReader>> readers_;
+  std::optional<RankWatch> ranks_watch_;  // of those that the program starts
+  std::int64_t stderr_begin_ = 0;         // of this attempt
   std::unique_ptr<GrowingFile> watched_;  // a trace that others write
   std::string watched_tail_;
   int complaints_ = 0;
@@ -149,6 +172,14 @@ std::string Adapter::PrepareData() {
   return copy.string();
 }
 
+// Wildcards are the target's file's own, not those of folders that stand for placeholders.
+std::string Adapter::PatternOf(const SourceSpec& source,
+                               const std::map<std::string, std::string>& values) const {
+  std::map<std::string, std::string> escaped;
+  for (const auto& [name, value] : values) escaped[name] = EscapeForGlob(value);
+  return (fs::path(EscapeForGlob(spec_.folder)) / source.path.Expand(escaped)).string();
+}
+
 void Adapter::OpenSources(const std::map<std::string, std::string>& values) {
   for (const SourceSpec& source : spec_.sources) {
     if (source.kind == SourceKind::kTensorBoard) {
@@ -156,14 +187,21 @@ void Adapter::OpenSources(const std::map<std::string, std::string>& values) {
           MakeEventFileReader(source, source.path.Expand(values), plan_.resume, sink_));
       continue;
     }
-    std::string path;
-    const bool is_stdout = source.kind == SourceKind::kStdout;
-    if (is_stdout || source.kind == SourceKind::kStderr) {
-      path = folder_ + "/rank" + std::to_string(rank_) + (is_stdout ? ".stdout" : ".stderr");
-    } else {
-      path = (fs::path(spec_.folder) / source.path.Expand(values)).string();
+    std::vector<std::string> paths;
+    if (source.kind == SourceKind::kStdout || source.kind == SourceKind::kOutput) {
+      paths.push_back(OutputPath(/*is_stdout=*/true));
     }
-    readers_.push_back(MakeLineReader(source, path, plan_.resume, sink_));
+    if (source.kind == SourceKind::kStderr || source.kind == SourceKind::kOutput) {
+      paths.push_back(OutputPath(/*is_stdout=*/false));
+    }
+    if (paths.empty()) {
+      if (source.HasWildcards()) {
+        readers_.push_back(MakeGlobReader(source, PatternOf(source, values), plan_.resume, sink_));
+        continue;
+      }
+      paths.push_back((fs::path(spec_.folder) / source.path.Expand(values)).string());
+    }
+    readers_.push_back(MakeLineReader(source, paths, plan_.resume, sink_));
   }
   // Ranks that log nothing follow the first one's steps.
   if (!writes_trace() || rank_ > 0) {
@@ -176,19 +214,20 @@ void Adapter::OpenSources(const std::map<std::string, std::string>& values) {
 pid_t Adapter::StartProgram(const Invocation& invocation) {
   std::map<std::string, std::string> environment = invocation.environment;
   environment.emplace("PYTHONUNBUFFERED", "1");  // or its output comes when all is over
+  // Ranks that share a machine, of a launcher that would not know.
+  if (starts_ranks_itself() && std::getenv("OMP_NUM_THREADS") == nullptr) {
+    environment.emplace("OMP_NUM_THREADS", "1");
+  }
   faults_.ChangeEnvironment(environment);
+  WriteProcessFile(invocation, environment);
   const pid_t self = getpid();
   const pid_t pid = fork();
   if (pid < 0) throw std::runtime_error(std::string("fork: ") + std::strerror(errno));
   if (pid > 0) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != self) _exit(kNotStarted);
-  if (spec_.launcher != LauncherKind::kOwn) {
-    // Or the launcher takes itself for one of its ranks.
-    for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR",
-                             "MASTER_PORT", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) {
-      unsetenv(name);
-    }
+  if (starts_ranks_itself()) {
+    for (const char* name : kOfRanks) unsetenv(name);
   }
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> arguments;
@@ -200,6 +239,38 @@ pid_t Adapter::StartProgram(const Invocation& invocation) {
   std::fprintf(stderr, "cannot start '%s' in %s: %s\n", arguments[0], spec_.folder.c_str(),
                std::strerror(errno));
   _exit(kNotStarted);
+}
+
+// What runs here, word by word, and what its environment has beyond the user's own.
+void Adapter::WriteProcessFile(const Invocation& invocation,
+                               const std::map<std::string, std::string>& environment) const {
+  std::map<std::string, std::string> set = environment;
+  for (const char* name :
+       {"TRAINWRECK_RUN", "TRAINWRECK_PLAN", "TRAINWRECK_TRACE", "TRAINWRECK_RANK"}) {
+    set.emplace(name, Variable(name));
+  }
+  Json unset = Json::array();
+  if (starts_ranks_itself()) {
+    for (const char* name : kOfRanks) unset.push_back(name);
+  } else if (spec_.SetsRanks()) {
+    for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR",
+                             "MASTER_PORT", "OMP_NUM_THREADS"}) {
+      set.emplace(name, Variable(name));
+    }
+  }
+  const std::string path = folder_ + "/environment." + plan_.phase + "." +
+                           std::to_string(plan_.attempt) + ".rank" + std::to_string(rank_) +
+                           ".json";
+  std::ofstream(path) << Json{{"command", invocation.command},
+                              {"folder", spec_.folder},
+                              {"set", set},
+                              {"unset", unset}}
+                             .dump(1, ' ', false, Json::error_handler_t::replace)
+                      << "\n";
+}
+
+std::string Adapter::OutputPath(bool is_stdout) const {
+  return folder_ + "/rank" + std::to_string(rank_) + (is_stdout ? ".stdout" : ".stderr");
 }
 
 void Adapter::ReadSignals(bool last) {
@@ -236,10 +307,28 @@ void Adapter::Watch(pid_t program, int& status) {
     }
     if (got == program) break;
     ReadSignals(/*last=*/false);
+    if (ranks_watch_) ranks_watch_->Look();
     if (step_ >= 0) faults_.ActAtStep(step_, program);
   }
   if (ended >= 0) close(ended);
   ReadSignals(/*last=*/true);
+}
+
+void Adapter::WriteRankEvent(const std::string& name, Json fields) {
+  fields["attempt"] = plan_.attempt;
+  fields["phase"] = plan_.phase;
+  WriteEvent(name, std::move(fields));
+}
+
+void Adapter::TellFailedRank(int status) {
+  std::ifstream file(OutputPath(/*is_stdout=*/false), std::ios::binary | std::ios::ate);
+  const std::int64_t size = file ? static_cast<std::int64_t>(file.tellg()) : 0;
+  std::string words(
+      static_cast<std::size_t>(std::clamp<std::int64_t>(size - stderr_begin_, 0, kReportBytes)),
+      '\0');
+  file.seekg(size - static_cast<std::int64_t>(words.size()));
+  if (!words.empty()) file.read(words.data(), static_cast<std::streamsize>(words.size()));
+  ranks_watch_->Finish(status, words);
 }
 
 int Adapter::Run() {
@@ -250,7 +339,8 @@ int Adapter::Run() {
                   {"phase", plan_.phase},
                   {"attempt", plan_.attempt},
                   {"pid", getpid()},
-                  {"version", spec_.name}});
+                  {"version", spec_.name},
+                  {"environment", plan_json_.value("fingerprint", Json::object())}});
   }
   faults_.DamageCheckpoints();
   const std::map<std::string, std::string> values =
@@ -260,8 +350,17 @@ int Adapter::Run() {
   if (invocation.resumes) {
     WriteEvent("resumed", {{"command", Json(invocation.command).dump()}});
   }
+  if (starts_ranks_itself()) {
+    ranks_watch_.emplace(
+        spec_.launcher, ranks_, folder_,
+        [this](const std::string& name, Json fields) { WriteRankEvent(name, std::move(fields)); });
+    std::error_code error;
+    const auto bytes = fs::file_size(OutputPath(/*is_stdout=*/false), error);
+    if (!error) stderr_begin_ = static_cast<std::int64_t>(bytes);
+  }
   int status = 0;
   Watch(StartProgram(invocation), status);
+  if (ranks_watch_) TellFailedRank(status);
   if (writes_trace() && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     trace_.Write({{"t", "end"}, {"why", "completed"}, {"step", step_ + 1}});
   }

@@ -95,6 +95,14 @@ TargetDescription DescribeTarget(const TargetSpec& spec) {
       {"unreadable",
        {"source", "text", "why"},
        "A source of signals could not be read as declared."},
+      {"stopped",
+       {"rank", "pid"},
+       "A rank that the program's launcher started was stopped (state T)."},
+      {"rank_failed",
+       {"rank", "code", "signal", "pid", "last_words", "by"},
+       "The rank that failed first, of those that the program's launcher started: as the "
+       "launcher's "
+       "report says, or as it was seen."},
   };
   for (const ParamInfo& key : spec.recipe) AddRecipeFaults(key, target.faults);
   AddOutsideFaults(spec, target.faults);
@@ -103,6 +111,9 @@ TargetDescription DescribeTarget(const TargetSpec& spec) {
   if (spec.CanResume()) target.features.push_back("resume");
   if (spec.Mentions("run.until")) target.features.push_back("phases");
   if (spec.launcher != LauncherKind::kOwn) target.features.push_back("one-process");
+  for (const auto& [signal, floor] : spec.extras.floors) {
+    target.features.push_back(FloorFeature(signal, floor));
+  }
   // Values of a step may come after those of later ones.
   const bool is_sparse = std::any_of(spec.signals.begin(), spec.signals.end(),
                                      [](const SignalInfo& signal) { return signal.sparse; });

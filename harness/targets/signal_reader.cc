@@ -9,6 +9,7 @@
 
 #include "harness/protocol/json.h"
 #include "harness/protocol/parse_json.h"
+#include "harness/targets/globs.h"
 #include "harness/targets/growing_file.h"
 
 namespace trainwreck {
@@ -17,29 +18,33 @@ namespace {
 constexpr std::size_t kLineBytes = 1 << 20;
 constexpr double kMaxStep = 1e9;
 
-// Lines of a growing file.
+// Lines of a growing file, or of several that are one.
 class LineReader : public SignalReader {
  public:
-  LineReader(const SourceSpec& source, const std::string& path, bool skip_existing,
+  LineReader(const SourceSpec& source, const std::vector<std::string>& paths, bool skip_existing,
              const SignalSink& sink)
-      : source_(source), sink_(sink), collector_(sink), file_(path, skip_existing) {}
+      : source_(source), sink_(sink), collector_(sink) {
+    for (const std::string& path : paths) files_.push_back({GrowingFile(path, skip_existing), ""});
+  }
 
   void Poll(bool last) override {
-    bool begun_anew = false;
-    std::string bytes;
-    while (file_.Read(bytes, begun_anew)) {
-      if (begun_anew) {
-        tail_.clear();
-        BeginAnew();
+    for (File& file : files_) {
+      bool begun_anew = false;
+      std::string bytes;
+      current_ = &file;
+      while (file.file.Read(bytes, begun_anew)) {
+        if (begun_anew) {
+          file.tail.clear();
+          BeginAnew();
+        }
+        Split(bytes, file.tail);
+        bytes.clear();
+        if (!last) break;
       }
-      Split(bytes);
-      bytes.clear();
-      if (!last) break;
+      if (last && !file.tail.empty()) Take(file.tail);
+      if (last) file.tail.clear();
     }
-    if (!last) return;
-    if (!tail_.empty()) Take(tail_);
-    tail_.clear();
-    collector_.Flush();
+    if (last) collector_.Flush();
   }
 
  protected:
@@ -47,7 +52,7 @@ class LineReader : public SignalReader {
   virtual void BeginAnew() {}
 
   void Complain(const std::string& text, const std::string& why) {
-    sink_.unreadable(file_.path(), text.substr(0, 200), why);
+    sink_.unreadable(current_->file.path(), text.substr(0, 200), why);
   }
 
   // A step as the program counts; empty, with a complaint, when it is none.
@@ -74,26 +79,30 @@ class LineReader : public SignalReader {
 
  private:
   // Progress bars end their lines with a carriage return.
-  void Split(const std::string& bytes) {
+  void Split(const std::string& bytes, std::string& tail) {
     std::size_t begin = 0;
     for (std::size_t end; (end = bytes.find_first_of("\n\r", begin)) != std::string::npos;
          begin = end + 1) {
-      tail_.append(bytes, begin, end - begin);
-      if (tail_.size() <= kLineBytes && !tail_.empty()) Take(tail_);
-      tail_.clear();
+      tail.append(bytes, begin, end - begin);
+      if (tail.size() <= kLineBytes && !tail.empty()) Take(tail);
+      tail.clear();
     }
-    if (tail_.size() <= kLineBytes) tail_.append(bytes, begin);
+    if (tail.size() <= kLineBytes) tail.append(bytes, begin);
   }
 
-  GrowingFile file_;
-  std::string tail_;
+  struct File {
+    GrowingFile file;
+    std::string tail;  // of an unfinished line
+  };
+  std::vector<File> files_;
+  const File* current_ = nullptr;  // that is read
 };
 
 class PatternReader : public LineReader {
  public:
-  PatternReader(const SourceSpec& source, const std::string& path, bool skip_existing,
+  PatternReader(const SourceSpec& source, const std::vector<std::string>& paths, bool skip_existing,
                 const SignalSink& sink)
-      : LineReader(source, path, skip_existing, sink),
+      : LineReader(source, paths, skip_existing, sink),
         pattern_(source.pattern, RE2::Quiet),
         groups_(1 + pattern_.NumberOfCapturingGroups()) {}
 
@@ -146,10 +155,10 @@ std::vector<std::string> SplitCsv(const std::string& line) {
 
 class CsvReader : public LineReader {
  public:
-  CsvReader(const SourceSpec& source, const std::string& path, bool skip_existing,
+  CsvReader(const SourceSpec& source, const std::vector<std::string>& paths, bool skip_existing,
             const SignalSink& sink)
-      : LineReader(source, path, skip_existing, sink) {
-    std::ifstream file(path);
+      : LineReader(source, paths, skip_existing, sink) {
+    std::ifstream file(paths.front());
     std::string line;
     // Rows that are appended after a resume go under the header that is there.
     if (skip_existing && std::getline(file, line) && !file.eof()) TakeHeader(SplitCsv(line));
@@ -226,6 +235,34 @@ class JsonReader : public LineReader {
   }
 };
 
+// Files whose names are not known before: version_0/metrics.csv.
+class GlobReader : public SignalReader {
+ public:
+  GlobReader(const SourceSpec& source, const std::string& pattern, bool skip_existing,
+             const SignalSink& sink)
+      : source_(source), pattern_(pattern), sink_(sink) {
+    if (skip_existing) FindFiles(/*skip_existing=*/true);
+  }
+
+  void Poll(bool last) override {
+    FindFiles(/*skip_existing=*/false);
+    for (const auto& [path, reader] : readers_) reader->Poll(last);
+  }
+
+ private:
+  void FindFiles(bool skip_existing) {
+    for (const std::string& path : FindMatches(pattern_)) {
+      std::unique_ptr<SignalReader>& reader = readers_[path];
+      if (!reader) reader = MakeLineReader(source_, {path}, skip_existing, sink_);
+    }
+  }
+
+  const SourceSpec& source_;
+  const std::string pattern_;
+  const SignalSink& sink_;
+  std::map<std::string, std::unique_ptr<SignalReader>> readers_;
+};
+
 }  // namespace
 
 void StepCollector::Add(std::optional<int> step, const std::string& signal, double value,
@@ -242,15 +279,21 @@ void StepCollector::Flush() {
   current_.values.clear();
 }
 
-std::unique_ptr<SignalReader> MakeLineReader(const SourceSpec& source, const std::string& path,
+std::unique_ptr<SignalReader> MakeLineReader(const SourceSpec& source,
+                                             const std::vector<std::string>& paths,
                                              bool skip_existing, const SignalSink& sink) {
   if (source.kind == SourceKind::kCsv) {
-    return std::make_unique<CsvReader>(source, path, skip_existing, sink);
+    return std::make_unique<CsvReader>(source, paths, skip_existing, sink);
   }
   if (source.kind == SourceKind::kJsonLines) {
-    return std::make_unique<JsonReader>(source, path, skip_existing, sink);
+    return std::make_unique<JsonReader>(source, paths, skip_existing, sink);
   }
-  return std::make_unique<PatternReader>(source, path, skip_existing, sink);
+  return std::make_unique<PatternReader>(source, paths, skip_existing, sink);
+}
+
+std::unique_ptr<SignalReader> MakeGlobReader(const SourceSpec& source, const std::string& pattern,
+                                             bool skip_existing, const SignalSink& sink) {
+  return std::make_unique<GlobReader>(source, pattern, skip_existing, sink);
 }
 
 std::optional<double> NumberFromText(std::string text) {

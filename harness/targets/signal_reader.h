@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "harness/targets/target_spec.h"
 
@@ -46,8 +47,18 @@ class StepCollector {
   int counted_ = 0;
 };
 
-// `path` is expanded; `skip_existing`: what is there already was read in an earlier attempt.
-std::unique_ptr<SignalReader> MakeLineReader(const SourceSpec& source, const std::string& path,
+// `paths` are expanded, several only of a program's output; `skip_existing`: what is there already
+// was read in an earlier attempt.
+std::unique_ptr<SignalReader> MakeLineReader(const SourceSpec& source,
+                                             const std::vector<std::string>& paths,
+                                             bool skip_existing, const SignalSink& sink);
+inline std::unique_ptr<SignalReader> MakeLineReader(const SourceSpec& source,
+                                                    const std::string& path, bool skip_existing,
+                                                    const SignalSink& sink) {
+  return MakeLineReader(source, std::vector<std::string>{path}, skip_existing, sink);
+}
+// Of all files that match, as they come.
+std::unique_ptr<SignalReader> MakeGlobReader(const SourceSpec& source, const std::string& pattern,
                                              bool skip_existing, const SignalSink& sink);
 std::unique_ptr<SignalReader> MakeEventFileReader(const SourceSpec& source,
                                                   const std::string& folder, bool skip_existing,

@@ -67,6 +67,7 @@ class TargetReader {
     ReadRecipeParts(fields);
     ReadCommands(fields);
     ReadSignalParts(fields);
+    ReadTargetExtras(fields, errors_, spec_.extras);
     if (const YamlNode* features = fields.Take("features")) {
       spec_.features = ReadTexts(*features, "'features'", errors_);
     }
@@ -100,6 +101,7 @@ class TargetReader {
     const YamlNode* recipe = spec_.level < 2 ? fields.Require("recipe") : fields.Take("recipe");
     if (BelongsHere(recipe, "recipe")) ReadRecipe(*recipe);
     const YamlNode* ranks = fields.Take("ranks");
+    spec_.declares_ranks = ranks != nullptr;
     if (BelongsHere(ranks, "ranks")) ReadRanks(*ranks);
     if (const YamlNode* data = fields.Take("data")) spec_.data = ReadPath(*data, "'data'");
   }
@@ -262,7 +264,7 @@ class TargetReader {
       return parsed;
     }
     for (const TemplateText::Part& part : parsed.parts()) {
-      if (!part.is_placeholder) continue;
+      if (!part.is_placeholder || CheckNewest(part.text, what, node, errors_)) continue;
       if (std::count(known.begin(), known.end(), part.text) == 0) {
         YamlNode place = node;
         place.position.column += static_cast<int>(part.begin) + (node.is_plain ? 0 : 1);
@@ -427,6 +429,7 @@ class TargetReader {
         *flag = ReadBool(*value, std::string("'") + name + "'", errors_).value_or(false);
       }
     }
+    ReadFloor(fields, key.text, errors_, spec_.extras);
     fields.RejectRest();
     spec_.signals.push_back(std::move(info));
   }
@@ -454,6 +457,7 @@ class TargetReader {
     };
     static constexpr Kind kKinds[] = {{"stdout", SourceKind::kStdout, nullptr},
                                       {"stderr", SourceKind::kStderr, nullptr},
+                                      {"output", SourceKind::kOutput, nullptr},
                                       {"csv", SourceKind::kCsv, "columns"},
                                       {"json_lines", SourceKind::kJsonLines, "fields"},
                                       {"tensorboard", SourceKind::kTensorBoard, "tags"}};
@@ -480,9 +484,10 @@ class TargetReader {
       }
     }
     if (kind == nullptr) {
-      const std::vector<std::string> kinds = {"stdout", "stderr", "csv", "json_lines",
-                                              "tensorboard"};
-      errors_.Add(node, "a source must be one of stdout, stderr, csv, json_lines, tensorboard",
+      const std::vector<std::string> kinds = {"stdout", "stderr",     "output",
+                                              "csv",    "json_lines", "tensorboard"};
+      errors_.Add(node,
+                  "a source must be one of stdout, stderr, output, csv, json_lines, tensorboard",
                   node.keys.empty() ? "" : SuggestName(node.keys.front().text, kinds));
     } else if (kind->names != nullptr) {
       if (const YamlNode* names = fields.Require(

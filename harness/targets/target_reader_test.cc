@@ -191,5 +191,34 @@ TEST(TemplateText, KnowsBraces) {
   EXPECT_NE(error, "");
 }
 
+TEST(TargetReader, ReadsLimitsDigestAndFingerprint) {
+  const TargetFile file =
+      Load(Broken("    signals:\n      loss: {unit: nats, scale: log}\n",
+                  "    start_seconds: 300\n    budget: {seconds: 600, stall_seconds: 45}\n"
+                  "    digest: ['*.cu']\n    fingerprint: {packages: [torch], command: [uname]}\n"
+                  "    signals:\n      loss: {unit: nats, scale: log, floor: 0.5}\n"));
+  ASSERT_TRUE(file.errors.empty());
+  const TargetExtras& extras = file.Find("mlp")->extras;
+  EXPECT_EQ(extras.start_seconds, 300);
+  EXPECT_EQ(extras.seconds, 600);
+  EXPECT_EQ(extras.stall_seconds, 45);
+  EXPECT_THAT(extras.digest, ElementsAre("*.cu"));
+  EXPECT_THAT(extras.packages, ElementsAre("torch"));
+  EXPECT_THAT(extras.fingerprint_command, ElementsAre("uname"));
+  EXPECT_EQ(extras.floors.at("loss"), 0.5);
+  EXPECT_TRUE(DescribeTarget(*file.Find("mlp")).HasFeature("floor:loss=0.5"));
+}
+
+TEST(TargetReader, SaysWhatIsWrongWithThem) {
+  auto with = [](const std::string& line) { return ErrorsOf(Broken("    signals:\n", line)); };
+  EXPECT_THAT(with("    start_seconds: 0\n    signals:\n"),
+              testing::HasSubstr("'start_seconds' must be more than 0 and at most a day"));
+  EXPECT_THAT(with("    budget: {second: 3}\n    signals:\n"), testing::HasSubstr("'seconds'"));
+  EXPECT_THAT(with("    fingerprint: torch\n    signals:\n"),
+              testing::HasSubstr("such as {packages: [torch, numpy]}"));
+  EXPECT_THAT(with("    environment: {X: '{newest:a*}'}\n    signals:\n"),
+              testing::HasSubstr("{newest:...} can stand only in 'command', 'resume'"));
+}
+
 }  // namespace
 }  // namespace trainwreck

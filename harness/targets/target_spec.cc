@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+
+#include "harness/targets/globs.h"
 
 namespace trainwreck {
 namespace {
@@ -13,6 +16,42 @@ bool AnyMentions(const std::vector<Arguments>& arguments, const std::string& pla
     return std::any_of(group.words.begin(), group.words.end(),
                        [&](const TemplateText& word) { return word.Mentions(placeholder); });
   });
+}
+
+// Adds what `{newest:...}` in the text stands for; false when there is no match.
+bool FindNewestOf(const TemplateText& text, std::map<std::string, std::string>& values) {
+  for (const TemplateText::Part& part : text.parts()) {
+    if (!part.is_placeholder || part.text.rfind(kNewest, 0) != 0) continue;
+    const auto found = FindNewest({values.at("run.folder"), values.at("run.checkpoints")},
+                                  part.text.substr(std::string(kNewest).size()));
+    if (!found) return false;
+    values[part.text] = *found;
+  }
+  return true;
+}
+
+// The words of a command line; empty when one of them asks for a newest file that is not there and
+// `needs_all`. Otherwise such an entry is left out.
+std::optional<std::vector<std::string>> Words(const std::vector<Arguments>& arguments,
+                                              std::map<std::string, std::string>& values,
+                                              bool needs_all) {
+  std::vector<std::string> words;
+  for (const Arguments& group : arguments) {
+    if (!group.when.empty() && values.at(group.when) != "true") continue;
+    const bool has_all =
+        std::all_of(group.words.begin(), group.words.end(),
+                    [&](const TemplateText& word) { return FindNewestOf(word, values); });
+    if (!has_all && needs_all) return std::nullopt;
+    for (const TemplateText& word : group.words) {
+      if (has_all) words.push_back(word.Expand(values));
+    }
+  }
+  return words;
+}
+
+bool CanGoOn(const TemplateText& when_exists, std::map<std::string, std::string>& values) {
+  return when_exists.empty() ||
+         (FindNewestOf(when_exists, values) && fs::exists(when_exists.Expand(values)));
 }
 
 }  // namespace
@@ -28,6 +67,12 @@ const char* RankVariable(LauncherKind kind) {
       return "SLURM_PROCID";
   }
   return "";
+}
+
+bool SourceSpec::HasWildcards() const {
+  return std::any_of(path.parts().begin(), path.parts().end(), [](const auto& part) {
+    return !part.is_placeholder && trainwreck::HasWildcards(part.text);
+  });
 }
 
 bool TargetSpec::Mentions(const std::string& placeholder) const {
@@ -75,18 +120,13 @@ std::map<std::string, std::string> PlaceholderValues(const TargetSpec& spec, con
 Invocation Invoke(const TargetSpec& spec, const Plan& plan,
                   const std::map<std::string, std::string>& values) {
   Invocation invocation;
-  auto add = [&](const std::vector<Arguments>& arguments) {
-    for (const Arguments& group : arguments) {
-      if (!group.when.empty() && values.at(group.when) != "true") continue;
-      for (const TemplateText& word : group.words) {
-        invocation.command.push_back(word.Expand(values));
-      }
-    }
-  };
-  add(spec.command);
-  invocation.resumes = plan.resume && spec.CanResume() &&
-                       (spec.resume_when.empty() || fs::exists(spec.resume_when.Expand(values)));
-  if (invocation.resumes) add(spec.resume);
+  std::map<std::string, std::string> known = values;
+  invocation.command = *Words(spec.command, known, /*needs_all=*/false);
+  if (plan.resume && spec.CanResume() && CanGoOn(spec.resume_when, known)) {
+    const auto words = Words(spec.resume, known, /*needs_all=*/true);
+    invocation.resumes = words.has_value();
+    if (words) invocation.command.insert(invocation.command.end(), words->begin(), words->end());
+  }
   for (const auto& [name, text] : spec.environment) {
     invocation.environment[name] = text.Expand(values);
   }

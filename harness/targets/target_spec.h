@@ -10,6 +10,7 @@
 #include "harness/protocol/description.h"
 #include "harness/protocol/plan.h"
 #include "harness/spec/diagnostic.h"
+#include "harness/targets/target_extras.h"
 #include "harness/targets/template_text.h"
 
 namespace trainwreck {
@@ -20,17 +21,20 @@ struct Arguments {
   std::vector<TemplateText> words;
 };
 
-enum class SourceKind { kStdout, kStderr, kCsv, kJsonLines, kTensorBoard };
+// kOutput: both streams, as one.
+enum class SourceKind { kStdout, kStderr, kOutput, kCsv, kJsonLines, kTensorBoard };
 
 // Where some signals of a program are read that does not write our trace.
 struct SourceSpec {
   SourceKind kind = SourceKind::kStdout;
-  std::string pattern;  // of stdout and stderr: RE2 with named groups
+  std::string pattern;  // of the output: RE2 with named groups
   TemplateText path;    // a file; of TensorBoard a folder
   std::string step;     // column or field with the step; empty: steps are counted
   int first_step = 0;   // what the program calls its first step
   std::map<std::string, std::string> names;  // signal -> group, column, field or tag
   Position position;                         // of the pattern or path in the target's file
+
+  bool HasWildcards() const;  // `path` stands for all files that match
 };
 
 enum class LauncherKind { kOwn, kTorchrun, kMpirun, kSrun };
@@ -58,6 +62,12 @@ struct TargetSpec {
   Position command_position;  // in `file`
   std::map<std::string, Position> signal_positions;
 
+  bool declares_ranks = false;
+  TargetExtras extras;
+
+  // Whether its processes are told their rank as every launcher tells it. Not a program of one
+  // process that knows nothing of us: some take RANK for a call to form a group.
+  bool SetsRanks() const { return launcher == LauncherKind::kOwn && (level > 0 || declares_ranks); }
   bool CanResume() const { return !resume.empty(); }
   bool Mentions(const std::string& placeholder) const;
 };

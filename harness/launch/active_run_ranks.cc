@@ -1,0 +1,232 @@
+// The ranks of an active run: how they are started, which of them wait, died or were stopped.
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "harness/launch/active_run.h"
+#include "harness/launch/process_status.h"
+#include "harness/protocol/rank_processes.h"
+
+namespace trainwreck {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr auto kWaitsAfter = milliseconds(300);     // without progress and processor time
+constexpr auto kStoppedAfter = milliseconds(3000);  // without progress, of a rank in state T
+
+}  // namespace
+
+// A port that nobody uses now, for targets that rendezvous over TCP.
+int ActiveRun::FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return 29500;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  int port = 29500;
+  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0) {
+    port = ntohs(address.sin_port);
+  }
+  close(fd);
+  return port;
+}
+
+SpawnRequest ActiveRun::RequestOf(int rank) const {
+  SpawnRequest request;
+  if (options_.isolation == Isolation::kExec || !options_.target.has_fork_server) {
+    request.command = options_.target.command;
+    request.folder = options_.target.folder;
+  }
+  request.stdout_path = folder_.stdout_of(rank);
+  request.stderr_path = folder_.stderr_of(rank);
+  request.file_bytes = options_.disk_bytes;
+  request.environment = options_.target.environment;
+  const std::string ranks = std::to_string(run_.ranks);
+  auto set = [&](const char* name, const std::string& value) { request.environment[name] = value; };
+  set("TRAINWRECK_RUN", run_.id);
+  set("TRAINWRECK_PLAN", folder_.plan(phase_name(), attempt_));
+  set("TRAINWRECK_TRACE", folder_.path());
+  set("TRAINWRECK_RANK", std::to_string(rank));
+  if (!options_.target.sets_ranks) return request;
+  set("RANK", std::to_string(rank));
+  set("LOCAL_RANK", std::to_string(rank));
+  set("WORLD_SIZE", ranks);
+  set("LOCAL_WORLD_SIZE", ranks);
+  set("MASTER_ADDR", "127.0.0.1");
+  set("MASTER_PORT", std::to_string(port_));
+  set("OMP_NUM_THREADS", "1");
+  return request;
+}
+
+// Processes below a rank are not counted, so a rank that has some is taken to be busy.
+void ActiveRun::NoticeWaiting(Clock::time_point now) {
+  if (now - last_progress_ < kWaitsAfter) {
+    waits_ = false;
+    cpu_ticks_.reset();
+    return;
+  }
+  if (cpu_ticks_ && now - cpu_measured_ < kWaitsAfter) return;
+  std::int64_t ticks = 0;
+  for (const Rank& rank : ranks_) {
+    if (!rank.running) continue;
+    const auto status = ReadProcess(rank.pid);
+    if (!status || status->has_children) return;
+    ticks += status->cpu_ticks;
+  }
+  waits_ = cpu_ticks_ == ticks;
+  cpu_ticks_ = ticks;
+  cpu_measured_ = now;
+}
+
+void ActiveRun::CheckPace(Clock::time_point now) {
+  const double now_s = Seconds(now);
+  const Overrun overrun = pace_.Check(now_s, !deaths_.empty());
+  if (overrun == Overrun::kBudget) {
+    WriteEvent("timeout", {{"seconds", pace_.budget_s()}});
+    const std::string sentence = pace_.Sentence(overrun, now_s);
+    return EndWith(RunEnd::kTimeout,
+                   fmt::format("{}, at step {}", sentence, reader_->trace().last_step(0)));
+  }
+  const bool is_stopped = overrun == Overrun::kNone && HasStoppedRank(now);
+  if (overrun == Overrun::kNone && !is_stopped) return;
+  const Json fields = DescribeStall(reader_->trace(), RankStates(), pace_.idle_s(now_s));
+  WriteEvent("stalled", fields);
+  std::string detail = StallSentence(fields);
+  if (overrun == Overrun::kStart) detail = pace_.Sentence(overrun, now_s) + "; " + detail;
+  if (!deaths_.empty()) detail += "; " + FirstDeath();
+  if (MayRestart()) {
+    Restart(detail, fields.at("lagging_rank").get<int>());
+  } else {
+    EndWith(RunEnd::kStalled, detail);
+  }
+}
+
+// The state T lasts until somebody sends SIGCONT: nothing has to be waited out, as with a rank that
+// may only be slow.
+bool ActiveRun::HasStoppedRank(Clock::time_point now) {
+  if (now - std::max(last_progress_, stops_checked_) < kStoppedAfter) return false;
+  stops_checked_ = now;
+  const std::vector<RankState> states = RankStates();
+  return std::count(states.begin(), states.end(), RankState::kStopped) > 0;
+}
+
+std::vector<RankState> ActiveRun::RankStates() const {
+  if (!options_.target.rank_variable.empty()) return StatesOfForeignRanks();
+  std::vector<RankState> states;
+  for (const Rank& rank : ranks_) {
+    if (rank.running) {
+      const auto status = ReadProcess(rank.pid);
+      states.push_back(status && status->state == 'T' ? RankState::kStopped : RankState::kRunning);
+    } else {
+      states.push_back(rank.Died() ? RankState::kDied : RankState::kFinished);
+    }
+  }
+  return states;
+}
+
+// Of ranks that the command's own launcher started. One that has ended left an event, or a trace
+// with its end; what has left nothing was never seen, and is taken to run.
+std::vector<RankState> ActiveRun::StatesOfForeignRanks() const {
+  const auto found = FindRankProcesses(folder_.path(), options_.target.rank_variable,
+                                       ranks_.empty() ? 0 : ranks_.front().pid);
+  const RunTrace& trace = reader_->trace();
+  std::vector<RankState> states;
+  bool any_gone = false;
+  std::size_t with_trace = 1;
+  for (int rank = 0; rank < run_.ranks; ++rank) {
+    RankState state = RankState::kRunning;
+    if (const auto process = found.find(rank); process != found.end()) {
+      if (process->second.state == 'T') state = RankState::kStopped;
+    } else if (const Event* exit = LastOfAttempt("exited", rank)) {
+      const Json code = exit->fields.value("code", Json(0));  // nobody saw how it ended
+      state = code == Json(0) ? RankState::kFinished : RankState::kDied;
+    }
+    any_gone = any_gone || state != RankState::kRunning;
+    states.push_back(state);
+    if (trace.starts.contains(rank) || trace.last_step(rank) >= 0) {
+      with_trace = static_cast<std::size_t>(rank) + 1;
+    }
+  }
+  // Of ranks that write no trace nothing is known: none of them lags.
+  if (!any_gone) states.resize(with_trace);
+  return states;
+}
+
+// What a rank's watcher wrote in this attempt; null: nothing.
+const Event* ActiveRun::LastOfAttempt(const std::string& name, std::optional<int> rank) const {
+  const std::vector<Event>& events = reader_->trace().events;
+  for (auto event = events.rbegin(); event != events.rend(); ++event) {
+    const Json& fields = event->fields;
+    if (event->name != name || fields.contains("cpu_s")) continue;  // the launcher's own
+    if (rank && event->rank != *rank) continue;
+    if (fields.value("attempt", Json()) == Json(attempt_) &&
+        fields.value("phase", Json()) == Json(phase_name())) {
+      return &*event;
+    }
+  }
+  return nullptr;
+}
+
+// A rank that dies of another's death does so in a collective that the other has not come to. Then:
+// a signal comes from outside, an exit code may be a complaint. Then the order of the ends.
+int ActiveRun::FirstDead() const {
+  if (const Event* failed = ForeignFailure()) return failed->rank;
+  const RunTrace& trace = reader_->trace();
+  auto calls = [&](int rank) {
+    const auto found = trace.collectives.find(rank);
+    return found == trace.collectives.end() ? std::size_t{0} : found->second.size();
+  };
+  return *std::min_element(deaths_.begin(), deaths_.end(), [&](int a, int b) {
+    if (calls(a) != calls(b)) return calls(a) < calls(b);
+    return ranks_[a].signal != 0 && ranks_[b].signal == 0;
+  });
+}
+
+// The rank that failed first under the command's own launcher, as its watcher found out.
+const Event* ActiveRun::ForeignFailure() const {
+  return options_.target.rank_variable.empty() ? nullptr
+                                               : LastOfAttempt("rank_failed", std::nullopt);
+}
+
+std::string ActiveRun::FirstDeath() const {
+  if (deaths_.empty()) return "";
+  if (const Event* failed = ForeignFailure()) return ForeignDeath(*failed);
+  const int rank = FirstDead();
+  std::string sentence = fmt::format("rank {} {} after step {}", rank,
+                                     DescribeExit(ranks_[rank].code, ranks_[rank].signal),
+                                     reader_->trace().last_step(rank));
+  if (attempt_ > 0) sentence += fmt::format(" in attempt {}", attempt_);
+  for (auto exit = result_.exits.rbegin(); exit != result_.exits.rend(); ++exit) {
+    if (exit->rank != rank || exit->last_words.empty()) continue;
+    sentence += ": " + exit->last_words;
+    break;
+  }
+  return sentence;
+}
+
+std::string ActiveRun::ForeignDeath(const Event& failed) const {
+  const RunTrace& trace = reader_->trace();
+  auto number = [&](const char* key, int fallback) {
+    const auto found = failed.fields.find(key);
+    return found != failed.fields.end() && found->is_number_integer() ? found->get<int>()
+                                                                      : fallback;
+  };
+  const int step = std::max(trace.last_step(failed.rank), trace.last_step(0));
+  std::string sentence = fmt::format("rank {} {} after step {}", failed.rank,
+                                     DescribeExit(number("code", -1), number("signal", 0)), step);
+  if (attempt_ > 0) sentence += fmt::format(" in attempt {}", attempt_);
+  const auto words = failed.fields.find("last_words");
+  if (words != failed.fields.end() && words->is_string() && !words->get<std::string>().empty()) {
+    sentence += ": " + words->get<std::string>();
+  }
+  const Rank& launcher = ranks_.front();
+  return sentence + fmt::format("; its launcher {}", DescribeExit(launcher.code, launcher.signal));
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,29 @@
+// Whether an attempt has come to its first step: steps of earlier attempts stand in the same files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace trainwreck {
+
+class FirstStepWatch {
+ public:
+  FirstStepWatch() = default;
+  // What the ranks have written up to now belongs to earlier attempts.
+  FirstStepWatch(const std::string& folder, int ranks);
+
+  // Reads what is new, until it holds a step or a collective of any rank.
+  bool Seen();
+
+ private:
+  struct File {
+    std::string path;
+    std::int64_t offset = 0;
+    std::string tail;  // of an unfinished line
+  };
+  std::vector<File> files_;
+  bool seen_ = false;
+};
+
+}  // namespace trainwreck

@@ -1,0 +1,63 @@
+// How long a run may take: for its start, between two signs of progress, and in all. The limits
+// follow the run's own pace, so that a slow machine or a slow program is not taken for a hang.
+// docs/targets.md has the rules. Times are seconds since the run began; nothing here reads a clock.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "harness/plan/run.h"
+
+namespace trainwreck {
+
+// What the target's file says of its program; a scenario may say less of the two later ones.
+struct TimeLimits {
+  std::optional<double> start_seconds;  // of an attempt, up to its first step
+  std::optional<double> seconds;        // of work: without the starts
+  std::optional<double> stall_seconds;  // without progress, after the first step
+};
+
+enum class Overrun { kNone, kStart, kStall, kBudget };
+
+class Pace {
+ public:
+  Pace() = default;
+  Pace(const Policy& policy, const TimeLimits& limits, int planned_steps);
+
+  void BeginAttempt(double now_s);
+  // The trace has grown. `has_begun`: a rank of this attempt has done a step or a collective;
+  // `steps_done`: of the whole run.
+  void Progress(double now_s, bool has_begun, int steps_done);
+  void Touch(double now_s) { last_s_ = now_s; }  // a rank ended
+
+  // Of a rank that died the others can only wait: then nothing is a start any more.
+  Overrun Check(double now_s, bool is_any_dead) const;
+  // "over its budget of 2 s ...": of what Check answered; of a stall nothing, the watchdog knows
+  // more.
+  std::string Sentence(Overrun overrun, double now_s) const;
+
+  double idle_s(double now_s) const { return now_s - last_s_; }
+  double stall_limit_s() const;
+  double start_limit_s() const;
+  double budget_s() const { return budget_s_; }
+
+ private:
+  double worked_s(double now_s) const;
+  double projected_s(double now_s) const;  // of work, at the pace so far
+
+  double start_s_ = 0;
+  double stall_s_ = 0;
+  double budget_s_ = 0;
+  bool is_start_declared_ = false;
+  bool is_budget_hard_ = false;  // the scenario's: from the beginning, at any pace
+  int planned_steps_ = 0;
+  int steps_done_ = 0;
+  bool has_begun_ = false;    // in this attempt
+  double attempt_s_ = 0;      // when this attempt began
+  double begun_s_ = 0;        // when its first step was seen
+  double last_s_ = 0;         // the last sign of progress
+  double slowest_s_ = 0;      // between two of them, once an attempt had begun
+  double worked_before_ = 0;  // in earlier attempts
+};
+
+}  // namespace trainwreck

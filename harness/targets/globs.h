@@ -1,0 +1,24 @@
+// Files and folders by patterns, as a shell has them: `*`, `?` and `[...]`, none of which matches a
+// slash.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainwreck {
+
+// A placeholder `newest:checkpoint-*` stands for the newest match in the run's folders.
+inline constexpr char kNewest[] = "newest:";
+
+bool HasWildcards(const std::string& text);
+// So that it stands for itself in a pattern.
+std::string EscapeForGlob(const std::string& text);
+// What is there, in the order of names.
+std::vector<std::string> FindMatches(const std::string& pattern);
+// The match below one of the folders that was changed last; of two that were changed at one moment
+// the one with the greater number in its name.
+std::optional<std::string> FindNewest(const std::vector<std::string>& folders,
+                                      const std::string& pattern);
+
+}  // namespace trainwreck

@@ -1,0 +1,143 @@
+#include "harness/targets/launcher_report.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "harness/protocol/json.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr std::size_t kWordLines = 3;
+constexpr std::size_t kMostBytes = 1 << 20;  // of an error file
+
+// What an elastic agent's worker left of its exception: {"message": {"message": "..."}}.
+std::string WordsOfErrorFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return "";
+  std::string text(kMostBytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  std::string words;
+  // Not parsed as JSON: it is a stranger's, and may be nested as deeply as it likes.
+  static const RE2 kMessage(R"re("message"\s*:\s*("(?:[^"\\]|\\.)*"))re");
+  if (!RE2::PartialMatch(text, kMessage, &words)) return "";
+  const Json unquoted = Json::parse(words, nullptr, /*allow_exceptions=*/false);
+  return unquoted.is_string() ? unquoted.get<std::string>() : "";
+}
+
+RankFailure Failure(int rank, int exit_code, int pid) {
+  RankFailure failure;
+  failure.rank = rank;
+  failure.pid = pid;
+  if (exit_code < 0) {
+    failure.signal = -exit_code;
+  } else {
+    failure.code = exit_code;
+  }
+  return failure;
+}
+
+std::optional<RankFailure> ReadTorchReport(const std::string& text) {
+  const std::size_t begin = text.rfind("Root Cause (first observed failure):");
+  if (begin == std::string::npos) return std::nullopt;
+  const std::string report = text.substr(begin);
+  static const RE2 kRank(R"((?m)^\s*rank\s*:\s*(\d+))");
+  static const RE2 kExit(R"((?m)^\s*exitcode\s*:\s*(-?\d+)(?:\s*\(pid:\s*(\d+)\))?)");
+  static const RE2 kFile(R"((?m)^\s*error_file\s*:\s*(\S+))");
+  static const RE2 kTraceback(R"((?m)^\s*traceback\s*:\s*(.+)$)");
+  int rank = 0, code = 0;
+  std::string pid;  // may be missing
+  if (!RE2::PartialMatch(report, kRank, &rank)) return std::nullopt;
+  if (!RE2::PartialMatch(report, kExit, &code, &pid)) return std::nullopt;
+  RankFailure failure = Failure(rank, code, std::atoi(pid.c_str()));
+  std::string path, traceback;
+  if (RE2::PartialMatch(report, kFile, &path) && path != "<N/A>") {
+    failure.words = WordsOfErrorFile(path);
+  }
+  if (failure.words.empty() && RE2::PartialMatch(report, kTraceback, &traceback) &&
+      traceback.find("To enable traceback see") == std::string::npos && failure.signal == 0) {
+    failure.words = traceback;
+  }
+  return failure;
+}
+
+std::optional<RankFailure> ReadMpiReport(const std::string& text) {
+  static const RE2 kSignal(
+      R"(process rank (\d+) with PID (\d+) on node \S+ exited on\s+signal (\d+))");
+  static const RE2 kCode(R"(Process name: \[\[\d+,\d+\],(\d+)\]\s+Exit code:\s+(\d+))");
+  int rank = 0, pid = 0, number = 0;
+  if (RE2::PartialMatch(text, kSignal, &rank, &pid, &number)) return Failure(rank, -number, pid);
+  if (RE2::PartialMatch(text, kCode, &rank, &number)) return Failure(rank, number, 0);
+  return std::nullopt;
+}
+
+// srun names signals in words.
+std::optional<RankFailure> ReadSlurmReport(const std::string& text) {
+  static const RE2 kCode(R"(srun: error: \S+: task (\d+): Exited with exit code (\d+))");
+  static const RE2 kKilled(R"(srun: error: \S+: task (\d+): Killed)");
+  int rank = 0, code = 0;
+  if (RE2::PartialMatch(text, kKilled, &rank)) return Failure(rank, -9, 0);
+  if (RE2::PartialMatch(text, kCode, &rank, &code)) return Failure(rank, code, 0);
+  return std::nullopt;
+}
+
+// torchrun's log, and lines of Slurm.
+bool IsOfLauncher(const std::string& line) {
+  static const RE2 kLog(
+      R"(^(\[?[EWI]\d{4} |\[\d{4}-\d\d-\d\d |(ERROR|WARNING|INFO):torch|srun: |slurmstepd: ))");
+  return line.empty() || RE2::PartialMatch(line, kLog);
+}
+
+// From here on the launcher tells what happened, and its own traceback follows.
+bool BeginsReport(const std::string& line) {
+  static const RE2 kBegin(R"(^(={20,}|-{20,})$|failed \(exitcode: |Sending process \d+ closing)");
+  return RE2::PartialMatch(line, kBegin);
+}
+
+}  // namespace
+
+std::optional<RankFailure> ReadLauncherReport(LauncherKind kind, const std::string& text) {
+  switch (kind) {
+    case LauncherKind::kOwn:
+      return std::nullopt;
+    case LauncherKind::kTorchrun:
+      return ReadTorchReport(text);
+    case LauncherKind::kMpirun:
+      return ReadMpiReport(text);
+    case LauncherKind::kSrun:
+      return ReadSlurmReport(text);
+  }
+  return std::nullopt;
+}
+
+std::string WordsOfRank(const std::string& text, int rank) {
+  static const RE2 kPrefix(R"(^\[(?:default|rank)?(\d+)\]:\s?(.*)$)");
+  std::vector<std::string> own, all;
+  std::istringstream lines(text);
+  bool is_report = false;
+  for (std::string line; std::getline(lines, line);) {
+    int of = -1;
+    std::string words;
+    if (RE2::FullMatch(line, kPrefix, &of, &words)) {
+      if (of == rank && !words.empty()) own.push_back(words);
+      continue;
+    }
+    is_report = is_report || BeginsReport(line);
+    if (!is_report && !IsOfLauncher(line)) all.push_back(line);
+  }
+  const std::vector<std::string>& chosen = own.empty() ? all : own;
+  std::string said;
+  for (std::size_t i = chosen.size() - std::min(kWordLines, chosen.size()); i < chosen.size();
+       ++i) {
+    said += (said.empty() ? "" : "\n") + chosen[i];
+  }
+  return said;
+}
+
+}  // namespace trainwreck

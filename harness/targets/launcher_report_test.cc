@@ -1,0 +1,102 @@
+#include "harness/targets/launcher_report.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace trainwreck {
+namespace {
+
+// As torchrun 2.x writes it.
+std::string TorchReport(const std::string& exitcode, const std::string& error_file,
+                        const std::string& traceback) {
+  return "W1101 10:00:00.000 77 torch/distributed/elastic/multiprocessing/api.py:900] Sending "
+         "process 78 closing signal SIGTERM\n"
+         "E1101 10:00:00.100 77 torch/distributed/elastic/multiprocessing/api.py:874] failed "
+         "(exitcode: " +
+         exitcode +
+         ") local_rank: 1 (pid: 79) of binary: /usr/bin/python3\n"
+         "Traceback (most recent call last):\n"
+         "  File \"/usr/bin/torchrun\", line 8, in <module>\n"
+         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+         "============================================================\n"
+         "train.py FAILED\n"
+         "------------------------------------------------------------\n"
+         "Failures:\n"
+         "[1]:\n"
+         "  time      : 2026-11-01_10:00:01\n"
+         "  host      : box\n"
+         "  rank      : 0 (local_rank: 0)\n"
+         "  exitcode  : -15 (pid: 78)\n"
+         "  error_file: <N/A>\n"
+         "  traceback : Signal 15 (SIGTERM) received by PID 78\n"
+         "------------------------------------------------------------\n"
+         "Root Cause (first observed failure):\n"
+         "[0]:\n"
+         "  time      : 2026-11-01_10:00:00\n"
+         "  host      : box\n"
+         "  rank      : 1 (local_rank: 1)\n"
+         "  exitcode  : " +
+         exitcode + " (pid: 79)\n  error_file: " + error_file + "\n  traceback : " + traceback +
+         "\n============================================================\n";
+}
+
+TEST(LauncherReportTest, ReadsTheRootCauseOfTorchrun) {
+  const auto killed = ReadLauncherReport(
+      LauncherKind::kTorchrun, TorchReport("-9", "<N/A>", "Signal 9 (SIGKILL) received by PID 79"));
+  ASSERT_TRUE(killed);
+  EXPECT_EQ(killed->rank, 1);
+  EXPECT_EQ(killed->signal, 9);
+  EXPECT_EQ(killed->code, -1);
+  EXPECT_EQ(killed->pid, 79);
+  EXPECT_EQ(killed->words, "");
+  const auto failed = ReadLauncherReport(
+      LauncherKind::kTorchrun,
+      TorchReport("3", "<N/A>", "To enable traceback see: https://pytorch.org/docs/errors.html"));
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->code, 3);
+  EXPECT_EQ(failed->signal, 0);
+  EXPECT_EQ(failed->words, "");
+  EXPECT_FALSE(ReadLauncherReport(LauncherKind::kTorchrun, "rank 1 is fine\n"));
+  EXPECT_FALSE(ReadLauncherReport(LauncherKind::kTorchrun, "Root Cause (first observed failure):"));
+}
+
+TEST(LauncherReportTest, ReadsTheErrorFile) {
+  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/error.json";
+  std::ofstream(path)
+      << R"({"message": {"message": "ValueError: \"odd\" batch", "extraInfo": {}}})";
+  const auto failed =
+      ReadLauncherReport(LauncherKind::kTorchrun, TorchReport("1", path, "Traceback"));
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->words, "ValueError: \"odd\" batch");
+}
+
+TEST(LauncherReportTest, ReadsMpirunAndSrun) {
+  const auto killed = ReadLauncherReport(LauncherKind::kMpirun,
+                                         "mpirun noticed that process rank 1 with PID 4711 on node "
+                                         "box exited on signal 9 (Killed).\n");
+  ASSERT_TRUE(killed);
+  EXPECT_EQ(killed->rank, 1);
+  EXPECT_EQ(killed->signal, 9);
+  EXPECT_EQ(killed->pid, 4711);
+  const auto failed = ReadLauncherReport(LauncherKind::kMpirun,
+                                         "  Process name: [[35051,1],2]\n  Exit code:    7\n");
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->rank, 2);
+  EXPECT_EQ(failed->code, 7);
+  const auto task = ReadLauncherReport(LauncherKind::kSrun, "srun: error: box: task 3: Killed\n");
+  ASSERT_TRUE(task);
+  EXPECT_EQ(task->rank, 3);
+  EXPECT_EQ(task->signal, 9);
+}
+
+TEST(LauncherReportTest, TellsARanksWordsFromTheLaunchers) {
+  const std::string report = TorchReport("1", "<N/A>", "x");
+  EXPECT_EQ(WordsOfRank("first\nKeyError: 'x'\n" + report, 1), "first\nKeyError: 'x'");
+  EXPECT_EQ(WordsOfRank("[rank1]: KeyError: 'x'\n[rank0]: connection closed\n" + report, 1),
+            "KeyError: 'x'");
+  EXPECT_EQ(WordsOfRank(report, 1), "");
+}
+
+}  // namespace
+}  // namespace trainwreck

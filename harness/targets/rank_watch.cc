@@ -1,0 +1,82 @@
+#include "harness/targets/rank_watch.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <vector>
+
+namespace trainwreck {
+namespace {
+
+constexpr auto kSearchEvery = std::chrono::milliseconds(200);  // it reads all of /proc
+
+}  // namespace
+
+void RankWatch::FindNew() {
+  const auto now = Clock::now();
+  if (static_cast<int>(alive_.size()) >= ranks_ || now < next_search_) return;
+  for (const auto& [rank, process] :
+       FindRankProcesses(run_folder_, RankVariable(kind_), getpid())) {
+    if (rank < ranks_) alive_.emplace(rank, Seen{process.pid, false});
+  }
+  next_search_ = Clock::now() + kSearchEvery;
+}
+
+void RankWatch::Look() {
+  FindNew();
+  std::vector<int> gone;
+  for (auto& [rank, seen] : alive_) {
+    const auto end = ReadProcessEnd(seen.pid);
+    if (!end || end->state == 'Z' || end->state == 'X') {
+      TellEnd(rank, seen.pid, end ? &*end : nullptr);
+      gone.push_back(rank);
+      continue;
+    }
+    const bool is_stopped = end->state == 'T';
+    if (is_stopped && !seen.is_stopped) write_("stopped", {{"rank", rank}, {"pid", seen.pid}});
+    seen.is_stopped = is_stopped;
+  }
+  for (const int rank : gone) alive_.erase(rank);
+}
+
+// Without `end` it was waited for between two looks: how it ended is the launcher's to say.
+void RankWatch::TellEnd(int rank, int pid, const ProcessEnd* end) {
+  Json fields = {{"rank", rank}, {"pid", pid}};
+  if (end != nullptr) {
+    const int status = end->status;
+    const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    fields["code"] = code;
+    fields["signal"] = signal;
+    told_.insert(rank);
+    if (!first_ && (signal != 0 || code != 0)) first_ = RankFailure{rank, code, signal, pid, ""};
+  }
+  write_("exited", std::move(fields));
+}
+
+void RankWatch::Finish(int status, const std::string& words) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  std::optional<RankFailure> failure = ReadLauncherReport(kind_, words);
+  const char* by = "report";
+  if (!failure) {
+    failure = first_;
+    by = "seen";
+  }
+  if (!failure) return;
+  // It was waited for between two looks, or lived between two searches.
+  if (told_.count(failure->rank) == 0) {
+    write_("exited", {{"rank", failure->rank},
+                      {"pid", failure->pid},
+                      {"code", failure->code},
+                      {"signal", failure->signal}});
+  }
+  if (failure->words.empty()) failure->words = WordsOfRank(words, failure->rank);
+  write_("rank_failed", {{"rank", failure->rank},
+                         {"code", failure->code},
+                         {"signal", failure->signal},
+                         {"pid", failure->pid},
+                         {"last_words", failure->words},
+                         {"by", by}});
+}
+
+}  // namespace trainwreck
