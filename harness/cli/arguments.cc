@@ -471,9 +471,16 @@ void AddCompare(CLI::App& app, Options& options) {
                  "Cases that B lacks are not gone: B ran a part of A's cases");
   verb->add_flag("--accept-changes", compare.accept_changes,
                  "Exit 0 also when something changed that is not known to be worse");
-  verb->add_flag("--more-seeds{-1}", compare.more_seeds,
-                 "Run the seeds that are missing, at most N of each side, and compare anew "
-                 "[--more-seeds=N]");
+  verb->add_flag_callback(
+      "--more-seeds",
+      [&compare] {
+        if (compare.more_seeds == 0) compare.more_seeds = -1;  // as many as are asked for
+      },
+      "Run the seeds that are missing, and compare anew");
+  verb->add_option("--max-more-seeds", compare.more_seeds,
+                   "The same, but at most N seeds of each side")
+      ->check(CLI::Range(1, 10000).description(""))
+      ->type_name("N");
   AddReports(verb, compare.reports, false);
   AddCommon(verb, options.common);
 }

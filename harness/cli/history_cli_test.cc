@@ -178,14 +178,14 @@ TEST_F(HistoryCliTest, TheSeedsThatAreMissingAreAdded) {
   EXPECT_EQ(unknown.status, 5) << unknown.output();
   EXPECT_TRUE(Contains(unknown.out, "'trainwreck compare --more-seeds'")) << unknown.out;
   EXPECT_TRUE(Contains(unknown.out, "trainwreck run fake/ok --seeds ")) << unknown.out;
-  const Called more = folder.Call("compare 1 2 --more-seeds=3");
+  const Called more = folder.Call("compare 1 2 --max-more-seeds 3");
   EXPECT_EQ(more.status, 1) << more.output();
   EXPECT_TRUE(Contains(more.out, "# A: running seeds 3 to 5 of fake/ok\n")) << more.out;
   EXPECT_TRUE(Contains(more.out, "# B: running seeds 3 to 5 of fake/ok\n")) << more.out;
   EXPECT_TRUE(Contains(more.out, "seeds 6 and 6")) << more.out;
   EXPECT_FALSE(folder.Has(".trainwreck/more-seeds/worktree"));
   // They are kept: nothing is run a second time.
-  const Called again = folder.Call("compare 1 2 --more-seeds=3");
+  const Called again = folder.Call("compare 1 2 --max-more-seeds 3");
   EXPECT_EQ(again.status, 1) << again.output();
   EXPECT_FALSE(Contains(again.out, "running seeds")) << again.out;
   // A program that is nowhere any more cannot be run, and that is said.

@@ -284,11 +284,11 @@ void CompareCases(const CaseRecord& a, const CaseRecord& b, Comparison& comparis
                                    .checks = ChangedChecks(a, b)});
   }
   FindLostChecks(a, b, comparison);
+  if (same_environment) CompareArms(a, b, cause, comparison);
   if (changed) {
     comparison.changed_scenarios.push_back(a.name);
     return;
   }
-  if (same_environment) CompareArms(a, b, cause, comparison);
   CollectMargins(a, b, cause, comparison, samples);
   CompareSpeed(a, b, comparison);
 }

@@ -95,7 +95,7 @@ struct Comparison {
   Record b;
   CompareOptions options;
   int cases = 0;                 // that both sides have
-  std::vector<BitsChange> bits;  // of cases with the same claims and environment
+  std::vector<BitsChange> bits;  // of cases with the same environment
   int arms_compared = 0;         // bit by bit
   int arms_without_bits = 0;     // that have none on a side, or no seed in common
   std::vector<LostChecks> lost_checks;

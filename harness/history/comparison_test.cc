@@ -277,6 +277,19 @@ TEST(Bits, OfRunsThatWereStoppedEarlyCountAsFarAsBothWent) {
   EXPECT_EQ(ExitCode(Compare(a, b, {})), 8);
 }
 
+// A scenario that was changed, or run with another --set, says by its bits which arms that touched.
+TEST(Bits, AreComparedWhereTheScenarioChanged) {
+  Record b = WithBits(Before());
+  b.cases[0].scenario_digest = "other";
+  EXPECT_EQ(Summary(Compare(WithBits(Before()), b, {})),
+            "nothing got worse; 1 case claims something else");
+  b.cases[0].trainings[0].bits = Bits(2);
+  const Comparison comparison = Compare(WithBits(Before()), b, {});
+  ASSERT_EQ(comparison.bits.size(), 1U);
+  EXPECT_EQ(comparison.bits[0].cause, Cause::kCode);
+  EXPECT_EQ(ExitCode(comparison), 8);
+}
+
 TEST(Bits, OfAnotherEnvironmentSayNothing) {
   Record b = WithBits(After());
   b.cases[0].trainings[0].bits = Bits(2);

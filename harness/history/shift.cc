@@ -27,7 +27,9 @@ double Median(std::vector<double> values) {
   return low == high ? low : (low + high) / 2;  // equal infinities have no sum to halve
 }
 
-double Deviation(const std::vector<double>& values) {
+// Of the finite ones: an event that never came has no distance from one that did.
+double Deviation(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return std::isinf(value); });
   const auto n = static_cast<double>(values.size());
   if (n < 2) return 0;
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
@@ -55,7 +57,10 @@ bool IsEqualWhereBothAre(const BySeed& a, const BySeed& b) {
 std::optional<ShiftInterval> ShiftOf(const BySeed& a, const BySeed& b, double confidence) {
   if (!HasSameSeeds(a, b)) return Shift(ValuesOf(a), ValuesOf(b), confidence);
   std::vector<double> differences;
-  for (const auto& [seed, value] : b) differences.push_back(value - a.at(seed));
+  for (const auto& [seed, value] : b) {
+    // An event that comes on neither side has not moved.
+    differences.push_back(value == a.at(seed) ? 0 : value - a.at(seed));
+  }
   return PairedShift(differences, confidence);
 }
 

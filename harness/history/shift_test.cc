@@ -72,6 +72,17 @@ TEST(CompareShifts, OnlySeedsThatBothSidesHaveTellWhetherValuesAreEqual) {
   EXPECT_FALSE(CompareOne({{0, 1}}, {{1, 1}}).identical);
 }
 
+TEST(CompareShifts, AnEventThatComesOnNeitherSideHasNotMoved) {
+  const BySeed a = {{0, 1.1}, {1, kInf}, {2, 0.9}, {3, 1.7}, {4, kInf}};
+  BySeed b = a;
+  for (int seed : {0, 2, 3}) b[seed] += 1e-6 * (seed + 1);
+  const ShiftResult result = CompareOne(a, b);
+  EXPECT_EQ(result.answer, Answer::kSame);
+  EXPECT_GT(result.noise, 0.3);
+  b[4] = 1.5;  // now it comes
+  EXPECT_EQ(CompareOne(a, b).answer, Answer::kUnknown);
+}
+
 // Where seeds do not differ there is no noise to measure a shift by, only the margin itself.
 TEST(CompareShifts, AHundredthOfTheMarginIsTheSameWithoutNoise) {
   const BySeed a = {{0, 2}, {1, 2}, {2, 2}, {3, 2}, {4, 2}};
