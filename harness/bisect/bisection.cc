@@ -44,6 +44,7 @@ std::vector<Failure> FailuresFrom(const Json& json) {
   return failures;
 }
 
+constexpr const char* kSeesNan = "where that is a NaN, --metric 'never nonfinite(loss)' sees it";
 constexpr const char* kMarkNames[] = {"good", "bad", "skip"};
 
 int ToInt(Mark mark) { return static_cast<int>(mark); }
@@ -163,7 +164,7 @@ bool Bisection::IsTimeForModel() const {
 
 // From all that was seen so far: what it means depends on what is looked for.
 void Bisection::Rebuild() {
-  NoiseModel model = FailureRates();
+  NoiseModel model = FailureRates(options_.nothing_flakes);
   if (options_.has_metric) {
     const std::vector<double> good = MarginsOf(0);
     const std::vector<double> bad = MarginsOf(static_cast<int>(commits_.size()) - 1);
@@ -217,10 +218,11 @@ void Bisection::Observe(const SeedResult& result, bool refresh) {
     }
     const bool is_enough = unusable >= kUnusableRuns || result.is_skip;
     if (!is_enough || IsSkipped(result.commit)) return;
-    skip_reasons_[result.commit] = !result.error.empty() ? result.error
-                                   : !result.failures.empty()
-                                       ? "fails otherwise: " + result.failures.front().Text()
-                                       : "its runs say neither";
+    skip_reasons_[result.commit] =
+        !result.error.empty()      ? result.error
+        : !result.failures.empty() ? "fails otherwise: " + result.failures.front().Text()
+        : options_.has_metric      ? std::string("its runs have no margin; ") + kSeesNan
+                                   : "its runs say neither";
     search_->Skip(result.commit);
     return;
   }
@@ -294,12 +296,17 @@ std::string Bisection::WhyMarginsAreAlike() const {
     std::snprintf(text, sizeof text, "%.6g to %.6g in %zu runs", *least, *most, margins.size());
     return std::string(text);
   };
+  const auto unusable = std::count_if(results_.begin(), results_.end(), [&](const auto& result) {
+    return Read(result) == Reading::kUnusable;
+  });
+  const std::string missing =
+      unusable == 0 ? "" : "; " + std::to_string(unusable) + " runs have no margin, " + kSeesNan;
   const bool is_better =
       *std::min_element(bad.begin(), bad.end()) > *std::max_element(good.begin(), good.end());
   return std::string("no change") +
          (is_better ? " for the worse: the margins of the bad end lie above those of the good one"
                     : ": the margins of both ends look alike") +
-         " (good " + range(good) + ", bad " + range(bad) + ")";
+         " (good " + range(good) + ", bad " + range(bad) + ")" + missing;
 }
 
 std::string Bisection::WhyNoChange() const {

@@ -43,6 +43,7 @@ struct SeedResult {
 struct BisectionOptions {
   SearchOptions search;
   bool has_metric = false;
+  bool nothing_flakes = false;
 };
 
 class Bisection {

@@ -111,6 +111,17 @@ TEST(Metric, SaysWhatTheEndsShowed) {
       << why;
 }
 
+TEST(Metric, SaysThatRunsHadNoMargin) {
+  Bisection bisection(Line(6), ByMetric());
+  int looks = 0;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Step step =
+      Finish(bisection, [&](int commit) { return commit == 6 && ++looks % 2 == 0 ? nan : 1.0; });
+  EXPECT_EQ(step.kind, Step::kNoChange);
+  EXPECT_NE(bisection.WhyNoChange().find(" runs have no margin, "), std::string::npos)
+      << bisection.WhyNoChange();
+}
+
 TEST(Marks, AreTakenFromTheLog) {
   CommitList commits = Line(8);
   Bisection bisection(commits, {});

@@ -54,12 +54,13 @@ int NoiseModel::BinOf(double result) const {
   return static_cast<int>(std::upper_bound(edges.begin(), edges.end(), result) - edges.begin());
 }
 
-NoiseModel FailureRates() {
+NoiseModel FailureRates(bool nothing_flakes) {
   NoiseModel model;
   model.edges = {0.5};
   for (int good = 0; good < kRateCount; ++good) {
     for (int bad = 0; bad < kRateCount; ++bad) {
       if (kRates[bad] - kRates[good] < kSmallestEffect - 1e-9) continue;
+      if (nothing_flakes && good > 0) continue;
       // The larger a change, the likelier that somebody bisects it.
       model.pair_prior.push_back(PairPrior(good, bad) * (kRates[bad] - kRates[good]));
       model.good.push_back({1 - kRates[good], kRates[good]});

@@ -27,7 +27,8 @@ struct NoiseModel {
 };
 
 // Runs that fail (1) or pass (0), with unknown rates; the rate after the culprit is the larger one.
-NoiseModel FailureRates();
+// With `nothing_flakes` no run fails before the culprit: a user may know that.
+NoiseModel FailureRates(bool nothing_flakes = false);
 
 // Margins of a formula (margins.cc). After the culprit all of them are smaller by about as much, or
 // a larger share of them lies below some threshold; means, spread, thresholds and shares are

@@ -98,9 +98,11 @@ int Main(int argc, char** argv) {
   const double if_bad = std::atof(argv[2]), if_good = std::atof(argv[3]);
   const NoiseModel model = FailureRates();
   const std::optional<NoiseModel> told = Told(model, if_bad, if_good);
+  const NoiseModel no_flakes = FailureRates(/*nothing_flakes=*/true);
   for (int i = 0; i < trials; ++i) {
     const Trial trial(size, if_bad, if_good, std::strtoull(argv[5], nullptr, 10) + i);
     Ours("trainwreck", trial, size, model);
+    if (if_good == 0) Ours("no flakes", trial, size, no_flakes);
     if (told) Ours("told", trial, size, *told);
     Halving("plain", trial, size, 1);
     Halving("majority", trial, size, 5);

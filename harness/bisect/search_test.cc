@@ -157,6 +157,40 @@ TEST(Search, MeasuresTheEndsFirstWhereRunsAreNoisy) {
   EXPECT_LT(end_runs(told, 0.5), 0.15 * bound);
 }
 
+// A user who knows that nothing flakes saves what it takes to find that out.
+TEST(Search, NeedsFewerRunsWhereNothingFlakes) {
+  int runs[2] = {0, 0}, right[2] = {0, 0};
+  constexpr int kTrials = 100;
+  for (bool knows : {false, true}) {
+    for (int trial = 0; trial < kTrials; ++trial) {
+      Search search(History::Line(64), FailureRates(knows), {});
+      World world(search.history(), 1 + trial * 7 % 64, 0, 0.5, trial);
+      const Step step = Finish(search, world);
+      right[knows] += step.kind == Step::kCulprit && step.commit == world.culprit;
+      runs[knows] += search.runs();
+    }
+  }
+  EXPECT_LT(runs[1], 0.9 * runs[0]);
+  EXPECT_GE(right[1], 88);  // 95% are 95; below 88 is beyond three deviations
+  // One failure of the good end says that the user is mistaken.
+  Search mistaken(History::Line(8), FailureRates(true), {});
+  mistaken.Observe(8, 1);
+  mistaken.Observe(0, 1);
+  EXPECT_EQ(mistaken.Next().kind, Step::kNoChange);
+}
+
+TEST(Search, AMarkLeavesOutWhatItExcludes) {
+  Search search(History::Line(20), FailureRates(), {});
+  ASSERT_TRUE(search.Mark(5, /*is_bad=*/false));
+  ASSERT_TRUE(search.Mark(9, /*is_bad=*/true));
+  EXPECT_FALSE(search.Mark(4, /*is_bad=*/true));
+  EXPECT_FALSE(search.Mark(9, /*is_bad=*/false));
+  World world(search.history(), 7, 0, 1, 1);
+  EXPECT_EQ(Finish(search, world).kind, Step::kCulprit);
+  EXPECT_EQ(search.suspects(), std::vector<int>{7});
+  EXPECT_EQ(search.runs_of(5) + search.runs_of(9), 0);
+}
+
 TEST(Search, IsRightAsOftenAsItSays) {
   constexpr int kTrials = 200;
   for (const auto& [if_good, if_bad] : {std::pair(0.0, 0.5), std::pair(0.2, 0.8)}) {

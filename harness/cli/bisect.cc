@@ -102,7 +102,7 @@ BisectSession::BisectSession(const Options& options)
   }
   bisection_ = std::make_unique<Bisection>(
       repository_.Between(goods_, bad_, {bisect.first_parent, bisect.paths}),
-      BisectionOptions{SearchOptionsFor(bisect), !bisect.metric.empty()});
+      BisectionOptions{SearchOptionsFor(bisect), !bisect.metric.empty(), bisect.no_flakes});
   const TargetPlace target = trial_->target();
   workshop_ = std::make_unique<Workshop>(
       repository_, WorkshopOptions{folder_, bisect.build, target.program, bisect.artifacts,
@@ -114,13 +114,8 @@ BisectSession::BisectSession(const Options& options)
 // One for each question, so that the same command goes on where it was. Marks are answers.
 std::string BisectSession::Folder() const {
   const BisectOptions& bisect = options_.bisect;
-  const Json question = {goods_,
-                         bad_,
-                         bisect.first_parent,
-                         bisect.paths,
-                         bisect.build,
-                         bisect.artifacts,
-                         trial_->Question()};
+  const Json question = {goods_,       bad_,         bisect.first_parent, bisect.no_flakes,
+                         bisect.paths, bisect.build, bisect.artifacts,    trial_->Question()};
   return repository_.root() + "/.trainwreck/bisect/" + DigestText(question.dump());
 }
 
@@ -149,6 +144,7 @@ Json BisectSession::Header() const {
           {"confidence", options_.bisect.confidence},
           {"max_runs", options_.bisect.max_runs},
           {"metric", options_.bisect.metric},
+          {"no_flakes", options_.bisect.no_flakes},
           {"commits", commits}};
 }
 

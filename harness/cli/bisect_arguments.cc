@@ -45,8 +45,8 @@ void AddQuestion(CLI::App* verb, BisectOptions& bisect) {
 }  // namespace
 
 CLI::App* AddBisect(CLI::App& app, Options& options) {
-  CLI::App* verb =
-      app.add_subcommand("bisect", "Find the commit that broke a scenario, through noise");
+  CLI::App* verb = app.add_subcommand(
+      "bisect", "Find the commit that broke a scenario or a test, through noise");
   BisectOptions& bisect = options.bisect;
   AddQuestion(verb, bisect);
   verb->add_option("--build", bisect.build,
@@ -63,6 +63,8 @@ CLI::App* AddBisect(CLI::App& app, Options& options) {
   verb->add_option("--confidence", bisect.confidence, "Name a commit only when this sure [0.95]")
       ->check(CLI::Range(0.5, 0.9999).description(""))
       ->type_name("P");
+  verb->add_flag("--no-flakes", bisect.no_flakes,
+                 "You are certain that no run fails before the culprit: fewer runs are needed");
   verb->add_option("--max-runs", bisect.max_runs, "Give up after so many runs [1000]")
       ->check(CLI::Range(1, 1000000).description(""))
       ->type_name("N");

@@ -1,4 +1,5 @@
-// bisect --test: any command as the test, on small repositories of shell scripts that may be flaky.
+// bisect --test: any command as the test, on small repositories of shell scripts that may be flaky;
+// and what `run` has for a bisection by others.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -262,10 +263,37 @@ TEST(BisectCommand, LeavesOutWhatAnyGoodEndHas) {
 
 TEST(BisectCommand, ATestThatHangsSaysNothing) {
   const Scripts scripts(6, [](int i) { return i == 3 ? "exec sleep 1000" : Exit(i > 3 ? 1 : 0); });
-  const Called called = scripts.Test("--test-limit 1");
+  const Called called = scripts.Test("--test-limit 5");
   EXPECT_EQ(called.status, 0) << called.output();
   EXPECT_TRUE(Contains(called.out, "takes longer than --test-limit")) << called.out;
   EXPECT_TRUE(Contains(called.out, "one of these")) << called.out;
+}
+
+TEST(BisectCommand, RunGivesTheCodesOfGitBisect) {
+  const CliFolder folder;
+  folder.WritePassing("ok");
+  folder.Write("scenarios/fake/bad.yaml", folder.Read("scenarios/fake/ok.yaml"));
+  EXPECT_EQ(folder
+                .Shell("sed -i 's/fake.ok/fake\\/bad/; s/loss > 1/loss > 100/' "
+                       "scenarios/fake/bad.yaml")
+                .status,
+            0);
+  EXPECT_EQ(folder.Call("run fake/ok --bisect-codes").status, 0);
+  EXPECT_EQ(folder.Call("run fake/bad --bisect-codes").status, 1);
+  EXPECT_EQ(folder.Call("run fake/ok --seeds 1 --bisect-codes").status, 125);
+  EXPECT_EQ(folder.Call("run fake/ok --target /bin/true --bisect-codes").status, 125);
+  EXPECT_EQ(folder.Call("run fake/none --bisect-codes").status, 128);
+}
+
+TEST(BisectCommand, RunJudgesEachSeedByItself) {
+  const CliFolder folder;
+  folder.WritePassing("ok", "", "5");
+  const Called called = folder.Call("run fake/ok --each-seed 7:9 --output out --keep all");
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(called.out, "fake/ok@7")) << called.out;
+  EXPECT_TRUE(Contains(called.out, "fake/ok@8")) << called.out;
+  EXPECT_TRUE(folder.Has("out/fake/ok/fault/8/rank0.jsonl"));
+  EXPECT_TRUE(Contains(folder.Read("out/fake/ok/fault/8/run.json"), "\"seed\": 8"));
 }
 
 }  // namespace

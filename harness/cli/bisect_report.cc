@@ -225,7 +225,8 @@ int ReplayBisection(const std::string& path) {
   SearchOptions search;
   search.confidence = header.at("confidence");
   search.max_runs = header.at("max_runs");
-  Bisection bisection(commits, {search, header.at("metric") != ""});
+  Bisection bisection(commits,
+                      {search, header.at("metric") != "", header.value("no_flakes", false)});
   for (const Json& record : records) {
     bisection.Apply(record);
     if (record.at("t") != "run") continue;

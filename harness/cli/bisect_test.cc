@@ -324,6 +324,34 @@ TEST(Bisect, GoesByTheMarginOfAMetric) {
   EXPECT_TRUE(Contains(Culprits(called), repo.Short(27))) << called.output();
 }
 
+// Of a scenario's arms only those are run that the metric is about, one run for each seed.
+TEST(Bisect, RunsOnlyTheArmOfTheMetric) {
+  const Repo repo(Line(12, 7, 100));
+  repo.folder().Write("cache/counted",
+                      "test \"$1\" = --describe || echo $TRAINWRECK_TRACE "
+                      ">>$SEEN\nexec \"$REAL\" \"$@\"\n");
+  EXPECT_EQ(
+      repo.folder().Shell("sed -i '1i #!/bin/sh' cache/counted && chmod +x cache/counted").status,
+      0);
+  const std::string folder = repo.folder().path() + "/cache/";
+  for (const auto& [metric, has_fault] :
+       {std::pair("last(loss[:]) < 2", false), std::pair("last(loss[:]) < fault.loss[0]", true)}) {
+    repo.folder().Write("cache/seen", "");
+    const Called called = repo.folder().Call(
+        repo.Command("--json result.json --metric '" + std::string(metric) + "'"),
+        "FAKE='" + folder + "counted' SEEN='" + folder + "seen' REAL='" + repo.folder().target() +
+            "'");
+    EXPECT_EQ(called.status, 0) << called.output();
+    EXPECT_TRUE(Contains(Culprits(called), repo.id(7))) << called.output();
+    const std::string seen = repo.folder().Read("cache/seen");
+    EXPECT_TRUE(Contains(seen, "/control/")) << seen;
+    EXPECT_EQ(Contains(seen, "/fault/"), has_fault) << seen;
+    const Json result = Json::parse(repo.folder().Read("result.json"));
+    EXPECT_EQ(result.at("culprits")[0].at("id"), repo.id(7));
+    EXPECT_GE(result.at("good_end").at("margins").size(), 5u);
+  }
+}
+
 TEST(Bisect, GoesOnAfterSigkill) {
   const Repo repo(Line(65, 50, 80));
   const std::string before = repo.State();
@@ -505,6 +533,31 @@ TEST(Bisect, TakesNamedTargetsFromTheCommit) {
   }
 }
 
+// History from before the declaration: the build writes one.
+TEST(Bisect, ABuildMayWriteTheDeclaration) {
+  std::vector<Commit> commits = Line(16, 5, 100);
+  commits.back().declaration =
+      "apiVersion: trainwreck/v1\nkind: Targets\ntargets:\n"
+      "  ours: {level: 2, folder: .., command: [./train]}\n";
+  const Repo repo(commits);
+  const std::string declaration = repo.folder().path() + "/stack/trainwreck.yaml";
+  auto bisect = [&](const std::string& build) {
+    return repo.folder().Shell("cd stack && '" + repo.folder().program() +
+                                   "' bisect ../scenarios/fake/slow.yaml --scenarios-root "
+                                   "../scenarios --target ours --good " +
+                                   repo.id(0) + " --bad " + repo.id(15) + " --build '" + build +
+                                   "gcc -O1 -o train train.c'",
+                               "FAKE='" + repo.folder().target() + "'");
+  };
+  const Called called = bisect("mkdir -p stack && cp " + declaration + " stack/ && ");
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(Culprits(called), repo.id(5))) << called.output();
+  const Called without = bisect("");
+  EXPECT_EQ(without.status, 1) << without.output();
+  EXPECT_TRUE(Contains(without.out, "has no stack/trainwreck.yaml, and its build wrote none"))
+      << without.output();
+}
+
 // The program's header lies in a submodule, whose commits the repository's commits name.
 TEST(Bisect, ChecksOutSubmodules) {
   const Repo repo(Line(2, 1, 0));
@@ -550,33 +603,6 @@ TEST(Bisect, SaysWhatIsWrongWithTheCommandLine) {
   fails("bisect fake/slow --good HEAD --bad HEAD~1", "an ancestor of --good");
   fails("bisect fake/slow --good HEAD~1 --bad HEAD --metric 'loss <'", "--metric");
   fails("bisect --replay nothing", "there is no file");
-}
-
-TEST(Bisect, RunGivesTheCodesOfGitBisect) {
-  const CliFolder folder;
-  folder.WritePassing("ok");
-  folder.Write("scenarios/fake/bad.yaml", folder.Read("scenarios/fake/ok.yaml"));
-  EXPECT_EQ(folder
-                .Shell("sed -i 's/fake.ok/fake\\/bad/; s/loss > 1/loss > 100/' "
-                       "scenarios/fake/bad.yaml")
-                .status,
-            0);
-  EXPECT_EQ(folder.Call("run fake/ok --bisect-codes").status, 0);
-  EXPECT_EQ(folder.Call("run fake/bad --bisect-codes").status, 1);
-  EXPECT_EQ(folder.Call("run fake/ok --seeds 1 --bisect-codes").status, 125);
-  EXPECT_EQ(folder.Call("run fake/ok --target /bin/true --bisect-codes").status, 125);
-  EXPECT_EQ(folder.Call("run fake/none --bisect-codes").status, 128);
-}
-
-TEST(Bisect, RunJudgesEachSeedByItself) {
-  const CliFolder folder;
-  folder.WritePassing("ok", "", "5");
-  const Called called = folder.Call("run fake/ok --each-seed 7:9 --output out --keep all");
-  EXPECT_EQ(called.status, 0) << called.output();
-  EXPECT_TRUE(Contains(called.out, "fake/ok@7")) << called.out;
-  EXPECT_TRUE(Contains(called.out, "fake/ok@8")) << called.out;
-  EXPECT_TRUE(folder.Has("out/fake/ok/fault/8/rank0.jsonl"));
-  EXPECT_TRUE(Contains(folder.Read("out/fake/ok/fault/8/run.json"), "\"seed\": 8"));
 }
 
 // Two scenarios that differ in harmless keys and in one or two that only together do harm.

@@ -149,7 +149,8 @@ struct BisectOptions {
   std::vector<std::string> marks;  // REV=good, REV=bad, REV=skip
   std::vector<std::string> paths;  // after `--`: only commits that change these
   bool first_parent = false;
-  std::string json;  // file for the result
+  bool no_flakes = false;       // before the culprit no run fails
+  std::string json;             // file for the result
   std::string metric;           // a formula; empty: whether the scenario passes
   std::string arm = "control";  // that the metric is read in
   std::string build;            // a shell command, run in the worktree
