@@ -24,10 +24,10 @@ constexpr int kMarginLooks = 5;
 // Before the first build is over; only its ratio to a run's cost matters.
 constexpr double kUnknownBuildSeconds = 60;
 
-History HistoryOf(const CommitList& commits) {
+CommitGraph HistoryOf(const CommitList& commits) {
   std::vector<std::vector<int>> parents;
   for (std::size_t i = 1; i < commits.size(); ++i) parents.push_back(commits[i].parents);
-  return History(parents);
+  return CommitGraph(parents);
 }
 
 Json ToJson(const std::vector<Failure>& failures) {

@@ -36,7 +36,7 @@ constexpr double kNegligible = 1e-10;
 
 }  // namespace
 
-History::History(const std::vector<std::vector<int>>& parents) {
+CommitGraph::CommitGraph(const std::vector<std::vector<int>>& parents) {
   const int size = static_cast<int>(parents.size());
   const std::size_t words = static_cast<std::size_t>(size) / 64 + 1;
   parents_.push_back({});
@@ -52,13 +52,13 @@ History::History(const std::vector<std::vector<int>>& parents) {
   }
 }
 
-History History::Line(int size) {
+CommitGraph CommitGraph::Line(int size) {
   std::vector<std::vector<int>> parents(size);
   for (int i = 0; i < size; ++i) parents[i] = {i};
-  return History(parents);
+  return CommitGraph(parents);
 }
 
-Search::Search(History history, NoiseModel model, SearchOptions options)
+Search::Search(CommitGraph history, NoiseModel model, SearchOptions options)
     : history_(std::move(history)), model_(std::move(model)), options_(options) {
   const int commits = history_.size() + 1;
   std::vector<double> of_one = model_.pair_prior;

@@ -3,7 +3,7 @@
 // behaviours of a noise model; the next run is the one that tells most per cost. Pure: it starts
 // nothing and knows nothing of git, and the same observations always lead to the same next step.
 //
-//   Search search(History::Line(128), FailureRates(), {});
+//   Search search(CommitGraph::Line(128), FailureRates(), {});
 //   for (;;) {
 //     Step step = search.Next();
 //     if (step.kind != Step::kRun) break;             // culprit, no change, ...
@@ -23,11 +23,11 @@ namespace trainwreck {
 // Commits by number: 0 is the good end, 1..size() are the candidates, ancestors before their
 // descendants, size() is the bad end, whose ancestors they all are. A culprit spoils itself and all
 // of its descendants, as git bisect has it.
-class History {
+class CommitGraph {
  public:
   // parents[i] lists the parents of candidate i + 1; those that are no candidates as 0.
-  explicit History(const std::vector<std::vector<int>>& parents);
-  static History Line(int size);
+  explicit CommitGraph(const std::vector<std::vector<int>>& parents);
+  static CommitGraph Line(int size);
 
   int size() const { return static_cast<int>(ancestors_.size()) - 1; }
   const std::vector<int>& parents(int commit) const { return parents_[commit]; }
@@ -71,7 +71,7 @@ struct Cost {
 
 class Search {
  public:
-  Search(History history, NoiseModel model, SearchOptions options);
+  Search(CommitGraph history, NoiseModel model, SearchOptions options);
 
   // A run of `commit`: 1 failed, 0 passed; or its margin.
   // Of many runs at once, Refresh after the last one is enough.
@@ -105,7 +105,7 @@ class Search {
   double GoodLevel() const;
   double BadLevel() const;
   double BitsPerRun() const;  // at best, for a search that knows it
-  const History& history() const { return history_; }
+  const CommitGraph& history() const { return history_; }
 
  private:
   void Update();
@@ -118,7 +118,7 @@ class Search {
   std::vector<double> BadProbabilities() const;
   bool CanTest(int commit) const { return !is_skipped_[commit]; }
 
-  History history_;
+  CommitGraph history_;
   NoiseModel model_;
   SearchOptions options_;
   // Joint weights of a culprit and a pair of behaviours, and of no culprit and a single one; all

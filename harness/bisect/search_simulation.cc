@@ -64,7 +64,7 @@ std::optional<NoiseModel> Told(NoiseModel model, double if_bad, double if_good) 
 }
 
 void Ours(const char* method, Trial trial, int size, const NoiseModel& model) {
-  Search search(History::Line(size), model, {.max_runs = 2000});
+  Search search(CommitGraph::Line(size), model, {.max_runs = 2000});
   int looked = 0;
   Step step;
   while ((step = search.Next()).kind == Step::kRun) {

@@ -14,13 +14,13 @@ namespace {
 // Runs that fail at one rate before the culprit and at another from it on; culprit 0: at the first
 // rate everywhere.
 struct World {
-  World(const History& history, int culprit, double if_good, double if_bad, unsigned seed)
+  World(const CommitGraph& history, int culprit, double if_good, double if_bad, unsigned seed)
       : history(history), culprit(culprit), if_good(if_good), if_bad(if_bad), random(seed) {}
   double Run(int commit) {
     const double rate = history.IsBad(culprit, commit) ? if_bad : if_good;
     return std::bernoulli_distribution(rate)(random);
   }
-  const History& history;
+  const CommitGraph& history;
   int culprit;
   double if_good, if_bad;
   std::mt19937 random;
@@ -73,7 +73,7 @@ TEST(Noise, TablesAreDistributions) {
 
 // Bayes' theorem as it stands in a book, over all culprits and behaviours.
 TEST(Search, HasThePosteriorOfBayes) {
-  const History history = History::Line(5);
+  const CommitGraph history = CommitGraph::Line(5);
   const NoiseModel model = FailureRates();
   Search search(history, model, {});
   const std::vector<std::pair<int, int>> runs = {{5, 1}, {0, 0}, {2, 0}, {3, 1},
@@ -108,7 +108,7 @@ TEST(Search, IsLessSureWhereRunsAreAlike) {
     for (int pair = 0; pair < model.pairs(); ++pair) {
       model.pair_prior[pair] = model.good_level[pair] == if_good && model.bad_level[pair] == if_bad;
     }
-    Search search(History::Line(4), model, {});
+    Search search(CommitGraph::Line(4), model, {});
     for (const auto& [commit, failed] : {std::pair(4, 1), std::pair(3, 1), std::pair(2, 0)}) {
       search.Observe(commit, failed);
     }
@@ -120,7 +120,7 @@ TEST(Search, IsLessSureWhereRunsAreAlike) {
 
 TEST(Search, HalvesWhereNothingIsNoisy) {
   for (int culprit = 1; culprit <= 64; ++culprit) {
-    Search search(History::Line(64), FailureRates(), {});
+    Search search(CommitGraph::Line(64), FailureRates(), {});
     World world(search.history(), culprit, 0, 1, 1);
     const Step step = Finish(search, world);
     EXPECT_EQ(step.kind, Step::kCulprit);
@@ -141,7 +141,7 @@ TEST(Search, MeasuresTheEndsFirstWhereRunsAreNoisy) {
   auto end_runs = [](const NoiseModel& model, double if_bad) {
     int runs = 0;
     for (int trial = 0; trial < 20; ++trial) {
-      Search search(History::Line(1000), model, {});
+      Search search(CommitGraph::Line(1000), model, {});
       World world(search.history(), 100 + 40 * trial, 0, if_bad, trial);
       Step step;
       while ((step = search.Next()).kind == Step::kRun) {
@@ -163,7 +163,7 @@ TEST(Search, NeedsFewerRunsWhereNothingFlakes) {
   constexpr int kTrials = 100;
   for (bool knows : {false, true}) {
     for (int trial = 0; trial < kTrials; ++trial) {
-      Search search(History::Line(64), FailureRates(knows), {});
+      Search search(CommitGraph::Line(64), FailureRates(knows), {});
       World world(search.history(), 1 + trial * 7 % 64, 0, 0.5, trial);
       const Step step = Finish(search, world);
       right[knows] += step.kind == Step::kCulprit && step.commit == world.culprit;
@@ -173,14 +173,14 @@ TEST(Search, NeedsFewerRunsWhereNothingFlakes) {
   EXPECT_LT(runs[1], 0.9 * runs[0]);
   EXPECT_GE(right[1], 88);  // 95% are 95; below 88 is beyond three deviations
   // One failure of the good end says that the user is mistaken.
-  Search mistaken(History::Line(8), FailureRates(true), {});
+  Search mistaken(CommitGraph::Line(8), FailureRates(true), {});
   mistaken.Observe(8, 1);
   mistaken.Observe(0, 1);
   EXPECT_EQ(mistaken.Next().kind, Step::kNoChange);
 }
 
 TEST(Search, AMarkLeavesOutWhatItExcludes) {
-  Search search(History::Line(20), FailureRates(), {});
+  Search search(CommitGraph::Line(20), FailureRates(), {});
   ASSERT_TRUE(search.Mark(5, /*is_bad=*/false));
   ASSERT_TRUE(search.Mark(9, /*is_bad=*/true));
   EXPECT_FALSE(search.Mark(4, /*is_bad=*/true));
@@ -196,7 +196,7 @@ TEST(Search, IsRightAsOftenAsItSays) {
   for (const auto& [if_good, if_bad] : {std::pair(0.0, 0.5), std::pair(0.2, 0.8)}) {
     int right = 0;
     for (int trial = 0; trial < kTrials; ++trial) {
-      Search search(History::Line(40), FailureRates(), {});
+      Search search(CommitGraph::Line(40), FailureRates(), {});
       World world(search.history(), 1 + trial * 7 % 40, if_good, if_bad, trial);
       const Step step = Finish(search, world);
       right += step.kind == Step::kCulprit && step.commit == world.culprit;
@@ -208,7 +208,7 @@ TEST(Search, IsRightAsOftenAsItSays) {
 TEST(Search, BlamesNobodyWhereNothingChanged) {
   int blamed = 0;
   for (int trial = 0; trial < 100; ++trial) {
-    Search search(History::Line(40), FailureRates(), {});
+    Search search(CommitGraph::Line(40), FailureRates(), {});
     const double rate = std::vector<double>{0, 0.1, 0.5, 1}[trial % 4];
     World world(search.history(), 0, rate, rate, trial);
     const Step step = Finish(search, world);
@@ -220,14 +220,15 @@ TEST(Search, BlamesNobodyWhereNothingChanged) {
 
 TEST(Search, AChangeForTheBetterIsNoCulprit) {
   for (int trial = 0; trial < 20; ++trial) {
-    Search search(History::Line(20), FailureRates(), {});
+    Search search(CommitGraph::Line(20), FailureRates(), {});
     World world(search.history(), 9, 0.9, 0.1, trial);
     EXPECT_NE(Finish(search, world).kind, Step::kCulprit);
   }
 }
 
 TEST(Search, SameLooksSameStep) {
-  Search a(History::Line(100), FailureRates(), {}), b(History::Line(100), FailureRates(), {});
+  Search a(CommitGraph::Line(100), FailureRates(), {}),
+      b(CommitGraph::Line(100), FailureRates(), {});
   World world(a.history(), 33, 0.1, 0.8, 5);
   for (int i = 0; i < 30; ++i) {
     const Step step = a.Next();
@@ -240,7 +241,7 @@ TEST(Search, SameLooksSameStep) {
 
 TEST(Search, WhatCannotBeTestedIsARange) {
   for (int culprit : {9, 10, 11, 12}) {
-    Search search(History::Line(30), FailureRates(), {});
+    Search search(CommitGraph::Line(30), FailureRates(), {});
     for (int commit : {9, 10, 11}) search.Skip(commit);
     World world(search.history(), culprit, 0, 1, 1);
     EXPECT_EQ(Finish(search, world).kind, Step::kCulprit);
@@ -253,14 +254,14 @@ TEST(Search, WhatCannotBeTestedIsARange) {
 
 TEST(Search, AnEndThatCannotBeTestedEndsIt) {
   for (int end : {0, 30}) {
-    Search search(History::Line(30), FailureRates(), {});
+    Search search(CommitGraph::Line(30), FailureRates(), {});
     search.Skip(end);
     EXPECT_EQ(search.Next().kind, Step::kUndecided);
   }
 }
 
 TEST(Search, TheSameProgramCannotBeBlamed) {
-  Search search(History::Line(30), FailureRates(), {});
+  Search search(CommitGraph::Line(30), FailureRates(), {});
   search.Merge(12, 16);
   double between = 0;
   for (int commit = 13; commit <= 16; ++commit) between += search.posterior()[commit];
@@ -270,7 +271,7 @@ TEST(Search, TheSameProgramCannotBeBlamed) {
 }
 
 TEST(Search, StopsAtMaxRuns) {
-  Search search(History::Line(1000), FailureRates(), {.max_runs = 7});
+  Search search(CommitGraph::Line(1000), FailureRates(), {.max_runs = 7});
   World world(search.history(), 400, 0.4, 0.6, 1);
   EXPECT_EQ(Finish(search, world).kind, Step::kUndecided);
   EXPECT_EQ(search.runs(), 7);
@@ -278,13 +279,13 @@ TEST(Search, StopsAtMaxRuns) {
 
 // Others may observe more: dose asks several questions of one run.
 TEST(Search, AnAnswerStandsAfterMaxRuns) {
-  Search alike(History::Line(8), FailureRates(), {.max_runs = 7});
+  Search alike(CommitGraph::Line(8), FailureRates(), {.max_runs = 7});
   for (int i = 0; i < 20; ++i) {
     alike.Observe(0, 0);
     alike.Observe(8, 0);
   }
   EXPECT_EQ(alike.Next().kind, Step::kNoChange);
-  Search broken(History::Line(2), FailureRates(), {.max_runs = 7});
+  Search broken(CommitGraph::Line(2), FailureRates(), {.max_runs = 7});
   for (int i = 0; i < 10; ++i) {
     broken.Observe(0, 0);
     broken.Observe(1, 1);
@@ -311,7 +312,7 @@ TEST(Search, FindsEveryCommitOfRandomGraphs) {
       heads.insert(commit);
       parents[commit - 1].assign(chosen.begin(), chosen.end());
     }
-    const History history(parents);
+    const CommitGraph history(parents);
     for (int culprit = 1; culprit <= kSize; ++culprit) {
       Search search(history, FailureRates(), {});
       World world(history, culprit, 0, 1, 1);
@@ -328,7 +329,7 @@ TEST(Search, StaysWhereItHasBuilt) {
   double builds[2] = {0, 0}, runs[2] = {0, 0};
   for (bool is_dear : {false, true}) {
     for (int trial = 0; trial < 30; ++trial) {
-      Search search(History::Line(200), FailureRates(), {});
+      Search search(CommitGraph::Line(200), FailureRates(), {});
       World world(search.history(), 1 + trial * 6, 0, 0.5, trial);
       std::set<int> built;
       for (;;) {
@@ -361,7 +362,7 @@ TEST(Search, FindsAShiftOfMargins) {
       good.push_back(run(0));
       bad.push_back(run(60));
     }
-    Search search(History::Line(60), Margins(good, bad), {});
+    Search search(CommitGraph::Line(60), Margins(good, bad), {});
     for (int i = 0; i < 5; ++i) {
       search.Observe(0, good[i]);
       search.Observe(60, bad[i]);
@@ -382,7 +383,7 @@ TEST(Search, MarginsThatGotBetterBlameNobody) {
     good.push_back(run(0));
     bad.push_back(run(20));
   }
-  Search search(History::Line(20), Margins(good, bad), {});
+  Search search(CommitGraph::Line(20), Margins(good, bad), {});
   for (int i = 0; i < 5; ++i) {
     search.Observe(0, good[i]);
     search.Observe(20, bad[i]);

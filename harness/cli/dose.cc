@@ -155,7 +155,7 @@ DoseSession::DoseSession(const Options& options)
   SearchOptions search;
   search.confidence = options.dose.confidence;
   search.max_runs = options.dose.max_runs;
-  const History line = History::Line(static_cast<int>(doses_.size()) - 1);
+  const CommitGraph line = CommitGraph::Line(static_cast<int>(doses_.size()) - 1);
   for (const Check& symptom : scenario_.symptoms) {
     if (!AppliesTo(symptom.when, scenario_.points.front())) continue;
     questions_.push_back({false, symptom.name, Search(line, FailureRates(), search), {}});
