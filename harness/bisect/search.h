@@ -23,6 +23,8 @@ namespace trainwreck {
 // Commits by number: 0 is the good end, 1..size() are the candidates, ancestors before their
 // descendants, size() is the bad end, whose ancestors they all are. A culprit spoils itself and all
 // of its descendants, as git bisect has it.
+// The program has another History, of verdicts (harness/history); both are linked into it.
+inline namespace search {
 class History {
  public:
   // parents[i] lists the parents of candidate i + 1; those that are no candidates as 0.
@@ -43,6 +45,7 @@ class History {
   std::vector<std::vector<std::uint64_t>> ancestors_;
   std::vector<int> counts_;
 };
+}  // namespace search
 
 struct SearchOptions {
   double confidence = 0.95;
