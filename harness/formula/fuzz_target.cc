@@ -73,6 +73,9 @@ void FuzzOne(std::string_view text) {
       Require(error.begin <= error.end && error.end <= text.size(), "errors lie in the text", text);
     }
   }
+  for (const FormulaError& error : parsed.formula->FindVacuous(TestVocabulary(12, 2), "control")) {
+    Require(error.begin <= error.end && error.end <= text.size(), "errors lie in the text", text);
+  }
   // Unchecked formulas, too, must read as something.
   const std::vector<RunTrace>& runs = Runs();
   for (const RunTrace& run : runs) {
@@ -80,6 +83,8 @@ void FuzzOne(std::string_view text) {
     over.self = &run;
     over.arms = {{"control", &runs[0]}, {"reference", &runs[2]}};
     RequireSound(parsed.formula->Evaluate(over, TestTarget()), text);
+    const auto steps = parsed.formula->EvaluateAtSteps(over, TestTarget());
+    Require(static_cast<int>(steps.size()) == run.planned_steps, "a reading for each step", text);
   }
 }
 

@@ -14,7 +14,7 @@
 namespace trainwreck::formula {
 namespace {
 
-constexpr int kMaxParts = 12;  // of one truth table
+constexpr int kMaxParts = 8;  // of one truth table
 
 // A number that arithmetic on constants and factors does not reach into: a signal, a function.
 struct Term {

@@ -13,7 +13,7 @@ namespace trainwreck::formula {
 // All such parts, outermost first, in the order of the text. Signals of `own_arm` are taken for the
 // run's own: what is vacuous where that arm compares itself with itself. It decides what it can:
 // linear arithmetic, the signs of positive quantities, the order of functions over slices of one
-// signal, and logic over up to a dozen different parts.
+// signal, and logic over up to eight different parts.
 std::vector<FormulaError> FindVacuousParts(const Node& root, const Vocabulary& vocabulary,
                                            const std::string& own_arm);
 

@@ -261,7 +261,7 @@ class PointChecks {
                     bool may_see_fault, const Extent& extent, const std::string& suffix) {
     if (!AppliesTo(check.when, point)) return;
     const YamlNode& node = *draft_.formulas.at(path);
-    CheckArms(point, check, node, may_see_fault);
+    const bool arms_are_sound = CheckArms(point, check, node, may_see_fault);
     formula::Vocabulary vocabulary;
     vocabulary.target = &target_;
     // What is mentioned but must not be used here has had its own error.
@@ -276,7 +276,7 @@ class PointChecks {
     vocabulary.world_size = extent.ranks;
     vocabulary.fault_ids.insert(draft_.fault_ids.begin(), draft_.fault_ids.end());
     std::vector<formula::FormulaError> wrong = check.formula.Check(vocabulary);
-    if (wrong.empty()) wrong = WhatIsVacuous(check, node, vocabulary);
+    if (wrong.empty() && arms_are_sound) wrong = WhatIsVacuous(check, node, vocabulary);
     for (const formula::FormulaError& error : wrong) {
       const Position position = PlaceInFormula(node, error.begin, error.end, errors_);
       at_points_.Add(point.name, node.source, position, error.message + suffix, error.hint);
@@ -316,8 +316,10 @@ class PointChecks {
     }
   }
 
-  void CheckArms(const Point& point, const Check& check, const YamlNode& node, bool may_see_fault) {
+  bool CheckArms(const Point& point, const Check& check, const YamlNode& node, bool may_see_fault) {
+    bool sound = true;
     const auto complain = [&](const std::string& arm, std::string message, std::string hint) {
+      sound = false;
       const std::size_t found = node.text.find(arm + ".");
       const std::size_t begin = found == std::string::npos ? 0 : found;
       at_points_.Add(point.name, node.source,
@@ -333,6 +335,7 @@ class PointChecks {
       complain("reference", "the scenario has no reference run",
                "add 'reference: true' for an extra run that is not interrupted");
     }
+    return sound;
   }
 
   const Draft& draft_;
