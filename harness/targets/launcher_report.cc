@@ -116,7 +116,7 @@ std::optional<RankFailure> ReadLauncherReport(LauncherKind kind, const std::stri
   return std::nullopt;
 }
 
-std::string WordsOfRank(const std::string& text, int rank) {
+std::string WordsOfRank(const std::string& text, const RankFailure& failure) {
   static const RE2 kPrefix(R"(^\[(?:default|rank)?(\d+)\]:\s?(.*)$)");
   std::vector<std::string> own, all;
   std::istringstream lines(text);
@@ -125,12 +125,13 @@ std::string WordsOfRank(const std::string& text, int rank) {
     int of = -1;
     std::string words;
     if (RE2::FullMatch(line, kPrefix, &of, &words)) {
-      if (of == rank && !words.empty()) own.push_back(words);
+      if (of == failure.rank && !words.empty()) own.push_back(words);
       continue;
     }
     is_report = is_report || BeginsReport(line);
     if (!is_report && !IsOfLauncher(line)) all.push_back(line);
   }
+  if (failure.signal != 0) all.clear();
   const std::vector<std::string>& chosen = own.empty() ? all : own;
   std::string said;
   for (std::size_t i = chosen.size() - std::min(kWordLines, chosen.size()); i < chosen.size();
