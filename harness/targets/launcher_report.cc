@@ -132,6 +132,11 @@ std::string WordsOfRank(const std::string& text, const RankFailure& failure) {
     if (!is_report && !IsOfLauncher(line)) all.push_back(line);
   }
   if (failure.signal != 0) all.clear();
+  // Others may have written since; of two tracebacks the second is a complaint about the first.
+  const auto traceback = std::find(all.begin(), all.end(), "Traceback (most recent call last):");
+  const auto what = std::find_if(traceback == all.end() ? traceback : traceback + 1, all.end(),
+                                 [](const std::string& line) { return line.front() != ' '; });
+  if (own.empty() && what != all.end()) return *what;
   const std::vector<std::string>& chosen = own.empty() ? all : own;
   std::string said;
   for (std::size_t i = chosen.size() - std::min(kWordLines, chosen.size()); i < chosen.size();

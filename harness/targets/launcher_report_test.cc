@@ -97,6 +97,11 @@ TEST(LauncherReportTest, TellsARanksWordsFromTheLaunchers) {
   EXPECT_EQ(WordsOfRank("[rank1]: KeyError: 'x'\n[rank0]: connection closed\n" + report, failed),
             "KeyError: 'x'");
   EXPECT_EQ(WordsOfRank(report, failed), "");
+  EXPECT_EQ(WordsOfRank("Traceback (most recent call last):\n  File \"x.py\"\nKeyError: 'x'\n"
+                        "another rank\nstarts\nlate\n" +
+                            report,
+                        failed),
+            "KeyError: 'x'");
   const RankFailure killed = {.rank = 1, .signal = 9};  // these may be any rank's
   EXPECT_EQ(WordsOfRank("first\nKeyError: 'x'\n" + report, killed), "");
 }
