@@ -116,7 +116,7 @@ std::optional<RankFailure> ReadLauncherReport(LauncherKind kind, const std::stri
   return std::nullopt;
 }
 
-std::string WordsOfRank(const std::string& text, int rank) {
+std::string WordsOfRank(const std::string& text, const RankFailure& failure) {
   static const RE2 kPrefix(R"(^\[(?:default|rank)?(\d+)\]:\s?(.*)$)");
   std::vector<std::string> own, all;
   std::istringstream lines(text);
@@ -125,12 +125,18 @@ std::string WordsOfRank(const std::string& text, int rank) {
     int of = -1;
     std::string words;
     if (RE2::FullMatch(line, kPrefix, &of, &words)) {
-      if (of == rank && !words.empty()) own.push_back(words);
+      if (of == failure.rank && !words.empty()) own.push_back(words);
       continue;
     }
     is_report = is_report || BeginsReport(line);
     if (!is_report && !IsOfLauncher(line)) all.push_back(line);
   }
+  if (failure.signal != 0) all.clear();
+  // Others may have written since; of two tracebacks the second is a complaint about the first.
+  const auto traceback = std::find(all.begin(), all.end(), "Traceback (most recent call last):");
+  const auto what = std::find_if(traceback == all.end() ? traceback : traceback + 1, all.end(),
+                                 [](const std::string& line) { return line.front() != ' '; });
+  if (own.empty() && what != all.end()) return *what;
   const std::vector<std::string>& chosen = own.empty() ? all : own;
   std::string said;
   for (std::size_t i = chosen.size() - std::min(kWordLines, chosen.size()); i < chosen.size();

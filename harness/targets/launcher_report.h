@@ -19,8 +19,9 @@ struct RankFailure {
 // Of the last report in `text`, its root cause; empty when there is none.
 std::optional<RankFailure> ReadLauncherReport(LauncherKind kind, const std::string& text);
 
-// The last lines that the rank itself wrote: without the launcher's own log and report. Lines that
-// begin with "[rank1]:" belong to that rank alone.
-std::string WordsOfRank(const std::string& text, int rank);
+// The last lines that the failed rank itself wrote: without the launcher's own log and report.
+// Lines that begin with "[rank1]:" belong to that rank alone; of others nobody knows whose they
+// are, and a rank that was killed had no time for last words.
+std::string WordsOfRank(const std::string& text, const RankFailure& failure);
 
 }  // namespace trainwreck

@@ -91,11 +91,19 @@ TEST(LauncherReportTest, ReadsMpirunAndSrun) {
 }
 
 TEST(LauncherReportTest, TellsARanksWordsFromTheLaunchers) {
+  const RankFailure failed = {.rank = 1, .code = 1};
   const std::string report = TorchReport("1", "<N/A>", "x");
-  EXPECT_EQ(WordsOfRank("first\nKeyError: 'x'\n" + report, 1), "first\nKeyError: 'x'");
-  EXPECT_EQ(WordsOfRank("[rank1]: KeyError: 'x'\n[rank0]: connection closed\n" + report, 1),
+  EXPECT_EQ(WordsOfRank("first\nKeyError: 'x'\n" + report, failed), "first\nKeyError: 'x'");
+  EXPECT_EQ(WordsOfRank("[rank1]: KeyError: 'x'\n[rank0]: connection closed\n" + report, failed),
             "KeyError: 'x'");
-  EXPECT_EQ(WordsOfRank(report, 1), "");
+  EXPECT_EQ(WordsOfRank(report, failed), "");
+  EXPECT_EQ(WordsOfRank("Traceback (most recent call last):\n  File \"x.py\"\nKeyError: 'x'\n"
+                        "another rank\nstarts\nlate\n" +
+                            report,
+                        failed),
+            "KeyError: 'x'");
+  const RankFailure killed = {.rank = 1, .signal = 9};  // these may be any rank's
+  EXPECT_EQ(WordsOfRank("first\nKeyError: 'x'\n" + report, killed), "");
 }
 
 }  // namespace

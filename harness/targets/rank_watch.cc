@@ -70,7 +70,7 @@ void RankWatch::Finish(int status, const std::string& words) {
                       {"code", failure->code},
                       {"signal", failure->signal}});
   }
-  if (failure->words.empty()) failure->words = WordsOfRank(words, failure->rank);
+  if (failure->words.empty()) failure->words = WordsOfRank(words, *failure);
   write_("rank_failed", {{"rank", failure->rank},
                          {"code", failure->code},
                          {"signal", failure->signal},
