@@ -217,6 +217,12 @@ void CheckArmName(const YamlNode& key, const Draft& draft, Errors& errors) {
   }
 }
 
+bool IsOwnWord(const std::string& key) {
+  static const std::vector<std::string> kWords = {"resolves", "waives", "keeps",
+                                                  "kind",     "when",   "note"};
+  return std::count(kWords.begin(), kWords.end(), key) > 0;
+}
+
 void RequireChanges(const Changes& changes, const YamlNode& key, const YamlNode& node,
                     const std::string& what, Errors& errors) {
   if (!node.IsMap() || node.Find("set") != nullptr || node.Find("scale") != nullptr) return;
@@ -224,10 +230,11 @@ void RequireChanges(const Changes& changes, const YamlNode& key, const YamlNode&
     if (!NearestName(given.text, {"set", "scale"}).empty()) return;  // has its own error
   }
   if (changes.set.empty() && changes.scale.empty()) {
-    errors.Add(
-        key, what + " changes nothing",
-        "give it 'set' or 'scale'" +
-            (node.keys.empty() ? "" : ", such as {set: {" + node.keys.front().text + ": ...}}"));
+    std::string example;
+    for (const YamlNode& given : node.keys) {
+      if (!IsOwnWord(given.text)) example = ", such as {set: {" + given.text + ": ...}}";
+    }
+    errors.Add(key, what + " changes nothing", "give it 'set' or 'scale'" + example);
   }
 }
 

@@ -388,9 +388,11 @@ class TargetReader {
                   "remove it, or 'level: " + std::to_string(spec_.level) + "'");
       return;
     }
-    const std::size_t errors_before = errors_.size();
     for (const YamlNode* item : ReadList(*sources, "'sources'", errors_)) ReadSource(*item);
-    if (errors_.size() > errors_before) return;  // what they would give is not known
+    const bool is_clear =
+        std::none_of(spec_.sources.begin(), spec_.sources.end(),
+                     [](const SourceSpec& source) { return source.names.empty(); });
+    if (!is_clear || spec_.sources.empty()) return;  // what they would give is not known
     for (std::size_t i = 0; signals != nullptr && i < signals->keys.size(); ++i) {
       const std::string& name = signals->keys[i].text;
       const bool has_source =
