@@ -201,11 +201,6 @@ class CaseJudge {
 
   Judged JudgeClaim(const ArmPlan& arm, const Claim& claim) const;
   Judged JudgeFired(const ArmPlan& arm, const InjectedFault& fault) const;
-  bool ClaimsNoHealth() const {
-    const std::vector<Check>& healthy = plan_.scenario->healthy;
-    return std::none_of(healthy.begin(), healthy.end(),
-                        [&](const Check& check) { return AppliesTo(check.when, *plan_.point); });
-  }
   bool HasToBeSound(const ArmPlan& arm) const;
   Judged JudgeSignals(const ArmPlan& arm) const;
   std::vector<Judged> JudgeEnds(const ArmPlan& arm, const std::vector<Claim>& claims,
@@ -412,7 +407,7 @@ Judged CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault) con
 }
 
 bool CaseJudge::HasToBeSound(const ArmPlan& arm) const {
-  if (arm.kind == ArmKind::kControl && ClaimsNoHealth()) return true;
+  if (arm.kind == ArmKind::kControl && !ClaimsHealthOfControl(plan_, target_)) return true;
   if (target_.level >= 2) return false;  // it says by itself how it ended, and why
   if (arm.kind == ArmKind::kControl) return true;
   if (arm.kind != ArmKind::kRemedy) return false;

@@ -22,6 +22,10 @@ struct Claim {
 // In the order in which they are reported.
 std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm);
 
+// Whether some healthy check says something of control. One that compares with control compares it
+// there with itself.
+bool ClaimsHealthOfControl(const Case& plan, const TargetDescription& target);
+
 // Faulty arms must have performed every fault: true when a `fired` event of `fault` changed
 // something.
 bool HasFired(const RunTrace& trace, const InjectedFault& fault, std::string* seen = nullptr);

@@ -357,6 +357,19 @@ TEST(ControlTest, WithoutAHealthyCheckItsSignalsMustBeSound) {
   EXPECT_EQ(Outcome(bench.Judged()), "fail/control_unhealthy");
 }
 
+TEST(ControlTest, AHealthyCheckThatComparesItWithItselfIsNone) {
+  Bench bench;
+  bench.scenario().healthy[0] =
+      MakeCheck("as_good", "mean(loss[-5:]) <= 1.25 * control.mean(loss[-5:])");
+  bench.scenario().symptoms[0] = MakeCheck("blows_up", "eventually[:8] nonfinite(loss)");
+  EXPECT_EQ(Outcome(bench.Judged()), "pass");
+  EXPECT_THAT(bench.Judged().remarks, Contains(HasSubstr("no `healthy` check")));
+  bench.In("control", -1, [](RunResult& run) {
+    run.trace.series[{"loss", 0}].Set(12, std::numeric_limits<double>::infinity());
+  });
+  EXPECT_EQ(Outcome(bench.Judged()), "fail/control_unhealthy");
+}
+
 // What is said, since it may be right.
 
 TEST(RemarksTest, ASoundCaseHasNoneButItsSeeds) {

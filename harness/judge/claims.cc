@@ -69,6 +69,22 @@ std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm) {
   return claims;
 }
 
+bool ClaimsHealthOfControl(const Case& plan, const TargetDescription& target) {
+  formula::Vocabulary vocabulary;
+  vocabulary.target = &target;
+  vocabulary.arms = {"control", "fault", "reference"};
+  for (const ArmPlan& arm : plan.arms) {
+    if (arm.kind != ArmKind::kControl || arm.runs.empty()) continue;
+    vocabulary.planned_steps = arm.runs.front().steps;
+    vocabulary.world_size = arm.runs.front().ranks;
+  }
+  const std::vector<Check>& healthy = plan.scenario->healthy;
+  return std::any_of(healthy.begin(), healthy.end(), [&](const Check& check) {
+    return AppliesTo(check.when, *plan.point) &&
+           check.formula.FindVacuous(vocabulary, "control").empty();
+  });
+}
+
 bool HasFired(const RunTrace& trace, const InjectedFault& fault, std::string* seen) {
   std::string text = "it did not fire";
   bool fired = false;

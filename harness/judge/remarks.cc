@@ -61,15 +61,12 @@ bool AllSeedsAreTheSame(const Runs& runs) {
          });
 }
 
-std::vector<std::string> RemarksOnClaims(const Case& plan) {
+std::vector<std::string> RemarksOnClaims(const Case& plan, const TargetDescription& target) {
   std::vector<std::string> remarks;
-  const auto applies = [&](const Check& check) { return AppliesTo(check.when, *plan.point); };
-  const std::vector<Check>& healthy = plan.scenario->healthy;
-  if (std::none_of(healthy.begin(), healthy.end(), applies)) {
+  if (!ClaimsHealthOfControl(plan, target)) {
     remarks.push_back(
-        "no `healthy` check: of control only its end, its signals and the absence of the symptoms "
-        "are checked");
-    return remarks;
+        "no `healthy` check says anything of control: only its end, its signals and the absence of "
+        "the symptoms are checked");
   }
   for (const ArmPlan& arm : plan.arms) {
     if (arm.is_undo || (arm.remedy == nullptr && arm.decoy == nullptr)) continue;
@@ -92,9 +89,9 @@ std::vector<std::string> RemarksOnClaims(const Case& plan) {
 
 }  // namespace
 
-std::vector<std::string> RemarksOn(const CaseResults& results,
+std::vector<std::string> RemarksOn(const CaseResults& results, const TargetDescription& target,
                                    const std::vector<int>& tolerated_seeds) {
-  std::vector<std::string> remarks = RemarksOnClaims(*results.plan);
+  std::vector<std::string> remarks = RemarksOnClaims(*results.plan, target);
   const auto runs_of = [&](const std::string& arm) -> const Runs& {
     static const Runs kNone;
     const auto found = results.runs.find(arm);

@@ -9,7 +9,7 @@
 
 namespace trainwreck {
 
-std::vector<std::string> RemarksOn(const CaseResults& results,
+std::vector<std::string> RemarksOn(const CaseResults& results, const TargetDescription& target,
                                    const std::vector<int>& tolerated_seeds);
 
 }  // namespace trainwreck

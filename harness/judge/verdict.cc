@@ -231,7 +231,7 @@ Verdict Judge(const CaseResults& results, const TargetDescription& target) {
   verdict.notes = FindNotes(results, target);
   KeepRuns(results, verdict);
   verdict.arms = SummarizeArms(results, verdict.checks);
-  verdict.remarks = RemarksOn(results, verdict.tolerated_seeds);
+  verdict.remarks = RemarksOn(results, target, verdict.tolerated_seeds);
   FindWorstMargin(verdict);
   return verdict;
 }

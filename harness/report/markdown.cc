@@ -60,6 +60,8 @@ std::string Details(const Verdict& verdict) {
   std::string text = "<details><summary>" + EscapeMarkdown(verdict.case_name) + ": " +
                      EscapeMarkdown(verdict.failure_class) + "</summary>\n\n" +
                      EscapeMarkdown(verdict.reason) + "\n\n" + Arms(verdict);
+  for (const std::string& remark : verdict.remarks) text += "- " + EscapeMarkdown(remark) + "\n";
+  if (!verdict.remarks.empty()) text += "\n";
   for (const CheckResult& check : verdict.checks) {
     if (check.failure_class.empty()) continue;
     std::string block = FailureHeading(check) + "\n";

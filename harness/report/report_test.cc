@@ -454,6 +454,32 @@ TEST(ConsoleTest, NotesOfHealthyArmsAreShownAndThoseOfFaultyOnesWhenAsked) {
   EXPECT_EQ(read.notes[1].kind, ArmKind::kFault);
 }
 
+TEST(ReportTest, RemarksStandWithTheArms) {
+  Verdict verdict = Failed();
+  verdict.remarks = {"decoy 'decay' does nothing"};
+  verdict.tolerated_seeds = {3};
+  verdict.seen_verdict = "fail";
+  std::ostringstream out;
+  ConsoleReport(out, {}).Finished(verdict);
+  EXPECT_THAT(out.str(), HasSubstr("    note: decoy 'decay' does nothing\n"));
+  EXPECT_THAT(MarkdownReport({verdict}, {}), HasSubstr("- decoy 'decay' does nothing\n"));
+  const std::string path = TempFile("remarks.json");
+  WriteReport(ReportKind::kJson, path, {verdict}, {});
+  const Verdict read = ReadJsonReport(path).verdicts[0];
+  EXPECT_EQ(read.remarks, verdict.remarks);
+  EXPECT_EQ(read.tolerated_seeds, verdict.tolerated_seeds);
+  EXPECT_EQ(read.seen_verdict, "fail");
+}
+
+TEST(ConsoleTest, KnownLimitsAreCountedByWhatHappened) {
+  Verdict verdict = Passed();
+  verdict.expected_limit = true;
+  verdict.seen_verdict = "error";
+  std::ostringstream out;
+  ConsoleReport(out, {}).End({verdict, Passed()}, {}, {});
+  EXPECT_THAT(out.str(), HasSubstr("2 cases: 2 pass (known limits: 1 error)"));
+}
+
 TEST(ConsoleTest, TheFooterCounts) {
   EXPECT_THAT(Console({}, OneOfEach()),
               HasSubstr("# 5 cases: 1 pass, 1 fail, 1 inconclusive, 1 error, 1 skip; 420 runs, "

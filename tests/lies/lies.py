@@ -216,6 +216,11 @@ for action in ("nan@20", "nan1@25", "zero"):
     lie(f"no-healthy-check-and-{action.replace('@', '-')}", "fail/control_unhealthy", healthy=None,
         script=f"control:{action}", quality=None)
 
+lie("a-healthy-check-against-itself", "pass", "says anything of control",
+    healthy={"as_good": "mean(loss[-5:]) <= 1.5 * control.mean(loss[-5:])"})
+lie("a-healthy-check-against-itself-and-nan", "fail/control_unhealthy", script="control:nan1@20",
+    healthy={"as_good": "mean(loss[-5:]) <= 1.5 * control.mean(loss[-5:])"})
+
 # Remedies and decoys.
 for name, (action, answer) in {
         "nan-again": ("nan@6", "fail/remedy_ineffective"), "nan-for-a-step": ("nan1@9", "fail/remedy_ineffective"),
