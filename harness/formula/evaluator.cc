@@ -283,35 +283,39 @@ Track Evaluator::CompareAtSteps(const Node& node, const Scope& scope) const {
     track.lo[column][step] = compared.margin.lo;
     track.hi[column][step] = compared.margin.hi;
   }
-  std::vector<std::uint8_t> absent;
-  for (const auto& side : node.children) MarkAbsent(*side, scope, absent);
-  for (std::size_t step = 0; step < absent.size(); ++step) {
-    if (absent[step] == 0) continue;
+  Absence absence;
+  for (const auto& side : node.children) MarkAbsent(*side, scope, absence);
+  for (std::size_t step = 0; step < absence.left_out.size(); ++step) {
+    if (absence.left_out[step] == 0) continue;
     track.truth[step] = kMaybe;  // whatever the rest would say
     track.lo[column][step] = -kInfinity;
     track.hi[column][step] = kInfinity;
   }
-  track.open = track.lacking = std::move(absent);
+  track.open = std::move(absence.left_out);
+  track.lacking = std::move(absence.lacking);
   return track;
 }
 
-void Evaluator::MarkAbsent(const Node& node, const Scope& scope,
-                           std::vector<std::uint8_t>& absent) const {
+void Evaluator::MarkAbsent(const Node& node, const Scope& scope, Absence& absence) const {
   if (node.kind == Kind::kAggregate || node.kind == Kind::kOverlap) return;
   if (node.kind == Kind::kSpread && !scope.in_ranks) {
     Scope at_rank = scope;
     at_rank.in_ranks = true;
     for (at_rank.rank = 0; at_rank.rank < context_.self().world_size; ++at_rank.rank) {
-      MarkAbsent(node.child(0), at_rank, absent);
+      MarkAbsent(node.child(0), at_rank, absence);
     }
     return;
   }
-  for (const auto& child : node.children) MarkAbsent(*child, scope, absent);
+  for (const auto& child : node.children) MarkAbsent(*child, scope, absence);
   if (node.kind != Kind::kSignal || node.slice.given) return;
   const Samples samples = context_.SamplesOf(node, scope);
   if (!samples.sparse) return;
-  absent.resize(context_.steps());
-  for (int step = 0; step < context_.steps(); ++step) absent[step] |= samples.IsLeftOut(step);
+  absence.left_out.resize(context_.steps());
+  absence.lacking.resize(context_.steps());
+  for (int step = 0; step < context_.steps(); ++step) {
+    absence.left_out[step] |= samples.IsLeftOut(step);
+    absence.lacking[step] |= samples.At(step) != SampleState::kPresent;
+  }
 }
 
 Track Evaluator::DetectorAtSteps(const Node& node, const Scope& scope) const {
@@ -319,9 +323,10 @@ Track Evaluator::DetectorAtSteps(const Node& node, const Scope& scope) const {
     return Constant(UnknownOf(node, context_.target()), context_.steps());
   }
   Track track = Detect(node, context_.SamplesOf(node.child(0), scope), context_.steps());
-  std::vector<std::uint8_t> absent;
-  if (node.kind == Kind::kNonfinite) MarkAbsent(node.child(0), scope, absent);
-  track.open = track.lacking = std::move(absent);
+  Absence absence;
+  if (node.kind == Kind::kNonfinite) MarkAbsent(node.child(0), scope, absence);
+  track.open = std::move(absence.left_out);
+  track.lacking = std::move(absence.lacking);
   return track;
 }
 

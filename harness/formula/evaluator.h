@@ -31,9 +31,13 @@ class Evaluator {
   Track DetectorAtSteps(const Node& node, const Scope& scope) const;
   Track CompareAtSteps(const Node& node, const Scope& scope) const;
   Track EventAtSteps(const Node& node, const Scope& scope) const;
-  // Sets the steps at which a sparse signal of the expression has no sample.
-  void MarkAbsent(const Node& expression, const Scope& scope,
-                  std::vector<std::uint8_t>& absent) const;
+  // Steps at which a sparse signal has no sample: in `left_out` where it never will have one, in
+  // `lacking` also where it may still come. Both are empty where no sparse signal is mentioned.
+  struct Absence {
+    std::vector<std::uint8_t> left_out;
+    std::vector<std::uint8_t> lacking;
+  };
+  void MarkAbsent(const Node& expression, const Scope& scope, Absence& absence) const;
   std::vector<Interval> SpreadNumbers(const Node& node, const Scope& scope, bool at_steps) const;
 
   Context context_;

@@ -90,16 +90,16 @@ double NaiveOracle::Number(const Node& node, int step) const {
   }
 }
 
-bool NaiveOracle::IsLeftOut(const Node& node, int step) const {
+bool NaiveOracle::Lacks(const Node& node, int step, bool for_good) const {
   if (node.kind == Kind::kAggregate) return false;
   if (node.kind != Kind::kSignal) {
     return std::any_of(node.children.begin(), node.children.end(),
-                       [&](const auto& child) { return IsLeftOut(*child, step); });
+                       [&](const auto& child) { return Lacks(*child, step, for_good); });
   }
   if (node.slice.given || !TestTarget().FindSignal(node.name)->sparse) return false;
   auto found = run_.series.find({node.name, 0});
   if (found != run_.series.end() && found->second.Has(step)) return false;
-  return step < run_.last_step(0) || (run_.finished && step == run_.last_step(0));
+  return !for_good || step < run_.last_step(0) || (run_.finished && step == run_.last_step(0));
 }
 
 // Written down as it is explained: if at some step nothing is missing, the open ones count for
@@ -128,14 +128,17 @@ Value NaiveOracle::Over(const Node& operand, const std::vector<int>& steps, bool
 Value NaiveOracle::CompareAt(const Node& node, int step) const {
   const bool octaves = ComparesInOctaves(node, TestTarget());
   const Unit unit = octaves ? Unit::kOctave : Unit::kPlain;
-  if (IsLeftOut(node, step)) {
+  if (Lacks(node, step, /*for_good=*/true)) {
     Value open = WithMargin(kMaybe, unit, kAll);
     open.open = open.lacking = true;
     return open;
   }
   const double left = Number(node.child(0), step), right = Number(node.child(1), step);
   if (std::isnan(left) || std::isnan(right)) {
-    return WithMargin(kMaybe, unit, node.op == CompareOp::kEqual ? Interval{-kInf, 0} : kAll);
+    Value unknown =
+        WithMargin(kMaybe, unit, node.op == CompareOp::kEqual ? Interval{-kInf, 0} : kAll);
+    unknown.lacking = Lacks(node, step, /*for_good=*/false);
+    return unknown;
   }
   double margin = left == right ? 0 : octaves ? std::log2(right / left) : right - left;
   if (node.op == CompareOp::kEqual) {
@@ -154,7 +157,8 @@ Value NaiveOracle::DetectorAt(const Node& node, int step) const {
     auto found = run_.series.find({signal.name, 0});
     if (found == run_.series.end() || !found->second.Has(step)) {
       Value missing = Truth(kMaybe);
-      missing.open = missing.lacking = IsLeftOut(signal, step);
+      missing.open = Lacks(signal, step, /*for_good=*/true);
+      missing.lacking = Lacks(signal, step, /*for_good=*/false);
       return missing;
     }
     return Truth(std::isfinite(now) ? kNo : kYes);

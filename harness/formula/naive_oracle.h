@@ -27,8 +27,9 @@ class NaiveOracle {
   Value DetectorAt(const Node& node, int step) const;
   // The worst (`smallest`) or best of the operand at these steps, open ones left out.
   Value Over(const Node& operand, const std::vector<int>& steps, bool smallest) const;
-  bool IsLeftOut(const Node& node, int step) const;  // a sparse signal of it has no sample there
-  double Number(const Node& node, int step) const;   // NaN: unknown
+  // A sparse signal of it has no sample there; `for_good`: and will have none.
+  bool Lacks(const Node& node, int step, bool for_good) const;
+  double Number(const Node& node, int step) const;  // NaN: unknown
   double Sample(const Node& signal, int step) const;
 
   const RunTrace& run_;

@@ -150,6 +150,15 @@ TEST(Past, StandsInsideAnotherOperatorAndTakesSteps) {
   EXPECT_EQ(testing::Errors("at_end once[:9] loss > 4", vocabulary), "");
 }
 
+// A step that may still get its sample is no step with a sample: what it leaves open counts.
+TEST(Sparse, AStepToComeIsNoSample) {
+  TestRun run = TestRun(3).With("loss", {1, 1}).At("eval_loss", 0, 1);
+  run.Unfinished();
+  ExpectTruth("always[1:] nonfinite(eval_loss)", run, Truth::kUnknown);
+  ExpectMargin("always[1:] nonfinite(eval_loss)", run, Unit::kStep, -1, kInf);
+  ExpectTruth("eventually[:1] eval_loss < 2", run, Truth::kTrue);
+}
+
 // A trace of which lines could not be read.
 TEST(Lost, WhatIsNotThereMayHaveBeen) {
   TestRun run = EvaluatedRun().At("grad_norm", 0, 1);
