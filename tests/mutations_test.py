@@ -207,11 +207,15 @@ def target_that_cannot_be_started(bench):
     target = bench.fresh("gone") / "target.sh"
     target.write_text(f'#!/bin/sh\nrm "$0"\nexec "{bench.fake_target}" "$@"\n')
     target.chmod(0o755)
-    status, verdicts, _ = bench.run("infrastructure", "--isolate", "exec", target=str(target),
-                                    root=TESTS / "fake")
-    require(status == 0 and verdicts["infrastructure"]["expected_limit"],
-            verdicts["infrastructure"]["reason"])
-    bench.classes.add("infrastructure")
+    bench.require_class("error/infrastructure", "infrastructure", "--isolate", "exec", target=str(target),
+                        root=TESTS / "fake", status=7)
+
+
+@case
+def target_that_stops_halfway(bench):
+    status, verdicts, _ = bench.run("incomplete", "--full", target=bench.fake_target, root=TESTS / "fake")
+    require(status == 0 and verdicts["incomplete"]["expected_limit"], verdicts["incomplete"]["reason"])
+    bench.classes.add("incomplete")
 
 
 # --- Errors planted in scenarios ---

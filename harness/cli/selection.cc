@@ -201,14 +201,14 @@ std::string NameOf(const std::string& file, const std::string& root) {
 // A name that means two things would leave one of them out, silently.
 void RejectAmbiguousName(const std::string& word, const std::string& by_name) {
   if (word.empty() || word[0] == '.' || word[0] == '/' || word.back() == '/') return;
-  if (!fs::is_directory(by_name)) return;
+  if (!IsFolder(by_name)) return;
   const std::string file = by_name + ".yaml";
-  if (fs::is_regular_file(file)) {
+  if (IsFile(file)) {
     throw UsageError("'" + word + "' is a scenario and a folder: say " + file + " or " + by_name +
                      "/");
   }
   std::error_code error;
-  if (fs::is_directory(word) && !fs::equivalent(word, by_name, error) &&
+  if (IsFolder(word) && !fs::equivalent(word, by_name, error) &&
       !FilesBelow(word).empty()) {
     throw UsageError("'" + word + "' is a folder here and under the scenarios root: say ./" + word +
                      " or " + by_name);

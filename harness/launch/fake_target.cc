@@ -194,6 +194,10 @@ std::optional<int> FakeRank::MisbehaveAtStep(TraceWriter& trace, int step) {
     return 1;
   }
   if (mode_ == "quits_quietly") return 0;
+  if (mode_ == "ends_early") {
+    trace.Write({{"t", "end"}, {"why", "completed"}, {"step", step}});
+    return 0;
+  }
   if (mode_ == "mismatch") {
     trace.Write({{"t", "collective"},
                  {"step", step},
