@@ -25,8 +25,8 @@ FILES = [
     "harness/judge/remarks.cc", "harness/judge/signal_health.cc", "harness/judge/verdict.cc", "harness/launch/steps_done.cc",
     "harness/spec/claim_checks.cc",
 ]
-TESTS = ["harness/judge/judge_test", "harness/judge/back_doors_test", "harness/plan/run_test",
-         "tests/bad_scenarios/bad_scenarios_test"]
+TESTS = ["harness/judge/judge_test", "harness/judge/back_doors_test", "harness/judge/judge_details_test",
+         "harness/plan/run_test", "tests/bad_scenarios/bad_scenarios_test"]
 # What stands in a line -> what it becomes.
 SWAPS = [
     (r" == ", " != "), (r" != ", " == "), (r" <= ", " < "), (r" >= ", " > "), (r" < ", " <= "), (r" > ", " >= "),
@@ -41,7 +41,7 @@ SWAPS = [
 # Folders of objects with a main function.
 PROGRAMS = re.compile(r"_test$|_benchmark$|fuzz|fake_target$|^trainwreck$|_simulation$|^fake_runs$")
 # Lines that cannot change a verdict: words for people.
-WORDS = re.compile(r'^\s*(//|#)|text \+?=|\.message|\.seen\b|remarks\.push_back|"[^"]* [^"]*"')
+WORDS = re.compile(r'^\s*(//|#)|text \+?=|\.message|\.seen\b|remarks\.push_back|return "|"[^"]* [^"]*"')
 
 
 def mutants_of(file):
@@ -94,6 +94,11 @@ class Workshop:
                         self.archive, "-Wl,--end-group", *self.libraries], check=True, capture_output=True)
         return target
 
+    def failing_without_a_mutant(self):
+        """The tests that are red already, which would kill every mutant."""
+        return [test for test in TESTS
+                if subprocess.run([f"{self.bin}/{test}"], check=False, capture_output=True).returncode != 0]
+
     def killed_by(self, mutant):
         """The name of what notices, '' when nothing does, None when it is no mutant."""
         with tempfile.TemporaryDirectory() as folder:
@@ -118,6 +123,8 @@ def main():
     options = parser.parse_args()
     scratch = tempfile.TemporaryDirectory()
     workshop = Workshop(options, scratch.name)
+    if failing := workshop.failing_without_a_mutant():
+        sys.exit(f"red without any mutant: {', '.join(failing)}")
     everything = [mutant for file in FILES for mutant in mutants_of(file)]
     random.Random(options.seed).shuffle(everything)
     killed, survived = 0, 0

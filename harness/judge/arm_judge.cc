@@ -267,6 +267,15 @@ std::string Describe(const Claim& claim, const Judged& judged, int allowed) {
   return text;
 }
 
+// What the margins of a check are compared in.
+formula::Unit UnitOf(const Check& check, const std::vector<Reading>& readings) {
+  if (check.min_margin) return check.min_margin->unit;
+  const auto known = std::find_if(readings.begin(), readings.end(), [](const Reading& reading) {
+    return reading.truth != Truth::kUnknown;
+  });
+  return known == readings.end() ? formula::Unit::kPlain : known->main_unit;
+}
+
 Judged CaseJudge::JudgeClaim(const ArmPlan& arm, const Claim& claim) const {
   const Check& check = *claim.check;
   Judged judged;
@@ -283,8 +292,6 @@ Judged CaseJudge::JudgeClaim(const ArmPlan& arm, const Claim& claim) const {
 
   Tally& tally = judged.tally;
   const Truth wanted = claim.expected ? Truth::kTrue : Truth::kFalse;
-  bool unit_is_set = check.min_margin.has_value();
-  if (unit_is_set) result.unit = check.min_margin->unit;
   for (int seed = 0; seed < plan_.seed_count; ++seed) {
     result.readings.push_back(Read(check, arm.name, seed));
     const Reading& reading = result.readings.back();
@@ -293,10 +300,6 @@ Judged CaseJudge::JudgeClaim(const ArmPlan& arm, const Claim& claim) const {
     if (reading.truth == Truth::kUnknown) {
       tally.unknown.push_back(seed);
       continue;
-    }
-    if (!unit_is_set) {
-      result.unit = reading.main_unit;
-      unit_is_set = true;
     }
     if (reading.truth != wanted) {
       tally.disagree.push_back(seed);
@@ -308,6 +311,7 @@ Judged CaseJudge::JudgeClaim(const ArmPlan& arm, const Claim& claim) const {
     if (clearance == Clearance::kWeak) tally.weak.push_back(seed);
     if (clearance == Clearance::kUnknown) tally.unclear.push_back(seed);
   }
+  result.unit = UnitOf(check, result.readings);
   result.message = Describe(claim, judged, allowed());
   return judged;
 }
@@ -316,7 +320,6 @@ LostSeeds CaseJudge::Lost(const std::vector<Judged>& all) const {
   LostSeeds lost;
   lost.allowed = allowed();
   for (const Judged& one : all) {
-    if (one.is_settled) continue;
     lost.broken.insert(one.tally.disagree.begin(), one.tally.disagree.end());
     lost.broken.insert(one.tally.weak.begin(), one.tally.weak.end());
     lost.open.insert(one.tally.unknown.begin(), one.tally.unknown.end());
@@ -465,12 +468,12 @@ std::vector<Judged> CaseJudge::JudgeEnds(const ArmPlan& arm, const std::vector<C
                                          const std::vector<Judged>& judged) const {
   std::map<std::string, std::vector<int>> seeds_by_class;
   std::vector<int> restarted;
-  for (int seed = 0; seed < plan_.seed_count; ++seed) {
-    const RunResult* run = FindRun(arm.name, seed);
-    if (run == nullptr) continue;
-    if (run->restarts > 0 && !IsFaulty(arm.kind)) restarted.push_back(seed);
-    const std::string failure_class = ClassOfEnd(*run, target_);
-    if (failure_class.empty() || EndIsClaimed(arm, claims, judged, *run, seed)) continue;
+  const auto runs = results_.runs.find(arm.name);
+  if (runs == results_.runs.end()) return {};
+  for (const auto& [seed, run] : runs->second) {
+    if (run.restarts > 0 && !IsFaulty(arm.kind)) restarted.push_back(seed);
+    const std::string failure_class = ClassOfEnd(run, target_);
+    if (failure_class.empty() || EndIsClaimed(arm, claims, judged, run, seed)) continue;
     seeds_by_class[failure_class].push_back(seed);
   }
   std::vector<Judged> found;

@@ -212,6 +212,8 @@ TEST(IncompleteTest, ARunThatWroteItsTraceWithoutAnyStep) {
   bench.scenario().quality.reset();
   bench.In("control", -1, empty);
   EXPECT_EQ(Outcome(bench.Judged()), "error/incomplete");
+  bench.target.level = 1;
+  EXPECT_EQ(Outcome(bench.Judged()), "error/incomplete");
   bench.target.level = 0;  // nobody said that it shows its steps
   EXPECT_NE(Outcome(bench.Judged()), "error/incomplete");
 }
@@ -345,6 +347,20 @@ TEST(ControlTest, TheFaultMustNotActThere) {
   const Verdict verdict = bench.Judged();
   EXPECT_EQ(Outcome(verdict), "fail/control_unhealthy");
   EXPECT_THAT(verdict.reason, HasSubstr("must not act here, it did in seed 2"));
+}
+
+TEST(EvidenceTest, OnlyTheEventFiredIsEvidence) {
+  Bench bench;
+  for (const CheckResult& check : bench.Judged().checks) {
+    if (check.check != "fired") continue;
+    EXPECT_EQ(check.readings[1].truth, formula::Truth::kTrue) << check.arm;
+    EXPECT_THAT(check.readings[1].seen, HasSubstr("it changed 0.1 to 1.5"));
+  }
+  bench.In("fault", 1, [](RunResult& run) {
+    run.trace.events[0].name = "noticed";
+    run.trace.events[0].fields["event"] = "noticed";
+  });
+  EXPECT_EQ(Outcome(bench.Judged()), "fail/fault_not_fired");
 }
 
 TEST(ControlTest, WithoutAHealthyCheckItsSignalsMustBeSound) {

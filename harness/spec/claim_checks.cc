@@ -27,7 +27,6 @@ bool IsOnlyAboutFired(const formula::Formula& formula) {
 void CheckSymptoms(const Draft& draft, const TargetDescription& target, Errors& errors) {
   const RunTrace fired = OnlyFired(draft);
   for (const Check& symptom : draft.scenario.symptoms) {
-    if (symptom.formula.events().count("fired") == 0) continue;
     const bool says_no_more =
         IsOnlyAboutFired(symptom.formula) ||
         symptom.formula.Evaluate({&fired, {}}, target).truth == formula::Truth::kTrue;
