@@ -166,7 +166,8 @@ class ForeignTest(unittest.TestCase):
 
     def test_what_the_user_has_stays(self):
         self.environment.update(RANK="7", WORLD_SIZE="8", OMP_NUM_THREADS="5")
-        self.judge(target="world", **WORSE)
+        # It takes itself for rank 7 of 8, and prints no loss.
+        self.judge(target="world", options=["--no-preflight"], **WORSE)
         seen = self.environment_of()
         self.assertEqual((seen["RANK"], seen["WORLD_SIZE"], seen["OMP_NUM_THREADS"]), ("7", "8", "5"))
         self.assertEqual(seen["LOCAL_RANK"], "nothing")
@@ -235,7 +236,11 @@ class ForeignTest(unittest.TestCase):
             program = file.read()
         with open(self.folder + "/train.py", "w", encoding="utf-8") as file:
             file.write("import time\ntime.sleep(600)\n" + program)
-        case, _ = self.judge(**WORSE)
+        self.write(**WORSE)
+        done = self.call("run", "t/x", "--target", "plain")
+        self.assertEqual(done.returncode, 3)  # the preflight run has said it
+        self.assertIn("no first step within 0.5 s ('start_seconds' of the target)", done.stderr)
+        case, _ = self.judge(options=["--no-preflight"], **WORSE)
         self.assertIn("no first step within 0.5 s ('start_seconds' of the target)", self.run_detail(case, "control"))
 
     # What runs is what is recorded.
@@ -394,7 +399,8 @@ class ForeignTest(unittest.TestCase):
         self.assertIn("requires:signal:error", self.call("run", "t/x").stdout)
         self.write(phases=[{"name": "train", "until": 20}, {"name": "resume"}])
         self.assertIn("requires:phases", self.call("run", "t/x", "--target", "files").stdout)
-        self.forget("plain")
+        for target in ("plain", "tidy"):  # which have them
+            self.forget(target)
         done = self.call("run", "t/x", "--target", "files")
         self.assertEqual(done.returncode, 3, done.stdout)
         self.assertIn("cannot end a phase: no '{run.until}' stands in its 'command'", done.stderr)

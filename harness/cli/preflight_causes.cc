@@ -251,8 +251,9 @@ class Causes {
   }
 
   void NoteSource(const SourceSpec& source, const std::vector<MissingSignal>& missing) {
-    const bool is_pattern =
-        source.kind == SourceKind::kStdout || source.kind == SourceKind::kStderr;
+    const bool is_pattern = source.kind == SourceKind::kStdout ||
+                            source.kind == SourceKind::kStderr ||
+                            source.kind == SourceKind::kOutput;
     PreflightFinding finding =
         is_pattern ? FromPattern(source, missing) : FromFile(source, missing);
     // A source that gave nothing at all is no question of sparse signals.
@@ -279,14 +280,20 @@ class Causes {
 
   PreflightFinding FromPattern(const SourceSpec& source,
                                const std::vector<MissingSignal>& missing) const {
-    const bool is_stdout = source.kind == SourceKind::kStdout;
-    const std::string stream = is_stdout ? "stdout" : "stderr";
-    const std::string other = is_stdout ? "stderr" : "stdout";
-    const std::vector<std::string> lines = LinesOf(OutputPath(stream));
-    const std::vector<std::string> others = LinesOf(OutputPath(other));
+    const bool is_both = source.kind == SourceKind::kOutput;
+    const bool is_stderr = source.kind == SourceKind::kStderr;
+    const std::string stream = is_both ? "stdout or stderr" : is_stderr ? "stderr" : "stdout";
+    const std::string other = is_stderr ? "stdout" : "stderr";
+    std::vector<std::string> lines = LinesOf(OutputPath(is_stderr ? "stderr" : "stdout"));
+    std::vector<std::string> others = LinesOf(OutputPath(other));
+    if (is_both) {
+      lines.insert(lines.end(), others.begin(), others.end());
+      others.clear();
+    }
     PreflightFinding finding;
     if (MatchesAny(source.pattern, lines)) {
-      const std::string complaint = Complaint(OutputPath(stream));
+      std::string complaint = Complaint(OutputPath(is_stderr ? "stderr" : "stdout"));
+      if (is_both && complaint.empty()) complaint = Complaint(OutputPath("stderr"));
       finding = At(source.position,
                    "the pattern matches, but gives " + NamesOf(missing) + " no value" +
                        (complaint.empty() ? "" : ": " + complaint),
