@@ -208,8 +208,7 @@ void RejectAmbiguousName(const std::string& word, const std::string& by_name) {
                      "/");
   }
   std::error_code error;
-  if (IsFolder(word) && !fs::equivalent(word, by_name, error) &&
-      !FilesBelow(word).empty()) {
+  if (IsFolder(word) && !fs::equivalent(word, by_name, error) && !FilesBelow(word).empty()) {
     throw UsageError("'" + word + "' is a folder here and under the scenarios root: say ./" + word +
                      " or " + by_name);
   }
