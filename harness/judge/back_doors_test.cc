@@ -355,6 +355,7 @@ TEST(EvidenceTest, OnlyTheEventFiredIsEvidence) {
     if (check.check != "fired") continue;
     EXPECT_EQ(check.readings[1].truth, formula::Truth::kTrue) << check.arm;
     EXPECT_THAT(check.readings[1].seen, HasSubstr("it changed 0.1 to 1.5"));
+    EXPECT_EQ(check.worst_seed, 0) << "one to look at";
   }
   bench.In("fault", 1, [](RunResult& run) {
     run.trace.events[0].name = "noticed";

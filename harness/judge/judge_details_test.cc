@@ -118,6 +118,9 @@ TEST(SoundTest, OnlySignalsThatTheTargetOffersAndOnlyTheirSamples) {
   bench.In("control", 2, [](RunResult& run) { run.trace.series[{"loss", 0}].Set(8, 0); });
   const Verdict verdict = bench.Judged();
   EXPECT_EQ(Outcome(verdict), "fail/control_unhealthy");
+  for (const CheckResult& check : verdict.checks) {
+    if (check.check == "signals_sound" && check.arm == "lower_lr") EXPECT_EQ(check.worst_seed, 0);
+  }
   EXPECT_THAT(verdict.reason, HasSubstr("loss is 0, though its scale is positive"));
 }
 
@@ -131,8 +134,7 @@ TEST(RemarksTest, ARunWithoutAStepEqualsNone) {
 }
 
 // Stopping early.
-bool DecidedAt6(const std::string& arm_name) {
-  Bench bench;
+bool DecidedAt6(const std::string& arm_name, Bench bench = {}) {
   bench.scenario().symptoms[0] = MakeCheck("high", "eventually loss > 3.9", "1 octave");
   bench.MakeRuns();
   for (const ArmPlan& arm : bench.cases[0].arms) {
@@ -148,6 +150,12 @@ bool DecidedAt6(const std::string& arm_name) {
 TEST(StopTest, ASymptomWhoseMarginMayGrowIsWaitedForInTheFaultArmOnly) {
   EXPECT_FALSE(DecidedAt6("fault"));
   EXPECT_TRUE(DecidedAt6("decay")) << "a decoy needs no margin";
+}
+
+TEST(StopTest, AnArmThatClaimsNothingIsRunToItsEnd) {
+  Bench bench;
+  bench.scenario().decoys[0].keeps = {"of_another_point"};
+  EXPECT_FALSE(DecidedAt6("decay", bench));
 }
 
 }  // namespace
