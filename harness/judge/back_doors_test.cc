@@ -403,6 +403,7 @@ TEST(RemarksTest, ArmsThatAreEqualBitForBit) {
   EXPECT_THAT(bench.Judged().remarks,
               ElementsAre(HasSubstr("decoy 'decay' equals the fault arm bit for bit")));
   bench.In("lower_lr", 1, WithLoss(LearningLoss(1.001)));
+  bench.In("lower_lr", 2, [](RunResult& run) { run.trace.series[{"step_s", 0}].Set(3, 0.5); });
   EXPECT_THAT(bench.Judged().remarks,
               Contains(HasSubstr("remedy 'lower_lr' equals control bit for bit")));
   bench.In("lower_lr", 0, [](RunResult& run) {
