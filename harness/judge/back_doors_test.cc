@@ -218,6 +218,12 @@ TEST(IncompleteTest, ARunThatWroteItsTraceWithoutAnyStep) {
   EXPECT_NE(Outcome(bench.Judged()), "error/incomplete");
 }
 
+TEST(IncompleteTest, WhereNoNumberOfStepsIsPlannedThereAreNeverTooFew) {
+  Bench bench;
+  bench.In("decay", -1, [](RunResult& run) { run.trace.planned_steps = 0; });
+  EXPECT_NE(bench.Judged().verdict, "error");
+}
+
 TEST(IncompleteTest, AnyRankThatStopsBeforeTheOthers) {
   Bench bench;
   bench.In("control", 0, [](RunResult& run) {
@@ -292,7 +298,9 @@ TEST(SeedsTest, UnknownSeedsAreCountedWithTheBroken) {
   std::vector<double> gap = LearningLoss(1);
   gap[17] = std::numeric_limits<double>::quiet_NaN();
   bench.In("control", 7, WithLoss(gap));
-  EXPECT_EQ(Outcome(bench.Judged()), "inconclusive/undecided");
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(Outcome(verdict), "inconclusive/undecided");
+  EXPECT_THAT(verdict.reason, HasSubstr("broken or unknown in seeds 0, 1, 2, 3, 7, "));
 }
 
 TEST(SeedsTest, AWeakSymptomCostsItsSeed) {
@@ -361,7 +369,12 @@ TEST(EvidenceTest, OnlyTheEventFiredIsEvidence) {
     run.trace.events[0].name = "noticed";
     run.trace.events[0].fields["event"] = "noticed";
   });
-  EXPECT_EQ(Outcome(bench.Judged()), "fail/fault_not_fired");
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(Outcome(verdict), "fail/fault_not_fired");
+  for (const CheckResult& check : verdict.checks) {
+    if (check.failure_class.empty()) continue;
+    EXPECT_EQ(check.readings[1].truth, formula::Truth::kFalse);
+  }
 }
 
 TEST(ControlTest, WithoutAHealthyCheckItsSignalsMustBeSound) {
@@ -424,6 +437,8 @@ TEST(RemarksTest, RunsThatWereCutOffAreNotCalledEqual) {
 TEST(RemarksTest, AProgramThatDoesNotUseItsSeed) {
   Bench bench;
   EXPECT_THAT(bench.Judged().remarks, Contains(HasSubstr("in all 3 seeds")));
+  bench.scenario().seed_count = bench.scenario().seed_require = 1;
+  EXPECT_THAT(bench.Judged().remarks, Not(Contains(HasSubstr("does not use its seed"))));
 }
 
 TEST(RemarksTest, ARemedyThatWaivesEverything) {

@@ -55,7 +55,24 @@ TEST(DetailsTest, ABadEndComesFirstWithTheWordsOfTheRankThatFailed) {
 TEST(DetailsTest, WhatWasSeenIsShownOfSeed0Too) {
   Bench bench;
   bench.In("fault", 0, WithLoss(LearningLoss(1)));
-  EXPECT_THAT(bench.Judged().reason, HasSubstr("; seed 0: "));
+  const Verdict verdict = bench.Judged();
+  EXPECT_THAT(verdict.reason, HasSubstr("; seed 0: "));
+  EXPECT_EQ(verdict.checks.front().worst_seed, 0);
+  for (const CheckResult& check : verdict.checks) {
+    if (check.failure_class.empty()) continue;
+    EXPECT_THAT(check.rerun_command, HasSubstr("--arm fault --seed 0"));
+  }
+}
+
+TEST(DetailsTest, TheFirstOfSeveralIsNamedAndTheOthersAreCounted) {
+  Bench bench;
+  bench.scenario().symptoms.push_back(MakeCheck("never_low", "min(loss[-5:]) > 3"));
+  bench.scenario().remedies[0].resolves = {"blows_up"};
+  bench.In("fault", -1, WithLoss(LearningLoss(1)));
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(Outcome(verdict), "fail/symptom_absent");
+  EXPECT_THAT(verdict.reason, HasSubstr("'blows_up' in fault: "));
+  EXPECT_THAT(verdict.reason, HasSubstr("(and 1 more like it)"));
 }
 
 TEST(DetailsTest, AClaimedEndIsExcusedWhateverElseHappenedLater) {
@@ -74,11 +91,22 @@ TEST(DetailsTest, AClaimedEndIsExcusedWhateverElseHappenedLater) {
 TEST(DetailsTest, TheFirstDifferenceOfAStepIsNamed) {
   RunResult a = testing::MakeRun(LearningLoss(1));
   RunResult b = a;
-  for (const char* signal : {"loss", "grad_norm"}) {
-    a.trace.series[{signal, 0}].Set(7, 1);
-    b.trace.series[{signal, 0}].Set(7, 2);
+  for (int step : {7, 0}) {
+    for (const char* signal : {"loss", "grad_norm"}) {
+      a.trace.series[{signal, 0}].Set(step, 1);
+      b.trace.series[{signal, 0}].Set(step, 2);
+    }
+    EXPECT_EQ(CompareTraces(a.trace, b.trace),
+              "grad_norm at step " + std::to_string(step) + " of rank 0: 1 and 2");
   }
-  EXPECT_EQ(CompareTraces(a.trace, b.trace), "grad_norm at step 7 of rank 0: 1 and 2");
+}
+
+TEST(DetailsTest, ANanOnOneSideIsADifference) {
+  RunResult a = testing::MakeRun(LearningLoss(1));
+  RunResult b = a;
+  b.trace.series[{"loss", 0}].Set(7, kNan);
+  EXPECT_THAT(CompareTraces(a.trace, b.trace), HasSubstr("loss at step 7"));
+  EXPECT_THAT(CompareTraces(b.trace, a.trace), HasSubstr("loss at step 7"));
 }
 
 TEST(DetailsTest, AMarginThatMayStillGrowIsNotKnownToBeClear) {
@@ -119,9 +147,13 @@ TEST(SoundTest, OnlySignalsThatTheTargetOffersAndOnlyTheirSamples) {
   const Verdict verdict = bench.Judged();
   EXPECT_EQ(Outcome(verdict), "fail/control_unhealthy");
   for (const CheckResult& check : verdict.checks) {
-    if (check.check == "signals_sound" && check.arm == "lower_lr") EXPECT_EQ(check.worst_seed, 0);
+    if (check.check != "signals_sound" || check.arm != "lower_lr") continue;
+    EXPECT_EQ(check.worst_seed, 0);
   }
   EXPECT_THAT(verdict.reason, HasSubstr("loss is 0, though its scale is positive"));
+  EXPECT_THAT(verdict.reason, Not(HasSubstr("not all could be read")));
+  bench.In("control", 2, [](RunResult& run) { run.trace.series[{"loss{head}", 0}].Set(8, kNan); });
+  EXPECT_THAT(bench.Judged().reason, HasSubstr("loss is 0")) << "the first of the same step";
 }
 
 TEST(RemarksTest, ARunWithoutAStepEqualsNone) {
