@@ -96,6 +96,11 @@ struct LostSeeds {
 
   bool too_many_broken() const { return static_cast<int>(broken.size()) > allowed; }
   bool too_many() const { return static_cast<int>(broken.size() + open.size()) > allowed; }
+  std::vector<int> Sorted() const {
+    std::set<int> seeds = broken;
+    seeds.insert(open.begin(), open.end());
+    return {seeds.begin(), seeds.end()};
+  }
   bool IsLost(int seed) const { return broken.contains(seed) || open.contains(seed); }
 };
 
@@ -141,12 +146,7 @@ class CaseJudge {
       if (!one.is_settled) Settle(lost, one);
       judged.checks.push_back(std::move(one.result));
     }
-    if (!lost.too_many()) {
-      judged.tolerated_seeds.assign(lost.broken.begin(), lost.broken.end());
-      judged.tolerated_seeds.insert(judged.tolerated_seeds.end(), lost.open.begin(),
-                                    lost.open.end());
-      std::sort(judged.tolerated_seeds.begin(), judged.tolerated_seeds.end());
-    }
+    if (!lost.too_many()) judged.tolerated_seeds = lost.Sorted();
     return judged;
   }
 
@@ -207,6 +207,8 @@ class CaseJudge {
                                 const std::vector<Judged>& judged) const;
   bool EndIsClaimed(const ArmPlan& arm, const std::vector<Claim>& claims,
                     const std::vector<Judged>& judged, const RunResult& run, int seed) const;
+  Judged Finding(const ArmPlan& arm, const char* check, const std::string& failure_class,
+                 const std::vector<int>& seeds) const;
   Judged UnclaimedEnd(const ArmPlan& arm, const std::string& failure_class,
                       const std::vector<int>& seeds) const;
   Judged Restarted(const ArmPlan& arm, const std::vector<int>& seeds) const;
@@ -359,10 +361,7 @@ void CaseJudge::Settle(const LostSeeds& lost, Judged& judged) const {
     fail(tally.unclear, "undecided");
   }
   if (!result.failure_class.empty() && lost.allowed > 0) {
-    std::vector<int> seeds(lost.broken.begin(), lost.broken.end());
-    seeds.insert(seeds.end(), lost.open.begin(), lost.open.end());
-    std::sort(seeds.begin(), seeds.end());
-    result.message += "; some claim is broken or unknown in " + SeedList(seeds) +
+    result.message += "; some claim is broken or unknown in " + SeedList(lost.Sorted()) +
                       ", `require: " + std::to_string(plan_.seed_require) + "` lets " +
                       std::to_string(lost.allowed) + " go";
   }
@@ -484,42 +483,42 @@ std::vector<Judged> CaseJudge::JudgeEnds(const ArmPlan& arm, const std::vector<C
   return found;
 }
 
-Judged CaseJudge::UnclaimedEnd(const ArmPlan& arm, const std::string& failure_class,
-                               const std::vector<int>& seeds) const {
-  const RunResult& run = *FindRun(arm.name, seeds.front());
+// What no seed may be lost to, with the first of its seeds to look at.
+Judged CaseJudge::Finding(const ArmPlan& arm, const char* check, const std::string& failure_class,
+                          const std::vector<int>& seeds) const {
   Judged judged;
   judged.is_settled = true;
   CheckResult& result = judged.result;
-  result.check = "end";
+  result.check = check;
   result.arm = arm.name;
   result.file = plan_.scenario->file;
   result.failure_class = failure_class;
   result.disagree = static_cast<int>(seeds.size());
+  result.seen = "seed " + std::to_string(seeds.front()) + ": ";
+  SetRerun(arm.name, seeds.front(), result);
+  return judged;
+}
+
+Judged CaseJudge::UnclaimedEnd(const ArmPlan& arm, const std::string& failure_class,
+                               const std::vector<int>& seeds) const {
+  const RunResult& run = *FindRun(arm.name, seeds.front());
+  Judged judged = Finding(arm, "end", failure_class, seeds);
+  CheckResult& result = judged.result;
   result.message = "expected every run to complete, " + SeedList(seeds) + " did not";
-  result.seen = "seed " + std::to_string(seeds.front()) + ": " + SentenceOfEnd(run);
+  result.seen += SentenceOfEnd(run);
   for (const RankExit& exit : run.exits) {
     if (exit.last_words.empty() || (exit.code == 0 && exit.signal == 0)) continue;
     result.seen += "; last words of rank " + std::to_string(exit.rank) + ": " + exit.last_words;
     break;
   }
-  SetRerun(arm.name, seeds.front(), result);
   return judged;
 }
 
 // What was restarted did not train on in health, whatever its last attempt shows.
 Judged CaseJudge::Restarted(const ArmPlan& arm, const std::vector<int>& seeds) const {
-  Judged judged;
-  judged.is_settled = true;
-  CheckResult& result = judged.result;
-  result.check = "restarts";
-  result.arm = arm.name;
-  result.file = plan_.scenario->file;
-  result.failure_class = "control_unhealthy";
-  result.disagree = static_cast<int>(seeds.size());
-  result.message = "a healthy run needs no restart, " + SeedList(seeds) + " had one";
-  result.seen = "seed " + std::to_string(seeds.front()) + ": " +
-                std::to_string(FindRun(arm.name, seeds.front())->restarts) + " restarts";
-  SetRerun(arm.name, seeds.front(), result);
+  Judged judged = Finding(arm, "restarts", "control_unhealthy", seeds);
+  judged.result.message = "a healthy run needs no restart, " + SeedList(seeds) + " had one";
+  judged.result.seen += std::to_string(FindRun(arm.name, seeds.front())->restarts) + " restarts";
   return judged;
 }
 
