@@ -11,7 +11,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "harness/protocol/spawn.h"
+#include "harness/process/spawn.h"
 #include "harness/trainer/build.h"
 #include "harness/trainer/cpu_memory.h"
 #include "harness/trainer/device.h"

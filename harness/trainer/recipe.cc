@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "harness/text/glob.h"
 #include "harness/trainer/model_kinds.h"
 
 namespace trainwreck {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "harness/protocol/plan.h"
+#include "harness/text/glob.h"
 
 namespace trainwreck {
 namespace {
