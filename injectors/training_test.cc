@@ -8,7 +8,7 @@
 
 #include "injectors/injector.h"
 #include "trainer/build.h"
-#include "trainer/forked_ranks.h"
+#include "trainer/ranks/forked_ranks.h"
 
 namespace trainwreck {
 namespace {

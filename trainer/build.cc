@@ -12,19 +12,19 @@
 #include <utility>
 
 #include "harness/protocol/digest.h"
-#include "trainer/checkpoint.h"
-#include "trainer/communicator.h"
-#include "trainer/cpu_memory.h"
-#include "trainer/data.h"
-#include "trainer/device.h"
+#include "trainer/checkpoints/checkpoint.h"
+#include "trainer/data/data.h"
+#include "trainer/data/sampler.h"
+#include "trainer/data/shards.h"
+#include "trainer/devices/cpu_memory.h"
+#include "trainer/devices/device.h"
+#include "trainer/devices/rng.h"
 #include "trainer/loop.h"
-#include "trainer/model_kinds.h"
-#include "trainer/rng.h"
-#include "trainer/sampler.h"
-#include "trainer/scaler.h"
-#include "trainer/schedules.h"
-#include "trainer/shards.h"
-#include "trainer/vocabulary.h"
+#include "trainer/optimizers/scaler.h"
+#include "trainer/optimizers/schedules.h"
+#include "trainer/ranks/communicator.h"
+#include "trainer/recipe/model_kinds.h"
+#include "trainer/telemetry/vocabulary.h"
 
 namespace trainwreck {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "harness/protocol/plan.h"
 #include "trainer/parts.h"
-#include "trainer/recipe.h"
-#include "trainer/telemetry.h"
+#include "trainer/recipe/recipe.h"
+#include "trainer/telemetry/telemetry.h"
 
 namespace trainwreck {
 

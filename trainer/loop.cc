@@ -12,12 +12,12 @@
 #include <stdexcept>
 
 #include "harness/protocol/digest.h"
-#include "trainer/bucket.h"
 #include "trainer/build.h"
-#include "trainer/clipping.h"
-#include "trainer/free_running.h"
-#include "trainer/precision.h"
-#include "trainer/replicas.h"
+#include "trainer/models/free_running.h"
+#include "trainer/models/precision.h"
+#include "trainer/optimizers/clipping.h"
+#include "trainer/ranks/bucket.h"
+#include "trainer/ranks/replicas.h"
 
 namespace trainwreck {
 namespace {

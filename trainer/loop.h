@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "trainer/coverage.h"
-#include "trainer/evidence.h"
-#include "trainer/loader.h"
-#include "trainer/nonfinite.h"
+#include "trainer/data/loader.h"
+#include "trainer/models/precision.h"
 #include "trainer/parts.h"
-#include "trainer/precision.h"
-#include "trainer/recipe.h"
-#include "trainer/telemetry.h"
+#include "trainer/recipe/recipe.h"
+#include "trainer/telemetry/coverage.h"
+#include "trainer/telemetry/evidence.h"
+#include "trainer/telemetry/nonfinite.h"
+#include "trainer/telemetry/telemetry.h"
 
 namespace trainwreck {
 

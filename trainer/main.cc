@@ -14,10 +14,10 @@
 #include "harness/protocol/spawn.h"
 #include "injectors/injector.h"
 #include "trainer/build.h"
-#include "trainer/cpu_memory.h"
-#include "trainer/device.h"
-#include "trainer/model_kinds.h"
-#include "trainer/vocabulary.h"
+#include "trainer/devices/cpu_memory.h"
+#include "trainer/devices/device.h"
+#include "trainer/recipe/model_kinds.h"
+#include "trainer/telemetry/vocabulary.h"
 
 namespace trainwreck {
 namespace {

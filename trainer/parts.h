@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "harness/protocol/json.h"
-#include "trainer/device_health.h"
-#include "trainer/forward_hook.h"
+#include "trainer/devices/device_health.h"
+#include "trainer/models/forward_hook.h"
 
 namespace trainwreck {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/build.h"
-#include "trainer/forked_ranks.h"
+#include "trainer/ranks/forked_ranks.h"
 
 namespace trainwreck {
 

@@ -6,14 +6,14 @@ def regression(name, source, line, becomes):
 
     Args:
       name: what is lost.
-      source: file of trainer.
+      source: file of trainer/optimizers.
       line: a regular expression of sed; a build error when no line of the source matches.
       becomes: what stands there instead.
     """
     native.genrule(
         name = name + "_source",
         testonly = True,
-        srcs = ["//trainer:" + source],
+        srcs = ["//trainer:optimizers/" + source],
         outs = [name + "/" + source],
         cmd = "sed 's@%s@%s@' $< >$@ && ! cmp -s $< $@" % (line, becomes),
     )

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/layers.h"
-#include "trainer/model_kinds.h"
+#include "trainer/models/layers.h"
 #include "trainer/parts.h"
+#include "trainer/recipe/model_kinds.h"
 
 namespace {
 
