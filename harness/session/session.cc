@@ -43,10 +43,10 @@ std::vector<std::string> RunfilesFolders() {
 std::vector<std::string> TargetCandidates() {
   std::vector<std::string> candidates = {ProgramFolder() + "/trainwreck-trainer"};
   for (const std::string& folder : RunfilesFolders()) {
-    candidates.push_back(folder + "/harness/trainer/trainwreck-trainer");
+    candidates.push_back(folder + "/trainer/trainwreck-trainer");
   }
-  candidates.push_back(ProgramFolder() +
-                       "/../trainer/trainwreck-trainer");  // in Bazel's output tree
+  // In Bazel's output tree.
+  candidates.push_back(ProgramFolder() + "/../../trainer/trainwreck-trainer");
   return candidates;
 }
 
@@ -77,7 +77,7 @@ FoundTarget FindReference() {
     tried += "\n  tried " + candidate;
   }
   throw ConfigurationError(
-      "no target found: build it with 'bazel build //harness/trainer:trainwreck-trainer', or name "
+      "no target found: build it with 'bazel build //trainer:trainwreck-trainer', or name "
       "one with --target or TRAINWRECK_TARGET" +
       tried);
 }

@@ -96,7 +96,7 @@ TEST(MatchesExample, TakesDotsForAnyText) {
 void ExpectExamplesRun(const std::string& document, std::size_t at_least) {
   const CliFolder folder;
   const std::string program_folder = std::filesystem::path(folder.program()).parent_path();
-  const std::string trainer = std::filesystem::absolute("harness/trainer/trainwreck-trainer");
+  const std::string trainer = std::filesystem::absolute("trainer/trainwreck-trainer");
   const std::string environment =
       "TRAINWRECK_TARGET='" + trainer + "' PATH='" + program_folder + "':\"$PATH\"";
   const std::vector<Example> examples = Examples(document);

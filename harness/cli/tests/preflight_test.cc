@@ -151,7 +151,7 @@ TEST_F(PreflightTest, IsWhatTheDoctorDoes) {
 TEST(TargetNoteTest, SaysThatNobodyNamedTheTarget) {
   CliFolder folder;
   folder.WritePassing("ok");
-  const fs::path trainer = folder.path() + "/files/trainwreck/harness/trainer/trainwreck-trainer";
+  const fs::path trainer = folder.path() + "/files/trainwreck/trainer/trainwreck-trainer";
   fs::create_directories(trainer.parent_path());
   fs::create_symlink(folder.target(), trainer);
   const std::string unnamed =

@@ -138,7 +138,7 @@ void CheckDevices(Findings& findings, const TargetDescription& target) {
     return;
   }
   findings.Add(Health::kWarn, "CUDA", "there is a driver, but the target finds no GPU",
-               "use the trainer that has GPUs (//harness/trainer:trainwreck-trainer-cuda); if this "
+               "use the trainer that has GPUs (//trainer:trainwreck-trainer-cuda); if this "
                "is it, see CUDA_VISIBLE_DEVICES and nvidia-smi");
 }
 
@@ -248,7 +248,7 @@ void CheckTarget(Findings& findings, const CommonOptions& options) {
                  found.name + (found.note.empty() ? "" : " (" + found.note + ")"));
   } catch (const ConfigurationError& error) {
     findings.Add(Health::kFail, "target", error.what(),
-                 "bazel build //harness/cli:trainwreck //harness/trainer:trainwreck-trainer");
+                 "bazel build //harness/cli:trainwreck //trainer:trainwreck-trainer");
     return;
   }
   Session session;

@@ -65,11 +65,10 @@ int NewFault(const Options& options) {
   if (fs::exists(base + "_test.cc")) throw UsageError(base + "_test.cc is there already");
   WriteNew(base + ".cc", skeleton.source);
   WriteNew(base + "_test.cc", skeleton.test);
-  std::cout
-      << "next: edit both, then bazel test //injectors:" << site
-      << "_faults_test; the trainer links it in "
-      << "by itself:\n      bazel build //harness/trainer:trainwreck-trainer; trainwreck explain "
-      << name << "\n";
+  std::cout << "next: edit both, then bazel test //injectors:" << site
+            << "_faults_test; the trainer links it in "
+            << "by itself:\n      bazel build //trainer:trainwreck-trainer; trainwreck explain "
+            << name << "\n";
   return kExitPassed;
 }
 

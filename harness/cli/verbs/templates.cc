@@ -74,7 +74,7 @@ FaultInfo Info() {
           .evidence = "each time: the learning rate before and after"};
 }
 
-// Wraps one part of the loop (harness/trainer/parts.h has them all); the rest stays plain.
+// Wraps one part of the loop (trainer/parts.h has them all); the rest stays plain.
 class WrappedOptimizer : public Optimizer {
  public:
   WrappedOptimizer(std::unique_ptr<Optimizer> plain, Injector& injector, double factor)
