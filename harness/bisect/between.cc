@@ -37,7 +37,7 @@ struct Difference {
 // changes is judged like a commit between two ends, with all that was seen of the ends so far.
 class Comparison {
  public:
-  explicit Comparison(const Options& options);
+  explicit Comparison(const BisectOptions& options);
   int Run();
 
  private:
@@ -46,7 +46,7 @@ class Comparison {
   SeedResult RunSeed(const ChangeSet& changes, int commit);
   Changes ChangesOf(const ChangeSet& changes) const;
 
-  const Options& options_;
+  const BisectOptions& options_;
   Session session_;
   Scenario good_, bad_;
   std::vector<Difference> differences_;
@@ -72,11 +72,11 @@ Scenario Comparison::Load(const std::string& name) const {
   return scenario;
 }
 
-Comparison::Comparison(const Options& options)
+Comparison::Comparison(const BisectOptions& options)
     : options_(options),
       session_(OpenSession(options.common)),
-      good_(Load(options.bisect.between.at(0))),
-      bad_(Load(options.bisect.between.at(1))) {
+      good_(Load(options.between.at(0))),
+      bad_(Load(options.between.at(1))) {
   const Recipe good = ResolveRecipe(session_.description, good_, good_.points.front(), {});
   const Recipe bad = ResolveRecipe(session_.description, bad_, bad_.points.front(), {});
   for (const auto& [key, value] : bad) {
@@ -104,7 +104,7 @@ SeedResult Comparison::RunSeed(const ChangeSet& changes, int commit) {
   const std::vector<Case> cases = PlanCases(scenarios, session_.description, plan);
   LauncherOptions launcher;
   launcher.target = session_.target;
-  launcher.cores = options_.bisect.jobs;
+  launcher.cores = options_.jobs;
   const std::string output = MakeOutputFolder("", /*is_latest=*/false);
   launcher.output_dir = fs::absolute(output).lexically_normal().string();
   Campaign campaign(cases, session_.description, launcher, {.keep = KeepRuns::kNone});
@@ -118,8 +118,8 @@ SeedResult Comparison::RunSeed(const ChangeSet& changes, int commit) {
 bool Comparison::Flips(const ChangeSet& changes) {
   BisectionOptions options;
   // Some questions are asked; all of the answers should be right at once.
-  options.search.confidence = 1 - (1 - options_.bisect.confidence) / 4;
-  options.search.max_runs = options_.bisect.max_runs;
+  options.search.confidence = 1 - (1 - options_.confidence) / 4;
+  options.search.max_runs = options_.max_runs;
   Bisection line(
       {{"good", "good", {}}, {"middle", "middle", {kGoodEnd}}, {"bad", "bad", {kMiddle}}}, options);
   for (const Json& record : ends_) line.Apply(record);
@@ -149,8 +149,8 @@ bool Comparison::Flips(const ChangeSet& changes) {
 }
 
 int Comparison::Run() {
-  std::cout << "# " << differences_.size() << " differences between "
-            << options_.bisect.between.at(0) << " and " << options_.bisect.between.at(1) << "\n";
+  std::cout << "# " << differences_.size() << " differences between " << options_.between.at(0)
+            << " and " << options_.between.at(1) << "\n";
   if (!Flips(all_)) throw NothingToFind{"undecided: --max-runs is reached at the ends"};
   const ChangeSet found = Reduce(all_, [this](const ChangeSet& changes) { return Flips(changes); });
   std::cout << (found.size() == 1 ? "this change flips the verdict\n"
@@ -165,7 +165,7 @@ int Comparison::Run() {
 
 }  // namespace
 
-int BisectBetween(const Options& options) {
+int BisectBetween(const BisectOptions& options) {
   try {
     return Comparison(options).Run();
   } catch (const NothingToFind& nothing) {

@@ -2,10 +2,10 @@
 // verdict.
 #pragma once
 
-#include "harness/session/options.h"
+#include "harness/bisect/options.h"
 
 namespace trainwreck {
 
-int BisectBetween(const Options& options);
+int BisectBetween(const BisectOptions& options);
 
 }  // namespace trainwreck

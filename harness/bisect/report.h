@@ -4,8 +4,8 @@
 #include <string>
 
 #include "harness/bisect/bisection.h"
+#include "harness/bisect/options.h"
 #include "harness/bisect/repository.h"
-#include "harness/session/options.h"
 
 namespace trainwreck {
 

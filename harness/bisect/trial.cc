@@ -39,12 +39,12 @@ struct ScenarioPlace {
   std::string root;
 };
 
-ScenarioPlace FindScenario(const Options& options) {
+ScenarioPlace FindScenario(const BisectOptions& options) {
   ScenarioPlace place;
   place.root = FindScenariosRoot(options.common);
-  const auto files = FindScenarioFiles({options.bisect.scenario}, place.root);
+  const auto files = FindScenarioFiles({options.scenario}, place.root);
   if (files.size() != 1) {
-    throw UsageError("'" + options.bisect.scenario + "' is " + std::to_string(files.size()) +
+    throw UsageError("'" + options.scenario + "' is " + std::to_string(files.size()) +
                      " scenarios; name one");
   }
   place.file = fs::canonical(files.front().path).string();
@@ -60,7 +60,7 @@ std::string BelowRoot(const std::string& path, const Repository& repository) {
   return relative.empty() || *relative.begin() == ".." ? "" : relative.string();
 }
 
-TargetPlace FindTargetPlace(const Options& options, const Repository& repository) {
+TargetPlace FindTargetPlace(const BisectOptions& options, const Repository& repository) {
   const std::string& target = options.common.target;
   if (const std::string file = DeclaringFile(options.common); !file.empty()) {
     // Its paths lead to the commits only when it lies among them.
@@ -85,18 +85,18 @@ formula::Formula ParseMetric(const std::string& text) {
 // read in runs of the arms that it asks about and of no others.
 class ScenarioTrial : public Trial {
  public:
-  ScenarioTrial(const Options& options, const Repository& repository)
+  ScenarioTrial(const BisectOptions& options, const Repository& repository)
       : options_(options),
         scenario_(FindScenario(options)),
         target_(FindTargetPlace(options, repository)),
-        cores_(options.bisect.jobs > 0 ? options.bisect.jobs : UsableCores()) {
-    if (!options.bisect.metric.empty()) metric_ = ParseMetric(options.bisect.metric);
+        cores_(options.jobs > 0 ? options.jobs : UsableCores()) {
+    if (!options.metric.empty()) metric_ = ParseMetric(options.metric);
   }
 
   TargetPlace target() const override { return target_; }
   Json Question() const override {
-    return {ReadWholeFile(scenario_.file), scenario_.point, options_.common.target,
-            options_.bisect.metric, options_.bisect.arm};
+    return {ReadWholeFile(scenario_.file), scenario_.point, options_.common.target, options_.metric,
+            options_.arm};
   }
   int SeedsAtOnce() const override {
     // A seed of a scenario is several runs already; only with many cores is there room for more.
@@ -111,7 +111,7 @@ class ScenarioTrial : public Trial {
   std::vector<SeedResult> Judged(const TrialRequest& request, const std::string& output) const;
   std::vector<SeedResult> Measured(const TrialRequest& request, const std::string& output) const;
 
-  const Options& options_;
+  const BisectOptions& options_;
   ScenarioPlace scenario_;
   TargetPlace target_;
   std::optional<formula::Formula> metric_;
@@ -138,7 +138,7 @@ std::vector<std::string> ScenarioTrial::CommandLine(const TrialRequest& request,
   };
   if (metric_) {
     std::set<std::string> arms = metric_->arms();
-    arms.insert(options_.bisect.arm);
+    arms.insert(options_.arm);
     for (const std::string& arm : arms) add("--arm", arm);
     for (int seed = request.first_seed; seed < end; ++seed) add("--seed", std::to_string(seed));
   } else {
@@ -160,8 +160,7 @@ std::vector<SeedResult> ScenarioTrial::Judged(const TrialRequest& request,
   if (!fs::exists(output + "/verdicts.json")) return results;
   const StoredReport report = ReadJsonReport(output + "/verdicts.json");
   if (static_cast<int>(report.verdicts.size()) != request.seeds) {
-    throw UsageError("'" + options_.bisect.scenario +
-                     "' has several points; name one, as 'nan/x[sgd]'");
+    throw UsageError("'" + options_.scenario + "' has several points; name one, as 'nan/x[sgd]'");
   }
   for (const Verdict& verdict : report.verdicts) {
     const int seed = std::stoi(verdict.case_name.substr(verdict.case_name.rfind('@') + 1));
@@ -178,8 +177,7 @@ std::vector<SeedResult> ScenarioTrial::Measured(const TrialRequest& request,
   if (!target) return results;
   for (const auto& entry : fs::recursive_directory_iterator(output)) {
     const fs::path folder = entry.path().parent_path();
-    if (entry.path().filename() != "run.json" ||
-        folder.parent_path().filename() != options_.bisect.arm) {
+    if (entry.path().filename() != "run.json" || folder.parent_path().filename() != options_.arm) {
       continue;
     }
     SeedResult result;
@@ -194,8 +192,7 @@ std::vector<SeedResult> ScenarioTrial::Measured(const TrialRequest& request,
     results.push_back(result);
   }
   if (static_cast<int>(results.size()) > request.seeds) {
-    throw UsageError("'" + options_.bisect.scenario +
-                     "' has several points; name one, as 'nan/x[sgd]'");
+    throw UsageError("'" + options_.scenario + "' has several points; name one, as 'nan/x[sgd]'");
   }
   return results;
 }
@@ -278,8 +275,8 @@ class CommandTrial : public Trial {
 
 }  // namespace
 
-std::unique_ptr<Trial> MakeTrial(const Options& options, const Repository& repository) {
-  const BisectOptions& bisect = options.bisect;
+std::unique_ptr<Trial> MakeTrial(const BisectOptions& options, const Repository& repository) {
+  const BisectOptions& bisect = options;
   if (bisect.test.empty()) return std::make_unique<ScenarioTrial>(options, repository);
   if (!bisect.scenario.empty()) {
     throw UsageError("bisect: '" + bisect.scenario + "' and --test are two tests; name one");

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "harness/bisect/bisection.h"
+#include "harness/bisect/options.h"
 #include "harness/bisect/repository.h"
-#include "harness/session/options.h"
 
 namespace trainwreck {
 
@@ -45,6 +45,6 @@ class Trial {
 };
 
 // Throws UsageError for a command line that names no test, or two.
-std::unique_ptr<Trial> MakeTrial(const Options& options, const Repository& repository);
+std::unique_ptr<Trial> MakeTrial(const BisectOptions& options, const Repository& repository);
 
 }  // namespace trainwreck

@@ -28,16 +28,16 @@ bool Has(const std::vector<std::string>& names, const std::string& name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::vector<Wanted> FindWanted(const std::vector<Case>& cases, const RunOptions& options) {
+std::vector<Wanted> FindWanted(const std::vector<Case>& cases, const WantedArms& given) {
   std::vector<Wanted> wanted;
   for (const Case& one : cases) {
     for (const ArmPlan& arm : one.arms) {
-      if (!Has(options.arms, arm.name)) continue;
+      if (!Has(given.arms, arm.name)) continue;
       if (arm.is_undo) {
         std::cout << one.name << "/" << arm.name << ": undo, only takes the fault back; not run\n";
       }
       for (const Run& run : arm.runs) {
-        const auto& seeds = options.only_seeds;
+        const std::vector<int>& seeds = given.seeds;
         if (seeds.empty() || std::find(seeds.begin(), seeds.end(), run.seed) != seeds.end()) {
           wanted.push_back({&one, &arm, &run});
         }
@@ -145,9 +145,9 @@ void CheckArmNames(const std::vector<Case>& cases, const std::vector<std::string
   }
 }
 
-int ReadArms(const std::vector<Case>& cases, const RunOptions& options,
+int ReadArms(const std::vector<Case>& cases, const WantedArms& given,
              const TargetDescription& target, const LauncherOptions& launcher_options) {
-  std::vector<Wanted> wanted = FindWanted(cases, options);
+  std::vector<Wanted> wanted = FindWanted(cases, given);
   if (wanted.empty()) {
     std::cerr << "trainwreck: nothing to run: no case has such an arm and seed\n";
     return kExitNothingRun;

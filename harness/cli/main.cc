@@ -5,16 +5,13 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
-#include <map>
 #include <optional>
 #include <string>
 #include <system_error>
 
-#include "harness/cli/arguments.h"
 #include "harness/cli/clean_output.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/history/history.h"
-#include "harness/launch/launcher.h"
 #include "harness/process/interruption.h"
 #include "harness/session/session.h"
 #include "harness/targets/adapter.h"
@@ -60,26 +57,11 @@ int Complain(const std::string& what, int status) {
   return status;
 }
 
-// These two colour what they print, and clean it before.
-bool PrintsColors(const Options& options) {
-  const RunOptions& run = options.run;
-  const bool gives_verdicts = !run.dry_run && run.arms.empty() && run.only_seeds.empty();
-  return options.verb == "doctor" || (options.verb == "run" && gives_verdicts);
-}
-
-int CallVerb(const Options& options) {
-  static const std::map<std::string, int (*)(const Options&)> verbs = {
-      {"run", RunVerb},         {"list", ListVerb},         {"validate", ValidateVerb},
-      {"explain", ExplainVerb}, {"doctor", DoctorVerb},     {"check", CheckVerb},
-      {"report", ReportVerb},   {"rerun", RerunVerb},       {"new", NewVerb},
-      {"schema", SchemaVerb},   {"bisect", BisectVerb},     {"dose", DoseVerb},
-      {"history", HistoryVerb}, {"baseline", BaselineVerb}, {"compare", CompareVerb},
-      {"judge", JudgeVerb},     {"matrix", MatrixVerb},     {"checkup", CheckupVerb},
-      {"lr-range", LrRangeVerb}};
+int Call(const ReadCommand& command) {
   std::optional<CleanOutput> clean;
-  if (!PrintsColors(options)) clean.emplace(std::cout);
+  if (!command.prints_colors) clean.emplace(std::cout);
   try {
-    return verbs.at(options.verb)(options);
+    return command.call();
   } catch (const UsageError& error) {
     return Complain(error.what(), kExitUsage);
   } catch (const ConfigurationError& error) {
@@ -105,9 +87,9 @@ int main(int argc, char** argv) {
     return trainwreck::RunAdapter(argv[2], argv[3],
                                   argc > 4 && argv[4] == std::string("--describe"));
   }
-  trainwreck::Options options;
-  if (auto status = trainwreck::ParseArguments(argc, argv, options)) return *status;
-  options.command_line = trainwreck::CommandLine(argc, argv);
+  const trainwreck::ReadCommand command =
+      trainwreck::ReadCommandLine({argv + 1, argv + argc}, trainwreck::CommandLine(argc, argv));
+  if (command.status) return *command.status;
   trainwreck::CatchSignals();
-  return trainwreck::CallVerb(options);
+  return trainwreck::Call(command);
 }

@@ -15,11 +15,12 @@
 
 #include "harness/bisect/between.h"
 #include "harness/bisect/bisection.h"
+#include "harness/bisect/options.h"
 #include "harness/bisect/report.h"
 #include "harness/bisect/repository.h"
 #include "harness/bisect/trial.h"
 #include "harness/bisect/workshop.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/launch/launcher.h"
 #include "harness/process/command.h"
 #include "harness/process/interruption.h"
@@ -34,7 +35,7 @@ namespace fs = std::filesystem;
 
 class BisectSession {
  public:
-  explicit BisectSession(const Options& options);
+  explicit BisectSession(const BisectOptions& options);
   int Run();
 
  private:
@@ -58,7 +59,7 @@ class BisectSession {
     return commit == 0 || commit == static_cast<int>(bisection_->commits().size()) - 1;
   }
 
-  const Options& options_;
+  const BisectOptions& options_;
   Repository repository_;
   std::vector<std::string> goods_;
   std::string bad_;
@@ -84,9 +85,9 @@ void CheckWritable(const std::string& path) {
   }
 }
 
-BisectSession::BisectSession(const Options& options)
-    : options_(options), repository_("."), terms_(options.bisect) {
-  const BisectOptions& bisect = options.bisect;
+BisectSession::BisectSession(const BisectOptions& options)
+    : options_(options), repository_("."), terms_(options) {
+  const BisectOptions& bisect = options;
   for (const std::string& good : bisect.goods) {
     goods_.push_back(repository_.Resolve(good, "--good"));
   }
@@ -114,7 +115,7 @@ BisectSession::BisectSession(const Options& options)
 
 // One for each question, so that the same command goes on where it was. Marks are answers.
 std::string BisectSession::Folder() const {
-  const BisectOptions& bisect = options_.bisect;
+  const BisectOptions& bisect = options_;
   const Json question = {goods_,       bad_,         bisect.first_parent, bisect.no_flakes,
                          bisect.paths, bisect.build, bisect.artifacts,    trial_->Question()};
   return repository_.root() + "/.trainwreck/bisect/" + DigestText(question.dump());
@@ -139,13 +140,13 @@ Json BisectSession::Header() const {
   return {{"t", "begin"},
           {"schema", kBisectLogSchema},
           {"version", kBisectLogVersion},
-          {"command_line", options_.command_line},
-          {"scenario", options_.bisect.scenario},
-          {"test", options_.bisect.test},
-          {"confidence", options_.bisect.confidence},
-          {"max_runs", options_.bisect.max_runs},
-          {"metric", options_.bisect.metric},
-          {"no_flakes", options_.bisect.no_flakes},
+          {"command_line", options_.common.command_line},
+          {"scenario", options_.scenario},
+          {"test", options_.test},
+          {"confidence", options_.confidence},
+          {"max_runs", options_.max_runs},
+          {"metric", options_.metric},
+          {"no_flakes", options_.no_flakes},
           {"commits", commits}};
 }
 
@@ -163,8 +164,8 @@ void BisectSession::Resume() {
 }
 
 void BisectSession::ApplyMarks() {
-  for (const std::string& skip : options_.bisect.skips) ApplyMark(skip, "--skip", Mark::kSkip);
-  for (const std::string& text : options_.bisect.marks) {
+  for (const std::string& skip : options_.skips) ApplyMark(skip, "--skip", Mark::kSkip);
+  for (const std::string& text : options_.marks) {
     const std::size_t equals = text.rfind('=');
     if (equals == std::string::npos) {
       throw UsageError("--mark " + text + ": say REV=good, REV=bad or REV=skip");
@@ -234,7 +235,7 @@ void BisectSession::PrintStep(int commit, const char* phase, const SeedResult& r
     seen = BisectNumber(*result.margin);
   } else if (!result.failures.empty()) {
     seen = terms_.fails;
-  } else if (!result.undecided.empty() || !options_.bisect.metric.empty()) {
+  } else if (!result.undecided.empty() || !options_.metric.empty()) {
     seen = "unknown";
   }
   const Search& search = bisection_->search();
@@ -258,7 +259,7 @@ void BisectSession::CheckEnd(const SeedResult& result) const {
 
 void BisectSession::RunSeeds(int commit, const char* phase) {
   if (!Prepare(commit)) return;
-  const int left = std::max(1, options_.bisect.max_runs - bisection_->runs());
+  const int left = std::max(1, options_.max_runs - bisection_->runs());
   TrialRequest request;
   request.commit = commit;
   request.id = bisection_->commits()[commit].id;
@@ -275,15 +276,14 @@ void BisectSession::RunSeeds(int commit, const char* phase) {
 }
 
 int BisectSession::Conclude(const Step& step) {
-  const Conclusion conclusion = {*bisection_, repository_, options_.bisect, step,
-                                 folder_ + "/log.jsonl"};
+  const Conclusion conclusion = {*bisection_, repository_, options_, step, folder_ + "/log.jsonl"};
   conclusion.Print();
   Json end = conclusion.ToJson();
-  if (!options_.bisect.json.empty()) {
-    std::ofstream file(options_.bisect.json);
+  if (!options_.json.empty()) {
+    std::ofstream file(options_.json);
     file << end.dump(1) << "\n";
     if (!file.flush()) {
-      throw std::system_error(EIO, std::generic_category(), options_.bisect.json);
+      throw std::system_error(EIO, std::generic_category(), options_.json);
     }
   }
   end["t"] = "end";
@@ -304,7 +304,7 @@ int BisectSession::Run() {
     for (const Commit& commit : bisection_->commits()) {
       is_ready.push_back(workshop_->IsReady(commit));
     }
-    const Step step = bisection_->Next(!options_.bisect.build.empty(), is_ready);
+    const Step step = bisection_->Next(!options_.build.empty(), is_ready);
     if (step.kind != Step::kRun) return Conclude(step);
     if (WasInterrupted()) throw Interrupted();
     RunSeeds(step.commit, step.phase);
@@ -324,12 +324,10 @@ void CheckArguments(const BisectOptions& options) {
   }
 }
 
-}  // namespace
-
-int BisectVerb(const Options& options) {
-  if (!options.bisect.replay.empty()) return ReplayBisection(options.bisect.replay);
-  if (!options.bisect.between.empty()) return BisectBetween(options);
-  CheckArguments(options.bisect);
+int BisectVerb(const BisectOptions& options) {
+  if (!options.replay.empty()) return ReplayBisection(options.replay);
+  if (!options.between.empty()) return BisectBetween(options);
+  CheckArguments(options);
   try {
     return BisectSession(options).Run();
   } catch (const RepositoryError& error) {
@@ -343,4 +341,74 @@ int BisectVerb(const Options& options) {
   }
 }
 
+void DeclareQuestion(VerbArguments& arguments, BisectOptions& options) {
+  arguments.Positional("SCENARIO", options.scenario,
+                       "File or name, as nan/lr-too-high or 'nan/x[sgd]'");
+  arguments.Option("--test", options.test,
+                   "Instead of a scenario: a shell command, run in each commit's worktree with "
+                   "$TRAINWRECK_SEED; exit 0 good, 125 skip, other below 128 bad, 128 and above "
+                   "end the bisection",
+                   "CMD");
+  arguments
+      .Option("--test-limit", options.test_limit_seconds,
+              "A test that takes longer is ended and says nothing [7200]", "SECONDS")
+      .Between(1, 10'000'000);
+  arguments.Option("--good,--old", options.goods, "A commit that passes; may be repeated", "REV");
+  arguments.Option("--bad,--new", options.bad, "A commit that fails", "REV");
+  arguments.Option("--skip", options.skips,
+                   "A commit, or a range as A..B, that cannot be tested; may be repeated", "REV");
+  arguments.Option("--mark", options.marks,
+                   "What you know of a commit: REV=good, REV=bad or REV=skip; it is not run; "
+                   "may be repeated",
+                   "REV=WORD");
+  arguments.Flag("--first-parent", options.first_parent,
+                 "Of a merge only the branch it was made on");
+  arguments.Option("--term-old", options.term_old, "A word for good [good]", "WORD");
+  arguments.Option("--term-new", options.term_new, "A word for bad [bad]", "WORD");
+  arguments.Option("--metric", options.metric,
+                   "Go by the margin of this formula, not by whether the scenario passes",
+                   "FORMULA");
+  arguments.Option("--arm", options.arm, "The arm that --metric is read in [control]", "ARM");
+  arguments.Rest(options.paths);
+  arguments.Footer(
+      "-- PATH...: only commits that change one of these paths. `-- PATH` stands at the end.");
+}
+
+void Declare(VerbArguments& arguments, BisectOptions& options) {
+  DeclareQuestion(arguments, options);
+  arguments.Option("--build", options.build,
+                   "Shell command that builds a commit, run in its worktree", "CMD");
+  arguments
+      .Option("--build-limit", options.build_limit_seconds,
+              "A build that takes longer is ended; its commit cannot be tested [7200]", "SECONDS")
+      .Between(1, 10'000'000);
+  arguments.Option("--artifact", options.artifacts,
+                   "File or folder that the build makes and runs need; may be repeated "
+                   "[--target, if it is a binary]",
+                   "PATH");
+  arguments
+      .Option("--confidence", options.confidence, "Name a commit only when this sure [0.95]", "P")
+      .Between(0.5, 0.9999);
+  arguments.Flag("--no-flakes", options.no_flakes,
+                 "You are certain that no run fails before the culprit: fewer runs are needed");
+  arguments.Option("--max-runs", options.max_runs, "Give up after so many runs [1000]", "N")
+      .Between(1, 1000000);
+  arguments.Option("-j,--jobs", options.jobs, "Cores to use [all that this process may use]", "N")
+      .Between(1, 4096);
+  arguments.Option("--json", options.json, "Write the result to this file as JSON", "FILE");
+  arguments
+      .Option("--between", options.between,
+              "Instead of commits: which differences of two scenarios' recipes flip the verdict",
+              "GOOD BAD")
+      .Count(2);
+  arguments.Flag("--fresh", options.fresh, "Forget what an earlier, interrupted bisection saw");
+  arguments.Option("--replay", options.replay, "Go through a log again; run nothing", "LOG");
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration(
+    "bisect", "Find the commit that broke a scenario or a test, through noise", kSearching, Declare,
+    BisectVerb);
+
+}  // namespace
 }  // namespace trainwreck

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "harness/campaign/claims.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/formula/formula.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
@@ -13,6 +13,17 @@
 
 namespace trainwreck {
 namespace {
+
+struct CheckOptions {
+  CommonOptions common;
+  std::string trace;
+  std::vector<std::string> formulas;
+  std::vector<std::pair<std::string, std::string>> arms;  // name, folder
+  std::string format = "text";
+  bool all_steps = false;
+  bool finished = false;  // a trace without its end is whole
+  int steps = 0;          // that a trace without a plan was to have; 0: not known
+};
 
 using formula::Formula;
 using formula::Truth;
@@ -38,9 +49,9 @@ std::vector<Formula> ParseAll(const std::vector<std::string>& texts) {
   return formulas;
 }
 
-TargetDescription DescriptionFor(const Options& options) {
+TargetDescription DescriptionFor(const CheckOptions& options) {
   if (options.common.target.empty()) {
-    if (auto stored = FindStoredDescription(options.check.trace)) return *stored;
+    if (auto stored = FindStoredDescription(options.trace)) return *stored;
   }
   return OpenSession(options.common).description;
 }
@@ -172,20 +183,17 @@ void PrintText(const Answer& answer) {
   }
 }
 
-}  // namespace
-
-int CheckVerb(const Options& options) {
-  const std::vector<Formula> formulas = ParseAll(options.check.formulas);
-  const TraceFacts facts = FactsOf(options.check, formulas);
+int CheckVerb(const CheckOptions& options) {
+  const std::vector<Formula> formulas = ParseAll(options.formulas);
+  const TraceFacts facts = FactsOf(options, formulas);
   Traces traces;
-  traces.self = LoadStoredTrace(options.check.trace, facts);
-  if (traces.self.run && (options.check.finished || options.check.steps > 0)) {
+  traces.self = LoadStoredTrace(options.trace, facts);
+  if (traces.self.run && (options.finished || options.steps > 0)) {
     throw UsageError(
         "--finished and --steps are for traces that `run` did not store: of this one "
         "run.json says how long it was to be and how it ended");
   }
-  traces.arms =
-      LoadStoredArms(options.check.trace, options.check.arms, traces.self, formulas, facts);
+  traces.arms = LoadStoredArms(options.trace, options.arms, traces.self, formulas, facts);
   traces.target = DescriptionFor(options);
   const formula::Vocabulary vocabulary = VocabularyOf(traces.self, traces.arms, traces.target);
 
@@ -194,19 +202,19 @@ int CheckVerb(const Options& options) {
   for (const Formula& each : formulas) {
     std::vector<formula::FormulaError> errors = each.Check(vocabulary);
     const bool is_whole = errors.empty();
-    if (!is_whole && options.check.all_steps) errors = each.Check(vocabulary, /*at_steps=*/true);
+    if (!is_whole && options.all_steps) errors = each.Check(vocabulary, /*at_steps=*/true);
     PrintErrors(each.text(), errors);
     has_errors = has_errors || !errors.empty();
     if (errors.empty()) {
-      answers.push_back(AnswerOf(each, traces, options.check.all_steps, is_whole));
+      answers.push_back(AnswerOf(each, traces, options.all_steps, is_whole));
     }
   }
   if (has_errors) throw UsageError("--assert: the formula does not fit this trace and target");
 
-  if (options.check.format == "json") PrintJson(options.check.trace, traces, answers);
+  if (options.format == "json") PrintJson(options.trace, traces, answers);
   int status = kExitPassed;
   for (const Answer& answer : answers) {
-    if (options.check.format == "text") PrintText(answer);
+    if (options.format == "text") PrintText(answer);
     if (answer.reading.truth == Truth::kFalse) status = kExitFailed;
     if (answer.reading.truth == Truth::kUnknown && status == kExitPassed) {
       status = kExitInconclusive;
@@ -215,4 +223,41 @@ int CheckVerb(const Options& options) {
   return status;
 }
 
+std::vector<std::pair<std::string, std::string>> ParseArms(const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, std::string>> arms;
+  for (const std::string& text : texts) {
+    std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+      throw BadValue("'" + text + "' is no arm: say NAME=FOLDER, as control=runs/7");
+    }
+    arms.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return arms;
+}
+
+void Declare(VerbArguments& arguments, CheckOptions& options) {
+  arguments.Positional("TRACE", options.trace, "Folder of a run").Required();
+  arguments.Option("--assert", options.formulas, "Formula; may be repeated", "FORMULA").Required();
+  arguments.ParsedEach(
+      "--arm",
+      [&options](const std::vector<std::string>& texts) { options.arms = ParseArms(texts); },
+      "Folder of a run that the formula calls NAME [control, reference: the stored ones]",
+      "NAME=DIR");
+  arguments.Option("--format", options.format, "text or json [text]", "FORMAT")
+      .OneOf({"text", "json"});
+  arguments.Flag("--all-steps", options.all_steps,
+                 "Truth and margins at every step, as inside a temporal operator");
+  arguments.Flag("--finished", options.finished,
+                 "The run is over, though its trace has no `end` record");
+  arguments
+      .Option("--steps", options.steps,
+              "Steps that the run plans [as stored, or as its `end` record says]", "N")
+      .Between(1, 10000000);
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration("check", "Read a formula over a stored trace", kStored, Declare,
+                                    CheckVerb);
+
+}  // namespace
 }  // namespace trainwreck

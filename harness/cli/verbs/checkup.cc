@@ -10,13 +10,24 @@
 
 #include "harness/checkup/known.h"
 #include "harness/cli/table.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/report/text.h"
 #include "harness/session/preflight.h"
 #include "harness/session/storage.h"
 
 namespace trainwreck {
 namespace {
+
+struct CheckupOptions {
+  CommonOptions common;
+  std::vector<std::string> paths;  // one recipe; with `score` any, none: all
+  std::string arm = "control";     // or "fault"
+  int seeds = 1;
+  int cores = 0;
+  std::vector<std::string> set;
+  std::string report;  // a JSON file; empty: none
+  bool score = false;  // many checkups of which the answer is known
+};
 
 constexpr const char* kSchema = "trainwreck/checkup";
 constexpr const char* kScoreSchema = "trainwreck/checkup-score";
@@ -41,11 +52,11 @@ Chosen TriedCases(const CommonOptions& options, const Session& session) {
 
 // What is known, and how to look at something else.
 struct Practice {
-  explicit Practice(const Options& options)
+  explicit Practice(const CheckupOptions& options)
       : session(OpenSession(options.common, /*builds=*/true)),
         known(TriedCases(options.common, session)),
         clues(SymptomsOf(known.cases), session.description),
-        signatures(KnownSignatures(known.cases, clues, session, options.checkup.cores)) {}
+        signatures(KnownSignatures(known.cases, clues, session, options.cores)) {}
 
   Session session;
   Chosen known;
@@ -128,8 +139,8 @@ void PrintNamed(const Json& named, std::size_t place) {
   std::cout << "  see:       " << named.at("advice").at("see").get<std::string>() << "\n";
 }
 
-int CheckOne(const Options& options, const Practice& practice) {
-  const CheckupOptions& wanted = options.checkup;
+int CheckOne(const CheckupOptions& options, const Practice& practice) {
+  const CheckupOptions& wanted = options;
   const Chosen chosen = Cases(practice, wanted);
   const Patient patient = OnePatient(chosen, wanted.arm, kLearningSeeds, wanted.seeds);
   const Case& one = *patient.one;
@@ -201,8 +212,8 @@ std::string Percent(int part, int all) {
   return all == 0 ? "-" : fmt::format("{}/{} ({:.0f}%)", part, all, 100.0 * part / all);
 }
 
-int ScoreAll(const Options& options, const Practice& practice) {
-  const CheckupOptions& wanted = options.checkup;
+int ScoreAll(const CheckupOptions& options, const Practice& practice) {
+  const CheckupOptions& wanted = options;
   const Chosen chosen = Cases(practice, wanted);
   std::vector<Patient> patients;
   for (const Case& one : chosen.cases) {
@@ -266,16 +277,34 @@ int ScoreAll(const Options& options, const Practice& practice) {
   return kExitPassed;
 }
 
-}  // namespace
-
-int CheckupVerb(const Options& options) {
-  if (!options.checkup.score && options.checkup.paths.empty()) {
+int CheckupVerb(const CheckupOptions& options) {
+  if (!options.score && options.paths.empty()) {
     throw UsageError("say which RECIPE, as 'trainwreck checkup nan/lr-too-high --arm fault'");
   }
-  if (!options.checkup.report.empty()) CheckWritable(options.checkup.report, "--report");
+  if (!options.report.empty()) CheckWritable(options.report, "--report");
   const Practice practice(options);
   if (practice.signatures.empty()) return kExitInterrupted;
-  return options.checkup.score ? ScoreAll(options, practice) : CheckOne(options, practice);
+  return options.score ? ScoreAll(options, practice) : CheckOne(options, practice);
 }
 
+void Declare(VerbArguments& arguments, CheckupOptions& options) {
+  arguments.Positional("RECIPE", options.paths,
+                       "A scenario's file or name, as nan/x or 'nan/x[sgd]'; with --score any");
+  arguments.PatientArm(options.arm);
+  arguments.Option("--seeds", options.seeds, "Seeds to look at [1]", "N").Between(1, 1000);
+  arguments.Set(options.set);
+  arguments.Cores(options.cores);
+  arguments.Flag(
+      "--score", options.score,
+      "Check up on all faults and controls, one seed at a time, and count right answers");
+  arguments.Option("--report", options.report, "Write a report as JSON", "FILE");
+  arguments.Preflight(options.common);
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration(
+    "checkup", "Go through the five-minute checklist; which known fault does a recipe look like?",
+    kSearching + 3, Declare, CheckupVerb);
+
+}  // namespace
 }  // namespace trainwreck

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <map>
 
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/cli/verbs/more_seeds.h"
 #include "harness/history/comparison.h"
 #include "harness/process/command.h"
@@ -14,6 +14,21 @@
 
 namespace trainwreck {
 namespace {
+
+struct CompareVerbOptions {
+  CommonOptions common;
+  std::string file;
+  std::string a = "baseline";
+  std::string b = "latest";
+  double confidence = 0.95;
+  double shift = 2;
+  double max_slowdown = 0;
+  double max_memory = 0;
+  bool only_common = false;
+  bool accept_changes = false;
+  int more_seeds = 0;  // so many more seeds at most are run, where they are missing; 0: none
+  std::vector<ReportRequest> reports;
+};
 
 namespace fs = std::filesystem;
 
@@ -202,10 +217,8 @@ CompareOptions OptionsFrom(const CompareVerbOptions& compare) {
   return how;
 }
 
-}  // namespace
-
-int CompareVerb(const Options& options) {
-  const CompareVerbOptions& compare = options.compare;
+int CompareVerb(const CompareVerbOptions& options) {
+  const CompareVerbOptions& compare = options;
   for (const ReportRequest& request : compare.reports) {
     if (request.kind == "junit") {
       throw UsageError("--report: compare writes json and markdown, no junit");
@@ -237,4 +250,48 @@ int CompareVerb(const Options& options) {
   return ExitCode(comparison);
 }
 
+void Declare(VerbArguments& arguments, CompareVerbOptions& options) {
+  const std::string kinds = "a run's number, latest, baseline[:NAME], a revision, a file";
+  arguments.Positional("A", options.a, "Before: " + kinds + " [baseline]");
+  arguments.Positional("B", options.b, "After: the same [latest]");
+  arguments.HistoryFile(options.file);
+  arguments
+      .Option("--confidence", options.confidence,
+              "That no margin is called different without being so [0.95]", "P")
+      .Between(0.51, 0.9999);
+  arguments
+      .Option("--shift", options.shift,
+              "Smallest shift of a margin that matters, in standard deviations of A's seeds [2]",
+              "SIGMA")
+      .Between(0.1, 100.0);
+  arguments
+      .Option("--max-slowdown", options.max_slowdown,
+              "A step time that grew by more than this ratio is worse", "RATIO")
+      .Between(0.01, 1000.0);
+  arguments
+      .Option("--max-memory", options.max_memory,
+              "A peak memory that grew by more than this ratio is worse", "RATIO")
+      .Between(0.01, 1000.0);
+  arguments.Flag("--only-common", options.only_common,
+                 "Cases that B lacks are not gone: B ran a part of A's cases");
+  arguments.Flag("--accept-changes", options.accept_changes,
+                 "Exit 0 also when something changed that is not known to be worse");
+  arguments.Flag(
+      "--more-seeds",
+      [&options] {
+        if (options.more_seeds == 0) options.more_seeds = -1;  // as many as are asked for
+      },
+      "Run the seeds that are missing, and compare anew");
+  arguments
+      .Option("--max-more-seeds", options.more_seeds, "The same, but at most N seeds of each side",
+              "N")
+      .Between(1, 10000);
+  arguments.Reports(options.reports);
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration("compare", "Compare two runs, commits or verdicts.json",
+                                    kKeeping, Declare, CompareVerb);
+
+}  // namespace
 }  // namespace trainwreck

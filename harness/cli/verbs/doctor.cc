@@ -13,7 +13,7 @@
 #include <iostream>
 #include <thread>
 
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/launch/launcher.h"
 #include "harness/session/chosen.h"
 #include "harness/session/preflight.h"
@@ -23,6 +23,10 @@
 
 namespace trainwreck {
 namespace {
+
+struct DoctorOptions {
+  CommonOptions common;
+};
 
 namespace fs = std::filesystem;
 
@@ -280,9 +284,7 @@ void CheckTarget(Findings& findings, const CommonOptions& options) {
   CheckTraining(findings, session, Isolation::kExec);
 }
 
-}  // namespace
-
-int DoctorVerb(const Options& options) {
+int DoctorVerb(const DoctorOptions& options) {
   Findings findings(WantsColor(options.common.color, STDOUT_FILENO));
   findings.Add(Health::kOk, "trainwreck", std::string(kVersion) + " in " + ProgramFolder());
   CheckCores(findings);
@@ -295,4 +297,10 @@ int DoctorVerb(const Options& options) {
   return findings.has_failed() ? kExitInvalid : kExitPassed;
 }
 
+void Declare(VerbArguments& arguments, DoctorOptions& options) { arguments.Common(options.common); }
+
+const VerbRegistration registration("doctor", "Check this machine and the target", kLooking + 2,
+                                    Declare, DoctorVerb, /*prints_colors=*/true);
+
+}  // namespace
 }  // namespace trainwreck

@@ -17,7 +17,7 @@
 #include "harness/bisect/search.h"
 #include "harness/campaign/campaign.h"
 #include "harness/cli/table.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/session/preflight.h"
 #include "harness/session/selection.h"
 #include "harness/session/session.h"
@@ -26,6 +26,19 @@
 
 namespace trainwreck {
 namespace {
+
+struct DoseOptions {
+  CommonOptions common;
+  std::string scenario;
+  std::string parameter;           // inject.ID.with.NAME
+  std::optional<double> from, to;  // else the bounds that the fault has for it
+  int levels = 33;
+  bool linear = false;
+  double confidence = 0.95;
+  int max_runs = 400;
+  int jobs = 0;
+  std::string output;
+};
 
 namespace fs = std::filesystem;
 
@@ -108,7 +121,7 @@ struct Question {
 
 class DoseSession {
  public:
-  explicit DoseSession(const Options& options);
+  explicit DoseSession(const DoseOptions& options);
   int Run();
 
  private:
@@ -118,7 +131,7 @@ class DoseSession {
   int Report() const;
   Json ToJson(const Question& question, const Step& step) const;
 
-  const Options& options_;
+  const DoseOptions& options_;
   Session session_;
   std::string point_;
   Scenario scenario_;
@@ -147,16 +160,16 @@ Scenario LoadOne(const Session& session, const std::string& name, std::string& p
   return scenario;
 }
 
-DoseSession::DoseSession(const Options& options)
+DoseSession::DoseSession(const DoseOptions& options)
     : options_(options),
       session_(OpenSession(options.common)),
-      scenario_(LoadOne(session_, options.dose.scenario, point_)),
-      parameter_(FindParameter(options.dose.parameter, scenario_, session_.description)),
-      doses_(DosesOf(options.dose, parameter_)),
-      output_(MakeOutputFolder(options.dose.output, /*is_latest=*/false)) {
+      scenario_(LoadOne(session_, options.scenario, point_)),
+      parameter_(FindParameter(options.parameter, scenario_, session_.description)),
+      doses_(DosesOf(options, parameter_)),
+      output_(MakeOutputFolder(options.output, /*is_latest=*/false)) {
   SearchOptions search;
-  search.confidence = options.dose.confidence;
-  search.max_runs = options.dose.max_runs;
+  search.confidence = options.confidence;
+  search.max_runs = options.max_runs;
   const CommitGraph line = CommitGraph::Line(static_cast<int>(doses_.size()) - 1);
   for (const Check& symptom : scenario_.symptoms) {
     if (!AppliesTo(symptom.when, scenario_.points.front())) continue;
@@ -219,7 +232,7 @@ void DoseSession::Look(int dose) {
   const std::vector<Case> cases = PlanCases(scenarios, session_.description, plan);
   LauncherOptions launcher;
   launcher.target = session_.target;
-  launcher.cores = options_.dose.jobs;
+  launcher.cores = options_.jobs;
   launcher.output_dir =
       fs::absolute(output_ + "/" + std::to_string(runs_)).lexically_normal().string();
   fs::create_directories(launcher.output_dir);
@@ -236,7 +249,7 @@ void DoseSession::Look(int dose) {
 }
 
 int DoseSession::Run() {
-  std::cout << "# " << doses_.size() << " doses of " << options_.dose.parameter << " from "
+  std::cout << "# " << doses_.size() << " doses of " << options_.parameter << " from "
             << Text(doses_.front()) << " to " << Text(doses_.back()) << "\n";
   // A dose whose runs say nothing is not asked for again and again.
   std::map<int, int> looks;
@@ -308,7 +321,7 @@ std::string Limit(const Question& question, const Step& step, const std::vector<
 }
 
 Json DoseSession::ToJson(const Question& question, const Step& step) const {
-  const auto range = Range(question.search, options_.dose.confidence, doses_);
+  const auto range = Range(question.search, options_.confidence, doses_);
   Json looks = Json::array();
   for (const auto& [dose, count] : question.seen) {
     looks.push_back({{"dose", doses_[dose]}, {"yes", count.first}, {"runs", count.second}});
@@ -354,7 +367,7 @@ int DoseSession::Report() const {
                      {"version", kSchemaVersion},
                      {"scenario", scenario_.name},
                      {"point", point_},
-                     {"parameter", options_.dose.parameter},
+                     {"parameter", options_.parameter},
                      {"doses", doses_},
                      {"seeds", runs_},
                      {"answers", answers}};
@@ -363,8 +376,38 @@ int DoseSession::Report() const {
   return is_decided ? kExitPassed : kExitInconclusive;
 }
 
+int DoseVerb(const DoseOptions& options) { return DoseSession(options).Run(); }
+
+void Declare(VerbArguments& arguments, DoseOptions& options) {
+  arguments
+      .Positional("SCENARIO", options.scenario, "File or name, as nan/lr-too-high or 'nan/x[sgd]'")
+      .Required();
+  arguments
+      .Option("--param", options.parameter, "What to vary, as inject.hot_lr.with.factor", "PATH")
+      .Required();
+  arguments.Option("--from", options.from, "The weakest dose [the least that the fault takes]",
+                   "VALUE");
+  arguments.Option("--to", options.to, "The strongest dose [the most that the fault takes]",
+                   "VALUE");
+  arguments.Option("--levels", options.levels, "How many doses, ends included [33]", "N")
+      .Between(3, 1025);
+  arguments.Flag("--linear", options.linear, "Even steps, not of the logarithm");
+  arguments
+      .Option("--confidence", options.confidence, "Name a dose only when this sure [0.95]", "P")
+      .Between(0.5, 0.9999);
+  arguments.Option("--max-runs", options.max_runs, "Seeds per question at most [400]", "N")
+      .Between(1, 100000);
+  arguments.Option("-j,--jobs", options.jobs, "Cores to use [all that this process may use]", "N")
+      .Between(1, 4096);
+  arguments.Option("--output", options.output, "Folder for dose.json [.trainwreck/runs/<UTC time>]",
+                   "DIR");
+  arguments.Preflight(options.common);
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration(
+    "dose", "Find the weakest fault that shows, and the strongest that each remedy holds",
+    kSearching + 1, Declare, DoseVerb);
+
 }  // namespace
-
-int DoseVerb(const Options& options) { return DoseSession(options).Run(); }
-
 }  // namespace trainwreck

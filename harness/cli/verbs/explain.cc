@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "harness/campaign/claims.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/cli/verbs/glossary.h"
 #include "harness/session/chosen.h"
 #include "harness/session/session.h"
@@ -11,6 +11,11 @@
 
 namespace trainwreck {
 namespace {
+
+struct ExplainOptions {
+  CommonOptions common;
+  std::string name;
+};
 
 void Line(const std::string& label, const std::string& text) {
   if (text.empty()) return;
@@ -174,10 +179,8 @@ std::vector<std::string> KnownNames(const TargetDescription& target) {
   return names;
 }
 
-}  // namespace
-
-int ExplainVerb(const Options& options) {
-  const std::string& name = options.explain.name;
+int ExplainVerb(const ExplainOptions& options) {
+  const std::string& name = options.name;
   if (ExplainGlossary(name)) return kExitPassed;
   const Session session = OpenSession(options.common);
   SayUnnamedTarget(session);
@@ -194,4 +197,14 @@ int ExplainVerb(const Options& options) {
   return kExitPassed;
 }
 
+void Declare(VerbArguments& arguments, ExplainOptions& options) {
+  arguments.Positional("NAME", options.name, "What to explain").Required();
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration(
+    "explain", "Explain a scenario, fault, signal, event, recipe key, verdict class or exit status",
+    kLooking + 1, Declare, ExplainVerb);
+
+}  // namespace
 }  // namespace trainwreck

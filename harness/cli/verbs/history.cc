@@ -8,13 +8,29 @@
 #include <iostream>
 
 #include "harness/cli/table.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/session/recording.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
 
 namespace trainwreck {
 namespace {
+
+struct HistoryOptions {
+  CommonOptions common;
+  std::string file;      // of the history; empty: see HistoryPath
+  std::string scenario;  // a name or a glob; empty: invocations, not cases
+  std::string format = "text";
+  int limit = 20;
+};
+
+struct BaselineOptions {
+  CommonOptions common;
+  std::string file;
+  std::string action;  // "set" or "show"
+  std::string run = "latest";
+  std::string name = "main";
+};
 
 constexpr int kSchemaVersion = 1;
 constexpr const char* kVerdicts[] = {"pass", "fail", "inconclusive", "error", "skip"};
@@ -130,17 +146,14 @@ int ListCases(RunHistory& history, const HistoryOptions& options) {
   return kExitPassed;
 }
 
-}  // namespace
-
-int HistoryVerb(const Options& options) {
-  const auto opened = OpenHistory(options.history.file);
+int HistoryVerb(const HistoryOptions& options) {
+  const auto opened = OpenHistory(options.file);
   RunHistory& history = *opened;
-  return options.history.scenario.empty() ? ListRuns(history, options.history)
-                                          : ListCases(history, options.history);
+  return options.scenario.empty() ? ListRuns(history, options) : ListCases(history, options);
 }
 
-int BaselineVerb(const Options& options) {
-  const BaselineOptions& baseline = options.baseline;
+int BaselineVerb(const BaselineOptions& options) {
+  const BaselineOptions& baseline = options;
   const auto opened = OpenHistory(baseline.file);
   RunHistory& history = *opened;
   if (baseline.action == "set") {
@@ -167,4 +180,29 @@ int BaselineVerb(const Options& options) {
   return kExitPassed;
 }
 
+void DeclareHistory(VerbArguments& arguments, HistoryOptions& options) {
+  arguments.Positional("SCENARIO", options.scenario, "Cases of this name or glob, instead of runs");
+  arguments.Option("--limit", options.limit, "Newest rows to show [20]", "N").Between(1, 1000000);
+  arguments.Option("--format", options.format, "text or json [text]", "FORMAT")
+      .OneOf({"text", "json"});
+  arguments.HistoryFile(options.file);
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration_of_history("history", "List what has been run", kKeeping,
+                                               DeclareHistory, HistoryVerb);
+
+void DeclareBaseline(VerbArguments& arguments, BaselineOptions& options) {
+  arguments.Positional("ACTION", options.action, "set or show").OneOf({"set", "show"}).Required();
+  arguments.Positional("RUN", options.run, "A run's number, latest, or a revision [latest]");
+  arguments.Option("--name", options.name, "Of the baseline [main]", "NAME");
+  arguments.HistoryFile(options.file);
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration_of_baseline("baseline",
+                                                "Set or show what others are compared with",
+                                                kKeeping, DeclareBaseline, BaselineVerb);
+
+}  // namespace
 }  // namespace trainwreck

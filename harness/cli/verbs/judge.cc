@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/judge/verdict.h"
 #include "harness/report/console.h"
 #include "harness/report/report.h"
@@ -20,6 +20,16 @@
 
 namespace trainwreck {
 namespace {
+
+struct JudgeOptions {
+  CommonOptions common;
+  std::string run;
+  SelectionOptions selection;
+  int seeds = 0;  // 0: as the scenarios say
+  std::vector<std::string> set;
+  std::vector<ReportRequest> reports;
+  std::string output;  // empty: `judged` in the run's folder
+};
 
 namespace fs = std::filesystem;
 
@@ -119,11 +129,11 @@ ConsoleOptions ConsoleOptionsOf(const CommonOptions& common) {
   return options;
 }
 
-RunInfo InfoOf(const Options& options, const RunInfo& then, const TargetDescription& target,
+RunInfo InfoOf(const JudgeOptions& options, const RunInfo& then, const TargetDescription& target,
                const std::string& output) {
   RunInfo info = then;  // of the program that was trained, and of the machine
   info.version = kVersion;
-  info.command_line = options.command_line;
+  info.command_line = options.common.command_line;
   if (info.target.empty()) info.target = target.name + " " + target.version;
   info.started_utc = UtcNow();
   info.output_dir = output;
@@ -152,10 +162,8 @@ std::vector<Case> CasesToJudge(std::vector<Case> cases, const std::set<std::stri
   return kept;
 }
 
-}  // namespace
-
-int JudgeVerb(const Options& options) {
-  const JudgeOptions& judge = options.judge;
+int JudgeVerb(const JudgeOptions& options) {
+  const JudgeOptions& judge = options;
   const std::string folder = FindOutputFolder(judge.run);
   const Session session = SessionOf(folder, options.common);
   PlanOptions plan;
@@ -199,4 +207,18 @@ int JudgeVerb(const Options& options) {
   return status == kExitPassed && gone > 0 ? static_cast<int>(kExitInconclusive) : status;
 }
 
+void Declare(VerbArguments& arguments, JudgeOptions& options) {
+  arguments.Positional("RUN", options.run, "Folder of the invocation, or latest").Required();
+  arguments.Selection(options.selection);
+  arguments.Seeds(options.seeds);
+  arguments.Set(options.set);
+  arguments.Reports(options.reports);
+  arguments.Option("--output", options.output, "Folder for verdicts.json [RUN/judged]", "DIR");
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration("judge", "Judge kept runs by the scenarios as they are now",
+                                    kStored, Declare, JudgeVerb);
+
+}  // namespace
 }  // namespace trainwreck

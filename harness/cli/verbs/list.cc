@@ -5,12 +5,19 @@
 #include <iostream>
 
 #include "harness/cli/table.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/session/chosen.h"
 #include "harness/session/session.h"
 
 namespace trainwreck {
 namespace {
+
+struct ListOptions {
+  CommonOptions common;
+  std::string what = "scenarios";
+  std::string format = "text";
+  SelectionOptions selection;
+};
 
 using Rows = std::vector<std::vector<std::string>>;
 
@@ -178,10 +185,8 @@ void PrintScenarios(const Session& session, const Chosen& chosen, const std::str
   }
 }
 
-}  // namespace
-
-int ListVerb(const Options& options) {
-  const ListOptions& list = options.list;
+int ListVerb(const ListOptions& options) {
+  const ListOptions& list = options;
   if (list.format == "bazel" && list.what != "scenarios") {
     throw UsageError("--format bazel is for scenarios, not for " + list.what);
   }
@@ -203,4 +208,20 @@ int ListVerb(const Options& options) {
   return kExitPassed;
 }
 
+void Declare(VerbArguments& arguments, ListOptions& options) {
+  arguments
+      .Positional("WHAT", options.what, "scenarios, faults, signals, recipe or events [scenarios]")
+      .OneOf({"scenarios", "faults", "signals", "recipe", "events"});
+  arguments
+      .Option("--format", options.format, "text, json or bazel (scenarios only) [text]", "FORMAT")
+      .OneOf({"text", "json", "bazel"});
+  arguments.Selection(options.selection);
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration("list",
+                                    "List scenarios, faults, signals, recipe keys or events",
+                                    kFirst + 1, Declare, ListVerb);
+
+}  // namespace
 }  // namespace trainwreck

@@ -13,7 +13,7 @@
 #include "harness/checkup/known.h"
 #include "harness/checkup/lr_curve.h"
 #include "harness/cli/table.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/report/console.h"
 #include "harness/report/text.h"
 #include "harness/session/preflight.h"
@@ -22,6 +22,19 @@
 
 namespace trainwreck {
 namespace {
+
+struct LrRangeOptions {
+  CommonOptions common;
+  std::string recipe;
+  std::string arm = "control";
+  std::optional<double> from, to;  // else the recipe's rate / 1000 and * 100
+  int rates = 16;
+  int seeds = 2;
+  int steps = 0;  // 0: as the recipe says
+  int cores = 0;
+  std::vector<std::string> set;
+  std::string report;
+};
 
 constexpr const char* kSchema = "trainwreck/lr-range";
 constexpr int kSchemaVersion = 1;
@@ -250,10 +263,8 @@ Json ToJson(const std::vector<RatePoint>& points, const LrRange& range) {
           {"suggested", range.best < 0 ? Json() : Json(range.suggested)}};
 }
 
-}  // namespace
-
-int LrRangeVerb(const Options& options) {
-  const LrRangeOptions& wanted = options.lr_range;
+int LrRangeVerb(const LrRangeOptions& options) {
+  const LrRangeOptions& wanted = options;
   if (!wanted.report.empty()) CheckWritable(wanted.report, "--report");
   const Session session = OpenSession(options.common, /*builds=*/true);
   PlanOptions plan;
@@ -298,4 +309,29 @@ int LrRangeVerb(const Options& options) {
   return *verdict == RateVerdict::kGood ? kExitPassed : kExitFailed;
 }
 
+void Declare(VerbArguments& arguments, LrRangeOptions& options) {
+  arguments
+      .Positional("RECIPE", options.recipe, "A scenario's file or name, as nan/x or 'nan/x[sgd]'")
+      .Required();
+  arguments.PatientArm(options.arm);
+  arguments.Option("--from", options.from, "The lowest rate [the recipe's / 1000]", "RATE")
+      .Positive();
+  arguments.Option("--to", options.to, "The highest rate [the recipe's x 100]", "RATE").Positive();
+  arguments.Option("--rates", options.rates, "How many rates, ends included [16]", "N")
+      .Between(3, 1000);
+  arguments.Option("--seeds", options.seeds, "Seeds per rate [2]", "N").Between(1, 1000);
+  arguments.Option("--steps", options.steps, "Steps of each run [as the recipe says]", "N")
+      .Between(5, 100000);
+  arguments.Set(options.set);
+  arguments.Cores(options.cores);
+  arguments.Option("--report", options.report, "Write a report as JSON", "FILE");
+  arguments.Preflight(options.common);
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration(
+    "lr-range", "Learning-rate range test: run a recipe at many rates and suggest one",
+    kSearching + 4, Declare, LrRangeVerb);
+
+}  // namespace
 }  // namespace trainwreck

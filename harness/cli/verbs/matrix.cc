@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "harness/campaign/batches.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/session/chosen.h"
 #include "harness/session/preflight.h"
 #include "harness/session/session.h"
@@ -16,6 +16,19 @@
 
 namespace trainwreck {
 namespace {
+
+struct MatrixOptions {
+  CommonOptions common;
+  SelectionOptions selection;
+  int seeds = 0;          // 0: as the scenarios say
+  int control_seeds = 0;  // 0: as many as of the fault
+  int cores = 0;
+  std::vector<std::string> set;
+  std::string output;
+  std::string from;  // the folder of a matrix that kept its runs; nothing is run
+  bool keep = false;
+  bool exec = false;
+};
 
 namespace fs = std::filesystem;
 
@@ -76,21 +89,21 @@ SelectionOptions WithoutNegatives(SelectionOptions selection) {
   return selection;
 }
 
-BatchesEnd RunColumns(const std::vector<Case>& cases, const Options& options,
+BatchesEnd RunColumns(const std::vector<Case>& cases, const MatrixOptions& options,
                       const Session& session, const std::string& output, Matrix& matrix) {
   const std::vector<std::string> record = SignalsOf(matrix.symptoms);
   std::vector<Batch> batches;
-  for (const Case& one : cases) batches.push_back(RunsOf(one, record, options.matrix));
+  for (const Case& one : cases) batches.push_back(RunsOf(one, record, options));
   LauncherOptions launcher;
   launcher.target = session.target;
-  launcher.isolation = options.matrix.exec ? Isolation::kExec : Isolation::kFork;
-  launcher.cores = options.matrix.cores;
+  launcher.isolation = options.exec ? Isolation::kExec : Isolation::kFork;
+  launcher.cores = options.cores;
   launcher.output_dir = fs::absolute(output).lexically_normal().string();
-  if (options.matrix.keep) StoreDescription(output, session.description);
+  if (options.keep) StoreDescription(output, session.description);
   std::vector<MatrixColumn> columns(cases.size());
   std::vector<std::string> unhealthy;
-  BatchesEnd end = RunBatches(
-      batches, launcher, options.matrix.keep, [&](std::size_t index, BatchResults& results) {
+  BatchesEnd end =
+      RunBatches(batches, launcher, options.keep, [&](std::size_t index, BatchResults& results) {
         for (const auto& [seed, result] : results["control"]) {
           if (result.end == RunEnd::kCompleted) continue;
           unhealthy.push_back(cases[index].name + "/control/" + std::to_string(seed) +
@@ -106,10 +119,8 @@ BatchesEnd RunColumns(const std::vector<Case>& cases, const Options& options,
   return end;
 }
 
-}  // namespace
-
-int MatrixVerb(const Options& options) {
-  const MatrixOptions& wanted = options.matrix;
+int MatrixVerb(const MatrixOptions& options) {
+  const MatrixOptions& wanted = options;
   const Session session = OpenSession(options.common, /*builds=*/wanted.from.empty());
   PlanOptions plan;
   plan.overrides = ParseOverrides(wanted.set, session.description);
@@ -158,4 +169,28 @@ int MatrixVerb(const Options& options) {
   return end.troubles.empty() ? kExitPassed : kExitInfrastructure;
 }
 
+void Declare(VerbArguments& arguments, MatrixOptions& options) {
+  arguments.Selection(options.selection);
+  arguments.Seeds(options.seeds);
+  arguments
+      .Option("--control-seeds", options.control_seeds,
+              "Seeds of control arms [as many as of the fault]", "N")
+      .Between(1, 10000);
+  arguments.Set(options.set);
+  arguments.Cores(options.cores);
+  arguments.Option("--output", options.output,
+                   "Folder for matrix.json and matrix.html [.trainwreck/runs/<UTC time>]", "DIR");
+  arguments.Flag("--keep", options.keep, "Keep the runs, so that --from can read them again");
+  arguments.Option("--from", options.from, "Read the runs that --keep left here; run nothing",
+                   "DIR");
+  arguments.Isolation(options.exec);
+  arguments.Preflight(options.common);
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration(
+    "matrix", "Read every symptom over every fault and control: which tell faults apart?",
+    kSearching + 2, Declare, MatrixVerb);
+
+}  // namespace
 }  // namespace trainwreck

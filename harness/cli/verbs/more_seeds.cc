@@ -5,7 +5,8 @@
 #include <optional>
 
 #include "harness/bisect/repository.h"
-#include "harness/cli/arguments.h"
+#include "harness/cli/verb.h"
+#include "harness/cli/verbs/run.h"
 #include "harness/process/command.h"
 #include "harness/report/report.h"
 #include "harness/session/session.h"
@@ -35,18 +36,18 @@ class Visit {
 };
 
 // The options of the recorded `trainwreck run`; empty: it was no such command.
-std::optional<Options> ReadCommandLine(const std::string& line) {
-  const std::vector<std::string> words = SplitCommandLine(line);
+std::optional<RunOptions> ReadRecorded(const std::string& line) {
+  std::vector<std::string> words = SplitCommandLine(line);
   if (words.size() < 2 || words[1] != "run") return std::nullopt;
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  Options options;
-  if (ParseArguments(static_cast<int>(argv.size()), argv.data(), options)) return std::nullopt;
-  return options;
+  words.erase(words.begin(), words.begin() + 2);
+  RunOptions options;
+  const bool is_read =
+      ReadOptions(words, [&](VerbArguments& arguments) { DeclareRun(arguments, options); });
+  return is_read ? std::optional<RunOptions>(options) : std::nullopt;
 }
 
 // The digest of the target that these options name in `folder`; empty: there is none that works.
-std::string DigestIn(const std::string& folder, const Options& options) {
+std::string DigestIn(const std::string& folder, const RunOptions& options) {
   const Visit visit(folder);
   try {
     return DigestOfTarget(OpenSession(options.common, /*builds=*/true).target);
@@ -56,26 +57,25 @@ std::string DigestIn(const std::string& folder, const Options& options) {
   }
 }
 
-std::vector<std::string> CommandFor(const Options& recorded, const MissingSeeds& missing,
+std::vector<std::string> CommandFor(const RunOptions& recorded, const MissingSeeds& missing,
                                     const std::string& output) {
   std::vector<std::string> command = {"/proc/self/exe", "run"};
   auto add = [&](const std::string& option, const std::string& value) {
     if (!value.empty()) command.insert(command.end(), {option, value});
   };
-  const RunOptions& run = recorded.run;
-  if (run.selection.paths.empty()) {
+  if (recorded.selection.paths.empty()) {
     command.push_back(missing.scenario);
   } else {
-    command.insert(command.end(), run.selection.paths.begin(), run.selection.paths.end());
+    command.insert(command.end(), recorded.selection.paths.begin(), recorded.selection.paths.end());
   }
   add("--each-seed", std::to_string(missing.first) + ":" + std::to_string(missing.end));
   add("--target", recorded.common.target);
   add("--scenarios-root", recorded.common.scenarios_root);
-  for (const std::string& point : run.points) add("--point", point);
-  for (const std::string& change : run.set) add("--set", change);
-  if (run.cores > 0) add("--cores", std::to_string(run.cores));
-  if (run.exec) add("--isolate", "exec");
-  if (run.full) command.push_back("--full");
+  for (const std::string& point : recorded.points) add("--point", point);
+  for (const std::string& change : recorded.set) add("--set", change);
+  if (recorded.cores > 0) add("--cores", std::to_string(recorded.cores));
+  if (recorded.exec) add("--isolate", "exec");
+  if (recorded.full) command.push_back("--full");
   command.insert(command.end(), {"--keep", "none", "--history", "none", "--output", output});
   return command;
 }
@@ -98,7 +98,7 @@ Record RecordOf(const StoredReport& stored) {
   return record;
 }
 
-std::vector<Record> RunIn(const std::string& folder, const Options& recorded,
+std::vector<Record> RunIn(const std::string& folder, const RunOptions& recorded,
                           const std::vector<MissingSeeds>& missing, std::string& why) {
   std::vector<Record> records;
   const std::string scratch = fs::absolute(kFolder).string();
@@ -162,7 +162,7 @@ std::vector<std::string> SplitCommandLine(const std::string& line) {
 
 std::vector<Record> RunMissingSeeds(const Record& side, const std::vector<MissingSeeds>& missing,
                                     std::string& why) {
-  const auto recorded = ReadCommandLine(side.command_line);
+  const auto recorded = ReadRecorded(side.command_line);
   if (!recorded) {
     why = "its command is not known";
     return {};

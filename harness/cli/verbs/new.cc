@@ -3,13 +3,19 @@
 #include <iostream>
 #include <regex>
 
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/cli/verbs/templates.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
 
 namespace trainwreck {
 namespace {
+
+struct NewOptions {
+  CommonOptions common;
+  std::string kind;  // "scenario" or "fault"
+  std::string name;
+};
 
 namespace fs = std::filesystem;
 
@@ -19,8 +25,8 @@ void WriteNew(const std::string& path, const std::string& text) {
   std::cout << "wrote " << path << "\n";
 }
 
-int NewScenario(const Options& options) {
-  const std::string& name = options.create.name;
+int NewScenario(const NewOptions& options) {
+  const std::string& name = options.name;
   static const std::regex valid("[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)+");
   if (!std::regex_match(name, valid)) {
     throw UsageError("'" + name + "' is no scenario's name: say family/name, as nan/lr-too-high");
@@ -52,8 +58,8 @@ std::string FindInjectors() {
       "call this in a checkout of trainwreck: there is no injectors/injector.h here or above");
 }
 
-int NewFault(const Options& options) {
-  const std::string& name = options.create.name;
+int NewFault(const NewOptions& options) {
+  const std::string& name = options.name;
   static const std::regex valid("([a-z][a-z0-9_]*)\\.([a-z][a-z0-9_]*)");
   std::smatch parts;
   if (!std::regex_match(name, parts, valid)) {
@@ -72,10 +78,21 @@ int NewFault(const Options& options) {
   return kExitPassed;
 }
 
-}  // namespace
-
-int NewVerb(const Options& options) {
-  return options.create.kind == "fault" ? NewFault(options) : NewScenario(options);
+int NewVerb(const NewOptions& options) {
+  return options.kind == "fault" ? NewFault(options) : NewScenario(options);
 }
 
+void Declare(VerbArguments& arguments, NewOptions& options) {
+  arguments.Positional("KIND", options.kind, "scenario or fault")
+      .OneOf({"scenario", "fault"})
+      .Required();
+  arguments.Positional("NAME", options.name, "family/name of a scenario, site.name of a fault")
+      .Required();
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration("new", "Write a commented skeleton: a scenario or a fault",
+                                    kLooking + 4, Declare, NewVerb);
+
+}  // namespace
 }  // namespace trainwreck

@@ -5,13 +5,19 @@
 #include <filesystem>
 #include <iostream>
 
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
 #include "harness/targets/event_file.h"
 
 namespace trainwreck {
 namespace {
+
+struct ReportOptions {
+  CommonOptions common;
+  std::string run;
+  std::vector<ReportRequest> reports;
+};
 
 StoredReport ReadVerdicts(const std::string& run) {
   const bool is_file = std::filesystem::is_regular_file(run);
@@ -64,13 +70,11 @@ void WriteEventFiles(const std::string& run, const std::filesystem::path& into) 
   }
 }
 
-}  // namespace
-
-int ReportVerb(const Options& options) {
-  const StoredReport stored = ReadVerdicts(options.report.run);
-  for (const ReportRequest& request : options.report.reports) {
+int ReportVerb(const ReportOptions& options) {
+  const StoredReport stored = ReadVerdicts(options.run);
+  for (const ReportRequest& request : options.reports) {
     if (request.kind == kTensorBoard) {
-      WriteEventFiles(options.report.run, request.path);
+      WriteEventFiles(options.run, request.path);
       std::cout << "wrote " << request.path << "\n";
       continue;
     }
@@ -80,4 +84,14 @@ int ReportVerb(const Options& options) {
   return kExitPassed;
 }
 
+void Declare(VerbArguments& arguments, ReportOptions& options) {
+  arguments.Positional("RUN", options.run, "Folder of the invocation, or latest").Required();
+  arguments.Reports(options.reports, /*of_stored=*/true);
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration("report", "Write reports of a finished invocation", kStored,
+                                    Declare, ReportVerb);
+
+}  // namespace
 }  // namespace trainwreck

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <utility>
 
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/judge/verdict.h"
 #include "harness/process/interruption.h"
 #include "harness/session/session.h"
@@ -13,6 +13,13 @@
 
 namespace trainwreck {
 namespace {
+
+struct RerunOptions {
+  CommonOptions common;
+  std::string run;
+  std::string output;
+  bool exec = false;
+};
 
 int LastStep(const RunTrace& trace) {
   int last = -1;
@@ -72,10 +79,8 @@ int Compare(const StoredRun& stored, RunTrace before, RunResult after) {
   return same_end && difference.empty() ? kExitPassed : kExitFailed;
 }
 
-}  // namespace
-
-int RerunVerb(const Options& options) {
-  const std::string folder = FindRunFolder(options.rerun.run);
+int RerunVerb(const RerunOptions& options) {
+  const std::string folder = FindRunFolder(options.run);
   const StoredRun stored = LoadStoredRun(folder);
   const Session session = OpenSession(options.common, /*builds=*/true);
   std::vector<std::string> problems;
@@ -84,8 +89,8 @@ int RerunVerb(const Options& options) {
     std::cerr << "trainwreck: stored trace: " << problem << "\n";
   LauncherOptions launcher;
   launcher.target = session.target;
-  launcher.isolation = options.rerun.exec ? Isolation::kExec : Isolation::kFork;
-  const std::string output = MakeOutputFolder(options.rerun.output, /*is_latest=*/false);
+  launcher.isolation = options.exec ? Isolation::kExec : Isolation::kFork;
+  const std::string output = MakeOutputFolder(options.output, /*is_latest=*/false);
   launcher.output_dir = std::filesystem::absolute(output).lexically_normal().string();
   if (std::filesystem::weakly_canonical(launcher.output_dir + "/" + stored.run.id) ==
       std::filesystem::weakly_canonical(folder)) {
@@ -102,4 +107,17 @@ int RerunVerb(const Options& options) {
   return Compare(stored, std::move(before), std::move(after));
 }
 
+void Declare(VerbArguments& arguments, RerunOptions& options) {
+  arguments
+      .Positional("RUN", options.run, "Folder of a run, or its id as nan/lr-too-high/sgd/fault/3")
+      .Required();
+  arguments.Option("--output", options.output, "Folder for the new trace", "DIR");
+  arguments.Isolation(options.exec);
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration("rerun", "Repeat one stored run and compare it bit by bit",
+                                    kStored, Declare, RerunVerb);
+
+}  // namespace
 }  // namespace trainwreck

@@ -1,4 +1,6 @@
 // trainwreck run: all of a command line's cases, to verdicts and reports.
+#include "harness/cli/verbs/run.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +14,8 @@
 
 #include "harness/campaign/campaign.h"
 #include "harness/campaign/readings.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/clean_output.h"
+#include "harness/cli/verb.h"
 #include "harness/cli/verbs/dry_run.h"
 #include "harness/plan/device.h"
 #include "harness/report/console.h"
@@ -136,7 +139,7 @@ std::string DevicesOf(const std::vector<Case>& cases, const TargetDescription& t
 }
 
 struct Invocation {
-  const Options& options;
+  const RunOptions& options;
   const Session& session;
   const std::vector<Case>& cases;
   LauncherOptions launcher;
@@ -144,7 +147,7 @@ struct Invocation {
 };
 
 int ExecuteAll(Invocation& invocation) {
-  const RunOptions& options = invocation.options.run;
+  const RunOptions& options = invocation.options;
   const auto begin = std::chrono::steady_clock::now();
   ReservedRoom room(invocation.info.output_dir, options.repeat * ReportBytes(invocation.cases));
   ConsoleReport console(std::cout, ConsoleOptionsFor(invocation.options.common));
@@ -248,9 +251,8 @@ int BisectCode(int status) {
   }
 }
 
-int RunCases(const Options& options) {
-  const RunOptions& run = options.run;
-  const Session session = OpenSession(options.common, /*builds=*/!run.dry_run);
+int RunCases(const RunOptions& run) {
+  const Session session = OpenSession(run.common, /*builds=*/!run.dry_run);
   const Chosen chosen =
       ChooseCases(session, run.selection, PlanOptionsFor(run, session.description), run.points);
   const bool is_empty_shard = chosen.cases.empty() && chosen.selected > 0;
@@ -265,7 +267,7 @@ int RunCases(const Options& options) {
   if (!is_restricted) CheckHistory(run.history);
   for (const ReportRequest& report : run.reports) CheckWritable(report.path, "--report");
   // A search makes many invocations, and the first has shown that the program works.
-  if (!run.each_seed) RequirePreflight(options.common, session, chosen.cases);
+  if (!run.each_seed) RequirePreflight(run.common, session, chosen.cases);
   const std::string output = MakeOutputFolder(run.output, /*is_latest=*/!is_restricted);
   CheckWritable(output + "/verdicts.json", "--output");
   StoreDescription(output, session.description);
@@ -275,11 +277,11 @@ int RunCases(const Options& options) {
   launcher.cores = run.cores;
   launcher.output_dir = std::filesystem::absolute(output).lexically_normal().string();
   if (is_restricted) {
-    return ReadArms(chosen.cases, run, session.description, launcher);
+    return ReadArms(chosen.cases, {run.arms, run.only_seeds}, session.description, launcher);
   }
   RunInfo info;
   info.version = kVersion;
-  info.command_line = options.command_line;
+  info.command_line = run.common.command_line;
   info.target = session.description.name + " " + session.description.version;
   info.target_note = session.target_note;
   info.target_digest = DigestOfTarget(session.target);
@@ -294,14 +296,16 @@ int RunCases(const Options& options) {
   info.host = HostName();
   info.output_dir = output;
   info.cores = run.cores > 0 ? run.cores : UsableCores();
-  Invocation invocation{options, session, chosen.cases, launcher, info};
+  Invocation invocation{run, session, chosen.cases, launcher, info};
   return ExecuteAll(invocation);
 }
 
-}  // namespace
-
-int RunVerb(const Options& options) {
-  if (!options.run.bisect_codes) return RunCases(options);
+int RunVerb(const RunOptions& options) {
+  std::optional<CleanOutput> clean;
+  if (options.dry_run || !options.arms.empty() || !options.only_seeds.empty()) {
+    clean.emplace(std::cout);
+  }
+  if (!options.bisect_codes) return RunCases(options);
   try {
     return BisectCode(RunCases(options));
   } catch (const UsageError& error) {
@@ -314,6 +318,59 @@ int RunVerb(const Options& options) {
     std::cerr << "trainwreck: " << error.what() << "\n";
     return BisectCode(kExitInfrastructure);
   }
+}
+
+void ParseSeeds(const std::string& text, RunOptions& run) {
+  int first = 0, end = 0, used = 0;
+  if (std::sscanf(text.c_str(), "%d:%d%n", &first, &end, &used) != 2 ||
+      used != static_cast<int>(text.size()) || first < 0 || end <= first || end - first > 10000) {
+    throw BadValue("'" + text + "' is no range: say FROM:TO, as 0:5");
+  }
+  run.each_seed = {first, end};
+}
+
+const VerbRegistration registration("run", "Run scenarios and judge them", kFirst, DeclareRun,
+                                    RunVerb, /*prints_colors=*/true);
+
+}  // namespace
+
+void DeclareRun(VerbArguments& arguments, RunOptions& options) {
+  arguments.Selection(options.selection);
+  arguments.Shard(options.selection);
+  arguments.Cores(options.cores);
+  arguments.Seeds(options.seeds);
+  arguments.Set(options.set);
+  arguments.Flag("--fail-fast", options.fail_fast, "Stop at the first case that does not pass");
+  arguments.Option("--repeat", options.repeat, "Run all so many times", "N").Between(1, 100000);
+  arguments.Option("--require", options.require,
+                   "This scenario must have run and passed, else exit 6; may be repeated", "NAME");
+  arguments.Option("--max-skips", options.max_skips, "More skipped cases than this: exit 6", "N");
+  arguments.Reports(options.reports);
+  arguments.Option("--output", options.output,
+                   "Folder for traces and reports [.trainwreck/runs/<UTC time>]", "DIR");
+  arguments.HistoryFile(options.history);
+  arguments.Flag("--dry-run", options.dry_run,
+                 "Print what would run, and each arm's changes; run nothing");
+  arguments.Isolation(options.exec);
+  arguments.Flag("--verify-determinism", options.verify_determinism,
+                 "Run a sample of each case twice and compare bit by bit");
+  arguments.Flag("--full", options.full, "Never stop a run early when its checks are decided");
+  arguments.Preflight(options.common);
+  arguments.Choice<KeepRuns>(
+      "--keep", options.keep,
+      {{"all", KeepRuns::kAll}, {"failed", KeepRuns::kFailed}, {"none", KeepRuns::kNone}},
+      "Run folders to keep: all, failed or none [failed]", "WHICH");
+  arguments.Option("--arm", options.arms, "Only this arm: prints readings, gives no verdict",
+                   "ARM");
+  arguments.Option("--seed", options.only_seeds,
+                   "Only this seed: prints readings, gives no verdict", "SEED");
+  arguments.Parsed(
+      "--each-seed", [&options](const std::string& text) { ParseSeeds(text, options); },
+      "Judge each of the seeds FROM to TO - 1 by itself, as the case NAME@SEED", "FROM:TO");
+  arguments.Flag("--bisect-codes", options.bisect_codes,
+                 "Exit as `git bisect run` expects: 0 good, 1 bad, 125 cannot be tested");
+  arguments.Option("--point", options.points, "Only this point of the matrix", "POINT");
+  arguments.Common(options.common);
 }
 
 }  // namespace trainwreck

@@ -1,15 +1,21 @@
 // trainwreck validate: are these scenario files right for this target? Starts no training.
 #include <iostream>
 
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb.h"
 #include "harness/session/chosen.h"
 #include "harness/session/session.h"
 
 namespace trainwreck {
+namespace {
 
-int ValidateVerb(const Options& options) {
+struct ValidateOptions {
+  CommonOptions common;
+  SelectionOptions selection;
+};
+
+int ValidateVerb(const ValidateOptions& options) {
   const Session session = OpenSession(options.common);
-  const Chosen chosen = ChooseCases(session, options.validate.selection, PlanOptions{}, {});
+  const Chosen chosen = ChooseCases(session, options.selection, PlanOptions{}, {});
   SayUnnamedTarget(session);
   if (chosen.cases.empty()) {
     std::cerr << "trainwreck: nothing to validate: the selection leaves none of " << chosen.planned
@@ -32,4 +38,13 @@ int ValidateVerb(const Options& options) {
   return kExitPassed;
 }
 
+void Declare(VerbArguments& arguments, ValidateOptions& options) {
+  arguments.Selection(options.selection);
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration("validate", "Check scenario files; start nothing", kLooking,
+                                    Declare, ValidateVerb);
+
+}  // namespace
 }  // namespace trainwreck

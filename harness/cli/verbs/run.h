@@ -1,0 +1,41 @@
+// The options of `run`: also how a recorded command line is read again.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/cli/arguments.h"
+
+namespace trainwreck {
+
+struct RunOptions {
+  CommonOptions common;
+  SelectionOptions selection;
+  int cores = 0;  // 0: as many as this process may use
+  int seeds = 0;  // 0: as the scenarios say
+  std::vector<std::string> set;
+  bool fail_fast = false;
+  int repeat = 1;
+  std::vector<std::string> require;
+  std::optional<int> max_skips;
+  std::vector<ReportRequest> reports;
+  std::string output;   // empty: .trainwreck/runs/<UTC time>
+  std::string history;  // the file; "none"; empty: see HistoryPath
+  bool dry_run = false;
+  bool exec = false;  // --isolate=exec
+  bool verify_determinism = false;
+  bool full = false;
+  KeepRuns keep = KeepRuns::kFailed;
+  // Restrict the run to some arms: readings instead of a verdict.
+  std::vector<std::string> arms;
+  std::vector<int> only_seeds;
+  std::optional<std::pair<int, int>> each_seed;  // [first, end)
+  bool bisect_codes = false;                     // exit as `git bisect run` expects
+  std::vector<std::string> points;
+};
+
+void DeclareRun(VerbArguments& arguments, RunOptions& options);
+
+}  // namespace trainwreck
