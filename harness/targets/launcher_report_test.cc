@@ -104,8 +104,8 @@ TEST(LauncherReportTest, ReadsTheFirstTaskThatSrunTellsOf) {
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->rank, 1);
   EXPECT_EQ(failed->code, 7);
-  const auto dumped = ReadLauncherReport(LauncherKind::kSrun,
-                                         "srun: error: box: task 2: Aborted (core dumped)\n");
+  const auto dumped =
+      ReadLauncherReport(LauncherKind::kSrun, "srun: error: box: task 2: Aborted (core dumped)\n");
   ASSERT_TRUE(dumped);
   EXPECT_EQ(dumped->signal, 6);
   EXPECT_FALSE(ReadLauncherReport(LauncherKind::kSrun,
