@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/protocol/rank_processes.h"
+#include "harness/process/rank_processes.h"
 #include "harness/targets/launcher_report.h"
 #include "harness/targets/target_spec.h"
 
