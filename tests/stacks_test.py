@@ -158,13 +158,11 @@ class StacksTest(unittest.TestCase):
               file=sys.stderr)
         return run.get("result", run)["detail"], events
 
-    # What it was told of first, and how soon; and what the run ends with.
+    # How soon it was told of, and what the run ends with. Ranks that ended between two looks are told of in no order.
     def assert_named(self, target, how, detail, event="exited", rank=1, ranks=2):
         said, events = self.fail(target, how, rank, ranks)
         self.assertIn(detail, said)
-        first = next(e for e in events if e["event"] in ("exited", "stopped"))
-        self.assertEqual((first["event"], first["rank"]), (event, rank))
-        self.assertLess(first["after_s"], 5)
+        self.assertLess(min(e["after_s"] for e in events if e["event"] == event and e["rank"] == rank), 5)
         for failed in (e for e in events if e["event"] == "rank_failed"):
             self.assertEqual(failed["rank"], rank)
 
