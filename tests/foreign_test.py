@@ -202,6 +202,14 @@ class ForeignTest(unittest.TestCase):
         self.assertIn("ValueError: an odd batch", detail)
         self.assertNotIn("ChildFailedError", detail)
 
+    # torchrun names the lowest of those that it finds dead at one look, of which each may be some time after the other.
+    def test_the_first_to_fail_is_named_though_the_launcher_names_another(self):
+        self.environment["FAKE_TORCHRUN_LOOKS"] = "3"
+        case, done = self.judge(target="elastic", recipe={"pace": 0.05, "steps": 200, "fails": 2, "follows": 0.7}, **WORSE)
+        failed, = [r for r in self.trace("control") if r.get("event") == "rank_failed"]
+        self.assertEqual((failed["rank"], failed["by"]), (2, "seen"), done.stdout + done.stderr)
+        self.assertRegex(self.run_detail(case, "control"), r"^rank 2 exited with code 1 after step \d+: ")
+
     def test_a_rank_that_was_stopped_under_another_launcher_is_named(self):
         with open(self.folder + "/world.py", encoding="utf-8") as file:
             program = file.read()

@@ -128,6 +128,82 @@ class StacksTest(unittest.TestCase):
         self.assertIn("stalled, no progress for 5.0 s", done.stdout + done.stderr)
         self.assert_nothing_is_left()
 
+    # One rank fails, and writes down when. Returns the run's detail, and each event of ranks and of the launcher with the seconds since.
+    def fail(self, target, how, rank=1, ranks=2, stall_s=60):
+        name = f"{target}-{how}"
+        with open(f"{self.folder}/scenarios/rate/{name}.yaml", "w", encoding="utf-8") as file:
+            file.write(f"apiVersion: trainwreck/v1\nkind: Scenario\nname: rate/{name}\ntitle: One rank fails\nseeds: 1\n"
+                       f"recipe: {{rank: {rank}, parallel.ranks: {ranks}}}\n"
+                       f"inject: {{fails: {{fault: recipe.set_how, with: {{value: {how}}}}}}}\n"
+                       "healthy: {completes: 'ended(rank=0, why=completed)'}\n"
+                       "symptoms: {fails: 'not ended(rank=0, why=completed)'}\nno_remedy: it is not what is tested here\n"
+                       f"budget: {{seconds: 240, stall_seconds: {stall_s}}}\n")
+        done = subprocess.run([TRAINWRECK, "run", f"rate/{name}", "--no-preflight", "--target", target, "--keep", "all", "--output", "out/" + name],
+                              cwd=self.folder, env=self.environment, text=True, capture_output=True, check=False)
+        self.assert_nothing_is_left()
+        folder = f"{self.folder}/out/{name}/rate/{name}/fault/0"
+        self.assertTrue(os.path.exists(folder + "/failed_at"), done.stdout + done.stderr)
+        with open(folder + "/failed_at", encoding="utf-8") as file:
+            failed_at = float(file.read())
+        events = []
+        # Times count from when the rank's watcher, or the launcher, began: it wrote these files then.
+        for trace, first in (("rank0.jsonl", "environment.*.json"), ("launcher.jsonl", "plan.*.json")):
+            begin = os.stat(glob.glob(f"{folder}/{first}")[0]).st_mtime
+            with open(f"{folder}/{trace}", encoding="utf-8") as file:
+                events += [{**record, "after_s": begin + record["time"] - failed_at} for record in map(json.loads, file)
+                           if record["t"] == "event"]
+        with open(folder + "/run.json", encoding="utf-8") as file:
+            run = json.load(file)
+        print(f"\n{name}: " + ", ".join(f"{e['event']} rank {e.get('lagging_rank', e.get('rank'))} {e['after_s']:.2f} s" for e in events),
+              file=sys.stderr)
+        return run.get("result", run)["detail"], events
+
+    # How soon it was told of, and what the run ends with. Ranks that ended between two looks are told of in no order.
+    def assert_named(self, target, how, detail, event="exited", rank=1, ranks=2):
+        said, events = self.fail(target, how, rank, ranks)
+        self.assertIn(detail, said)
+        self.assertLess(min(e["after_s"] for e in events if e["event"] == event and e["rank"] == rank), 5)
+        for failed in (e for e in events if e["event"] == "rank_failed"):
+            self.assertEqual(failed["rank"], rank)
+
+    def assert_all_ways_are_named(self, target):
+        for how, detail in (("sigkill", "rank 1 was killed by SIGKILL"), ("sigsegv", "rank 1 was killed by SIGSEGV"), ("exit", "rank 1 exited with code 1")):
+            with self.subTest(how):
+                self.assert_named(target, how, detail)
+        with self.subTest("sigstop"):
+            self.assert_named(target, "sigstop", "rank 1 is stopped", event="stopped")
+
+    @needs("torch")
+    def test_a_rank_that_fails_under_torchrun_is_named_within_5_s(self):
+        self.assert_all_ways_are_named("fails-torchrun")
+        self.assert_named("fails-torchrun", "sigkill", "rank 3 was killed by SIGKILL", rank=3, ranks=4)
+
+    @needs("torch", program="mpirun")
+    def test_a_rank_that_fails_under_mpirun_is_named_within_5_s(self):
+        self.assert_all_ways_are_named("fails-mpirun")
+
+    @needs("torch")
+    @needs_slurm
+    def test_a_rank_that_fails_under_srun_is_named_within_5_s(self):
+        self.assert_all_ways_are_named("fails-srun")
+
+    @needs("torch")
+    def test_a_rank_that_hangs_is_named_by_the_traces_of_all_and_no_healthy_one_is(self):
+        said, events = self.fail("traced-torchrun", "sleep", stall_s=4)
+        stalled, = [e for e in events if e["event"] == "stalled"]
+        self.assertEqual((stalled["lagging_rank"], stalled["waiting_rank"]), (1, 0), said)
+        self.assertLess(stalled["after_s"], 5)
+        said, events = self.fail("fails-torchrun", "sleep", stall_s=4)  # nobody's trace but rank 0's
+        stalled, = [e for e in events if e["event"] == "stalled"]
+        self.assertEqual(stalled["lagging_rank"], -1, said)
+
+    # It pauses for 4 s and goes on.
+    @needs("torch")
+    def test_a_slow_rank_is_not_named(self):
+        said, events = self.fail("fails-torchrun", "slow")
+        self.assertEqual(said, "")
+        self.assertEqual([e["event"] for e in events if e["event"] in ("stopped", "stalled", "rank_failed", "killed")], [])
+
     @needs("torch", "tensorboard")
     def test_tensorboard_reads_what_we_write(self):
         self.run_scenario("rate/board", "board")

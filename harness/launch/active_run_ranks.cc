@@ -137,24 +137,17 @@ std::vector<RankState> ActiveRun::StatesOfForeignRanks() const {
                                        ranks_.empty() ? 0 : ranks_.front().pid);
   const RunTrace& trace = reader_->trace();
   std::vector<RankState> states;
-  bool any_gone = false;
-  std::size_t with_trace = 1;
   for (int rank = 0; rank < run_.ranks; ++rank) {
-    RankState state = RankState::kRunning;
+    const bool has_trace = rank == 0 || trace.starts.contains(rank) || trace.last_step(rank) >= 0;
+    RankState state = has_trace ? RankState::kRunning : RankState::kSilent;
     if (const auto process = found.find(rank); process != found.end()) {
       if (process->second.state == 'T') state = RankState::kStopped;
     } else if (const Event* exit = LastOfAttempt("exited", rank)) {
       const Json code = exit->fields.value("code", Json(0));  // nobody saw how it ended
       state = code == Json(0) ? RankState::kFinished : RankState::kDied;
     }
-    any_gone = any_gone || state != RankState::kRunning;
     states.push_back(state);
-    if (trace.starts.contains(rank) || trace.last_step(rank) >= 0) {
-      with_trace = static_cast<std::size_t>(rank) + 1;
-    }
   }
-  // Of ranks that write no trace nothing is known: none of them lags.
-  if (!any_gone) states.resize(with_trace);
   return states;
 }
 

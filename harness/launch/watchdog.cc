@@ -35,6 +35,8 @@ const char* ToString(RankState state) {
       return "died";
     case RankState::kFinished:
       return "finished";
+    case RankState::kSilent:
+      return "silent";
   }
   return "";
 }
@@ -50,7 +52,10 @@ Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, d
   const int count = static_cast<int>(ranks.size());
   int lagging = 0;
   for (int rank = 1; rank < count; ++rank) {
-    if (is_gone(rank) != is_gone(lagging)) {
+    if (ranks[rank] == RankState::kSilent) continue;
+    if (ranks[lagging] == RankState::kSilent) {
+      lagging = rank;
+    } else if (is_gone(rank) != is_gone(lagging)) {
       if (is_gone(rank)) lagging = rank;
     } else if (progress(rank) < progress(lagging)) {
       lagging = rank;
@@ -66,10 +71,18 @@ Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, d
       waiting = rank;
     }
   }
+  const bool is_behind = [&] {
+    if (count == 1 || is_gone(lagging)) return true;
+    return ranks[waiting] != RankState::kSilent && progress(lagging) < progress(waiting);
+  }();
+  if (!is_behind &&
+      (ranks[waiting] == RankState::kSilent || progress(waiting) < progress(lagging))) {
+    waiting = lagging;
+  }
   Json fields;
   Name(trace, waiting, "waiting", fields);
-  Name(trace, lagging, "lagging", fields);
-  fields["lagging_state"] = ToString(ranks[lagging]);
+  Name(trace, is_behind ? lagging : -1, "lagging", fields);
+  fields["lagging_state"] = is_behind ? ToString(ranks[lagging]) : "";
   fields["idle_s"] = idle_s;
   return fields;
 }
@@ -83,6 +96,10 @@ std::string StallSentence(const Json& fields) {
   if (!op.empty())
     where = fmt::format("{} (call {}, {})", op, fields.at("waiting_call").get<int>(), where);
   const double idle_s = fields.at("idle_s").get<double>();
+  if (lagging < 0) {
+    return fmt::format("no progress for {:.1f} s: rank {} came to {}, and no rank is known to lag",
+                       idle_s, waiting, where);
+  }
   if (waiting == lagging) {
     return fmt::format("no progress for {:.1f} s: rank {} is {} at {}", idle_s, waiting, state,
                        where);

@@ -10,12 +10,13 @@
 
 namespace trainwreck {
 
-// How a rank stands with the operating system.
-enum class RankState { kRunning, kStopped, kDied, kFinished };
+// How a rank stands with the operating system. A silent one runs and writes no trace.
+enum class RankState { kRunning, kStopped, kDied, kFinished, kSilent };
 const char* ToString(RankState state);
 
 // The fields of a `stalled` event. The lagging rank is one that died or was stopped, else the one
-// with the fewest collective calls; the waiting rank is the live one with the most.
+// with the fewest collective calls; the waiting rank is the live one with the most. Where all have
+// come as far, or nothing is known of the others, no rank lags: -1.
 Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, double idle_s);
 
 // "rank 0 waits in all_reduce (call 12, step 5) for rank 1, which died": of the fields above.

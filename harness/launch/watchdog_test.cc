@@ -55,6 +55,29 @@ TEST(DescribeStallTest, EqualCallsAreToldByTheirSteps) {
   EXPECT_EQ(fields["lagging_rank"], 1);
 }
 
+// One of them hangs, and nothing says which: a healthy rank must not be blamed.
+TEST(DescribeStallTest, NoRankLagsWhereAllHaveComeAsFar) {
+  const Json fields = DescribeStall(TraceWith({5, 5, 5}), {kRunning, kRunning, kRunning}, 3);
+  EXPECT_EQ(fields["lagging_rank"], -1);
+  EXPECT_EQ(fields["lagging_state"], "");
+  EXPECT_EQ(StallSentence(fields),
+            "no progress for 3.0 s: rank 1 came to all_reduce (call 4, step 4), and no rank is "
+            "known to lag");
+}
+
+TEST(DescribeStallTest, ASilentRankIsNotBlamed) {
+  constexpr RankState kSilent = RankState::kSilent;
+  RunTrace trace;
+  trace.time_s[0].Set(11, 0.0);
+  const Json fields = DescribeStall(trace, {kRunning, kSilent, kSilent}, 2.5);
+  EXPECT_EQ(fields["lagging_rank"], -1);
+  EXPECT_EQ(fields["waiting_rank"], 0);
+  const Json died = DescribeStall(trace, {kRunning, kSilent, RankState::kDied}, 2.5);
+  EXPECT_EQ(died["lagging_rank"], 2);
+  EXPECT_EQ(died["waiting_rank"], 0);
+  EXPECT_EQ(DescribeStall(RunTrace(), {kRunning, kSilent}, 1)["waiting_rank"], 0);
+}
+
 TEST(DescribeStallTest, WorksWithoutCollectives) {
   RunTrace trace;
   trace.time_s[0].Set(11, 0.0);

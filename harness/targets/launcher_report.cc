@@ -1,6 +1,8 @@
 #include "harness/targets/launcher_report.h"
 
 #include <re2/re2.h>
+#include <signal.h>
+#include <string.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -77,14 +79,28 @@ std::optional<RankFailure> ReadMpiReport(const std::string& text) {
   return std::nullopt;
 }
 
-// srun names signals in words.
+// As strsignal(3) says it, of a program that may have left a core.
+int SignalOf(const std::string& words) {
+  for (int signal = 1; signal < NSIG; ++signal) {
+    const char* description = sigdescr_np(signal);
+    if (description != nullptr && words.rfind(description, 0) == 0) return signal;
+  }
+  return 0;
+}
+
+// srun names signals in words, and tells of the tasks in the order in which they ended. Of those
+// that it tells of in one line nobody knows the order.
 std::optional<RankFailure> ReadSlurmReport(const std::string& text) {
-  static const RE2 kCode(R"(srun: error: \S+: task (\d+): Exited with exit code (\d+))");
-  static const RE2 kKilled(R"(srun: error: \S+: task (\d+): Killed)");
-  int rank = 0, code = 0;
-  if (RE2::PartialMatch(text, kKilled, &rank)) return Failure(rank, -9, 0);
-  if (RE2::PartialMatch(text, kCode, &rank, &code)) return Failure(rank, code, 0);
-  return std::nullopt;
+  static const RE2 kTasks(R"((?m)srun: error: \S+: tasks? ([\d,-]+): (.+)$)");
+  static const RE2 kCode(R"(Exited with exit code (\d+))");
+  std::string tasks, words;
+  if (!RE2::PartialMatch(text, kTasks, &tasks, &words)) return std::nullopt;
+  if (tasks.find_first_of(",-") != std::string::npos) return std::nullopt;
+  int code = 0;
+  if (RE2::PartialMatch(words, kCode, &code)) return Failure(std::atoi(tasks.c_str()), code, 0);
+  const int signal = SignalOf(words);
+  if (signal == 0) return std::nullopt;
+  return Failure(std::atoi(tasks.c_str()), -signal, 0);
 }
 
 // torchrun's log, and lines of Slurm.

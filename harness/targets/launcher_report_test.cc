@@ -90,6 +90,29 @@ TEST(LauncherReportTest, ReadsMpirunAndSrun) {
   EXPECT_EQ(task->signal, 9);
 }
 
+TEST(LauncherReportTest, ReadsTheFirstTaskThatSrunTellsOf) {
+  const auto crashed = ReadLauncherReport(LauncherKind::kSrun,
+                                          "srun: error: box: task 1: Segmentation fault\n"
+                                          "srun: error: box: task 0: Exited with exit code 1\n");
+  ASSERT_TRUE(crashed);
+  EXPECT_EQ(crashed->rank, 1);
+  EXPECT_EQ(crashed->signal, 11);
+  EXPECT_EQ(crashed->code, -1);
+  const auto failed = ReadLauncherReport(LauncherKind::kSrun,
+                                         "srun: error: box: task 1: Exited with exit code 7\n"
+                                         "srun: error: box: task 0: Killed\n");  // by srun -K
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->rank, 1);
+  EXPECT_EQ(failed->code, 7);
+  const auto dumped =
+      ReadLauncherReport(LauncherKind::kSrun, "srun: error: box: task 2: Aborted (core dumped)\n");
+  ASSERT_TRUE(dumped);
+  EXPECT_EQ(dumped->signal, 6);
+  EXPECT_FALSE(ReadLauncherReport(LauncherKind::kSrun,
+                                  "srun: error: box: tasks 0-1: Exited with exit code 1\n"
+                                  "srun: error: box: task 2: Killed\n"));
+}
+
 TEST(LauncherReportTest, TellsARanksWordsFromTheLaunchers) {
   const RankFailure failed = {.rank = 1, .code = 1};
   const std::string report = TorchReport("1", "<N/A>", "x");

@@ -1,9 +1,10 @@
 #include "harness/targets/rank_watch.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <vector>
+#include <algorithm>
 
 namespace trainwreck {
 namespace {
@@ -17,7 +18,11 @@ void RankWatch::FindNew() {
   if (static_cast<int>(alive_.size()) >= ranks_ || now < next_search_) return;
   for (const auto& [rank, process] :
        FindRankProcesses(run_folder_, RankVariable(kind_), getpid())) {
-    if (rank < ranks_) alive_.emplace(rank, Seen{process.pid, false});
+    if (rank >= ranks_ || !alive_.emplace(rank, Seen{process.pid, false}).second) continue;
+    if (found_.insert(rank).second) continue;
+    first_.reset();  // the launcher started its ranks again
+    is_first_sure_ = false;
+    is_end_missed_ = true;
   }
   next_search_ = Clock::now() + kSearchEvery;
 }
@@ -25,10 +30,13 @@ void RankWatch::FindNew() {
 void RankWatch::Look() {
   FindNew();
   std::vector<int> gone;
+  std::vector<RankFailure> failed;
   for (auto& [rank, seen] : alive_) {
     const auto end = ReadProcessEnd(seen.pid);
     if (!end || end->state == 'Z' || end->state == 'X') {
-      TellEnd(rank, seen.pid, end ? &*end : nullptr);
+      if (auto failure = TellEnd(rank, seen.pid, end ? &*end : nullptr)) {
+        failed.push_back(std::move(*failure));
+      }
       gone.push_back(rank);
       continue;
     }
@@ -37,10 +45,24 @@ void RankWatch::Look() {
     seen.is_stopped = is_stopped;
   }
   for (const int rank : gone) alive_.erase(rank);
+  Remember(failed);
+}
+
+// Of those that were seen at one look nobody knows the order; SIGTERM is what a launcher sends to
+// the others.
+void RankWatch::Remember(const std::vector<RankFailure>& failed) {
+  if (first_ || failed.empty()) return;
+  first_ = *std::min_element(failed.begin(), failed.end(), [](const auto& a, const auto& b) {
+    const auto order = [](int signal) { return signal == SIGTERM ? 2 : signal == 0 ? 1 : 0; };
+    return order(a.signal) < order(b.signal);
+  });
+  is_first_sure_ =
+      failed.size() == 1 && !is_end_missed_ && static_cast<int>(found_.size()) == ranks_;
 }
 
 // Without `end` it was waited for between two looks: how it ended is the launcher's to say.
-void RankWatch::TellEnd(int rank, int pid, const ProcessEnd* end) {
+std::optional<RankFailure> RankWatch::TellEnd(int rank, int pid, const ProcessEnd* end) {
+  std::optional<RankFailure> failure;
   Json fields = {{"rank", rank}, {"pid", pid}};
   if (end != nullptr) {
     const int status = end->status;
@@ -49,16 +71,21 @@ void RankWatch::TellEnd(int rank, int pid, const ProcessEnd* end) {
     fields["code"] = code;
     fields["signal"] = signal;
     told_.insert(rank);
-    if (!first_ && (signal != 0 || code != 0)) first_ = RankFailure{rank, code, signal, pid, ""};
+    if (signal != 0 || code != 0) failure = RankFailure{rank, code, signal, pid, ""};
+  } else {
+    is_end_missed_ = true;
   }
   write_("exited", std::move(fields));
+  return failure;
 }
 
 void RankWatch::Finish(int status, const std::string& words) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   std::optional<RankFailure> failure = ReadLauncherReport(kind_, words);
   const char* by = "report";
-  if (!failure) {
+  // torchrun looks at its workers ten times a second, and names the lowest of those that it found
+  // dead at one time.
+  if (!failure || (is_first_sure_ && failure->rank != first_->rank)) {
     failure = first_;
     by = "seen";
   }

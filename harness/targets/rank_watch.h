@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "harness/process/rank_processes.h"
 #include "harness/targets/launcher_report.h"
@@ -37,7 +38,8 @@ class RankWatch {
   };
 
   void FindNew();
-  void TellEnd(int rank, int pid, const ProcessEnd* end);
+  void Remember(const std::vector<RankFailure>& failed);
+  std::optional<RankFailure> TellEnd(int rank, int pid, const ProcessEnd* end);
 
   const LauncherKind kind_;
   const int ranks_;
@@ -45,7 +47,10 @@ class RankWatch {
   const Write write_;
   std::map<int, Seen> alive_;         // by rank
   std::optional<RankFailure> first_;  // that was seen to fail
+  bool is_first_sure_ = false;        // no other can have ended before it
+  bool is_end_missed_ = false;        // some rank ended, nobody saw how
   std::set<int> told_;                // ranks whose way to end was seen
+  std::set<int> found_;               // ranks that were ever seen
   Clock::time_point next_search_;
 };
 

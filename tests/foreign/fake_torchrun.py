@@ -1,6 +1,9 @@
 """Stands for torchrun, as far as a test needs it: ranks with their variables in sessions of their own, an agent that looks at them ten
 times a second, ends all when one has failed, and reports the first failure last, as torchrun's elastic agent does.
 
+Of failures that it finds at one look it calls the lowest rank's the first, as torchrun does. FAKE_TORCHRUN_LOOKS says how many seconds lie
+between its looks.
+
 Usage: fake_torchrun.py --nproc N PROGRAM ARGUMENTS...
 """
 import os
@@ -18,7 +21,7 @@ for rank in range(count):
 
 failures = []
 while not failures and any(process.poll() is None for process in ranks):
-    time.sleep(0.1)
+    time.sleep(float(os.environ.get("FAKE_TORCHRUN_LOOKS", "0.1")))
     failures = [(rank, process) for rank, process in enumerate(ranks) if process.poll() not in (None, 0)]
 if not failures:
     sys.exit(0)
