@@ -14,9 +14,9 @@
 #include <string>
 #include <utility>
 
+#include "harness/process/spawn.h"
 #include "harness/protocol/description.h"
 #include "harness/protocol/plan.h"
-#include "harness/protocol/spawn.h"
 
 namespace trainwreck {
 
