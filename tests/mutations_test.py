@@ -17,7 +17,8 @@ import tempfile
 import time
 import traceback
 import uuid
-from xml.sax import saxutils
+
+import unittest_xml
 
 CASES = []
 SCENARIOS = pathlib.Path("scenarios")
@@ -404,20 +405,6 @@ def every_class_is_covered(bench):
                                     f"not listed: {sorted(bench.classes - known)}")
 
 
-def write_xml(path, results):
-    failures = sum(1 for _, _, why in results if why)
-    with open(path, "w", encoding="utf-8") as out:
-        out.write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n'
-                  f'<testsuite name="mutations_test" tests="{len(results)}" '
-                  f'failures="{failures}" errors="0">\n')
-        for name, seconds, why in results:
-            out.write(f'<testcase classname="mutations_test" name="{name}" time="{seconds:.3f}">')
-            if why:
-                out.write(f"<failure message={saxutils.quoteattr(why)}/>")
-            out.write("</testcase>\n")
-        out.write("</testsuite>\n</testsuites>\n")
-
-
 def run_case(function, bench):
     try:
         function(bench)
@@ -451,8 +438,7 @@ def main():
         results.append((function.__name__, seconds, why))
         print(f"FAILED {function.__name__}: {why}" if why
               else f"ok {function.__name__} ({seconds:.1f} s)", flush=True)
-    if os.environ.get("XML_OUTPUT_FILE"):
-        write_xml(os.environ["XML_OUTPUT_FILE"], results)
+    unittest_xml.write_results("mutations_test", results)
     if not options.keep:
         shutil.rmtree(folder)
     return 1 if any(why for _, _, why in results) else 0

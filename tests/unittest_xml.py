@@ -32,14 +32,15 @@ def write_xml(path, result):
 
 
 def write_results(suite, results):
-    """For tests that keep their own list: (name, what is wrong, empty where nothing is)."""
+    """For tests that keep their own list: (name, seconds, what is wrong, empty where nothing is)."""
     if "XML_OUTPUT_FILE" not in os.environ:
         return
     with open(os.environ["XML_OUTPUT_FILE"], "w", encoding="utf-8") as file:
         file.write(f"<testsuites><testsuite name={quoteattr(suite)}>\n")
-        for name, why in results:
+        for name, seconds, why in results:
             failure = f"<failure message={quoteattr(why)}/>" if why else ""
-            file.write(f"<testcase classname={quoteattr(suite)} name={quoteattr(name)}>{failure}</testcase>\n")
+            file.write(f"<testcase classname={quoteattr(suite)} name={quoteattr(name)} "
+                       f"time='{seconds:.3f}'>{failure}</testcase>\n")
         file.write("</testsuite></testsuites>\n")
 
 

@@ -66,5 +66,45 @@ TEST(LrCurve, AnUnluckyDivergenceBelowTheBestEndsThePlateau) {
   EXPECT_EQ(range.steepest, 2);
 }
 
+// The range may take in either end of the grid.
+TEST(LrCurve, ARangeReachesTheEndsOfTheGrid) {
+  const std::vector<RatePoint> points = {
+      {0.1, 2, 0.4, false}, {1, 2, 0.3, false}, {10, 2, 0.35, false}, {100, 2, 0.4, false}};
+  const LrRange range = FindRange(points);
+  EXPECT_EQ(range.plateau_from, 0);
+  EXPECT_EQ(range.plateau_to, 3);
+  EXPECT_EQ(range.largest_stable, 3);
+}
+
+TEST(LrCurve, OfEqualRatesTheLowestIsBest) {
+  EXPECT_EQ(FindRange({{0.1, 2, 1, false}, {1, 2, 0.5, false}, {10, 2, 0.5, false}}).best, 1);
+}
+
+// Seeds that came through may leave a low loss beside one that did not.
+TEST(LrCurve, ARateThatDivergedIsNeverBest) {
+  EXPECT_EQ(FindRange({{0.1, 2, 1, false}, {1, 2, 0.1, true}}).best, 0);
+}
+
+TEST(LrCurve, SteepestDescentLiesBelowTheBestRateAndBesideNoDivergence) {
+  // From 9 to 5 after the best, and from a diverged 9 to 1 before it.
+  const LrRange range = FindRange({{1, 9, 8, false},
+                                   {2, 9, 7, false},
+                                   {3, 9, 9, true},
+                                   {4, 9, 1, false},
+                                   {5, 9, 9, false},
+                                   {6, 9, 5, false}});
+  EXPECT_EQ(range.best, 3);
+  EXPECT_EQ(range.steepest, 1);
+}
+
+// Computed rates miss the grid by a rounding error.
+TEST(LrCurve, ARateOfTheGridIsInsideHoweverItWasComputed) {
+  const std::vector<RatePoint> points = Curve();
+  const LrRange range = FindRange(points);
+  EXPECT_EQ(Judge(points, range, points[range.plateau_from].rate * (1 - 1e-12)),
+            RateVerdict::kGood);
+  EXPECT_EQ(Judge(points, range, points[range.plateau_to].rate * (1 + 1e-12)), RateVerdict::kGood);
+}
+
 }  // namespace
 }  // namespace trainwreck

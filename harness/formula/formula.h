@@ -107,8 +107,8 @@ class Formula {
   bool reads_own_run() const;            // not only runs of other arms
   bool counts_from_end() const;          // by a slice or index such as [-20:], [-1]
   double furthest_step() const;          // that a window or slice names; 0: none
-  // Whether it can be about how a run ended (exited, stalled, ...), so that an abnormal end is no
-  // surprise.
+  // Whether it names an event of how a run ended (exited, stalled, ...). Only such a formula can
+  // excuse an abnormal end; whether it does, the judge finds by reading it without that end.
   bool mentions_ending() const;
 
  private:

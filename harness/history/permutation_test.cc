@@ -81,7 +81,9 @@ TEST(FamilywiseP, FalseAlarmsStayWithinTheirBound) {
       }
       EXPECT_LE(alarms, limit) << seeds << " " << moved;
       // Each margin by itself breaks the bound: the test above can fail.
-      if (seeds <= 5) EXPECT_GT(not_corrected, 3 * limit) << seeds << " " << moved;
+      if (seeds <= 5) {
+        EXPECT_GT(not_corrected, 3 * limit) << seeds << " " << moved;
+      }
     }
   }
 }

@@ -1,8 +1,6 @@
 #include "harness/judge/remarks.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstdint>
 
 #include "harness/judge/arm_judge.h"
 #include "harness/launch/trace_bits.h"
@@ -14,28 +12,14 @@ using Runs = std::map<int, RunResult>;  // by seed
 
 // The same signals with the same bits, over the steps that both have: a run that was stopped early
 // has fewer.
-bool SameBits(const Series& a, const Series& b) {
-  const std::size_t steps = std::min(a.values.size(), b.values.size());
-  for (std::size_t step = 0; step < steps; ++step) {
-    if (a.present[step] != b.present[step]) return false;
-    if (a.present[step] == 0 ||
-        (a.values[step] != a.values[step] && b.values[step] != b.values[step])) {
-      continue;  // payloads of NaN are no part of a trace
-    }
-    if (std::bit_cast<std::uint64_t>(a.values[step]) !=
-        std::bit_cast<std::uint64_t>(b.values[step])) {
-      return false;
-    }
-  }
-  return true;
-}
-
 bool SameBits(const RunTrace& a, const RunTrace& b) {
   bool compared = false;
   for (const auto& [key, series] : a.series) {
     if (IsTimeOrMemory(key.first)) continue;
     const Series* other = b.Find(key.first, key.second);
-    if (other == nullptr || !SameBits(series, *other)) return false;
+    if (other == nullptr) return false;
+    const std::size_t steps = std::min(series.values.size(), other->values.size());
+    if (FirstDifference(series, *other, static_cast<int>(steps)) >= 0) return false;
     compared = true;  // a series has a sample
   }
   return compared;

@@ -1,7 +1,6 @@
 #include "harness/judge/verdict.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -249,24 +248,16 @@ std::string CompareTraces(const RunTrace& a, const RunTrace& b) {
     const Series* y = b.Find(key.first, key.second);
     if (x == nullptr) x = &kNone;
     if (y == nullptr) y = &kNone;
-    const int steps = static_cast<int>(std::max(x->values.size(), y->values.size()));
-    for (int step = 0; step < steps && (first_step < 0 || step < first_step); ++step) {
-      const bool in_a = x->Has(step), in_b = y->Has(step);
-      // Payloads and signs of NaN are no part of a trace.
-      const bool same =
-          in_a == in_b && (!in_a || (std::isnan(x->values[step]) && std::isnan(y->values[step])) ||
-                           (x->values[step] == y->values[step] &&
-                            std::signbit(x->values[step]) == std::signbit(y->values[step])));
-      if (same) continue;
-      first_step = step;
-      auto show = [](bool has, const Series& series, int at) {
-        return has ? ExactNumber(series.values[at]) : std::string("nothing");
-      };
-      difference = key.first + " at step " + std::to_string(step) + " of rank " +
-                   std::to_string(key.second) + ": " + show(in_a, *x, step) + " and " +
-                   show(in_b, *y, step);
-      break;
-    }
+    int steps = static_cast<int>(std::max(x->values.size(), y->values.size()));
+    if (first_step >= 0) steps = std::min(steps, first_step);
+    const int step = FirstDifference(*x, *y, steps);
+    if (step < 0) continue;
+    first_step = step;
+    const auto show = [step](const Series& series) {
+      return series.Has(step) ? ExactNumber(series.values[step]) : std::string("nothing");
+    };
+    difference = key.first + " at step " + std::to_string(step) + " of rank " +
+                 std::to_string(key.second) + ": " + show(*x) + " and " + show(*y);
   }
   return difference;
 }

@@ -11,8 +11,10 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "harness/launch/active_run.h"
 #include "harness/launch/launcher.h"
@@ -29,7 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr int kSeconds = 10;
 constexpr std::int64_t kOutputBytes = 16 << 20;
-constexpr std::int64_t kDigestedBytes = 256 << 20;  // of one file
+constexpr std::int64_t kDigestedBytes = 256 << 20;  // of one file; of a larger one its size, too
 
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -55,12 +57,13 @@ std::uint64_t DigestOfFile(const std::string& path, std::uint64_t seed) {
   if (fd < 0) return seed;
   struct stat status;
   std::uint64_t digest = seed;
-  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 &&
-      status.st_size <= kDigestedBytes) {
-    const auto size = static_cast<std::size_t>(status.st_size);
+  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+    const auto size =
+        static_cast<std::size_t>(std::min<std::int64_t>(status.st_size, kDigestedBytes));
+    if (status.st_size > kDigestedBytes) digest = Digest(fmt::format("{}", status.st_size), digest);
     void* bytes = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes != MAP_FAILED) {
-      digest = Digest({static_cast<const char*>(bytes), size}, seed);
+      digest = Digest({static_cast<const char*>(bytes), size}, digest);
       munmap(bytes, size);
     }
   }
@@ -87,12 +90,23 @@ std::string VisibleDevices() {
   return seen + ReadFile("/proc/driver/nvidia/version");
 }
 
+// A path as another copy of the same project has it: from the target's home, else the last name.
+std::string PortableName(const std::string& path, const std::string& home) {
+  const fs::path relative = fs::path(path).lexically_relative(home);
+  if (home.empty() || relative.empty() || *relative.begin() == "..") {
+    return fs::path(path).filename().string();
+  }
+  return relative.string();
+}
+
 // Of the program and of every argument that is a file (`python3 train.py`). Where the program lies
-// does not matter.
+// does not matter, nor does the folder that other files share with it.
 std::uint64_t DigestOfCommand(const Target& target, std::uint64_t digest) {
+  std::error_code ignored;
   for (std::size_t i = 0; i < target.command.size(); ++i) {
     const std::string& word = target.command[i];
-    if (i > 0) digest = Digest(word, digest);
+    const bool is_path = fs::path(word).is_absolute() && fs::is_regular_file(word, ignored);
+    if (i > 0) digest = Digest(is_path ? PortableName(word, target.home) : word, digest);
     // An absolute path stays what it is.
     const std::string file = i == 0 ? FindProgram(word) : word;
     digest = DigestOfFile((fs::path(target.folder) / file).string(), digest);
@@ -103,7 +117,8 @@ std::uint64_t DigestOfCommand(const Target& target, std::uint64_t digest) {
 // With the environment that it gets and the devices that it can see.
 std::string CacheKey(const Target& target) {
   std::uint64_t digest = Digest(fmt::format("protocol {}", kProtocolVersion));
-  digest = DigestOfCommand(target, Digest(target.command.front(), digest));
+  for (const std::string& word : target.command) digest = Digest(word, digest);
+  digest = DigestOfCommand(target, digest);
   for (const auto& [name, value] : target.environment) digest = Digest(name + "=" + value, digest);
   digest = Digest(VisibleDevices(), digest);
   return fmt::format("{:016x}", digest);
@@ -180,9 +195,11 @@ std::optional<TargetDescription> DescriptionIn(const std::string& text) {
 
 std::string DigestOfTarget(const Target& target) {
   std::uint64_t digest = DigestOfCommand(target, Digest("target"));
+  std::set<std::pair<std::string, std::string>> files;  // portable name, path
   for (const std::string& file : target.files) {
-    digest = DigestOfFile(file, Digest(fs::path(file).filename().string(), digest));
+    files.emplace(PortableName(file, target.home), file);
   }
+  for (const auto& [name, file] : files) digest = DigestOfFile(file, Digest(name, digest));
   return fmt::format("{:016x}", digest);
 }
 

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -125,6 +126,65 @@ TEST(DescribeTest, TrustsNoCachedDescriptionThatOthersMayWrite) {
 TEST(DescribeTest, BoundsTheOutput) {
   const std::string error = ErrorOf(Shell("exec cat /dev/zero"), FreshFolder("cache"));
   EXPECT_EQ(error, "/bin/sh --describe was killed by SIGXFSZ");
+}
+
+// A program as two checkouts of it have it: a script that reads a file of its own.
+Target CopyIn(const std::string& folder, const std::string& word) {
+  std::filesystem::create_directories(folder + "/lib");
+  std::ofstream(folder + "/run.sh") << "echo run";
+  std::ofstream(folder + "/targets.yaml") << "same";
+  std::ofstream(folder + "/lib/a.txt") << "a";
+  std::ofstream(folder + "/b.txt") << "b";
+  Target target;
+  target.command = {"/bin/sh", folder + "/targets.yaml", word};
+  target.home = folder;
+  target.files = {folder + "/b.txt", folder + "/lib/a.txt"};
+  return target;
+}
+
+TEST(DigestOfTargetTest, IsOfContentsNotOfTheFolder) {
+  const std::string one = FreshFolder("one"), two = FreshFolder("two") + "/deeper";
+  const std::string digest = DigestOfTarget(CopyIn(one, "x"));
+  EXPECT_EQ(DigestOfTarget(CopyIn(two, "x")), digest);
+  EXPECT_NE(DigestOfTarget(CopyIn(two, "y")), digest);
+  for (const char* file : {"/targets.yaml", "/lib/a.txt", "/b.txt"}) {
+    Target changed = CopyIn(two, "x");
+    std::ofstream(two + file, std::ios::app) << "\n";
+    EXPECT_NE(DigestOfTarget(changed), digest) << file;
+  }
+  // The same contents under another name are another program.
+  Target moved = CopyIn(two, "x");
+  std::filesystem::create_directories(two + "/other");
+  std::filesystem::rename(two + "/lib/a.txt", two + "/other/a.txt");
+  moved.files[1] = two + "/other/a.txt";
+  EXPECT_NE(DigestOfTarget(moved), digest);
+}
+
+// Files that lie outside, and in another order when sorted by their paths.
+TEST(DigestOfTargetTest, FilesElsewhereCountByTheirNames) {
+  const std::string base = FreshFolder("shared");
+  std::vector<std::string> digests;
+  for (const char* home : {"/m", "/z"}) {
+    Target target = CopyIn(base + home, "x");
+    const std::string shared = base + (home[1] == 'm' ? "/n" : "/k");
+    std::filesystem::create_directories(shared);
+    std::ofstream(shared + "/common.py") << "common";
+    target.files.push_back(shared + "/common.py");
+    std::sort(target.files.begin(), target.files.end());
+    digests.push_back(DigestOfTarget(target));
+  }
+  EXPECT_EQ(digests[0], digests[1]);
+}
+
+TEST(DigestOfTargetTest, ALargeFileCountsWithItsSize) {
+  const std::string folder = FreshFolder("large");
+  Target target = CopyIn(folder, "x");
+  std::vector<std::string> digests;
+  for (std::int64_t size : {(256LL << 20) + 1, (256LL << 20) + 2}) {
+    std::filesystem::resize_file(folder + "/b.txt", static_cast<std::uintmax_t>(size));  // a hole
+    digests.push_back(DigestOfTarget(target));
+  }
+  EXPECT_NE(digests[0], digests[1]);
 }
 
 }  // namespace

@@ -11,23 +11,18 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iostream>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
-#include "harness/process/spawn.h"
+#include "harness/launch/target_main.h"
 #include "harness/protocol/description.h"
 #include "harness/protocol/plan.h"
 #include "harness/protocol/trace.h"
 
 namespace trainwreck {
 namespace {
-
-std::string Variable(const char* name, const std::string& fallback = "") {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : fallback;
-}
 
 TargetDescription Description() {
   TargetDescription target;
@@ -272,32 +267,11 @@ int FakeRank::Run() {
   return 0;
 }
 
-int RunRank() {
-  std::ifstream file(Variable("TRAINWRECK_PLAN"));
-  return FakeRank(PlanFromJson(Json::parse(file))).Run();
-}
-
-int Main(int argc, char** argv) {
-  const std::string verb = argc > 1 ? argv[1] : "";
-  if (verb == "--describe") {
-    std::cout << ToJson(Description()).dump(1) << "\n";
-    return 0;
-  }
-  if (verb == "--fork-server") {
-    return ServeSpawns(std::stoi(Variable(kSpawnFdVariable)),
-                       [](const SpawnRequest&) { return RunRank(); });
-  }
-  return RunRank();
-}
-
 }  // namespace
 }  // namespace trainwreck
 
 int main(int argc, char** argv) {
-  try {
-    return trainwreck::Main(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "fake_target: %s\n", error.what());
-    return 1;
-  }
+  using namespace trainwreck;
+  return TargetMain(argc, argv, Description,
+                    [](Plan plan) { return FakeRank(std::move(plan)).Run(); });
 }

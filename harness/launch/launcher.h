@@ -28,6 +28,7 @@ struct Target {
   // Of processes that the command's own launcher starts; empty: this launcher starts the ranks.
   std::string rank_variable;
   TimeLimits limits;
+  std::string home;                // of trainwreck.yaml: the digest takes paths below it from there
   std::vector<std::string> files;  // of the user's, beyond the command; they count in the digest
   std::map<std::string, std::string> fingerprint;  // versions: "python" -> "3.11.2"
 };
@@ -36,8 +37,9 @@ struct Target {
 // Throws std::runtime_error with what the target said when that is no description.
 TargetDescription Describe(const Target& target, const std::string& cache_dir);
 
-// Of the command, the program's file and every argument that is a file. Two targets with one digest
-// are the same program; libraries that they load are not in it.
+// Of the command, the contents of the program, of every argument that is a file and of `files`. Two
+// targets with one digest are the same program, also where they lie in other folders; libraries
+// that they load are not in it.
 std::string DigestOfTarget(const Target& target);
 
 enum class Isolation { kFork, kExec };

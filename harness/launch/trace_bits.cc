@@ -1,6 +1,7 @@
 #include "harness/launch/trace_bits.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -43,7 +44,20 @@ int StepsOfAnyRank(const RunTrace& trace) {
   return static_cast<int>(steps);
 }
 
+bool SameBits(double a, double b) {
+  if (std::isnan(a) && std::isnan(b)) return true;
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
 }  // namespace
+
+int FirstDifference(const Series& a, const Series& b, int steps) {
+  for (int step = 0; step < steps; ++step) {
+    if (a.Has(step) != b.Has(step)) return step;
+    if (a.Has(step) && !SameBits(a.values[step], b.values[step])) return step;
+  }
+  return -1;
+}
 
 bool IsTimeOrMemory(const std::string& signal) {
   const std::string name = signal.substr(0, signal.find('{'));

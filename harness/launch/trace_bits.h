@@ -38,6 +38,10 @@ struct BitsComparison {
 // Over the steps that both have. Empty: nothing is recorded on a side, or no mark is common.
 std::optional<BitsComparison> CompareBits(const TraceBits& a, const TraceBits& b);
 
+// The first step below `steps` where one has a value and the other none, or one with other bits;
+// -1: there is none. Payloads and signs of NaN are no part of a trace.
+int FirstDifference(const Series& a, const Series& b, int steps);
+
 // Whether the signal ("time", "step_s", "memory_peak_bytes", with or without a {module}) measures
 // the machine as well as the program.
 bool IsTimeOrMemory(const std::string& signal);

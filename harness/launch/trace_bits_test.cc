@@ -102,5 +102,40 @@ TEST(TraceBits, OtherSignalsAreToldFromOtherValues) {
   EXPECT_FALSE(compared->same_signals);
 }
 
+TEST(TraceBits, TellWhichRankHadAValueAndWhetherThereWasOne) {
+  RunTrace a = TraceOf(20, 2), b = TraceOf(20, 2), gap = TraceOf(20, 2);
+  std::swap(b.series[{"loss", 0}], b.series[{"loss", 1}]);
+  EXPECT_FALSE(CompareBits(BitsOf(a, true), BitsOf(b, true))->same());
+  gap.series[{"loss", 0}].present[5] = 0;
+  EXPECT_FALSE(CompareBits(BitsOf(a, true), BitsOf(gap, true))->same());
+}
+
+// Marks are 8 steps apart here: what follows the last one is in the digest alone.
+TEST(TraceBits, FindADifferenceBehindTheLastMark) {
+  RunTrace other = TraceOf(301);
+  other.series[{"loss", 0}].values[300] = 7;
+  const auto compared = CompareBits(BitsOf(TraceOf(301), true), BitsOf(other, true));
+  EXPECT_FALSE(compared->same());
+  EXPECT_EQ(compared->last, 300);
+}
+
+TEST(TraceBits, WithoutACommonMarkNothingIsCompared) {
+  EXPECT_FALSE(CompareBits(BitsOf(TraceOf(3), false), BitsOf(TraceOf(1000), true)));
+}
+
+TEST(FirstDifference, IsOfBitsAndOfWhatIsThere) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Series a{.values = {1, nan, 0.0, 4}, .present = {1, 1, 1, 1}};
+  Series b = a;
+  EXPECT_EQ(FirstDifference(a, b, 4), -1);
+  b.values[1] = -std::nan("7");
+  EXPECT_EQ(FirstDifference(a, b, 4), -1);
+  b.present[3] = 0;
+  EXPECT_EQ(FirstDifference(a, b, 4), 3);
+  EXPECT_EQ(FirstDifference(a, b, 3), -1);
+  b.values[2] = -0.0;
+  EXPECT_EQ(FirstDifference(a, b, 4), 2);
+}
+
 }  // namespace
 }  // namespace trainwreck

@@ -42,11 +42,13 @@ std::string CompareRecipes(const Recipe& kept, const Recipe& wanted) {
   return "";
 }
 
-// All of a run but its names, what it costs and what is recorded.
+// All of a run but the names of it and its arm, what it costs and what is recorded.
 Json WhatIsTrained(const Run& run) {
   Json json = ToJson(run);
-  for (const char* key : {"id", "kind", "kind_name", "cost", "policy"}) json.erase(key);
-  for (const char* key : {"run", "recipe", "record", "checkpoint_dir", "rendezvous", "attempt"}) {
+  for (const char* key : {"id", "point", "arm", "kind", "kind_name", "cost", "policy"})
+    json.erase(key);
+  for (const char* key :
+       {"run", "point", "arm", "recipe", "record", "checkpoint_dir", "rendezvous", "attempt"}) {
     json["plan"].erase(key);
   }
   json["max_restarts"] = run.policy.max_restarts;
@@ -104,35 +106,60 @@ void ReadLauncherEvents(RunResult& result) {
   }
 }
 
+// What is in the folder of a run that is `wanted`.
+KeptRun ReadRun(const std::string& folder, const StoredRun& kept) {
+  const std::optional<RunEnd> end = EndFrom(kept.end);
+  if (!end) return {std::nullopt, "it is not known how it ended"};
+  StoredTrace stored = LoadStoredTrace(folder);
+  // One that was unreadable then has its verdict; one that has become so has none.
+  if (!stored.problems.empty() && *end != RunEnd::kGarbage) {
+    return {std::nullopt, "it is damaged: " + stored.problems.front()};
+  }
+  RunResult result;
+  result.end = *end;
+  result.detail = kept.detail;
+  result.folder = fs::absolute(folder).lexically_normal().string();
+  result.trace = std::move(stored.trace);
+  result.problems = std::move(stored.problems);
+  ReadLauncherEvents(result);
+  return {std::move(result), ""};
+}
+
+// Of all runs below the folder; what cannot be read is none.
+std::map<std::string, StoredRun> AllRunsBelow(const std::string& output_folder) {
+  std::map<std::string, StoredRun> runs;
+  std::error_code error;
+  for (const auto& entry : fs::recursive_directory_iterator(output_folder, error)) {
+    if (entry.path().filename() != "run.json") continue;
+    const std::string folder = entry.path().parent_path().string();
+    try {
+      runs.emplace(folder, LoadStoredRun(folder));
+    } catch (const ConfigurationError&) {
+    }
+  }
+  return runs;
+}
+
 }  // namespace
 
-KeptRun FindKeptRun(const std::string& output_folder, const Run& wanted) {
-  const std::string folder = (fs::path(output_folder) / wanted.id).string();
-  if (!fs::is_regular_file(folder + "/run.json")) {
-    return {std::nullopt, "it was not made then, or not kept"};
-  }
+KeptRun KeptRuns::Find(const Run& wanted) {
+  const std::string folder = (fs::path(output_folder_) / wanted.id).string();
+  std::string why_not = "it was not made then, or not kept";
   try {
-    const StoredRun kept = LoadStoredRun(folder);
-    const std::string another = WhyAnother(kept, wanted);
-    if (!another.empty()) return {std::nullopt, another};
-    const std::optional<RunEnd> end = EndFrom(kept.end);
-    if (!end) return {std::nullopt, "it is not known how it ended"};
-    StoredTrace stored = LoadStoredTrace(folder);
-    // One that was unreadable then has its verdict; one that has become so has none.
-    if (!stored.problems.empty() && *end != RunEnd::kGarbage) {
-      return {std::nullopt, "it is damaged: " + stored.problems.front()};
+    if (fs::is_regular_file(folder + "/run.json")) {
+      const StoredRun kept = LoadStoredRun(folder);
+      why_not = WhyAnother(kept, wanted);
+      if (why_not.empty()) return ReadRun(folder, kept);
     }
-    RunResult result;
-    result.end = *end;
-    result.detail = kept.detail;
-    result.folder = fs::absolute(folder).lexically_normal().string();
-    result.trace = std::move(stored.trace);
-    result.problems = std::move(stored.problems);
-    ReadLauncherEvents(result);
-    return {std::move(result), ""};
+    // Its arm had another name.
+    if (!all_) all_ = AllRunsBelow(output_folder_);
+    for (const auto& [elsewhere, kept] : *all_) {
+      if (WhyAnother(kept, wanted).empty()) return ReadRun(elsewhere, kept);
+    }
   } catch (const std::exception& error) {
-    return {std::nullopt, error.what()};
+    why_not = error.what();
   }
+  return {std::nullopt, why_not};
 }
 
 }  // namespace trainwreck

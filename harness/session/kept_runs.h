@@ -1,11 +1,14 @@
 // Runs that an earlier invocation kept, as results of the runs that a scenario asks for now.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "harness/launch/launcher.h"
 #include "harness/plan/run.h"
+#include "harness/session/storage.h"
 
 namespace trainwreck {
 
@@ -14,8 +17,18 @@ struct KeptRun {
   std::string why_not;  // "the run was not kept", "optimizer.lr was 0.1, it is 0.2 now"
 };
 
-// The run under the invocation's folder that is `wanted` in all that a training depends on. Never
-// throws on what it finds there; problems of the trace go to stderr.
-KeptRun FindKeptRun(const std::string& output_folder, const Run& wanted);
+class KeptRuns {
+ public:
+  explicit KeptRuns(std::string output_folder) : output_folder_(std::move(output_folder)) {}
+
+  // The run under the invocation's folder that is `wanted` in all that a training depends on: the
+  // one of its name, else one whose arm or point had another name then. Never throws on what it
+  // finds there; problems of the trace go to stderr.
+  KeptRun Find(const Run& wanted);
+
+ private:
+  std::string output_folder_;
+  std::optional<std::map<std::string, StoredRun>> all_;  // by folder, once they are asked for
+};
 
 }  // namespace trainwreck

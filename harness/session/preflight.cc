@@ -1,11 +1,15 @@
 #include "harness/session/preflight.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <system_error>
 
@@ -21,25 +25,59 @@ namespace fs = std::filesystem;
 constexpr int kStepsToSee = 2;
 constexpr int kPatience = 10;  // steps of other signals that a signal nobody asks about may lag
 
-// A folder that goes with its owner.
-class TemporaryFolder {
+// Holds a folder for as long as this process, or one that guards what it started, lives.
+class FolderLock {
  public:
-  TemporaryFolder() {
-    path_ = (fs::temp_directory_path() / "trainwreck-preflight-XXXXXX").string();
+  FolderLock(const std::string& path, int how)
+      : fd_(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)) {
+    holds_ = fd_ >= 0 && flock(fd_, how) == 0;
+  }
+  ~FolderLock() {
+    if (fd_ >= 0) close(fd_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  bool holds() const { return holds_; }
+
+ private:
+  int fd_;
+  bool holds_ = false;
+};
+
+// A folder that goes with its owner. One whose owner was killed goes when the next one is made.
+class PreflightFolder {
+ public:
+  PreflightFolder() {
+    const std::string all = CacheFolder() + "/preflight";
+    fs::create_directories(all);
+    const FolderLock making(all, LOCK_EX);  // nobody sees a folder that has no owner yet
+    RemoveLeftovers(all);
+    path_ = all + "/XXXXXX";
     if (mkdtemp(path_.data()) == nullptr) {
       throw std::system_error(errno, std::generic_category(), path_);
     }
+    lock_ = std::make_unique<FolderLock>(path_, LOCK_EX | LOCK_NB);
   }
-  ~TemporaryFolder() {
+  ~PreflightFolder() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
   }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  PreflightFolder(const PreflightFolder&) = delete;
+  PreflightFolder& operator=(const PreflightFolder&) = delete;
   const std::string& path() const { return path_; }
 
  private:
+  static void RemoveLeftovers(const std::string& all) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(all, ignored)) {
+      if (FolderLock(entry.path().string(), LOCK_EX | LOCK_NB).holds()) {
+        fs::remove_all(entry.path(), ignored);
+      }
+    }
+  }
+
   std::string path_;
+  std::unique_ptr<FolderLock> lock_;
 };
 
 // Steps in which some rank has the signal.
@@ -102,7 +140,7 @@ class Flight {
   }
 
   PreflightResult Make(Run run) {
-    const TemporaryFolder folder;
+    const PreflightFolder folder;
     run.id = "preflight/control/0";
     run.plan.run = run.id;
     run.policy.max_restarts = 0;

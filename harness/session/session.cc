@@ -119,6 +119,7 @@ FoundTarget FromSpec(const TargetSpec& spec) {
   }
   found.name = spec.name;
   found.file = spec.file;
+  found.target.home = fs::path(spec.file).parent_path().string();
   found.build = spec.build;
   found.build_folder = spec.folder;
   if (spec.level < 2) {
@@ -307,6 +308,7 @@ Session OpenSession(const CommonOptions& options, bool builds) {
   session.names_root = !options.scenarios_root.empty();
   if (builds && found.spec) {
     session.target.files = FilesOfTarget(*found.spec);
+    session.target.files.push_back(found.file);
     session.target.fingerprint = TakeFingerprint(*found.spec);
   }
   try {

@@ -11,16 +11,15 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iostream>
 #include <limits>
 #include <map>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
-#include "harness/process/spawn.h"
+#include "harness/launch/target_main.h"
 #include "harness/protocol/description.h"
 #include "harness/protocol/plan.h"
 #include "harness/protocol/trace.h"
@@ -30,11 +29,6 @@ namespace {
 
 constexpr double kStableLr = 1.0;  // above, the loss blows up
 constexpr double kFirstLoss = 4.0;
-
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 ParamInfo Key(const std::string& name, ValueType type, Json value, const std::string& doc) {
   ParamInfo info;
@@ -238,32 +232,11 @@ int LyingRank::Run() {
   return Does("late1") ? 1 : 0;
 }
 
-int RunRank() {
-  std::ifstream file(Variable("TRAINWRECK_PLAN"));
-  return LyingRank(PlanFromJson(Json::parse(file))).Run();
-}
-
-int Main(int argc, char** argv) {
-  const std::string verb = argc > 1 ? argv[1] : "";
-  if (verb == "--describe") {
-    std::cout << ToJson(Description()).dump(1) << "\n";
-    return 0;
-  }
-  if (verb == "--fork-server") {
-    return ServeSpawns(std::stoi(Variable(kSpawnFdVariable)),
-                       [](const SpawnRequest&) { return RunRank(); });
-  }
-  return RunRank();
-}
-
 }  // namespace
 }  // namespace trainwreck
 
 int main(int argc, char** argv) {
-  try {
-    return trainwreck::Main(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "liar: %s\n", error.what());
-    return 1;
-  }
+  using namespace trainwreck;
+  return TargetMain(argc, argv, Description,
+                    [](Plan plan) { return LyingRank(std::move(plan)).Run(); });
 }

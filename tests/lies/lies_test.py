@@ -133,7 +133,7 @@ def main():
             results += gates(bench)
     for name, why in results:
         print(f"FAILED {name}: {why}" if why else f"ok {name}")
-    unittest_xml.write_results("lies", results)
+    unittest_xml.write_results("lies", [(name, 0, why) for name, why in results])
     return any(why for _, why in results)
 
 

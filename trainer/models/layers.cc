@@ -48,6 +48,8 @@ at::Generator MakeGenerator(std::uint64_t seed) {
   return at::make_generator<at::CPUGeneratorImpl>(seed);
 }
 
+double HeStddev(std::int64_t fan_in) { return std::sqrt(2.0 / static_cast<double>(fan_in)); }
+
 Linear::Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& generator,
                Bias bias)
     : weight_(register_parameter("weight", DrawNormal({out, in}, stddev, generator))) {

@@ -12,6 +12,9 @@ namespace trainwreck {
 
 at::Generator MakeGenerator(std::uint64_t seed);
 
+// Of the weights before a ReLU (He et al. 2015).
+double HeStddev(std::int64_t fan_in);
+
 enum class Bias { kZero, kNone };
 
 // y = x W^T + b; W [out, in] from N(0, stddev), b zero, or none at all. With an

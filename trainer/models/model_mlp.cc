@@ -10,8 +10,6 @@
 namespace trainwreck {
 namespace {
 
-double HeStddev(std::int64_t fan_in) { return std::sqrt(2.0 / static_cast<double>(fan_in)); }
-
 double WeightStddev(const ModelRecipe& recipe, std::int64_t fan_in, std::int64_t fan_out) {
   switch (recipe.init) {
     case InitKind::kKaiming:

@@ -1,6 +1,5 @@
 #include <ATen/ops/linear.h>
 
-#include <cmath>
 #include <stdexcept>
 
 #include "trainer/models/layers.h"
@@ -9,8 +8,6 @@
 
 namespace trainwreck {
 namespace {
-
-double HeStddev(std::int64_t fan_in) { return std::sqrt(2.0 / static_cast<double>(fan_in)); }
 
 std::shared_ptr<Linear> WithoutBias(std::int64_t in, std::int64_t out, at::Generator& generator) {
   return std::make_shared<Linear>(in, out, HeStddev(in), generator, Bias::kNone);

@@ -272,5 +272,47 @@ TEST_F(HistoryCliTest, WhatCannotBeFoundIsSaid) {
   }
 }
 
+// Two checkouts of a project count as one program until a file of one of them changes.
+TEST(CopiesTest, EqualCopiesAreOneProgram) {
+  const CliFolder folder;
+  for (const std::string copy : {"one", "another/place"}) {
+    folder.Write(copy + "/train.py",
+                 "import sys, rate\nweight = 4.0\n"
+                 "for step in range(5):\n"
+                 "    print(f'{step} loss {weight * weight}', flush=True)\n"
+                 "    weight -= rate.OF * float(sys.argv[1]) * weight\n");
+    folder.Write(copy + "/rate.py", "OF = 2\n");
+    folder.Write(copy + "/trainwreck.yaml",
+                 "apiVersion: trainwreck/v1\nkind: Targets\ntargets:\n  line:\n"
+                 "    command: [python3, train.py, \"{lr}\"]\n"
+                 "    recipe: {steps: 5, lr: 0.1}\n    signals: {loss: {}}\n"
+                 "    sources: [{stdout: '(?P<step>\\d+) loss (?P<loss>\\S+)'}]\n");
+    folder.Write(copy + "/scenarios/a/slow.yaml",
+                 "apiVersion: trainwreck/v1\nkind: Scenario\nname: a/slow\n"
+                 "title: A rate that is too low learns nothing\nseeds: 1\n"
+                 "inject:\n  slow: {fault: recipe.scale_lr, with: {factor: 0.001}}\n"
+                 "symptoms:\n  stuck: at_end loss > 10\nno_remedy: an example\n");
+  }
+  const std::string environment =
+      "TRAINWRECK_TARGET= TRAINWRECK_HISTORY='" + folder.path() + "/h.db'";
+  const auto run_in = [&](const std::string& copy) {
+    return folder.Shell("cd " + copy + " && '" + folder.program() + "' run --no-preflight",
+                        environment);
+  };
+  const Called first = run_in("one");
+  ASSERT_EQ(first.status, 0) << first.output();
+  ASSERT_EQ(run_in("another/place").status, 0);
+  Called compared = folder.Call("compare 1 2", environment);
+  EXPECT_TRUE(Contains(compared.out, "# code: the same program")) << compared.output();
+  // What it imports, and the file that declares it.
+  for (const char* file : {"rate.py", "trainwreck.yaml"}) {
+    folder.Shell("echo '# changed' >> another/place/" + std::string(file));
+    ASSERT_EQ(run_in("another/place").status, 0);
+    compared = folder.Call("compare 1 latest", environment);
+    EXPECT_TRUE(Contains(compared.out, "# code: differs")) << file << compared.output();
+    folder.Shell("sed -i '$d' another/place/" + std::string(file));
+  }
+}
+
 }  // namespace
 }  // namespace trainwreck

@@ -84,6 +84,31 @@ TEST_F(JudgeVerbTest, WhatWasNotTrainedIsMissing) {
   }
 }
 
+// A run is known by what was trained: names of arms may change, and change places.
+TEST_F(JudgeVerbTest, RunsOfRenamedArmsAreFoundByWhatTheyTrained) {
+  files.WritePassing("ok");
+  RunAll();
+  Change("  faster:", "  much_faster:");
+  Called called = files.Call("judge out");
+  EXPECT_EQ(called.status, 0) << called.output();
+  Change("much_faster:", "slightly_faster:");
+  Change("  slightly_faster: {scale: {optimizer.lr: 1.5}}",
+         "  faster: {scale: {optimizer.lr: 1.5}}");
+  called = files.Call("judge out");
+  EXPECT_EQ(called.status, 0) << called.output();
+  // The remedy is judged by the run of the remedy, now under the name of the decoy.
+  const Json arms = Verdict().at("arms");
+  bool is_seen = false;
+  for (const Json& arm : arms) is_seen = is_seen || arm.at("name") == "slightly_faster";
+  EXPECT_TRUE(is_seen) << arms;
+  EXPECT_TRUE(Contains(files.Read("out/judged/verdicts.json"), "fake/ok/faster/0"));
+  // What nobody trained is found under no name.
+  Change("optimizer.lr: 1.5", "optimizer.lr: 1.6");
+  called = files.Call("judge out");
+  EXPECT_EQ(called.status, 5) << called.output();
+  EXPECT_TRUE(Contains(called.err, "faster/0, faster/1: optimizer.lr was")) << called.err;
+}
+
 TEST_F(JudgeVerbTest, WhatIsGoneOrDamagedIsMissing) {
   files.WritePassing("ok");
   RunAll();

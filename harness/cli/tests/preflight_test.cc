@@ -85,6 +85,35 @@ TEST_F(PreflightTest, IsOneMoreStartOfWhichNothingStays) {
   EXPECT_EQ(Starts(), 5U);
 }
 
+// What a killed harness leaves goes at the next start; what another one is using does not.
+TEST_F(PreflightTest, LeavesNothingForGoodWhenItIsKilled) {
+  folder.Shell("mkdir tmp; sed -i '3a import time; time.sleep(300)' train.py");
+  const std::string environment = "TMPDIR='" + folder.path() + "/tmp' " + kEnvironment;
+  const auto begin = [&] {
+    const Called called = folder.Shell(
+        "rm -f starts; '" + folder.program() +
+            "' run >/dev/null 2>&1 & for i in $(seq 600); do [ -s starts ] && break; sleep 0.05; "
+            "done; echo $!",
+        environment);
+    return called.out.substr(0, called.out.find('\n'));
+  };
+  const auto folders = [&] { return folder.Shell("ls cache/preflight | wc -l").out; };
+  const std::string killed = begin();
+  EXPECT_EQ(Starts(), 1U);
+  EXPECT_EQ(folders(), "1\n");
+  folder.Shell("kill -9 " + killed);
+  // Its guard kills the program, and with it goes the last owner of the folder.
+  const std::string other = begin();
+  folder.Shell("sleep 1");
+  folder.Shell("sed -i '4d' train.py");
+  EXPECT_EQ(Call("run").status, 0);
+  EXPECT_EQ(folders(), "1\n");  // that of the one that still runs
+  folder.Shell("kill -TERM " + other + "; for i in $(seq 200); do kill -0 " + other +
+               " 2>/dev/null || break; sleep 0.05; done");
+  EXPECT_EQ(folders(), "0\n");
+  EXPECT_EQ(folder.Shell("ls tmp | wc -l").out, "0\n");
+}
+
 TEST_F(PreflightTest, WarnsOfASignalThatNoFormulaMentions) {
   folder.Shell("sed -i 's/score {weight/points {weight/' train.py");
   const Called called = Call("run");

@@ -86,7 +86,7 @@ std::string Missing(const std::map<std::string, std::vector<std::string>>& runs_
   return text;
 }
 
-Judged JudgeCase(const Case& one, const std::string& folder, const TargetDescription& target) {
+Judged JudgeCase(const Case& one, KeptRuns& kept_runs, const TargetDescription& target) {
   CaseResults results;
   results.plan = &one;
   Judged judged;
@@ -95,7 +95,7 @@ Judged JudgeCase(const Case& one, const std::string& folder, const TargetDescrip
   for (const ArmPlan& arm : one.arms) {
     for (const Run& run : arm.runs) {
       ++wanted;
-      KeptRun kept = FindKeptRun(folder, run);
+      KeptRun kept = kept_runs.Find(run);
       if (kept.result) {
         results.runs[arm.name].emplace(run.seed, std::move(*kept.result));
       } else {
@@ -185,8 +185,9 @@ int JudgeVerb(const JudgeOptions& options) {
   console.Begin(info, static_cast<int>(cases.size()), 0);
   std::vector<Verdict> verdicts;
   int missing = 0;
+  KeptRuns kept_runs(folder);
   for (const Case& one : cases) {
-    Judged judged = JudgeCase(one, folder, session.description);
+    Judged judged = JudgeCase(one, kept_runs, session.description);
     console.Finished(judged.verdict);
     missing += judged.missing;
     verdicts.push_back(std::move(judged.verdict));
