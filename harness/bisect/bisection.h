@@ -63,6 +63,8 @@ class Bisection {
   const CommitList& commits() const { return commits_; }
   const Search& search() const { return *search_; }
   const std::optional<Failure>& sought() const { return sought_; }
+  // Whether runs of other arms than control could not change the answer.
+  bool AsksOfControlOnly() const { return sought_ && sought_->arm == "control"; }
   // No seed is run twice, at whatever commit: two commits would give the same result for the same
   // reason, and the search takes its looks to be independent.
   int NextSeed() const;
@@ -104,7 +106,7 @@ class Bisection {
   std::optional<Failure> sought_;
   std::unique_ptr<Search> search_;
   bool has_model_ = false;         // of margins: there is one once both ends were seen
-  std::size_t modelled_runs_ = 0;  // of the ends, that it was made of
+  std::size_t modelled_runs_ = 0;  // with a margin, that it was made of
   int builds_ = 0;
   double build_seconds_ = 0, run_seconds_ = 0, seconds_ = 0;
 };

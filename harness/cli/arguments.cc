@@ -207,10 +207,14 @@ void AddRun(CLI::App& app, Options& options) {
   Repeatable(verb->add_option("--seed", run.only_seeds,
                               "Only this seed: prints readings, gives no verdict"))
       ->type_name("SEED");
-  verb->add_option_function<std::string>(
-          "--each-seed", [&run](const std::string& text) { ParseSeeds(text, run); },
-          "Judge each of the seeds FROM to TO - 1 by itself, as the case NAME@SEED")
-      ->type_name("FROM:TO");
+  CLI::Option* each_seed = verb->add_option_function<std::string>(
+      "--each-seed", [&run](const std::string& text) { ParseSeeds(text, run); },
+      "Judge each of the seeds FROM to TO - 1 by itself, as the case NAME@SEED");
+  each_seed->type_name("FROM:TO");
+  verb->add_flag("--control-only", run.control_only,
+                 "With --each-seed: judge control alone; of the other arms only those run that its "
+                 "checks name")
+      ->needs(each_seed);
   verb->add_flag("--bisect-codes", run.bisect_codes,
                  "Exit as `git bisect run` expects: 0 good, 1 bad, 125 cannot be tested");
   Repeatable(verb->add_option("--point", run.points, "Only this point of the matrix"))

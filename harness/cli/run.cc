@@ -224,6 +224,7 @@ PlanOptions PlanOptionsFor(const RunOptions& options, const TargetDescription& t
   plan.seeds = options.seeds;
   plan.overrides = ParseOverrides(options.set, target);
   plan.each_seed = options.each_seed;
+  plan.control_only = options.control_only;
   for (int seed : options.only_seeds) {
     if (seed < 0) throw UsageError("--seed " + std::to_string(seed) + ": seeds count from 0");
     plan.seeds = std::max(plan.seeds, seed + 1);
