@@ -91,6 +91,7 @@ class Bisection {
   std::string WhyMarginsAreAlike() const;
   enum class Reading { kGood, kBad, kUnusable };
   Reading Read(const SeedResult& result) const;
+  std::vector<double> AllMargins() const;
   bool IsTimeForModel() const;
   void Rebuild();
   void Observe(const SeedResult& result, bool refresh = true);
@@ -106,6 +107,7 @@ class Bisection {
   std::optional<Failure> sought_;
   std::unique_ptr<Search> search_;
   bool has_model_ = false;         // of margins: there is one once both ends were seen
+  bool has_gap_ = false;           // the model is of margins with a clear gap
   std::size_t modelled_runs_ = 0;  // with a margin, that it was made of
   int builds_ = 0;
   double build_seconds_ = 0, run_seconds_ = 0, seconds_ = 0;
