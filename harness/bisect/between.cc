@@ -43,7 +43,7 @@ class Comparison {
  private:
   Scenario Load(const std::string& name) const;
   bool Flips(const ChangeSet& changes);
-  SeedResult RunSeed(const ChangeSet& changes, int commit);
+  SeedResult RunSeed(const ChangeSet& changes, int commit, bool control_only);
   Changes ChangesOf(const ChangeSet& changes) const;
 
   const BisectOptions& options_;
@@ -96,11 +96,12 @@ Changes Comparison::ChangesOf(const ChangeSet& changes) const {
   return overrides;
 }
 
-SeedResult Comparison::RunSeed(const ChangeSet& changes, int commit) {
+SeedResult Comparison::RunSeed(const ChangeSet& changes, int commit, bool control_only) {
   const std::vector<Scenario> scenarios = {good_};
   PlanOptions plan;
   plan.overrides = ChangesOf(changes);
   plan.each_seed = {runs_, runs_ + 1};
+  plan.control_only = control_only;
   const std::vector<Case> cases = PlanCases(scenarios, session_.description, plan);
   LauncherOptions launcher;
   launcher.target = session_.target;
@@ -142,7 +143,7 @@ bool Comparison::Flips(const ChangeSet& changes) {
     const ChangeSet& set = step.commit == kGoodEnd  ? ChangeSet()
                            : step.commit == kBadEnd ? all_
                                                     : changes;
-    const Json record = Bisection::LogRun(RunSeed(set, step.commit));
+    const Json record = Bisection::LogRun(RunSeed(set, step.commit, line.AsksOfControlOnly()));
     if (step.commit != kMiddle) ends_.push_back(record);
     line.Apply(record);
   }

@@ -139,10 +139,9 @@ void Bisection::Apply(const Json& record) {
       !result.failures.empty()) {
     sought_ = result.failures.front();  // what the bad end shows first is what is looked for
     Rebuild();
-  } else if (options_.has_metric && IsTimeForModel()) {
-    Rebuild();
   } else {
     Observe(result);
+    if (options_.has_metric && IsTimeForModel()) Rebuild();
   }
 }
 
@@ -156,12 +155,23 @@ std::vector<double> Bisection::MarginsOf(int commit) const {
   return margins;
 }
 
-// Until there is a model, and when the ends were run half as often again since: the first few runs
-// may not show how the ends differ.
+std::vector<double> Bisection::AllMargins() const {
+  std::vector<double> margins;
+  for (const SeedResult& result : results_) {
+    if (Read(result) != Reading::kUnusable) margins.push_back(*result.margin);
+  }
+  return margins;
+}
+
+// Until there is a model, and when there are half as many runs again since: the first few may not
+// show how the ends differ. Nothing is concluded from a model that knows of no gap where the runs
+// have one.
 bool Bisection::IsTimeForModel() const {
-  const std::size_t good = MarginsOf(0).size();
-  const std::size_t bad = MarginsOf(static_cast<int>(commits_.size()) - 1).size();
-  return std::min(good, bad) >= kMarginLooks && good + bad >= modelled_runs_ + modelled_runs_ / 2;
+  const int bad_end = static_cast<int>(commits_.size()) - 1;
+  if (!has_model_) return std::min(MarginsOf(0).size(), MarginsOf(bad_end).size()) >= kMarginLooks;
+  const std::vector<double> all = AllMargins();
+  return all.size() >= modelled_runs_ + modelled_runs_ / 2 ||
+         (!has_gap_ && search_->Next().kind != Step::kRun && HaveClearGap(all));
 }
 
 // From all that was seen so far: what it means depends on what is looked for.
@@ -169,10 +179,18 @@ void Bisection::Rebuild() {
   NoiseModel model = FailureRates(options_.nothing_flakes);
   if (options_.has_metric) {
     const std::vector<double> good = MarginsOf(0);
-    const std::vector<double> bad = MarginsOf(static_cast<int>(commits_.size()) - 1);
+    const int bad_end = static_cast<int>(commits_.size()) - 1;
+    const std::vector<double> bad = MarginsOf(bad_end);
+    std::vector<double> between;
+    for (const SeedResult& result : results_) {
+      const bool is_end = result.commit == 0 || result.commit == bad_end;
+      if (!is_end && Read(result) != Reading::kUnusable) between.push_back(*result.margin);
+    }
     has_model_ = std::min(good.size(), bad.size()) >= kMarginLooks;
-    if (has_model_) model = Margins(good, bad);
-    modelled_runs_ = has_model_ ? good.size() + bad.size() : 0;
+    if (has_model_) model = Margins(good, bad, between);
+    const std::vector<double> all = AllMargins();
+    modelled_runs_ = has_model_ ? all.size() : 0;
+    has_gap_ = has_model_ && HaveClearGap(all);
   }
   search_ = std::make_unique<Search>(HistoryOf(commits_), std::move(model), options_.search);
   const std::map<int, std::string> programs = std::exchange(programs_, {});

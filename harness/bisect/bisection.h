@@ -63,6 +63,8 @@ class Bisection {
   const CommitList& commits() const { return commits_; }
   const Search& search() const { return *search_; }
   const std::optional<Failure>& sought() const { return sought_; }
+  // Whether runs of other arms than control could not change the answer.
+  bool AsksOfControlOnly() const { return sought_ && sought_->arm == "control"; }
   // No seed is run twice, at whatever commit: two commits would give the same result for the same
   // reason, and the search takes its looks to be independent.
   int NextSeed() const;
@@ -89,6 +91,7 @@ class Bisection {
   std::string WhyMarginsAreAlike() const;
   enum class Reading { kGood, kBad, kUnusable };
   Reading Read(const SeedResult& result) const;
+  std::vector<double> AllMargins() const;
   bool IsTimeForModel() const;
   void Rebuild();
   void Observe(const SeedResult& result, bool refresh = true);
@@ -104,7 +107,8 @@ class Bisection {
   std::optional<Failure> sought_;
   std::unique_ptr<Search> search_;
   bool has_model_ = false;         // of margins: there is one once both ends were seen
-  std::size_t modelled_runs_ = 0;  // of the ends, that it was made of
+  bool has_gap_ = false;           // the model is of margins with a clear gap
+  std::size_t modelled_runs_ = 0;  // with a margin, that it was made of
   int builds_ = 0;
   double build_seconds_ = 0, run_seconds_ = 0, seconds_ = 0;
 };

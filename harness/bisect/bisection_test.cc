@@ -122,6 +122,20 @@ TEST(Metric, SaysThatRunsHadNoMargin) {
       << bisection.WhyNoChange();
 }
 
+TEST(Sought, IsAQuestionOfControlOnlyWhereControlFails) {
+  for (const char* arm : {"control", "fault"}) {
+    Bisection bisection(Line(4), {});
+    SeedResult result;
+    result.commit = 4;
+    bisection.Apply(Bisection::LogRun(result));
+    EXPECT_FALSE(bisection.AsksOfControlOnly());  // nothing failed: any arm may
+    result.seed = 1;
+    result.failures = {{"some_class", "check", arm}};
+    bisection.Apply(Bisection::LogRun(result));
+    EXPECT_EQ(bisection.AsksOfControlOnly(), arm == std::string("control"));
+  }
+}
+
 TEST(Marks, AreTakenFromTheLog) {
   CommitList commits = Line(8);
   Bisection bisection(commits, {});

@@ -1,7 +1,8 @@
 // Simulated bisections by a metric: random culprits in histories whose runs have margins of several
 // kinds, one line for each kind: how often the culprit was named, another commit, or no change.
+// With WORDS only the kinds whose name begins with them.
 //
-//   margin_simulation SIZE TRIALS SEED
+//   margin_simulation SIZE TRIALS SEED [WORDS]
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -82,10 +83,11 @@ void Try(const Kind& kind, int size, unsigned seed, Outcome& outcome) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "margin_simulation SIZE TRIALS SEED\n");
+  if (argc != 4 && argc != 5) {
+    std::fprintf(stderr, "margin_simulation SIZE TRIALS SEED [WORDS]\n");
     return 2;
   }
+  const std::string words = argc == 5 ? argv[4] : "";
   const int size = std::atoi(argv[1]), trials = std::atoi(argv[2]), seed = std::atoi(argv[3]);
   const Draw bulk = Normal(25, 4);
   const Kind kinds[] = {
@@ -104,6 +106,7 @@ int Main(int argc, char** argv) {
       "| margins | right | other commit | no change, or undecided | runs "
       "|\n|---|---|---|---|---|\n");
   for (const Kind& kind : kinds) {
+    if (!std::string(kind.name).starts_with(words)) continue;
     Outcome outcome;
     for (int i = 0; i < trials; ++i) Try(kind, size, static_cast<unsigned>(seed + i), outcome);
     auto share = [&](int count) { return 100.0 * count / trials; };

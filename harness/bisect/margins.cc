@@ -171,8 +171,21 @@ Cut CutAfter(const Values& sorted, std::size_t count) {
   return {cut > low && cut <= high ? cut : high, gap / std::min(below, above)};
 }
 
-// Thresholds that a change of shares may show at: all that tell the ends' runs apart; of many the
-// clearest gaps, and some at even shares of the runs.
+// Logarithmic away from the bulk: among runs that lie far out, each at its own power of ten, all
+// gaps are wide; on this scale the one that parts them from the bulk stands out.
+Values Compressed(const Values& values) {
+  const double middle = Median(values);
+  Values deviations = values;
+  for (double& value : deviations) value = std::abs(value - middle);
+  const double scale = Median(std::move(deviations));
+  if (scale <= 0) return values;
+  Values compressed = values;
+  for (double& value : compressed) value = std::asinh((value - middle) / scale);
+  return compressed;
+}
+
+// Thresholds that a change of shares may show at: all that tell runs apart; of many the clearest
+// gaps, and some at even shares of the runs.
 struct Cuts {
   Values at;
   bool is_clear = false;  // one is in a gap that runs of one kind hardly ever have
@@ -182,12 +195,15 @@ Cuts FindCuts(Values sorted) {
   constexpr std::size_t kClearest = 4, kEven = 5;
   constexpr double kClear = 6;  // spreads
   std::sort(sorted.begin(), sorted.end());
+  const Values compressed = Compressed(sorted);
   std::vector<Cut> cuts;
-  for (std::size_t i = 1; i < sorted.size(); ++i) {
-    if (sorted[i - 1] < sorted[i]) cuts.push_back(CutAfter(sorted, i));
-  }
   Cuts chosen;
-  for (const Cut& cut : cuts) chosen.is_clear = chosen.is_clear || cut.clearness > kClear;
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    if (sorted[i - 1] == sorted[i]) continue;
+    cuts.push_back(CutAfter(sorted, i));
+    chosen.is_clear = chosen.is_clear || cuts.back().clearness > kClear;
+    cuts.back().clearness = CutAfter(compressed, i).clearness;
+  }
   if (cuts.size() <= kClearest + kEven) {
     for (const Cut& cut : cuts) chosen.at.push_back(cut.at);
     return chosen;
@@ -205,8 +221,8 @@ Cuts FindCuts(Values sorted) {
   return chosen;
 }
 
-// How often each bin was met at the ends, on both sides of a cut by itself: what is told apart is
-// only how many runs lie below it, in the words of failure rates.
+// How often each bin was met, at any commit, on both sides of a cut by itself: what is told apart
+// is only how many runs lie below it, in the words of failure rates.
 void AddShares(const Values& runs, const Values& cuts, NoiseModel& model) {
   Values shape(static_cast<std::size_t>(model.bins()), 1.0 / model.bins());
   for (double run : runs) shape[static_cast<std::size_t>(model.BinOf(run))] += 1;
@@ -250,12 +266,21 @@ void Balance(Values& prior, std::size_t first) {
 
 }  // namespace
 
-NoiseModel Margins(const std::vector<double>& good_end, const std::vector<double>& bad_end) {
+bool HaveClearGap(const std::vector<double>& margins) {
+  return FindCuts(Clamped(margins)).is_clear;
+}
+
+NoiseModel Margins(const std::vector<double>& good_end, const std::vector<double>& bad_end,
+                   const std::vector<double>& between) {
   const Values good = Clamped(good_end), bad = Clamped(bad_end);
-  Values runs = good;
-  runs.insert(runs.end(), bad.begin(), bad.end());
+  Values ends = good;
+  ends.insert(ends.end(), bad.begin(), bad.end());
+  Values runs = Clamped(between);
+  runs.insert(runs.end(), ends.begin(), ends.end());
   const Place place = FindPlace(good, bad);
-  const Cuts cuts = FindCuts(runs);
+  Cuts cuts = FindCuts(runs);
+  // Beside shifts, which know the ends alone, shares must not know more.
+  if (!cuts.is_clear) runs = ends, cuts = FindCuts(ends);
   NoiseModel model;
   model.edges = cuts.at;
   AddPlaceEdges(place, model.edges);

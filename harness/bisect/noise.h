@@ -32,8 +32,13 @@ NoiseModel FailureRates(bool nothing_flakes = false);
 
 // Margins of a formula (margins.cc). After the culprit all of them are smaller by about as much, or
 // a larger share of them lies below some threshold; means, spread, thresholds and shares are
-// unknown. A few runs of both ends say where to look. Infinite margins are such as well.
-NoiseModel Margins(const std::vector<double>& good_end, const std::vector<double>& bad_end);
+// unknown. A few runs of both ends say where to look, and so do those of other commits, of which
+// nobody knows on which side they are. Infinite margins are such as well.
+NoiseModel Margins(const std::vector<double>& good_end, const std::vector<double>& bad_end,
+                   const std::vector<double>& between = {});
+
+// Whether some margins lie so far from the others that runs of one kind hardly ever do.
+bool HaveClearGap(const std::vector<double>& margins);
 
 // What `weights` say of one run: the mean of the table's rows.
 std::vector<double> Mix(const NoiseModel::Table& table, const std::vector<double>& weights);

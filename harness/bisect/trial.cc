@@ -143,6 +143,7 @@ std::vector<std::string> ScenarioTrial::CommandLine(const TrialRequest& request,
     for (int seed = request.first_seed; seed < end; ++seed) add("--seed", std::to_string(seed));
   } else {
     add("--each-seed", std::to_string(request.first_seed) + ":" + std::to_string(end));
+    if (request.control_only) command.push_back("--control-only");
   }
   if (fs::is_directory(scenario_.root)) add("--scenarios-root", scenario_.root);
   if (!scenario_.point.empty()) add("--point", scenario_.point);

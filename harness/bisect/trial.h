@@ -24,6 +24,7 @@ struct TrialRequest {
   std::string id;
   int first_seed = 0;
   int seeds = 1;
+  bool control_only = false;  // the question is about no other arm
   std::string worktree;
   std::string folder;  // for outputs and logs
 };

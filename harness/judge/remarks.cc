@@ -47,6 +47,7 @@ bool AllSeedsAreTheSame(const Runs& runs) {
 
 std::vector<std::string> RemarksOnClaims(const Case& plan, const TargetDescription& target) {
   std::vector<std::string> remarks;
+  if (plan.is_control_only) remarks.push_back("only what is claimed of control was judged");
   if (!ClaimsHealthOfControl(plan, target)) {
     remarks.push_back(
         "no `healthy` check says anything of control: only its end, its signals and the absence of "

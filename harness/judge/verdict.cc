@@ -117,7 +117,7 @@ void CheckTheScenarioItself(const Case& plan, Verdict& verdict) {
     result.message = std::move(message);
     verdict.checks.push_back(std::move(result));
   };
-  if (!has_remedy && scenario.no_remedy.empty()) {
+  if (!plan.is_control_only && !has_remedy && scenario.no_remedy.empty()) {
     add("remedies", "remedy_ineffective",
         verdict.undo_remedies.empty()
             ? "there is no remedy here that resolves a symptom; add one, or say why there is none "

@@ -87,6 +87,17 @@ std::vector<std::string> SignalsOf(const Scenario& scenario, const Point& point)
   return {names.begin(), names.end()};
 }
 
+// That the checks of control name, control itself among them.
+std::set<std::string> ArmsOfControl(const Scenario& scenario, const Point& point) {
+  std::set<std::string> arms = {"control"};
+  for (const auto* checks : {&scenario.healthy, &scenario.symptoms}) {
+    for (const Check& check : *checks) {
+      if (AppliesTo(check.when, point)) arms.merge(check.formula.arms());
+    }
+  }
+  return arms;
+}
+
 std::int64_t PhysicalMemoryBytes() {
   return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
 }
@@ -166,6 +177,10 @@ class CasePlanner {
       arms.back().decoy = &decoy;
     }
     if (scenario_.has_reference) arms.push_back(HealthyArm("reference", ArmKind::kReference));
+    if (options_.control_only) {
+      const std::set<std::string> kept = ArmsOfControl(scenario_, point_);
+      std::erase_if(arms, [&](const ArmPlan& arm) { return !kept.contains(arm.name); });
+    }
     return arms;
   }
 
@@ -310,6 +325,7 @@ std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const Target
       planned.point = &point;
       planned.name = scenario.name + (point.name.empty() ? "" : "[" + point.name + "]");
       planned.digest = DigestOfClaims(scenario, point, options.overrides);
+      planned.is_control_only = options.control_only;
       planned.seed_count = options.seeds > 0 ? options.seeds : declared;
       // The same share of the seeds, rounded up, when their number is changed.
       planned.seed_require = (planned.seed_count * scenario.seed_require + declared - 1) / declared;

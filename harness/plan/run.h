@@ -73,6 +73,7 @@ struct Case {
   std::vector<std::string> devices;  // that its runs get, each once: "cpu", "cuda"
   int first_seed = 0;                // that its runs train with; in verdicts seeds count from 0
   bool is_one_seed = false;          // of several cases, one for each seed
+  bool is_control_only = false;      // of the arms only control, and those that its checks name
   std::string skip_reason;           // not empty: "requires:device:cuda"
 };
 
@@ -80,6 +81,7 @@ struct PlanOptions {
   int seeds = 0;                                 // 0: as the scenario says
   Changes overrides;                             // --set
   std::optional<std::pair<int, int>> each_seed;  // [first, end): every seed is a case of its own
+  bool control_only = false;                     // see Case
   std::vector<std::string> available_features;   // beyond the target's: "device:cuda", ...
 };
 

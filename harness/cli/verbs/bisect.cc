@@ -265,6 +265,7 @@ void BisectSession::RunSeeds(int commit, const char* phase) {
   request.id = bisection_->commits()[commit].id;
   request.first_seed = bisection_->NextSeed();
   request.seeds = std::min(trial_->SeedsAtOnce(), left);
+  request.control_only = bisection_->AsksOfControlOnly();
   request.worktree = workshop_->worktree();
   request.folder = folder_;
   for (const SeedResult& result : trial_->Run(request)) {

@@ -228,6 +228,7 @@ PlanOptions PlanOptionsFor(const RunOptions& options, const TargetDescription& t
   plan.seeds = options.seeds;
   plan.overrides = ParseOverrides(options.set, target);
   plan.each_seed = options.each_seed;
+  plan.control_only = options.control_only;
   for (int seed : options.only_seeds) {
     if (seed < 0) throw UsageError("--seed " + std::to_string(seed) + ": seeds count from 0");
     plan.seeds = std::max(plan.seeds, seed + 1);
@@ -367,6 +368,9 @@ void DeclareRun(VerbArguments& arguments, RunOptions& options) {
   arguments.Parsed(
       "--each-seed", [&options](const std::string& text) { ParseSeeds(text, options); },
       "Judge each of the seeds FROM to TO - 1 by itself, as the case NAME@SEED", "FROM:TO");
+  arguments.Flag("--control-only", options.control_only,
+                 "With --each-seed: judge control alone; of the other arms only those run that its "
+                 "checks name");
   arguments.Flag("--bisect-codes", options.bisect_codes,
                  "Exit as `git bisect run` expects: 0 good, 1 bad, 125 cannot be tested");
   arguments.Option("--point", options.points, "Only this point of the matrix", "POINT");

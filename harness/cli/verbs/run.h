@@ -32,6 +32,7 @@ struct RunOptions {
   std::vector<std::string> arms;
   std::vector<int> only_seeds;
   std::optional<std::pair<int, int>> each_seed;  // [first, end)
+  bool control_only = false;                     // with each_seed: judge control alone
   bool bisect_codes = false;                     // exit as `git bisect run` expects
   std::vector<std::string> points;
 };
