@@ -302,6 +302,9 @@ int RunCases(const RunOptions& run) {
 }
 
 int RunVerb(const RunOptions& options) {
+  if (options.control_only && !options.each_seed) {
+    throw UsageError("--control-only requires --each-seed");
+  }
   std::optional<CleanOutput> clean;
   if (options.dry_run || !options.arms.empty() || !options.only_seeds.empty()) {
     clean.emplace(std::cout);
