@@ -17,6 +17,9 @@ MAX_COLUMNS = 100
 TORCH_FOLDERS = ("trainer/", "injectors/", "kernels/")
 # Calls of the CUDA runtime go through one file, which counts those that can wait.
 CUDA_CALL = re.compile(r"\bcuda[A-Z]\w*\(|<<<|#include <cuda")
+# torch::nn::Module takes 9 s to compile, in each file that such a header reaches.
+SLOW_INCLUDE = re.compile(r'#include (<torch/nn|<torch/torch\.h>|"trainer/models/model\.h")')
+MAY_BE_SLOW = ("trainer/models/model.h", "trainer/models/layers.h", "injectors/optimizer/testing_optimizer.h")
 # The reference loop knows of no faults.
 FAULT_BRANCH = re.compile(r"\bif\s*\([^)]*\b(fault|inject)", re.IGNORECASE)
 BAD_NAMES = re.compile(r"\b(class|struct)\s+\w*Manager\b")
@@ -52,6 +55,8 @@ def check_text(path, text):
             yield number, "a class named Manager"
         if not path.startswith(TORCH_FOLDERS) and re.search(r'#include <(torch|ATen|c10)/', line):
             yield number, "LibTorch is only for trainer, injectors and kernels"
+        if path.endswith(".h") and path not in MAY_BE_SLOW and SLOW_INCLUDE.search(line):
+            yield number, "a header that is slow to compile: declare Model, and include its header in the .cc"
         if path.startswith("kernels/") and path != "kernels/cuda_calls.cu" and CUDA_CALL.search(line):
             yield number, "the kernels call the CUDA runtime through cuda_calls.h only"
         if path.startswith("trainer/") and not path.endswith("_test.cc"):

@@ -8,10 +8,12 @@ planted="$(mktemp -d)"
 trap 'rm -rf "$planted"' EXIT
 mkdir -p "$planted/trainer"
 printf 'class RunManager {};\nvoid F(bool fault) {\n  if (fault) return;\n}\n' >"$planted/trainer/x.cc"
+printf '// The parts.\n#pragma once\n#include "trainer/models/model.h"\n' >"$planted/trainer/x.h"
 if python3 "$root/ci/style_check.py" "$planted" >"$planted/out"; then
   echo "the style check did not find the planted errors"; exit 1
 fi
 grep -q 'a class named Manager' "$planted/out"
 grep -q 'no branch on faults' "$planted/out"
+grep -q 'a header that is slow to compile' "$planted/out"
 
 python3 "$root/ci/style_check.py" "$root"

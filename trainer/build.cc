@@ -20,6 +20,7 @@
 #include "trainer/devices/device.h"
 #include "trainer/devices/rng.h"
 #include "trainer/loop.h"
+#include "trainer/models/model.h"
 #include "trainer/optimizers/scaler.h"
 #include "trainer/optimizers/schedules.h"
 #include "trainer/ranks/communicator.h"

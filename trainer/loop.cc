@@ -14,6 +14,7 @@
 #include "harness/protocol/digest.h"
 #include "trainer/build.h"
 #include "trainer/models/free_running.h"
+#include "trainer/models/model.h"
 #include "trainer/models/precision.h"
 #include "trainer/optimizers/clipping.h"
 #include "trainer/ranks/bucket.h"

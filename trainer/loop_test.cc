@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "trainer/models/model.h"
 #include "trainer/test_run.h"
 
 namespace trainwreck {

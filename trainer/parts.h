@@ -16,14 +16,21 @@
 
 #include "harness/protocol/json.h"
 #include "trainer/devices/device_health.h"
-#include "trainer/models/forward_hook.h"
 
 namespace trainwreck {
+
+// In trainer/models/model.h, which takes four times as long to compile as all that is here.
+class Model;
 
 // Everything that makes a run resumable, by entry name: "model.head.weight",
 // "optimizer.exp_avg.head.weight", "optimizer.step", "schedule.step", "sampler.epoch",
 // "sampler.position", "rng.torch", "loop.step", ... Scalars are 0-dimensional tensors.
 using StateDict = std::map<std::string, at::Tensor>;
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+// All parameters, in the order in which the model registered them.
+NamedTensors ParametersOf(const Model& model);
 
 // One training example. Tokens: input and target int64 [seq_len], weight float [seq_len].
 // Features: input float [features], target int64 [], weight float [].
@@ -93,18 +100,6 @@ class Sampler {
   virtual std::int64_t epoch() const = 0;
   virtual void Save(StateDict& state) const = 0;
   virtual void Load(const StateDict& state) = 0;  // entries that are missing keep their values
-};
-
-class Model : public HookedModule {
- public:
-  // Weighted mean loss over the batch's targets, in nats; a scalar with a graph.
-  virtual at::Tensor Loss(const Batch& batch) = 0;
-  // What the softmax is taken of, [batch, length, classes], for tokens [batch, length] of any
-  // length up to the data's: what a model needs that goes on from text of its own. Others throw
-  // std::runtime_error.
-  virtual at::Tensor Logits(const at::Tensor& tokens) {
-    throw std::runtime_error("this model.kind has no logits to go on from");
-  }
 };
 
 class Optimizer {

@@ -1,5 +1,7 @@
 // data.scale_inputs: features in other units than the model was made for, as raw sensor counts,
 // pixels from 0 to 255 or timestamps; with a factor of 0, a sensor that is dead.
+#include <ATen/TensorOperators.h>
+
 #include <algorithm>
 #include <stdexcept>
 #include <utility>

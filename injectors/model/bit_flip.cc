@@ -44,10 +44,10 @@ class BitFlip : public Injector {
       : Injector(std::move(fault), context), glob_(param("parameter").get<std::string>()) {}
 
   std::shared_ptr<Model> Wrap(std::shared_ptr<Model> model) override {
-    for (const auto& item : model->named_parameters()) {
-      if (name_.empty() && GlobMatches(glob_, item.key())) {
-        name_ = item.key();
-        parameter_ = item.value();
+    for (const auto& [name, parameter] : ParametersOf(*model)) {
+      if (name_.empty() && GlobMatches(glob_, name)) {
+        name_ = name;
+        parameter_ = parameter;
       }
     }
     if (name_.empty()) {

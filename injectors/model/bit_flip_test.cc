@@ -4,6 +4,7 @@
 #include <set>
 
 #include "injectors/testing.h"
+#include "trainer/models/model.h"
 
 namespace trainwreck {
 namespace {

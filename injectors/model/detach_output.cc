@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "injectors/injector.h"
+#include "trainer/models/model.h"
 
 namespace trainwreck {
 namespace {

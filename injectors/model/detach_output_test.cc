@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "injectors/testing.h"
+#include "trainer/models/model.h"
 
 namespace trainwreck {
 namespace {

@@ -43,12 +43,11 @@ class FreezeParameters : public Injector {
     done_ = true;  // an audit may unfreeze them again, and then they train
     std::vector<std::string> frozen;
     std::int64_t elements = 0;
-    for (auto& entry : model_->named_parameters()) {
-      at::Tensor& parameter = entry.value();
-      if (!parameter.requires_grad() || !AnyMatches(globs_, entry.key())) continue;
+    for (const auto& [name, parameter] : ParametersOf(*model_)) {
+      if (!parameter.requires_grad() || !AnyMatches(globs_, name)) continue;
       parameter.set_requires_grad(false);
       parameter.mutable_grad().reset();  // what is left of the last step must not move it
-      frozen.push_back(entry.key());
+      frozen.push_back(name);
       elements += parameter.numel();
     }
     if (frozen.empty()) return;

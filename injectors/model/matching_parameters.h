@@ -44,19 +44,18 @@ inline Matched ForMatchingParameters(Model& model,
                                      const std::vector<std::int64_t>& rows,
                                      const std::function<void(at::Tensor)>& act) {
   Matched matched;
-  for (auto& entry : model.named_parameters()) {
-    if (!matches(entry.key())) continue;
-    at::Tensor part = entry.value();
+  for (const auto& [name, parameter] : ParametersOf(model)) {
+    if (!matches(name)) continue;
+    at::Tensor part = parameter;
     if (!rows.empty()) {
       if (rows.size() != 2 || rows[0] >= rows[1] || part.dim() == 0 || rows[1] > part.size(0)) {
-        throw std::runtime_error("rows: [begin, end) must lie within " + entry.key() +
-                                 ", which has " +
+        throw std::runtime_error("rows: [begin, end) must lie within " + name + ", which has " +
                                  std::to_string(part.dim() == 0 ? 0 : part.size(0)));
       }
       part = part.narrow(0, rows[0], rows[1] - rows[0]);
     }
     act(part);
-    matched.names.push_back(entry.key());
+    matched.names.push_back(name);
     matched.elements += part.numel();
   }
   return matched;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "injectors/testing.h"
+#include "trainer/models/model.h"
 
 namespace trainwreck {
 namespace {

@@ -29,7 +29,7 @@ class KeepGradients : public Injector {
     if (fired_) return;
     double squares = 0;
     int parameters = 0;
-    for (const at::Tensor& parameter : model_->parameters()) {
+    for (const auto& [name, parameter] : ParametersOf(*model_)) {
       if (!parameter.grad().defined()) continue;
       squares += std::pow(parameter.grad().norm().item<double>(), 2);
       ++parameters;

@@ -74,11 +74,11 @@ std::unique_ptr<Optimizer> MissParameters::Wrap(std::unique_ptr<Optimizer> optim
   std::vector<at::Tensor> missed;
   std::vector<std::string> names;
   std::int64_t elements = 0;
-  for (const auto& entry : model_->named_parameters()) {
-    if (!AnyMatches(globs, entry.key())) continue;
-    missed.push_back(entry.value());
-    names.push_back(entry.key());
-    elements += entry.value().numel();
+  for (const auto& [name, parameter] : ParametersOf(*model_)) {
+    if (!AnyMatches(globs, name)) continue;
+    missed.push_back(parameter);
+    names.push_back(name);
+    elements += parameter.numel();
   }
   if (missed.empty()) return optimizer;
   Fired({{"parameters", names}, {"elements", elements}, {"before", "known"}, {"after", "unknown"}});

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "injectors/testing.h"
+#include "trainer/models/model.h"
 
 namespace trainwreck {
 

@@ -1,5 +1,6 @@
 // recipe.eval_in_train_mode: model.eval() that is missing.
 #include "injectors/registry.h"
+#include "trainer/models/model.h"
 
 namespace trainwreck {
 namespace {

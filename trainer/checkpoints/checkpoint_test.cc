@@ -1,5 +1,6 @@
 #include "trainer/checkpoints/checkpoint.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>

@@ -1,4 +1,6 @@
 // Classes that count alike, however often they occur: data.balance.
+#include <ATen/TensorOperators.h>
+
 #include <vector>
 
 #include "trainer/data/data.h"

@@ -1,3 +1,4 @@
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/clamp_min.h>
 
 #include "trainer/data/data.h"

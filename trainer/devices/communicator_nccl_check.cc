@@ -1,6 +1,7 @@
 // Tests of the NCCL communicator, at every world size that this machine's GPUs allow. A program of
 // its own rather than a Bazel test: it needs GPUs, and all of LibTorch's libraries to start
 // (ci/gpu_check.sh runs it). This process makes no CUDA call; ranks are its forks.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>

@@ -15,6 +15,7 @@
 #include "trainer/build.h"
 #include "trainer/data/loader.h"
 #include "trainer/devices/cpu_memory.h"
+#include "trainer/models/model.h"
 
 namespace trainwreck {
 namespace {

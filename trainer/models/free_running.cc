@@ -4,6 +4,8 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "trainer/models/model.h"
+
 namespace trainwreck {
 
 at::Tensor BehindTargets(const Batch& batch) {

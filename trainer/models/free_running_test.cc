@@ -8,6 +8,7 @@
 
 #include <stdexcept>
 
+#include "trainer/models/model.h"
 #include "trainer/test_run.h"
 
 namespace trainwreck {

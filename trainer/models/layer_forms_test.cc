@@ -12,6 +12,7 @@
 #include <string>
 
 #include "trainer/models/layers.h"
+#include "trainer/models/model.h"
 #include "trainer/models/models.h"
 
 namespace trainwreck {

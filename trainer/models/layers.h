@@ -5,7 +5,7 @@
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
-#include "trainer/models/forward_hook.h"
+#include "trainer/models/model.h"
 #include "trainer/recipe/recipe.h"
 
 namespace trainwreck {

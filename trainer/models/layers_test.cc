@@ -13,6 +13,7 @@
 
 #include <cmath>
 
+#include "trainer/models/model.h"
 #include "trainer/models/models.h"
 #include "trainer/models/precision.h"
 

@@ -2,6 +2,7 @@
 
 #include "trainer/models/activation_checkpointing.h"
 #include "trainer/models/layers.h"
+#include "trainer/models/model.h"
 #include "trainer/models/models.h"
 #include "trainer/recipe/model_kinds.h"
 

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "trainer/models/layers.h"
+#include "trainer/models/model.h"
 #include "trainer/models/models.h"
 #include "trainer/recipe/model_kinds.h"
 

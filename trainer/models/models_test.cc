@@ -15,6 +15,7 @@
 #include "trainer/data/data.h"
 #include "trainer/data/loader.h"
 #include "trainer/models/layers.h"
+#include "trainer/models/model.h"
 
 namespace trainwreck {
 namespace {

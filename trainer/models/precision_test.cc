@@ -16,6 +16,7 @@
 #include "trainer/data/loader.h"
 #include "trainer/devices/cpu_memory.h"
 #include "trainer/models/activation_checkpointing.h"
+#include "trainer/models/model.h"
 #include "trainer/optimizers/scaler.h"
 
 namespace trainwreck {

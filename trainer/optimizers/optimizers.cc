@@ -166,14 +166,6 @@ class AdamW : public BaseOptimizer {
 
 }  // namespace
 
-NamedTensors ParametersOf(const Model& model) {
-  NamedTensors parameters;
-  for (const auto& item : model.named_parameters()) {
-    parameters.emplace_back(item.key(), item.value());
-  }
-  return parameters;
-}
-
 std::unique_ptr<Optimizer> MakeSgd(NamedTensors parameters, SgdOptions options) {
   return std::make_unique<Sgd>(std::move(parameters), options);
 }

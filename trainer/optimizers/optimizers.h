@@ -12,10 +12,6 @@ namespace trainwreck {
 
 // Momentum and moments may be kept in fewer bits (state_dtype): a step is computed in fp32 and its
 // state then rounded.
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
-
-// All parameters, in the order in which the model registered them.
-NamedTensors ParametersOf(const Model& model);
 
 // v = momentum * v + (g + weight_decay * p); p -= lr * v (Sutskever et al. 2013, as in
 // torch.optim.SGD without dampening). State: optimizer.momentum.<parameter>.

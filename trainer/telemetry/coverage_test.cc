@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trainer/models/model.h"
 #include "trainer/test_run.h"
 
 namespace trainwreck {

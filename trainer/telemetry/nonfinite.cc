@@ -9,6 +9,8 @@
 #include <map>
 #include <utility>
 
+#include "trainer/models/model.h"
+
 namespace trainwreck {
 namespace {
 

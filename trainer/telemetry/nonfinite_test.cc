@@ -13,6 +13,7 @@
 
 #include "trainer/build.h"
 #include "trainer/data/loader.h"
+#include "trainer/models/model.h"
 #include "trainer/test_run.h"
 
 namespace trainwreck {

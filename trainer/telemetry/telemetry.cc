@@ -1,5 +1,6 @@
 #include "trainer/telemetry/telemetry.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/log_softmax.h>
 #include <fcntl.h>

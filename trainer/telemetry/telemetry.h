@@ -9,6 +9,7 @@
 
 #include "harness/protocol/plan.h"
 #include "harness/protocol/trace.h"
+#include "trainer/models/forward_hook.h"
 #include "trainer/optimizers/optimizers.h"
 #include "trainer/parts.h"
 #include "trainer/telemetry/tensor_signals.h"

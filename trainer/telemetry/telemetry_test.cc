@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "trainer/checkpoints/checkpoint.h"
+#include "trainer/models/model.h"
 #include "trainer/ranks/forked_ranks.h"
 #include "trainer/telemetry/evidence.h"
 #include "trainer/telemetry/tensor_views.h"

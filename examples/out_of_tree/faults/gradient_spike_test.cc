@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "injectors/testing.h"
+#include "trainer/models/model.h"
 
 namespace {
 

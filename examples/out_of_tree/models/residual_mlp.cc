@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/models/layers.h"
+#include "trainer/models/model.h"
 #include "trainer/parts.h"
 #include "trainer/recipe/model_kinds.h"
 

@@ -1,4 +1,4 @@
-#include "trainer/models/forward_hook.h"
+#include "trainer/models/model.h"
 
 namespace trainwreck {
 
@@ -16,5 +16,13 @@ void HookedModule::AddHook(ForwardHook& hook) {
 }
 
 void HookedModule::RemoveHook(ForwardHook& hook) { std::erase(hooks_, &hook); }
+
+NamedTensors ParametersOf(const Model& model) {
+  NamedTensors parameters;
+  for (const auto& item : model.named_parameters()) {
+    parameters.emplace_back(item.key(), item.value());
+  }
+  return parameters;
+}
 
 }  // namespace trainwreck

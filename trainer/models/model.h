@@ -1,0 +1,78 @@
+// The modules that a model is made of, and the model as a part of the loop. Apart from parts.h
+// since it takes torch::nn::Module, which is slow to compile: include it only where a Model is
+// used.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "trainer/models/forward_hook.h"
+#include "trainer/parts.h"
+
+namespace trainwreck {
+
+// A module that announces its output: Forward() ends in `return Announce(y)`.
+class Layer : public torch::nn::Module {
+ protected:
+  at::Tensor Announce(at::Tensor output) const {
+    if (hooks_ != nullptr) {
+      for (ForwardHook* hook : *hooks_) hook->OnOutput(path_, output);
+    }
+    return output;
+  }
+
+ private:
+  friend class HookedModule;
+  std::string path_;
+  const std::vector<ForwardHook*>* hooks_ = nullptr;
+};
+
+// A module whose Layers, at any depth, announce to the hooks added here.
+class HookedModule : public torch::nn::Module {
+ public:
+  // Hooks see an output in the order in which they were added; they must outlive their time here. A
+  // module around another one passes both calls on.
+  virtual void AddHook(ForwardHook& hook);
+  virtual void RemoveHook(ForwardHook& hook);
+  // Whether any hook was ever added.
+  bool was_hooked() const { return wired_; }
+
+ private:
+  std::vector<ForwardHook*> hooks_;
+  bool wired_ = false;
+};
+
+// Adds a hook for as long as the scope lives; null: none.
+class HookScope {
+ public:
+  HookScope(HookedModule& module, ForwardHook* hook) : module_(module), hook_(hook) {
+    if (hook_ != nullptr) module_.AddHook(*hook_);
+  }
+  ~HookScope() {
+    if (hook_ != nullptr) module_.RemoveHook(*hook_);
+  }
+  HookScope(const HookScope&) = delete;
+  HookScope& operator=(const HookScope&) = delete;
+
+ private:
+  HookedModule& module_;
+  ForwardHook* hook_;
+};
+
+class Model : public HookedModule {
+ public:
+  // Weighted mean loss over the batch's targets, in nats; a scalar with a graph.
+  virtual at::Tensor Loss(const Batch& batch) = 0;
+  // What the softmax is taken of, [batch, length, classes], for tokens [batch, length] of any
+  // length up to the data's: what a model needs that goes on from text of its own. Others throw
+  // std::runtime_error.
+  virtual at::Tensor Logits(const at::Tensor& tokens) {
+    throw std::runtime_error("this model.kind has no logits to go on from");
+  }
+};
+
+}  // namespace trainwreck
