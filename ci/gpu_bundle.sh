@@ -8,9 +8,9 @@ source ci/setup.sh
 
 programs=(
   //harness/cli:trainwreck
-  //harness/trainer:trainwreck-trainer
-  //harness/trainer:trainwreck-trainer-cuda
-  //harness/trainer:communicator_nccl_check
+  //trainer:trainwreck-trainer
+  //trainer:trainwreck-trainer-cuda
+  //trainer:communicator_nccl_check
   //kernels:kernels_cuda_test
   //kernels:kernels_cuda_large_test
   //kernels:kernels_benchmark

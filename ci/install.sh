@@ -21,7 +21,7 @@ mkdir -p "$bin"
 rm -rf "$share" "$lib"
 mkdir -p "$share/doc"
 # -p: a test runs this with the current folder on PATH, and this script is `install` there.
-command -p install -m 755 harness/cli/trainwreck harness/trainer/trainwreck-trainer "$bin/"
+command -p install -m 755 harness/cli/trainwreck trainer/trainwreck-trainer "$bin/"
 if [ -n "$with_libtorch" ]; then
   mkdir -p "$lib"
   mv "$bin/trainwreck-trainer" "$lib/"

@@ -13,6 +13,6 @@ if [ "${1:-}" = --config=cuda ]; then
   trainer+=-cuda
   shift
 fi
-"$BAZEL" build --noshow_progress //harness/cli:trainwreck "//harness/trainer:$trainer"
+"$BAZEL" build --noshow_progress //harness/cli:trainwreck "//trainer:$trainer"
 BIN="$("$BAZEL" info bazel-bin 2>/dev/null)"
-exec "$BIN/harness/cli/trainwreck" run --target "$BIN/harness/trainer/$trainer" "$@"
+exec "$BIN/harness/cli/trainwreck" run --target "$BIN/trainer/$trainer" "$@"

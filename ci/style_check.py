@@ -14,7 +14,7 @@ MAX_FUNCTION_LINES = 90
 MAX_TEST_LINES = 120  # a table of cases is easier to read in one piece
 MAX_FILE_LINES = 650
 MAX_COLUMNS = 100
-TORCH_FOLDERS = ("harness/trainer/", "injectors/", "kernels/")
+TORCH_FOLDERS = ("trainer/", "injectors/", "kernels/")
 # Calls of the CUDA runtime go through one file, which counts those that can wait.
 CUDA_CALL = re.compile(r"\bcuda[A-Z]\w*\(|<<<|#include <cuda")
 # The reference loop knows of no faults.
@@ -51,10 +51,10 @@ def check_text(path, text):
         if BAD_NAMES.search(line):
             yield number, "a class named Manager"
         if not path.startswith(TORCH_FOLDERS) and re.search(r'#include <(torch|ATen|c10)/', line):
-            yield number, "LibTorch is only for harness/trainer, injectors and kernels"
+            yield number, "LibTorch is only for trainer, injectors and kernels"
         if path.startswith("kernels/") and path != "kernels/cuda_calls.cu" and CUDA_CALL.search(line):
             yield number, "the kernels call the CUDA runtime through cuda_calls.h only"
-        if path.startswith("harness/trainer/") and not path.endswith("_test.cc"):
+        if path.startswith("trainer/") and not path.endswith("_test.cc"):
             if FAULT_BRANCH.search(line):
                 yield number, "the reference loop has no branch on faults"
             if '#include "injectors/' in line and not path.endswith("main.cc"):

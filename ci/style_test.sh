@@ -6,8 +6,8 @@ root="$(dirname "$(dirname "$script")")"
 
 planted="$(mktemp -d)"
 trap 'rm -rf "$planted"' EXIT
-mkdir -p "$planted/harness/trainer"
-printf 'class RunManager {};\nvoid F(bool fault) {\n  if (fault) return;\n}\n' >"$planted/harness/trainer/x.cc"
+mkdir -p "$planted/trainer"
+printf 'class RunManager {};\nvoid F(bool fault) {\n  if (fault) return;\n}\n' >"$planted/trainer/x.cc"
 if python3 "$root/ci/style_check.py" "$planted" >"$planted/out"; then
   echo "the style check did not find the planted errors"; exit 1
 fi

@@ -1,2 +1,2 @@
 #!/usr/bin/env bash
-exec python3 faults/recipe_test.py harness/cli/trainwreck harness/trainer/trainwreck-trainer faults/recipe.yaml
+exec python3 faults/recipe_test.py harness/cli/trainwreck trainer/trainwreck-trainer faults/recipe.yaml

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "harness/text/glob.h"
+
 namespace trainwreck {
 namespace {
 

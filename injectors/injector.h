@@ -17,8 +17,8 @@
 
 #include "harness/protocol/description.h"
 #include "harness/protocol/plan.h"
-#include "harness/trainer/parts.h"
 #include "injectors/registry.h"
+#include "trainer/parts.h"
 
 namespace trainwreck {
 

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "harness/trainer/build.h"
-#include "harness/trainer/forked_ranks.h"
 #include "injectors/injector.h"
+#include "trainer/build.h"
+#include "trainer/ranks/forked_ranks.h"
 
 namespace trainwreck {
 namespace {

@@ -31,7 +31,7 @@ def scenario_tests():
             name = scenario.name,
             size = scenario.size,
             scenario = scenario.file,
-            target = "//harness/trainer:target",
+            target = "//trainer:target",
             data = [file for file in native.glob(["**/*.yaml"]) if file != scenario.file],
             tags = ["cpu:%d" % scenario.cores] + scenario.tags,
         )

@@ -113,7 +113,7 @@ def bisect_sources(trainwreck, listing, scenarios, regression):
     name, source, culprit, scenario, named = regression
     words, archives = read_link_inputs(listing)
     here = os.path.dirname(os.path.abspath(listing))
-    sound = {path: os.path.join(os.path.dirname(here), path) for path in ("clipping.cc", "optimizers.cc", "schedules.cc")}
+    sound = {path: os.path.join(os.path.dirname(here), "optimizers", path) for path in ("clipping.cc", "optimizers.cc", "schedules.cc")}
     lost = os.path.join(here, name, source)
     folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
     objects = {compiled_text(path): [] for path in sound.values()}  # they are among the rest

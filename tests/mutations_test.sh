@@ -3,6 +3,6 @@
 set -euo pipefail
 exec python3 tests/mutations_test.py \
   --trainwreck harness/cli/trainwreck \
-  --trainer harness/trainer/trainwreck-trainer \
+  --trainer trainer/trainwreck-trainer \
   --fake-target harness/launch/fake_target \
   "$@"

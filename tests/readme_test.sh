@@ -1,2 +1,2 @@
 #!/usr/bin/env bash
-exec python3 tests/readme_test.py README.md scenarios harness/cli/trainwreck harness/trainer/trainwreck-trainer
+exec python3 tests/readme_test.py README.md scenarios harness/cli/trainwreck trainer/trainwreck-trainer

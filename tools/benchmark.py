@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whole-program figures of docs/benchmarks.md, all in one go so that their ratios hold on a noisy machine.
 
-  tools/benchmark.py --bin "$(bazel info bazel-bin)/harness" [--python PYTHON_WITH_TORCH] [--suite]
+  tools/benchmark.py --bin "$(bazel info bazel-bin)" [--python PYTHON_WITH_TORCH] [--suite]
 
 Prints: short runs a minute (fork, exec; 1 and 2 cores), the cost of a start (a run of 1 step against one of 41),
 `import torch` where that Python has it, the gpt's step against its twin in PyTorch eager (alternating), memory of
@@ -47,7 +47,7 @@ def short_runs(options, steps, seeds, isolate, cores):
         os.makedirs(root + "/bench")
         with open(root + "/bench/mlp.yaml", "w", encoding="utf-8") as file:
             file.write(SCENARIO.format(steps=steps, seeds=seeds))
-        return timed([options.bin + "/cli/trainwreck", "run", root + "/bench/mlp.yaml", "--scenarios-root", root,
+        return timed([options.bin + "/harness/cli/trainwreck", "run", root + "/bench/mlp.yaml", "--scenarios-root", root,
                       "--target", options.bin + "/trainer/trainwreck-trainer", "--isolate", isolate, "-j", str(cores),
                       "--output", root + "/out", "--keep", "none", "--full"])[:2]
 
@@ -135,11 +135,11 @@ def main():
               "(minimum / median / maximum of 5 pairs)")
     peak = "/usr/bin/time"
     if os.path.exists(peak):
-        done = subprocess.run([peak, "-f", "%M", options.bin + "/cli/trainwreck", "list", "--target",
+        done = subprocess.run([peak, "-f", "%M", options.bin + "/harness/cli/trainwreck", "list", "--target",
                                options.bin + "/trainer/trainwreck-trainer"], capture_output=True, text=True, check=False)
         print(f"memory of the harness: {int(done.stderr.split()[-1]) / 1024:.0f} MiB")
     if options.suite:
-        wall, cpu, out = timed([options.bin + "/cli/trainwreck", "run", "--target",
+        wall, cpu, out = timed([options.bin + "/harness/cli/trainwreck", "run", "--target",
                                 options.bin + "/trainer/trainwreck-trainer", "--output", tempfile.mkdtemp()])
         print(f"suite: {wall:.1f} s wall, {cpu:.1f} s cpu; {out.strip().splitlines()[-2].lstrip('# ')}")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what a recipe or a fault really does, over seeds, before a scenario claims it.
 
-  tools/calibrate.py --trainer bazel-bin/harness/trainer/trainwreck-trainer --seeds 10 \
+  tools/calibrate.py --trainer bazel-bin/trainer/trainwreck-trainer --seeds 10 \
       steps=120 model.norm=post optimizer.kind=sgd optimizer.lr=0.1 \
       --vary optimizer.lr=0.1,0.3,1,3 --fault '{"id":"x","fault":"data.corrupt_sample","with":{...}}'
 

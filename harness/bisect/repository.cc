@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include "harness/bisect/command.h"
+#include "harness/process/command.h"
 
 namespace trainwreck {
 namespace {

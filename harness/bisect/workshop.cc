@@ -7,7 +7,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "harness/bisect/command.h"
+#include "harness/process/command.h"
 #include "harness/protocol/digest.h"
 #include "harness/protocol/json.h"
 #include "harness/protocol/parse_json.h"

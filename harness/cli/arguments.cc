@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/bisect_arguments.h"
-#include "harness/cli/session.h"
-#include "harness/spec/diagnostic.h"
+#include "harness/cli/verbs/bisect_arguments.h"
+#include "harness/session/session.h"
+#include "harness/text/nearest.h"
+#include "harness/yaml/diagnostic.h"
 
 namespace trainwreck {
 namespace {
@@ -96,7 +97,7 @@ std::vector<ReportRequest> ParseReports(const std::vector<std::string>& texts,
       if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
         throw CLI::ValidationError(
             "--report",
-            "unknown kind '" + kind + "'" + DidYouMean(kind, kinds) + "; there are " + known);
+            "unknown kind '" + kind + "'" + NearestHint(kind, kinds) + "; there are " + known);
       }
       requests.push_back({kind, item.substr(equals + 1)});
       begin = end + 1;
@@ -526,7 +527,7 @@ std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
   if (extras.empty()) return error.what();
   std::string extra = extras.front().substr(0, extras.front().find('='));
   if (extra.rfind('-', 0) == 0) {
-    return "unknown option '" + extra + "'" + DidYouMean(extra, OptionNames(verb));
+    return "unknown option '" + extra + "'" + NearestHint(extra, OptionNames(verb));
   }
   return "unexpected argument '" + extra + "'";
 }
@@ -564,13 +565,13 @@ std::optional<int> AnswerDirectly(CLI::App& app, const std::vector<std::string>&
     std::string verb = words.size() > 1 ? words[1] : "";
     if (verb == "help" || verb == "version") verb = "";
     if (!verb.empty() && !IsVerb(verb)) {
-      return Complain("no verb '" + verb + "'" + DidYouMean(verb, Verbs()), "");
+      return Complain("no verb '" + verb + "'" + NearestHint(verb, Verbs()), "");
     }
     return PrintHelp(app, verb);
   }
   if (IsVerb(first)) return std::nullopt;
   if (first.rfind('-', 0) == 0) return Complain("say a verb first: '" + first + "' is none", "");
-  return Complain("no verb '" + first + "'" + DidYouMean(first, Verbs()), "");
+  return Complain("no verb '" + first + "'" + NearestHint(first, Verbs()), "");
 }
 
 }  // namespace

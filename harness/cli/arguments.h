@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "harness/cli/options.h"
+#include "harness/session/options.h"
 
 namespace trainwreck {
 

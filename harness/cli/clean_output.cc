@@ -3,7 +3,7 @@
 #include <streambuf>
 #include <string>
 
-#include "harness/protocol/clean_text.h"
+#include "harness/text/clean_text.h"
 
 namespace trainwreck {
 

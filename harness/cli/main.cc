@@ -12,12 +12,13 @@
 
 #include "harness/cli/arguments.h"
 #include "harness/cli/clean_output.h"
-#include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "harness/history/history.h"
 #include "harness/launch/launcher.h"
-#include "harness/protocol/clean_text.h"
+#include "harness/process/interruption.h"
+#include "harness/session/session.h"
 #include "harness/targets/adapter.h"
+#include "harness/text/clean_text.h"
 
 namespace trainwreck {
 namespace {
@@ -28,7 +29,7 @@ extern "C" void OnInterrupt(int) {
   static volatile std::sig_atomic_t times = 0;
   times = times + 1;
   if (times > 1) _exit(kExitInterrupted);
-  Launcher::Interrupt();
+  Interrupt();
 }
 
 void CatchSignals() {

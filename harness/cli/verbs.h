@@ -3,7 +3,7 @@
 // for main to print.
 #pragma once
 
-#include "harness/cli/options.h"
+#include "harness/session/options.h"
 
 namespace trainwreck {
 

@@ -6,19 +6,14 @@
 #include <cmath>
 #include <set>
 
-#include "harness/formula/nearest.h"
 #include "harness/formula/typing.h"
+#include "harness/text/nearest.h"
 
 namespace trainwreck::formula {
 namespace {
 
 constexpr int kMaxGlobs = 2;  // of one comparison: all pairs are looked at
 constexpr double kMaxDetectorWindow = 4096;
-
-std::string DidYouMean(const std::string& name, const std::vector<std::string>& known) {
-  const std::string nearest = NearestName(name, known);
-  return nearest.empty() ? "" : "did you mean '" + nearest + "'?";
-}
 
 class Checker {
  public:

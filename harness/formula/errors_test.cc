@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "harness/formula/nearest.h"
 #include "harness/formula/parser.h"
 #include "harness/formula/test_support.h"
+#include "harness/text/nearest.h"
 
 namespace trainwreck::formula {
 namespace {
@@ -257,17 +257,6 @@ TEST(Limits, AreErrorsNotCrashes) {
   const std::string chain = "loss[0] > 0" + Repeated(" and lr[0] > 0", 200);
   EXPECT_TRUE(Formula::Parse(chain).formula);
   EXPECT_FALSE(Formula::Parse(Repeated(" ", 4097)).formula);
-}
-
-TEST(NearestName, IsNearOrNone) {
-  const std::vector<std::string> known = {"loss", "grad_norm", "lr", "update_norm"};
-  EXPECT_EQ(NearestName("los", known), "loss");
-  EXPECT_EQ(NearestName("lsos", known), "loss");
-  EXPECT_EQ(NearestName("grad_nrom", known), "grad_norm");
-  EXPECT_EQ(NearestName("rl", known), "lr");
-  EXPECT_EQ(NearestName("banana", known), "");
-  EXPECT_EQ(NearestName("", known), "");
-  EXPECT_EQ(NearestName(std::string(1000, 'x'), known), "");
 }
 
 }  // namespace

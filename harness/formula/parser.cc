@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "harness/formula/nearest.h"
 #include "harness/formula/token.h"
+#include "harness/text/nearest.h"
 
 namespace trainwreck::formula {
 namespace {

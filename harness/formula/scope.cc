@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "harness/formula/glob.h"
+#include "harness/text/glob.h"
 
 namespace trainwreck::formula {
 namespace {
@@ -104,7 +104,7 @@ std::vector<std::string> Context::ModulesOf(const Node& node, const std::string&
       if (name.compare(0, prefix.size(), prefix) != 0) break;
       if (of_rank != rank || name.back() != '}') continue;
       const std::string module = name.substr(prefix.size(), name.size() - prefix.size() - 1);
-      if (MatchesGlob(glob, module)) modules.insert(module);
+      if (GlobMatches(glob, module)) modules.insert(module);
     }
   });
   return {modules.begin(), modules.end()};

@@ -6,6 +6,7 @@
 #include "harness/protocol/json.h"
 #include "harness/protocol/parse_json.h"
 #include "harness/protocol/plan.h"
+#include "harness/text/glob.h"
 
 namespace trainwreck {
 namespace {

@@ -14,8 +14,8 @@
 #include "harness/launch/launcher.h"
 #include "harness/launch/pace.h"
 #include "harness/launch/run_folder.h"
-#include "harness/launch/spawn_client.h"
 #include "harness/launch/watchdog.h"
+#include "harness/process/spawn_client.h"
 
 namespace trainwreck {
 

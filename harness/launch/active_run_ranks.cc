@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "harness/launch/active_run.h"
-#include "harness/launch/process_status.h"
-#include "harness/protocol/rank_processes.h"
+#include "harness/process/process_status.h"
+#include "harness/process/rank_processes.h"
 
 namespace trainwreck {
 namespace {

@@ -18,7 +18,7 @@
 #include "harness/launch/launcher.h"
 #include "harness/launch/private_file.h"
 #include "harness/launch/run_folder.h"
-#include "harness/launch/spawn_client.h"
+#include "harness/process/spawn_client.h"
 #include "harness/protocol/digest.h"
 #include "harness/protocol/parse_json.h"
 

@@ -16,9 +16,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "harness/process/spawn.h"
 #include "harness/protocol/description.h"
 #include "harness/protocol/plan.h"
-#include "harness/protocol/spawn.h"
 #include "harness/protocol/trace.h"
 
 namespace trainwreck {

@@ -16,6 +16,7 @@
 #include <fstream>
 
 #include "harness/launch/fake_runs.h"
+#include "harness/process/interruption.h"
 
 namespace trainwreck {
 namespace {
@@ -91,13 +92,13 @@ int HarnessMain(const std::string& what, const std::string& isolation, const std
   for (int i = 0; i < 3; ++i) {
     runs.push_back(FakeRun("run/" + std::to_string(i), what, {{"parallel.ranks", i == 0 ? 2 : 1}}));
   }
-  signal(SIGINT, [](int) { Launcher::Interrupt(); });
+  signal(SIGINT, [](int) { Interrupt(); });
   const auto results = RunFakes(runs, isolation == "fork" ? Isolation::kFork : Isolation::kExec,
                                 [&](LauncherOptions& options) {
                                   options.output_dir = folder;
                                   options.cores = 4;
                                 });
-  return Launcher::interrupted() && results.empty() ? 130 : 0;
+  return WasInterrupted() && results.empty() ? 130 : 0;
 }
 
 class HostileTest : public testing::TestWithParam<Isolation> {

@@ -16,7 +16,8 @@
 
 #include "harness/launch/active_run.h"
 #include "harness/launch/run_folder.h"
-#include "harness/launch/spawn_client.h"
+#include "harness/process/interruption.h"
+#include "harness/process/spawn_client.h"
 
 namespace trainwreck {
 namespace {
@@ -25,9 +26,6 @@ constexpr int kTickMs = 25;
 constexpr int kReadyMs = 60'000;   // for the target to load and warm up
 constexpr int kActivePerCore = 4;  // at most, of which most wait
 constexpr int kServerStarts = 3;   // how often a spawn server that dies is replaced
-
-std::atomic<bool> g_interrupted{false};
-int g_interrupt_pipe[2] = {-1, -1};
 
 int UsableCores() {
   cpu_set_t cores;
@@ -85,6 +83,7 @@ struct Launcher::Impl {
   explicit Impl(LauncherOptions given) : options(std::move(given)), guards(options) {}
   const LauncherOptions options;
   GuardSource guards;
+  bool is_stopped = false;
 };
 
 // One call of RunAll.
@@ -152,7 +151,7 @@ void Packing::StartWhatFits() {
 }
 
 void Packing::Wait() {
-  std::vector<pollfd> polled{{g_interrupt_pipe[0], POLLIN, 0}};
+  std::vector<pollfd> polled{{InterruptionDescriptor(), POLLIN, 0}};
   std::vector<ActiveRun*> runs;
   bool any_done = false;
   for (ActiveRun& run : active_) {
@@ -207,7 +206,7 @@ void GuardSource::EnsureServer() {
   const Target& target = options_.target;
   server_ = forks ? SpawnServerProcess::Exec(target.command, target.environment, target.folder, log)
                   : SpawnServerProcess::Fork();
-  if (server_->AwaitReady(kReadyMs, g_interrupt_pipe[0])) return;
+  if (server_->AwaitReady(kReadyMs, InterruptionDescriptor())) return;
   server_.reset();
   give_up("the fork server did not start");
 }
@@ -233,9 +232,7 @@ void GuardSource::KillAll() {
 }
 
 Launcher::Launcher(LauncherOptions options) {
-  if (g_interrupt_pipe[0] < 0 && pipe2(g_interrupt_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
-    throw std::system_error(errno, std::generic_category(), "pipe");
-  }
+  PrepareForInterruption();
   if (options.target.command.empty()) throw std::invalid_argument("a target without a command");
   if (options.cores <= 0) options.cores = UsableCores();
   options.output_dir = std::filesystem::absolute(options.output_dir).lexically_normal();
@@ -248,7 +245,7 @@ void Launcher::RunAll(const std::vector<const Run*>& runs, const LauncherCallbac
   std::filesystem::create_directories(impl_->options.output_dir);
   Packing packing(impl_->options, runs, callbacks, impl_->guards);
   while (packing.busy()) {
-    if (interrupted()) {
+    if (WasInterrupted() || impl_->is_stopped) {
       impl_->guards.KillAll();
       return;
     }
@@ -259,15 +256,6 @@ void Launcher::RunAll(const std::vector<const Run*>& runs, const LauncherCallbac
   }
 }
 
-void Launcher::Interrupt() {
-  g_interrupted.store(true);
-  if (g_interrupt_pipe[1] >= 0) {
-    const int error = errno;
-    [[maybe_unused]] const ssize_t ignored = write(g_interrupt_pipe[1], "x", 1);
-    errno = error;
-  }
-}
-
-bool Launcher::interrupted() { return g_interrupted.load(); }
+void Launcher::Stop() { impl_->is_stopped = true; }
 
 }  // namespace trainwreck

@@ -101,13 +101,13 @@ class Launcher {
   explicit Launcher(LauncherOptions options);
   ~Launcher();
 
-  // Runs all, then returns. Ends early, with everything killed, after Interrupt(): runs that were
-  // not over by then are not reported.
+  // Runs all, then returns. Ends early, with everything killed, when the user interrupts
+  // (process/interruption.h) or a callback calls Stop(): runs that were not over by then are not
+  // reported.
   void RunAll(const std::vector<const Run*>& runs, const LauncherCallbacks& callbacks);
 
-  // Async-signal-safe: RunAll kills all runs and returns.
-  static void Interrupt();
-  static bool interrupted();
+  // For good: this launcher runs nothing any more.
+  void Stop();
 
  private:
   struct Impl;

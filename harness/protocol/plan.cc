@@ -135,25 +135,4 @@ Plan PlanFromJson(const Json& json) {
   return plan;
 }
 
-bool GlobMatches(const std::string& glob, const std::string& text) {
-  // Greedy with one point of return: linear in practice, quadratic at worst, never exponential.
-  std::size_t g = 0, t = 0, star = std::string::npos, resume = 0;
-  while (t < text.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      resume = t;
-    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == text[t])) {
-      ++g;
-      ++t;
-    } else if (star != std::string::npos) {
-      g = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (g < glob.size() && glob[g] == '*') ++g;
-  return g == glob.size();
-}
-
 }  // namespace trainwreck

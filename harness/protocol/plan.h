@@ -60,7 +60,4 @@ Json ToJson(const Plan& plan);
 // Throws std::runtime_error that names the offending field.
 Plan PlanFromJson(const Json& json);
 
-// `*` matches any run of characters, `?` one. Used for modules, points, checkpoint entries.
-bool GlobMatches(const std::string& glob, const std::string& text);
-
 }  // namespace trainwreck

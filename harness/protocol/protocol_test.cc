@@ -28,16 +28,6 @@ TEST(Json, NonFiniteNumbersAreStrings) {
   EXPECT_FALSE(DecodeNumber("infinity").has_value());
 }
 
-TEST(Glob, Matches) {
-  EXPECT_TRUE(GlobMatches("*", ""));
-  EXPECT_TRUE(GlobMatches("head.*", "head.weight"));
-  EXPECT_FALSE(GlobMatches("head.*", "heads.weight"));
-  EXPECT_TRUE(GlobMatches("blocks.?.*.bias", "blocks.1.attn.qkv.bias"));
-  EXPECT_TRUE(GlobMatches("*a*b*c", "xxaxxbxbxxc"));
-  EXPECT_FALSE(GlobMatches("*a*b*c", "xxaxxbxbxx"));
-  EXPECT_FALSE(GlobMatches("", "a"));
-}
-
 TEST(Trigger, ActsExactlyWhenSaid) {
   const Trigger always;
   EXPECT_TRUE(always.Matches(0, 0, "train", 0, 1));

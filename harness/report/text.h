@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/judge/verdict.h"
-#include "harness/protocol/clean_text.h"
+#include "harness/text/clean_text.h"
 
 namespace trainwreck {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "harness/spec/scenario.h"
-#include "harness/spec/yaml.h"
+#include "harness/yaml/yaml.h"
 
 namespace trainwreck {
 

@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "harness/spec/recipe_reader.h"
-#include "harness/spec/yaml.h"
+#include "harness/text/nearest.h"
+#include "harness/yaml/yaml.h"
 
 namespace trainwreck {
 namespace {

@@ -5,9 +5,9 @@
 #include <set>
 #include <utility>
 
-#include "harness/spec/fields.h"
 #include "harness/spec/parts_reader.h"
 #include "harness/spec/recipe_reader.h"
+#include "harness/yaml/fields.h"
 
 namespace trainwreck {
 namespace {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/spec/recipe_reader.h"
+#include "harness/text/nearest.h"
 
 namespace trainwreck {
 namespace {

@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "harness/spec/fields.h"
 #include "harness/spec/reader.h"
+#include "harness/yaml/fields.h"
 
 namespace trainwreck {
 

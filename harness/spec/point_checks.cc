@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/spec/parts_reader.h"
+#include "harness/text/nearest.h"
 
 namespace trainwreck {
 namespace {

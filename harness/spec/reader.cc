@@ -4,10 +4,11 @@
 #include <charconv>
 #include <utility>
 
-#include "harness/spec/fields.h"
 #include "harness/spec/matrix_reader.h"
 #include "harness/spec/parts_reader.h"
 #include "harness/spec/recipe_reader.h"
+#include "harness/text/nearest.h"
+#include "harness/yaml/fields.h"
 
 namespace trainwreck {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/spec/scenario.h"
-#include "harness/spec/yaml.h"
+#include "harness/yaml/yaml.h"
 
 namespace trainwreck {
 

@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 
+#include "harness/text/nearest.h"
+
 namespace trainwreck {
 namespace {
 

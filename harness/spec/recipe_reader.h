@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness/spec/fields.h"
 #include "harness/spec/scenario.h"
+#include "harness/yaml/fields.h"
 
 namespace trainwreck {
 

@@ -7,7 +7,8 @@
 #include "harness/spec/extends.h"
 #include "harness/spec/reader.h"
 #include "harness/spec/validate.h"
-#include "harness/spec/yaml.h"
+#include "harness/text/glob.h"
+#include "harness/yaml/yaml.h"
 
 namespace trainwreck {
 namespace {

@@ -12,7 +12,7 @@
 #include "harness/formula/formula.h"
 #include "harness/protocol/description.h"
 #include "harness/protocol/plan.h"
-#include "harness/spec/diagnostic.h"
+#include "harness/yaml/diagnostic.h"
 
 namespace trainwreck {
 

@@ -7,6 +7,8 @@
 
 #include "harness/spec/claim_checks.h"
 #include "harness/spec/point_checks.h"
+#include "harness/text/glob.h"
+#include "harness/text/nearest.h"
 
 namespace trainwreck {
 namespace {

@@ -8,8 +8,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "harness/process/spawn.h"
 #include "harness/protocol/digest.h"
-#include "harness/protocol/spawn.h"
+#include "harness/text/glob.h"
 
 namespace trainwreck {
 namespace {

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "harness/protocol/spawn.h"
+#include "harness/process/spawn.h"
 
 namespace trainwreck {
 namespace {

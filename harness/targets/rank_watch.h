@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "harness/protocol/rank_processes.h"
+#include "harness/process/rank_processes.h"
 #include "harness/targets/launcher_report.h"
 #include "harness/targets/target_spec.h"
 

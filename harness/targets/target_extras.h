@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/spec/fields.h"
+#include "harness/yaml/fields.h"
 
 namespace trainwreck {
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "harness/spec/fields.h"
+#include "harness/yaml/fields.h"
 
 namespace trainwreck {
 namespace {

@@ -8,10 +8,10 @@
 #include <optional>
 #include <set>
 
-#include "harness/spec/fields.h"
-#include "harness/spec/yaml.h"
 #include "harness/targets/target_hints.h"
 #include "harness/targets/target_spec.h"
+#include "harness/yaml/fields.h"
+#include "harness/yaml/yaml.h"
 
 namespace trainwreck {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "harness/protocol/description.h"
 #include "harness/protocol/plan.h"
-#include "harness/spec/diagnostic.h"
 #include "harness/targets/target_extras.h"
 #include "harness/targets/template_text.h"
+#include "harness/yaml/diagnostic.h"
 
 namespace trainwreck {
 

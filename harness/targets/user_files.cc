@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "harness/protocol/plan.h"
+#include "harness/text/glob.h"
 
 namespace trainwreck {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "harness/trainer/parts.h"
+#include "trainer/parts.h"
 
 namespace trainwreck {
 

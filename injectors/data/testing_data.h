@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "harness/trainer/parts.h"
+#include "trainer/parts.h"
 
 namespace trainwreck {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "harness/trainer/parts.h"
+#include "trainer/parts.h"
 
 namespace trainwreck {
 

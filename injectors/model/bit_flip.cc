@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "harness/text/glob.h"
 #include "injectors/corruption.h"
 #include "injectors/injector.h"
 

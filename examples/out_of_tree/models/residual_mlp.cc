@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/trainer/layers.h"
-#include "harness/trainer/model_kinds.h"
-#include "harness/trainer/parts.h"
+#include "trainer/models/layers.h"
+#include "trainer/parts.h"
+#include "trainer/recipe/model_kinds.h"
 
 namespace {
 

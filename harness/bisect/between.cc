@@ -1,0 +1,179 @@
+#include "harness/bisect/between.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/bisect/bisection.h"
+#include "harness/bisect/reduce.h"
+#include "harness/bisect/seed_result.h"
+#include "harness/campaign/campaign.h"
+#include "harness/session/selection.h"
+#include "harness/session/session.h"
+#include "harness/session/storage.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Interrupted {};
+struct NothingToFind {
+  std::string why;
+};
+
+// One key of the recipe, as the good scenario and as the bad one has it.
+struct Difference {
+  std::string key;
+  Json good, bad;
+};
+
+// The good scenario, of which the recipe is changed piece by piece into the bad one's. Each set of
+// changes is judged like a commit between two ends, with all that was seen of the ends so far.
+class Comparison {
+ public:
+  explicit Comparison(const Options& options);
+  int Run();
+
+ private:
+  Scenario Load(const std::string& name) const;
+  bool Flips(const ChangeSet& changes);
+  SeedResult RunSeed(const ChangeSet& changes, int commit);
+  Changes ChangesOf(const ChangeSet& changes) const;
+
+  const Options& options_;
+  Session session_;
+  Scenario good_, bad_;
+  std::vector<Difference> differences_;
+  ChangeSet all_;
+  std::vector<Json> ends_;  // runs of both ends, as records of a bisection
+  int runs_ = 0;
+  double confidence_ = 1;
+};
+
+// Commit numbers of the line that every question is put to.
+constexpr int kGoodEnd = 0, kMiddle = 1, kBadEnd = 2;
+
+Scenario Comparison::Load(const std::string& name) const {
+  const auto files = FindScenarioFiles({name}, session_.scenarios_root);
+  if (files.size() != 1) throw UsageError("--between: '" + name + "' is several scenarios");
+  Scenario scenario = LoadScenarios(session_, PathsOf(files)).front();
+  std::erase_if(scenario.points, [&](const Point& point) {
+    return !files.front().point.empty() && point.name != files.front().point;
+  });
+  if (scenario.points.size() != 1) {
+    throw UsageError("--between: '" + name + "' has several points; name one, as 'nan/x[sgd]'");
+  }
+  return scenario;
+}
+
+Comparison::Comparison(const Options& options)
+    : options_(options),
+      session_(OpenSession(options.common)),
+      good_(Load(options.bisect.between.at(0))),
+      bad_(Load(options.bisect.between.at(1))) {
+  const Recipe good = ResolveRecipe(session_.description, good_, good_.points.front(), {});
+  const Recipe bad = ResolveRecipe(session_.description, bad_, bad_.points.front(), {});
+  for (const auto& [key, value] : bad) {
+    const auto of_good = good.find(key);
+    if (of_good == good.end() || of_good->second == value) continue;
+    all_.insert(static_cast<int>(differences_.size()));
+    differences_.push_back({key, of_good->second, value});
+  }
+  if (differences_.empty()) throw UsageError("--between: both recipes are the same");
+}
+
+Changes Comparison::ChangesOf(const ChangeSet& changes) const {
+  Changes overrides;
+  for (int change : changes) {
+    overrides.set.emplace_back(differences_[change].key, differences_[change].bad);
+  }
+  return overrides;
+}
+
+SeedResult Comparison::RunSeed(const ChangeSet& changes, int commit) {
+  const std::vector<Scenario> scenarios = {good_};
+  PlanOptions plan;
+  plan.overrides = ChangesOf(changes);
+  plan.each_seed = {runs_, runs_ + 1};
+  const std::vector<Case> cases = PlanCases(scenarios, session_.description, plan);
+  LauncherOptions launcher;
+  launcher.target = session_.target;
+  launcher.cores = options_.bisect.jobs;
+  const std::string output = MakeOutputFolder("", /*is_latest=*/false);
+  launcher.output_dir = fs::absolute(output).lexically_normal().string();
+  Campaign campaign(cases, session_.description, launcher, {.keep = KeepRuns::kNone});
+  const CampaignResult result = campaign.Execute([](const Verdict&) {}, [](int, int, int) {});
+  fs::remove_all(launcher.output_dir);
+  if (result.interrupted) throw Interrupted();
+  return SeedResultOf(result.verdicts.front(), commit, runs_++);
+}
+
+// Throws NothingToFind when the ends do not differ.
+bool Comparison::Flips(const ChangeSet& changes) {
+  BisectionOptions options;
+  // Some questions are asked; all of the answers should be right at once.
+  options.search.confidence = 1 - (1 - options_.bisect.confidence) / 4;
+  options.search.max_runs = options_.bisect.max_runs;
+  Bisection line(
+      {{"good", "good", {}}, {"middle", "middle", {kGoodEnd}}, {"bad", "bad", {kMiddle}}}, options);
+  for (const Json& record : ends_) line.Apply(record);
+  for (;;) {
+    const Step step = line.Next(false, std::vector<bool>(3, true));
+    if (step.kind == Step::kNoChange || line.IsSkipped(kGoodEnd) || line.IsSkipped(kBadEnd)) {
+      throw NothingToFind{line.WhyNoChange()};
+    }
+    if (step.kind != Step::kRun) {
+      const bool flips =
+          step.kind == Step::kCulprit && line.search().suspects() == std::vector<int>{kMiddle};
+      const Bisection::Tally tally = line.TallyOf(kMiddle);
+      std::cout << (flips ? "fails  " : "passes ") << tally.failed << " of "
+                << tally.passed + tally.failed << " runs with";
+      for (int change : changes) std::cout << " " << differences_[change].key;
+      std::cout << "\n" << std::flush;
+      confidence_ = std::min(confidence_, line.search().confidence());
+      return flips;
+    }
+    const ChangeSet& set = step.commit == kGoodEnd  ? ChangeSet()
+                           : step.commit == kBadEnd ? all_
+                                                    : changes;
+    const Json record = Bisection::LogRun(RunSeed(set, step.commit));
+    if (step.commit != kMiddle) ends_.push_back(record);
+    line.Apply(record);
+  }
+}
+
+int Comparison::Run() {
+  std::cout << "# " << differences_.size() << " differences between "
+            << options_.bisect.between.at(0) << " and " << options_.bisect.between.at(1) << "\n";
+  if (!Flips(all_)) throw NothingToFind{"undecided: --max-runs is reached at the ends"};
+  const ChangeSet found = Reduce(all_, [this](const ChangeSet& changes) { return Flips(changes); });
+  std::cout << (found.size() == 1 ? "this change flips the verdict\n"
+                                  : "these changes together flip the verdict\n");
+  for (int change : found) {
+    std::cout << "  " << differences_[change].key << ": " << differences_[change].good.dump()
+              << " -> " << differences_[change].bad.dump() << "\n";
+  }
+  std::printf("confidence %.1f%% at the least sure step; %d runs\n", 100 * confidence_, runs_);
+  return kExitPassed;
+}
+
+}  // namespace
+
+int BisectBetween(const Options& options) {
+  try {
+    return Comparison(options).Run();
+  } catch (const NothingToFind& nothing) {
+    std::cout << nothing.why << "\n";
+    return kExitFailed;
+  } catch (const Interrupted&) {
+    return kExitInterrupted;
+  }
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,252 @@
+#include "harness/bisect/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "harness/session/session.h"
+
+namespace trainwreck {
+
+namespace fs = std::filesystem;
+
+std::string BisectPercent(double p) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f%%", 100 * p);
+  return text;
+}
+
+std::string BisectNumber(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+Terms::Terms(const BisectOptions& options)
+    : passes(options.term_old.empty() ? "pass" : options.term_old),
+      fails(options.term_new.empty() ? "fail" : options.term_new),
+      old_end(options.term_old.empty() ? "good" : options.term_old),
+      new_end(options.term_new.empty() ? "bad" : options.term_new) {}
+
+bool Conclusion::IsUndecided() const {
+  const int last = static_cast<int>(bisection.commits().size()) - 1;
+  return step.kind == Step::kUndecided && !bisection.IsSkipped(0) && !bisection.IsSkipped(last);
+}
+
+int Conclusion::ExitStatus() const {
+  if (IsFound()) return kExitPassed;
+  return IsUndecided() ? kExitInconclusive : kExitFailed;
+}
+
+std::string Conclusion::Name(int commit) const {
+  return repository.Describe(bisection.commits()[commit].id);
+}
+
+std::string Conclusion::Why() const {
+  if (IsUndecided()) {
+    const Search& search = bisection.search();
+    return "undecided: --max-runs is reached; likeliest " + Name(search.suspects().front()) + ", " +
+           BisectPercent(search.confidence());
+  }
+  std::string why = bisection.WhyNoChange();
+  // What a shell says of a command that is not there, or is none.
+  int failed = 0, not_started = 0;
+  for (const SeedResult& result : bisection.results()) {
+    failed += !result.failures.empty();
+    not_started += result.status == 126 || result.status == 127;
+  }
+  if (failed > 0 && not_started == failed) {
+    why += "; its status was always " + std::to_string(bisection.results().front().status) +
+           ", as of a command that is not there: --test runs in the commit's worktree, so a file "
+           "that the commits lack needs its full path";
+  }
+  return why;
+}
+
+std::string Conclusion::Tallied(int commit) const {
+  const Bisection::Tally tally = bisection.TallyOf(commit);
+  const int total = tally.passed + tally.failed;
+  if (!bisection.sought()) return std::to_string(total) + " runs";
+  const bool has_term = !options.term_new.empty();
+  return std::to_string(tally.failed) + " of " + std::to_string(total) +
+         (has_term ? " runs: " + options.term_new : " runs fail");
+}
+
+double Conclusion::MiddleMargin(bool of_bad) const {
+  const Search& search = bisection.search();
+  std::vector<double> margins;
+  for (int commit = 0; commit <= search.history().size(); ++commit) {
+    if (search.history().IsBad(search.suspects().front(), commit) != of_bad) continue;
+    const std::vector<double> its = bisection.MarginsOf(commit);
+    margins.insert(margins.end(), its.begin(), its.end());
+  }
+  if (margins.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const auto middle = margins.begin() + static_cast<std::ptrdiff_t>(margins.size() / 2);
+  std::nth_element(margins.begin(), middle, margins.end());
+  return *middle;
+}
+
+void Conclusion::PrintFound() const {
+  const Search& search = bisection.search();
+  const auto& suspects = search.suspects();
+  if (suspects.size() > 1) {
+    std::cout << "one of these, those between cannot be tested\n";
+  } else {
+    std::cout << "culprit"
+              << (options.term_new.empty() ? "" : ": the first " + options.term_new + " commit")
+              << "\n";
+  }
+  for (int suspect : suspects) {
+    const std::string& id = bisection.commits()[suspect].id;
+    std::cout << "  " << id << " " << repository.Subject(id) << "\n";
+  }
+  std::cout << "confidence " << BisectPercent(search.confidence()) << "\n";
+  if (bisection.sought() && !bisection.sought()->check.empty()) {
+    std::cout << "failure    " << bisection.sought()->Text() << "\n";
+  }
+  std::cout << "with it    " << Tallied(search.Witness()) << "\n";
+  for (int parent : search.WitnessParents()) {
+    std::cout << "before it  " << Tallied(parent) << " (" << Name(parent) << ")\n";
+  }
+  const bool has_metric = !options.metric.empty();
+  std::cout << (has_metric ? "margins    " : "rates      ")
+            << BisectNumber(has_metric ? MiddleMargin(false) : search.GoodLevel()) << " before, "
+            << BisectNumber(has_metric ? MiddleMargin(true) : search.BadLevel()) << " after"
+            << (has_metric ? " (the middle ones)" : "") << "\n";
+}
+
+void Conclusion::Print() const {
+  const Search& search = bisection.search();
+  const int candidates = search.history().size();
+  if (IsFound()) {
+    PrintFound();
+  } else {
+    std::cout << Why() << "\n";
+  }
+  std::cout << "cost       " << bisection.runs() << " runs, " << bisection.builds() << " builds, "
+            << BisectNumber(bisection.seconds()) << " s; an oracle needs "
+            << BisectNumber(std::ceil(std::log2(std::max(candidates, 1)))) << " looks";
+  if (IsFound()) {
+    std::cout << ", through this noise "
+              << BisectNumber(std::log2(std::max(candidates, 1)) / search.BitsPerRun()) << " runs";
+  }
+  std::cout << "\nlog        " << log << "\n";
+  if (IsFound() && search.suspects().size() == 1) {
+    std::cout << repository.DiffSummary(bisection.commits()[search.suspects().front()].id) << "\n";
+  }
+}
+
+Json Conclusion::CommitJson(int commit) const {
+  const std::string& id = bisection.commits()[commit].id;
+  return {{"id", id}, {"subject", repository.Subject(id)}};
+}
+
+Json Conclusion::EndJson(int commit) const {
+  Json json = CommitJson(commit);
+  const Bisection::Tally tally = bisection.TallyOf(commit);
+  json["runs"] = tally.total();
+  if (!options.metric.empty()) {
+    json["margins"] = Json::array();
+    for (double margin : bisection.MarginsOf(commit)) {
+      json["margins"].push_back(EncodeNumber(margin));
+    }
+  } else {
+    json["passed"] = tally.passed;
+    json["failed"] = tally.failed;
+  }
+  return json;
+}
+
+Json Conclusion::ToJson() const {
+  const Search& search = bisection.search();
+  const int last = search.history().size();
+  Json json = {{"schema", "trainwreck/bisect-result"},
+               {"version", 1},
+               {"answer", !IsFound()                      ? IsUndecided() ? "undecided" : "none"
+                          : search.suspects().size() == 1 ? "culprit"
+                                                          : "range"},
+               {"culprits", Json::array()},
+               {"confidence", nullptr},
+               {"why", nullptr},
+               {"failure", nullptr},
+               {"good_end", EndJson(0)},
+               {"bad_end", EndJson(last)},
+               {"candidates", last},
+               {"skipped", Json::array()},
+               {"runs", bisection.runs()},
+               {"builds", bisection.builds()},
+               {"seconds", bisection.seconds()},
+               {"terms", {Terms(options).old_end, Terms(options).new_end}},
+               {"log", log}};
+  for (const auto& [commit, why] : bisection.skip_reasons()) {
+    json["skipped"].push_back({{"id", bisection.commits()[commit].id}, {"why", why}});
+  }
+  if (const auto& sought = bisection.sought(); sought && !sought->check.empty()) {
+    json["failure"] = {
+        {"class", sought->failure_class}, {"check", sought->check}, {"arm", sought->arm}};
+  }
+  if (!IsFound()) {
+    json["why"] = Why();
+    return json;
+  }
+  json["confidence"] = search.confidence();
+  for (int suspect : search.suspects()) json["culprits"].push_back(CommitJson(suspect));
+  json["with_it"] = EndJson(search.Witness());
+  json["before_it"] = Json::array();
+  for (int parent : search.WitnessParents()) json["before_it"].push_back(EndJson(parent));
+  if (options.metric.empty()) {
+    json["rates"] = {{"before", search.GoodLevel()}, {"after", search.BadLevel()}};
+  }
+  return json;
+}
+
+int ReplayBisection(const std::string& path) {
+  const std::vector<Json> records = [&] {
+    if (!fs::is_regular_file(path)) throw UsageError("--replay: there is no file '" + path + "'");
+    return Journal::Load(path);
+  }();
+  if (records.empty() || records.front().value("schema", "") != kBisectLogSchema) {
+    throw UsageError("--replay: '" + path + "' is no log of a bisection");
+  }
+  const Json& header = records.front();
+  if (header.at("version") != kBisectLogVersion) {
+    throw UsageError("--replay: '" + path + "' has version " + header.at("version").dump() +
+                     ", this trainwreck reads " + std::to_string(kBisectLogVersion));
+  }
+  CommitList commits;
+  for (const Json& commit : header.at("commits")) {
+    commits.push_back({commit.at("id"), commit.at("tree"), commit.at("parents")});
+  }
+  SearchOptions search;
+  search.confidence = header.at("confidence");
+  search.max_runs = header.at("max_runs");
+  Bisection bisection(commits,
+                      {search, header.at("metric") != "", header.value("no_flakes", false)});
+  for (const Json& record : records) {
+    bisection.Apply(record);
+    if (record.at("t") != "run") continue;
+    const Search& now = bisection.search();
+    std::cout << "run " << bisection.runs() << "  commit "
+              << commits[record.at("commit").get<int>()].id.substr(0, 7) << "  seed "
+              << record.at("seed") << "  likeliest "
+              << commits[now.suspects().front()].id.substr(0, 7) << " "
+              << BisectPercent(now.confidence()) << ", no change "
+              << BisectPercent(now.posterior()[0]) << "\n";
+  }
+  const Step step = bisection.Next(false, std::vector<bool>(commits.size(), true));
+  if (step.kind == Step::kCulprit) {
+    for (int suspect : bisection.search().suspects()) {
+      std::cout << "culprit " << commits[suspect].id << "\n";
+    }
+    return kExitPassed;
+  }
+  std::cout << (step.kind == Step::kNoChange ? bisection.WhyNoChange() : "not decided yet") << "\n";
+  return step.kind == Step::kNoChange ? kExitFailed : kExitInconclusive;
+}
+
+}  // namespace trainwreck

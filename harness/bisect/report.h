@@ -1,0 +1,52 @@
+// What `bisect` says at its end, for people and as JSON, and what a log says again.
+#pragma once
+
+#include <string>
+
+#include "harness/bisect/bisection.h"
+#include "harness/bisect/repository.h"
+#include "harness/session/options.h"
+
+namespace trainwreck {
+
+inline constexpr const char* kBisectLogSchema = "trainwreck/bisect";
+inline constexpr int kBisectLogVersion = 1;
+
+std::string BisectPercent(double p);
+std::string BisectNumber(double value);
+
+// The user's words for good and bad.
+struct Terms {
+  explicit Terms(const BisectOptions& options);
+  std::string passes, fails;  // of one run: "pass", "fail"
+  std::string old_end, new_end;
+};
+
+struct Conclusion {
+  const Bisection& bisection;
+  const Repository& repository;
+  const BisectOptions& options;
+  const Step& step;
+  std::string log;
+
+  bool IsFound() const { return step.kind == Step::kCulprit; }
+  bool IsUndecided() const;  // --max-runs is reached
+  int ExitStatus() const;
+  std::string Why() const;  // nothing was found
+  void Print() const;
+  Json ToJson() const;  // schema trainwreck/bisect-result
+
+ private:
+  std::string Name(int commit) const;
+  std::string Tallied(int commit) const;
+  void PrintFound() const;
+  Json CommitJson(int commit) const;
+  Json EndJson(int commit) const;
+  // The middle of the margins of all runs on one side of the culprit.
+  double MiddleMargin(bool of_bad) const;
+};
+
+// What a log says, without git and without runs.
+int ReplayBisection(const std::string& path);
+
+}  // namespace trainwreck

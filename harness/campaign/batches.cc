@@ -1,0 +1,98 @@
+#include "harness/campaign/batches.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include "harness/campaign/trace_budget.h"
+#include "harness/process/interruption.h"
+#include "harness/session/storage.h"
+
+namespace trainwreck {
+namespace {
+
+struct Open {
+  std::size_t missing = 0;
+  BatchResults results;
+  TraceBudget budget;
+};
+
+bool IsTrouble(RunEnd end) {
+  return end == RunEnd::kInfrastructure || end == RunEnd::kGarbage || end == RunEnd::kLeak ||
+         end == RunEnd::kDiskBudget;
+}
+
+// A line that is overwritten, on terminals only.
+class ProgressLine {
+ public:
+  ~ProgressLine() {
+    if (is_shown_) std::fputs("\r\x1b[K", stderr);
+  }
+  void Show(int running, int done, int total) {
+    const auto now = std::chrono::steady_clock::now();
+    if (isatty(STDERR_FILENO) == 0 || (is_shown_ && now - last_ < std::chrono::milliseconds(100))) {
+      return;
+    }
+    last_ = now;
+    is_shown_ = true;
+    std::fprintf(stderr, "\r\x1b[K# %d of %d runs done, %d running", done, total, running);
+  }
+
+ private:
+  bool is_shown_ = false;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+}  // namespace
+
+BatchesEnd RunBatches(const std::vector<Batch>& batches, const LauncherOptions& options, bool keep,
+                      const std::function<void(std::size_t, BatchResults&)>& complete) {
+  std::vector<Open> open(batches.size());
+  std::map<std::string, std::size_t> batch_of;  // by run id
+  std::vector<const Run*> runs;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    open[i].missing = batches[i].size();
+    for (const Run& run : batches[i]) {
+      runs.push_back(&run);
+      batch_of[run.id] = i;
+    }
+  }
+  BatchesEnd end;
+  ProgressLine progress;
+  LauncherCallbacks callbacks;
+  callbacks.progress = [&](int running, int done, int total) {
+    progress.Show(running, done, total);
+  };
+  callbacks.finished = [&](const Run& run, RunResult result) {
+    if (WasInterrupted()) return;
+    ++end.runs;
+    if (IsTrouble(result.end)) end.troubles.push_back(run.id + ": " + result.detail);
+    if (keep) StoreRun(run, result);
+    const std::size_t index = batch_of.at(run.id);
+    open[index].budget.Admit(result);
+    open[index].results[run.arm].emplace(run.seed, std::move(result));
+    if (--open[index].missing > 0) return;
+    complete(index, open[index].results);
+    if (!keep) {
+      for (const auto& [arm, by_seed] : open[index].results) {
+        for (const auto& [seed, one] : by_seed) RemoveRunFolder(one.folder, options.output_dir);
+      }
+    }
+    open[index] = Open{};
+  };
+  if (!runs.empty()) Launcher(options).RunAll(runs, callbacks);
+  end.interrupted = WasInterrupted();
+  return end;
+}
+
+ArmTraces TracesOf(const BatchResults& results) {
+  ArmTraces traces;
+  for (const auto& [arm, by_seed] : results) {
+    for (const auto& [seed, result] : by_seed) traces[arm][seed] = &result.trace;
+  }
+  return traces;
+}
+
+}  // namespace trainwreck

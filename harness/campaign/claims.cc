@@ -1,0 +1,33 @@
+#include "harness/campaign/claims.h"
+
+#include <set>
+
+#include "harness/report/console.h"
+
+namespace trainwreck {
+
+std::string RoleOf(const Case& one, const Claim& claim) {
+  if (one.scenario->quality && claim.check == &*one.scenario->quality) return "quality";
+  for (const Check& check : one.scenario->healthy) {
+    if (claim.check == &check) return "healthy";
+  }
+  return "symptom";
+}
+
+std::vector<std::string> ArmsNeeded(const Case& one, const ArmPlan& arm) {
+  std::set<std::string> needed = {arm.name};
+  for (const Claim& claim : ClaimsOf(one, arm)) {
+    for (const std::string& name : claim.check->formula.arms()) needed.insert(name);
+  }
+  return {needed.begin(), needed.end()};
+}
+
+std::string MarginText(const formula::Reading& reading) {
+  const auto& margin = reading.margins[static_cast<int>(reading.main_unit)];
+  if (!margin) return "";
+  std::string text = FormatMargin(margin->lo, reading.main_unit);
+  if (margin->lo != margin->hi) text += " to " + FormatMargin(margin->hi, reading.main_unit);
+  return text;
+}
+
+}  // namespace trainwreck

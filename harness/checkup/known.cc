@@ -1,0 +1,176 @@
+#include "harness/checkup/known.h"
+
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <limits>
+#include <utility>
+
+#include "harness/launch/private_file.h"
+#include "harness/protocol/digest.h"
+#include "harness/protocol/parse_json.h"
+#include "harness/session/storage.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSchema = "trainwreck/signatures";
+constexpr int kSchemaVersion = 1;
+
+double LastLoss(const RunTrace& trace) {
+  const Series* loss = trace.Find("loss", 0);
+  if (loss == nullptr || loss->values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  return loss->values.back();
+}
+
+std::vector<Patient> PatientsToLearnFrom(const std::vector<Case>& cases) {
+  std::vector<Patient> patients;
+  for (const Case& one : cases) {
+    for (ArmKind arm : {ArmKind::kControl, ArmKind::kFault}) {
+      Patient patient = PatientOf(one, arm, 0, kLearningSeeds);
+      if (!patient.runs.empty()) patients.push_back(std::move(patient));
+    }
+  }
+  return patients;
+}
+
+std::vector<Signature> Read(const std::string& file, std::size_t clues) {
+  std::vector<Signature> signatures;
+  try {
+    const Json json = ParseJson(ReadOwnFile(file));
+    if (json.at("schema") != kSchema || json.at("version") != kSchemaVersion) return {};
+    for (const Json& item : json.at("signatures")) {
+      signatures.push_back(SignatureFromJson(item));
+      if (signatures.back().counts.size() != clues) return {};
+    }
+  } catch (const std::exception&) {  // not there, or damaged: learnt again
+    return {};
+  }
+  return signatures;
+}
+
+}  // namespace
+
+Workspace::Workspace() : path_(CacheFolder() + "/work-XXXXXX") {
+  if (mkdtemp(path_.data()) == nullptr) {
+    throw ConfigurationError("cannot make a folder in " + CacheFolder());
+  }
+}
+
+Workspace::~Workspace() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+Patient PatientOf(const Case& one, ArmKind kind, int first_seed, int seeds) {
+  Patient patient{&one, kind, {}};
+  if (!one.skip_reason.empty() || one.scenario->phases.size() > 1) return patient;
+  for (const ArmPlan& arm : one.arms) {
+    if (arm.kind != kind) continue;
+    for (const Run& run : arm.runs) {
+      if (run.ranks > 1 || run.seed < first_seed || run.seed >= first_seed + seeds) continue;
+      patient.runs.push_back(run);
+    }
+  }
+  return patient;
+}
+
+Patient OnePatient(const Chosen& chosen, const std::string& arm, int first_seed, int seeds) {
+  if (chosen.cases.size() != 1) {
+    throw UsageError(std::to_string(chosen.cases.size()) +
+                     " cases are selected; name one recipe, as nan/x or 'nan/x[sgd]'");
+  }
+  const Case& one = chosen.cases.front();
+  Patient patient =
+      PatientOf(one, arm == "fault" ? ArmKind::kFault : ArmKind::kControl, first_seed, seeds);
+  if (!patient.runs.empty()) return patient;
+  throw UsageError(
+      one.name + ": the recipe must be one of one rank and one phase" +
+      (one.skip_reason.empty() ? "" : ", and this machine lacks what it " + one.skip_reason));
+}
+
+bool Examine(const std::vector<Patient>& patients, const ClueSet& clues, const Session& session,
+             int cores, const std::function<void(std::size_t, Findings)>& examined) {
+  const Workspace workspace;
+  LauncherOptions launcher;
+  launcher.target = session.target;
+  launcher.cores = cores;
+  launcher.output_dir = workspace.path();
+  std::vector<Batch> batches;
+  for (const Patient& patient : patients) {
+    Batch& batch = batches.emplace_back();
+    for (const Run& run : patient.runs) {
+      for (Run& variant : clues.RunsFor(run)) batch.push_back(std::move(variant));
+    }
+  }
+  const BatchesEnd end =
+      RunBatches(batches, launcher, /*keep=*/false, [&](std::size_t index, BatchResults& results) {
+        Findings findings;
+        for (const Run& run : patients[index].runs) {
+          findings.readings.push_back(clues.Read(run, results));
+        }
+        const int seed = patients[index].runs.front().seed;
+        for (const auto& [variant, by_seed] : results) {
+          findings.final_losses.emplace_back(variant, LastLoss(by_seed.at(seed).trace));
+        }
+        examined(index, std::move(findings));
+      });
+  if (!end.troubles.empty()) throw ConfigurationError("cannot run: " + end.troubles.front());
+  return !end.interrupted;
+}
+
+Chosen KnownCases(const Session& session) {
+  SelectionOptions selection;
+  selection.tag = "not negative";
+  PlanOptions plan;
+  plan.seeds = kLearningSeeds;
+  return ChooseCases(session, selection, plan, /*points=*/{});
+}
+
+std::vector<Signature> KnownSignatures(const std::vector<Case>& cases, const ClueSet& clues,
+                                       const Session& session, int cores) {
+  const std::vector<Patient> patients = PatientsToLearnFrom(cases);
+  if (patients.empty()) {
+    throw ConfigurationError(
+        "nothing to compare with: no scenario of one rank and one phase under " +
+        session.scenarios_root);
+  }
+  std::string key = DigestOfTarget(session.target) + clues.digest();
+  for (const Patient& patient : patients) key += patient.one->name + patient.one->digest;
+  const std::string file = CacheFolder() + "/signatures-" + DigestText(key) + ".json";
+  std::vector<Signature> signatures = Read(file, clues.size());
+  if (signatures.size() == patients.size() && !signatures.empty()) return signatures;
+  std::size_t runs = 0;
+  for (const Patient& patient : patients) {
+    for (const Run& run : patient.runs) runs += clues.RunsFor(run).size();
+  }
+  std::cerr << "# learning what " << patients.size()
+            << " faults and healthy recipes look like: " << runs
+            << " runs, once for this target and these scenarios\n";
+  signatures.assign(patients.size(), {});
+  const bool is_done =
+      Examine(patients, clues, session, cores, [&](std::size_t index, Findings findings) {
+        const Patient& patient = patients[index];
+        Signature& signature = signatures[index];
+        signature.name = patient.one->name;
+        if (patient.arm == ArmKind::kFault) signature.row = patient.one->scenario->name;
+        signature.counts.resize(clues.size());
+        for (const ClueReadings& run : findings.readings) {
+          for (std::size_t clue = 0; clue < run.size(); ++clue) {
+            signature.counts[clue].holds += run[clue] == formula::Truth::kTrue;
+            signature.counts[clue].fails += run[clue] == formula::Truth::kFalse;
+          }
+        }
+      });
+  if (!is_done) return {};
+  Json items = Json::array();
+  for (const Signature& signature : signatures) items.push_back(ToJson(signature));
+  WriteWholeFile(
+      file, Json({{"schema", kSchema}, {"version", kSchemaVersion}, {"signatures", items}}).dump() +
+                "\n");
+  return signatures;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,240 @@
+// trainwreck compare: two sides of the history, or two verdicts.json, against each other.
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include "harness/cli/verbs.h"
+#include "harness/cli/verbs/more_seeds.h"
+#include "harness/history/comparison.h"
+#include "harness/process/command.h"
+#include "harness/session/recording.h"
+#include "harness/session/session.h"
+#include "harness/session/storage.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+// How far back a run is looked for that tells code from environment.
+constexpr int kLookBack = 200;
+
+// The history, opened when something is looked for in it.
+class LazyHistory {
+ public:
+  explicit LazyHistory(std::string option) : option_(std::move(option)) {}
+  RunHistory& Get() {
+    if (!history_) history_ = OpenHistory(option_);
+    return *history_;
+  }
+  // For what is only nice to have.
+  RunHistory* GetIfThere() {
+    const std::string path = HistoryPath(option_);
+    if (path.empty() || !fs::is_regular_file(path)) return nullptr;
+    return &Get();
+  }
+
+ private:
+  std::string option_;
+  std::unique_ptr<RunHistory> history_;
+};
+
+// A file, or a folder with one in it; empty when `word` is neither.
+std::string VerdictsFile(const std::string& word) {
+  std::error_code error;
+  if (fs::is_regular_file(word, error)) return word;
+  for (const std::string& folder : {word, std::string(kRunsFolder) + "/" + word}) {
+    if (word != "latest" && fs::is_regular_file(folder + "/verdicts.json", error)) {
+      return folder + "/verdicts.json";
+    }
+  }
+  return "";
+}
+
+Record LoadSide(const std::string& word, LazyHistory& history) {
+  if (const std::string file = VerdictsFile(word); !file.empty()) {
+    try {
+      const StoredReport stored = ReadJsonReport(file);
+      return Combine({MakeRecord(stored.verdicts, stored.info)});
+    } catch (const std::exception& error) {
+      throw ConfigurationError(error.what());
+    }
+  }
+  std::vector<Record> records;
+  for (std::int64_t id : FindRuns(history.Get(), word)) {
+    if (auto record = history.Get().Load(id)) records.push_back(std::move(*record));
+  }
+  if (records.empty()) throw UsageError("the history has lost what '" + word + "' names");
+  return Combine(records);
+}
+
+bool HasSameEnvironment(const Record& x, const Record& y) {
+  bool in_common = false;
+  for (const CaseRecord& one : x.cases) {
+    for (const CaseRecord& other : y.cases) {
+      if (one.name != other.name) continue;
+      in_common = true;
+      if (one.environment != other.environment) return false;
+    }
+  }
+  return in_common;
+}
+
+// Where both code and environment differ, a run that differs from B in one of them tells more.
+std::string HintFor(const Comparison& comparison, const std::string& b, LazyHistory& lazy) {
+  if (comparison.environment.empty() || comparison.same_code) return "";
+  const std::string advice =
+      "to tell code from environment, run A's commit in B's environment and compare that";
+  RunHistory* history = lazy.GetIfThere();
+  if (history == nullptr || comparison.a.target_digest.empty()) return advice;
+  for (const RecordSummary& run : history->List(kLookBack)) {
+    if (run.id == comparison.a.id || run.target_digest != comparison.a.target_digest) continue;
+    const auto record = history->Load(run.id);
+    if (!record || !HasSameEnvironment(*record, comparison.b)) continue;
+    return "run " + std::to_string(run.id) +
+           " has A's program in B's environment: trainwreck compare " + std::to_string(run.id) +
+           " " + b;
+  }
+  return advice;
+}
+
+void WriteReports(const CompareVerbOptions& options, const Comparison& comparison) {
+  for (const ReportRequest& request : options.reports) {
+    WriteWholeFile(
+        request.path,
+        request.kind == "json"
+            ? ToJson(comparison).dump(1, ' ', false, Json::error_handler_t::replace) + "\n"
+            : MarkdownText(comparison));
+    std::cout << "# report: " << request.path << "\n";
+  }
+}
+
+struct Sides {
+  Record a, b;
+};
+
+// How many more seeds each scenario needs where a margin is unknown.
+std::map<std::string, int> SeedsMissing(const Comparison& comparison) {
+  std::map<std::string, int> missing;
+  for (const MarginChange& change : comparison.margins) {
+    if (!change.counts() || change.result.answer != Answer::kUnknown) continue;
+    for (const CaseRecord& one : comparison.a.cases) {
+      if (one.name != change.case_name) continue;
+      int& seeds = missing[one.scenario];
+      seeds = std::max(seeds, change.result.more_seeds);
+    }
+  }
+  return missing;
+}
+
+int SeedsOf(const Record& side, const std::string& scenario) {
+  int seeds = 0;
+  for (const CaseRecord& one : side.cases) {
+    if (one.scenario == scenario) seeds = std::max(seeds, one.seeds());
+  }
+  return seeds;
+}
+
+// What a person would have to do, and the option that does it.
+std::string SeedsHint(const Comparison& comparison) {
+  int seeds = 0;
+  std::string names;
+  for (const auto& [scenario, more] : SeedsMissing(comparison)) {
+    const int has = std::min(SeedsOf(comparison.a, scenario), SeedsOf(comparison.b, scenario));
+    seeds = std::max(seeds, has + more);
+    names += " " + scenario;
+  }
+  return "seeds are missing: 'trainwreck compare --more-seeds' with the same words runs them; by "
+         "hand, with the program of A and with that of B: trainwreck run" +
+         names + " --seeds " + std::to_string(seeds);
+}
+
+// The same seeds for both sides: as many as the one with fewer has, and those that are missing.
+std::vector<MissingSeeds> MissingOf(const Record& side, const Sides& sides,
+                                    const std::map<std::string, int>& missing, int at_most) {
+  std::vector<MissingSeeds> list;
+  for (const auto& [scenario, more] : missing) {
+    const int has_a = SeedsOf(sides.a, scenario), has_b = SeedsOf(sides.b, scenario);
+    const int end = std::min(has_a, has_b) + (at_most > 0 ? std::min(more, at_most) : more);
+    const int first = SeedsOf(side, scenario);
+    if (first < end) list.push_back({scenario, first, end});
+  }
+  return list;
+}
+
+// Whether any seed was added.
+bool AddMissing(const CompareVerbOptions& compare, const std::string& name, const Sides& sides,
+                const std::map<std::string, int>& missing, Record& side) {
+  const auto list = MissingOf(side, sides, missing, compare.more_seeds);
+  for (const MissingSeeds& one : list) {
+    std::cout << "# " << name << ": running seeds " << one.first << " to " << one.end - 1 << " of "
+              << one.scenario << "\n"
+              << std::flush;
+  }
+  if (list.empty()) return false;
+  std::string why;
+  const std::vector<Record> records = RunMissingSeeds(side, list, why);
+  for (const Record& more : records) {
+    if (more.target_digest != side.target_digest) continue;
+    AddSeedsToHistory(compare.file, side.id, more);
+    side = Combine({side, more});
+  }
+  if (!why.empty()) {
+    std::cout << "# " << name << ": no more seeds of it: " << why << "\n";
+    if (!side.commit.empty()) {
+      std::cout << "# build commit " << side.commit.substr(0, 10)
+                << (side.is_dirty ? " with its changes" : "")
+                << ", and there: " << side.command_line << " --seeds " << list.back().end << "\n";
+    }
+  }
+  return !records.empty();
+}
+
+CompareOptions OptionsFrom(const CompareVerbOptions& compare) {
+  CompareOptions how;
+  how.shift.confidence = compare.confidence;
+  how.shift.relevant_shift = compare.shift;
+  how.max_slowdown = compare.max_slowdown;
+  how.max_memory = compare.max_memory;
+  how.only_common = compare.only_common;
+  how.accept_changes = compare.accept_changes;
+  return how;
+}
+
+}  // namespace
+
+int CompareVerb(const Options& options) {
+  const CompareVerbOptions& compare = options.compare;
+  for (const ReportRequest& request : compare.reports) {
+    if (request.kind == "junit") {
+      throw UsageError("--report: compare writes json and markdown, no junit");
+    }
+  }
+  LazyHistory history(compare.file);
+  Sides sides{LoadSide(compare.a, history), LoadSide(compare.b, history)};
+  const CompareOptions how = OptionsFrom(compare);
+  Comparison comparison = Compare(sides.a, sides.b, how);
+  if (const auto missing = SeedsMissing(comparison); compare.more_seeds != 0 && !missing.empty()) {
+    try {
+      const Sides before = sides;
+      const bool more_of_a = AddMissing(compare, "A", before, missing, sides.a);
+      const bool more_of_b = AddMissing(compare, "B", before, missing, sides.b);
+      if (more_of_a || more_of_b) comparison = Compare(sides.a, sides.b, how);
+    } catch (const Interrupted&) {
+      return kExitInterrupted;
+    }
+  }
+  try {
+    comparison.hint = HintFor(comparison, compare.b, history);
+  } catch (const std::runtime_error&) {  // a damaged history: a hint is only nice to have
+  }
+  if (comparison.hint.empty() && comparison.CountMargins(Answer::kUnknown) > 0) {
+    comparison.hint = SeedsHint(comparison);
+  }
+  std::cout << ConsoleText(comparison, options.common.verbose);
+  WriteReports(compare, comparison);
+  return ExitCode(comparison);
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,370 @@
+// trainwreck dose: how strong a fault must be before each symptom shows, and how strong it may be
+// before each remedy fails. The doses are a line, as commits are, and the search is that of bisect:
+// it looks for the first dose that runs fail at.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/bisect/search.h"
+#include "harness/campaign/campaign.h"
+#include "harness/cli/table.h"
+#include "harness/cli/verbs.h"
+#include "harness/session/preflight.h"
+#include "harness/session/selection.h"
+#include "harness/session/session.h"
+#include "harness/session/storage.h"
+#include "harness/text/nearest.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSchema = "trainwreck/dose";
+constexpr int kSchemaVersion = 1;
+
+std::string Text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+// "inject.hot_lr.with.factor"
+struct Parameter {
+  std::string fault_id;
+  std::string name;
+  const ParamInfo* info = nullptr;
+  Json now;  // what the scenario has
+};
+
+Parameter FindParameter(const std::string& text, const Scenario& scenario,
+                        const TargetDescription& target) {
+  std::vector<std::string> known;
+  for (const InjectedFault& fault : scenario.faults) {
+    for (const ParamInfo& info : target.FindFault(fault.fault)->params) {
+      if (info.type != ValueType::kNumber && info.type != ValueType::kInt) continue;
+      const std::string path = "inject." + fault.id + ".with." + info.name;
+      if (path == text) {
+        return {fault.id, info.name, &info, fault.with.at(info.name)};
+      }
+      known.push_back(path);
+    }
+  }
+  std::string list;
+  for (const std::string& path : known) list += (list.empty() ? "" : ", ") + path;
+  throw UsageError("--param " + text + ": the scenario has no such number" +
+                   NearestHint(text, known) + "; there are: " + (list.empty() ? "none" : list));
+}
+
+// An end of the doses: what the command line says, else the bound that the fault has.
+double EndOf(const std::optional<double>& said, const std::optional<double>& bound,
+             const std::string& option, const std::string& which, const Parameter& parameter) {
+  if (said) return *said;
+  if (bound) return *bound;
+  throw UsageError("give " + option + ": '" + parameter.name + "' has no " + which +
+                   " value that could stand for it; the scenario has " + parameter.now.dump());
+}
+
+// From the weakest to the strongest; even steps of the logarithm where both ends are positive.
+std::vector<double> DosesOf(const DoseOptions& options, const Parameter& parameter) {
+  const ParamInfo& info = *parameter.info;
+  const double from = EndOf(options.from, info.min, "--from", "smallest", parameter);
+  const double to = EndOf(options.to, info.max, "--to", "largest", parameter);
+  if (from == to) throw UsageError("--from and --to are the same dose");
+  const bool is_log = from > 0 && to > 0 && !options.linear;
+  std::vector<double> doses;
+  for (int i = 0; i < options.levels; ++i) {
+    const double share = static_cast<double>(i) / (options.levels - 1);
+    double dose = is_log ? from * std::pow(to / from, share) : from + (to - from) * share;
+    if (i + 1 == options.levels) dose = to;
+    if (info.type == ValueType::kInt) dose = std::round(dose);
+    if (doses.empty() || doses.back() != dose) doses.push_back(dose);
+  }
+  for (double dose : {doses.front(), doses.back()}) {
+    const Json value =
+        info.type == ValueType::kInt ? Json(static_cast<std::int64_t>(dose)) : Json(dose);
+    const std::string wrong = CheckValue(info, value);
+    if (!wrong.empty()) throw UsageError("--param: the dose " + Text(dose) + " " + wrong);
+  }
+  return doses;
+}
+
+// What is looked for: the first dose at which this is so.
+struct Question {
+  bool is_remedy = false;
+  std::string name;
+  Search search;
+  std::map<int, std::pair<int, int>> seen;  // dose -> runs with it, all runs
+};
+
+class DoseSession {
+ public:
+  explicit DoseSession(const Options& options);
+  int Run();
+
+ private:
+  Scenario At(int dose) const;
+  void Look(int dose);
+  void Take(Question& question, const Verdict& verdict, int dose);
+  int Report() const;
+  Json ToJson(const Question& question, const Step& step) const;
+
+  const Options& options_;
+  Session session_;
+  std::string point_;
+  Scenario scenario_;
+  Parameter parameter_;
+  std::vector<double> doses_;
+  std::vector<Question> questions_;
+  std::string output_;
+  int runs_ = 0;
+  bool interrupted_ = false;
+};
+
+Scenario LoadOne(const Session& session, const std::string& name, std::string& point) {
+  const auto files = FindScenarioFiles({name}, session.scenarios_root);
+  if (files.size() != 1) throw UsageError("'" + name + "' is several scenarios; name one");
+  Scenario scenario = LoadScenarios(session, PathsOf(files)).front();
+  std::vector<Point> chosen;
+  for (const Point& each : scenario.points) {
+    if (files.front().point.empty() || each.name == files.front().point) chosen.push_back(each);
+  }
+  if (chosen.size() != 1) {
+    throw UsageError("'" + name + "' has " + std::to_string(scenario.points.size()) +
+                     " points; name one, as 'nan/x[sgd]'");
+  }
+  point = chosen.front().name;
+  scenario.points = chosen;
+  return scenario;
+}
+
+DoseSession::DoseSession(const Options& options)
+    : options_(options),
+      session_(OpenSession(options.common)),
+      scenario_(LoadOne(session_, options.dose.scenario, point_)),
+      parameter_(FindParameter(options.dose.parameter, scenario_, session_.description)),
+      doses_(DosesOf(options.dose, parameter_)),
+      output_(MakeOutputFolder(options.dose.output, /*is_latest=*/false)) {
+  SearchOptions search;
+  search.confidence = options.dose.confidence;
+  search.max_runs = options.dose.max_runs;
+  const CommitGraph line = CommitGraph::Line(static_cast<int>(doses_.size()) - 1);
+  for (const Check& symptom : scenario_.symptoms) {
+    if (!AppliesTo(symptom.when, scenario_.points.front())) continue;
+    questions_.push_back({false, symptom.name, Search(line, FailureRates(), search), {}});
+  }
+  const std::vector<Scenario> scenarios = {At(static_cast<int>(doses_.size()) - 1)};
+  const Case planned = PlanCases(scenarios, session_.description, {}).front();
+  if (!planned.skip_reason.empty()) {
+    throw ConfigurationError("this machine or target lacks what the scenario needs: " +
+                             planned.skip_reason);
+  }
+  RequirePreflight(options.common, session_, {planned});
+  for (const ArmPlan& arm : planned.arms) {
+    if (arm.kind != ArmKind::kRemedy || arm.is_undo) continue;
+    questions_.push_back({true, arm.name, Search(line, FailureRates(), search), {}});
+  }
+}
+
+Scenario DoseSession::At(int dose) const {
+  Scenario scenario = scenario_;
+  const double number = doses_[dose];
+  const Json value = parameter_.info->type == ValueType::kInt
+                         ? Json(static_cast<std::int64_t>(number))
+                         : Json(number);
+  for (InjectedFault& fault : scenario.faults) {
+    if (fault.id == parameter_.fault_id) fault.with[parameter_.name] = value;
+  }
+  for (Point& point : scenario.points) {
+    auto changed = point.with.find(parameter_.fault_id);
+    if (changed != point.with.end()) changed->second[parameter_.name] = value;
+  }
+  return scenario;
+}
+
+// A symptom shows when its claim about the fault arm holds, min_margin included; a remedy fails
+// when a claim about its arm does not. What is undecided, or was not run, is no answer.
+void DoseSession::Take(Question& question, const Verdict& verdict, int dose) {
+  bool is_asked = false, is_broken = false, is_unknown = false;
+  for (const CheckResult& check : verdict.checks) {
+    const bool is_its_own = question.is_remedy
+                                ? check.arm == question.name
+                                : check.arm == "fault" && check.check == question.name;
+    if (!is_its_own || check.check == "fired" || check.check == "seeds") continue;
+    is_asked = true;
+    is_broken |= !check.failure_class.empty() && check.failure_class != "undecided";
+    is_unknown |= check.failure_class == "undecided" || check.failure_class == "infrastructure";
+  }
+  if (!is_asked || (is_unknown && !(question.is_remedy && is_broken))) return;
+  const bool yes = question.is_remedy ? is_broken : !is_broken;
+  question.search.Observe(dose, yes);
+  question.seen[dose].first += yes;
+  ++question.seen[dose].second;
+}
+
+// One seed, never used before, with all arms: it answers every question at once.
+void DoseSession::Look(int dose) {
+  const std::vector<Scenario> scenarios = {At(dose)};
+  PlanOptions plan;
+  plan.each_seed = {runs_, runs_ + 1};
+  const std::vector<Case> cases = PlanCases(scenarios, session_.description, plan);
+  LauncherOptions launcher;
+  launcher.target = session_.target;
+  launcher.cores = options_.dose.jobs;
+  launcher.output_dir =
+      fs::absolute(output_ + "/" + std::to_string(runs_)).lexically_normal().string();
+  fs::create_directories(launcher.output_dir);
+  Campaign campaign(cases, session_.description, launcher,
+                    {.stop_early = true, .keep = KeepRuns::kNone});
+  const CampaignResult result = campaign.Execute([](const Verdict&) {}, [](int, int, int) {});
+  fs::remove_all(launcher.output_dir);
+  ++runs_;
+  interrupted_ = result.interrupted;
+  if (interrupted_) return;
+  for (const Verdict& verdict : result.verdicts) {
+    for (Question& question : questions_) Take(question, verdict, dose);
+  }
+}
+
+int DoseSession::Run() {
+  std::cout << "# " << doses_.size() << " doses of " << options_.dose.parameter << " from "
+            << Text(doses_.front()) << " to " << Text(doses_.back()) << "\n";
+  // A dose whose runs say nothing is not asked for again and again.
+  std::map<int, int> looks;
+  constexpr int kVainLooks = 3;
+  for (bool is_open = true; is_open && !interrupted_;) {
+    is_open = false;
+    for (Question& question : questions_) {
+      const Step step = question.search.Next();
+      if (step.kind != Step::kRun) continue;
+      is_open = true;
+      const int before = question.search.runs();
+      Look(step.commit);
+      if (interrupted_) break;
+      if (question.search.runs() == before && ++looks[step.commit] >= kVainLooks) {
+        question.search.Skip(step.commit);
+      }
+    }
+  }
+  if (interrupted_) return kExitInterrupted;
+  return Report();
+}
+
+// How often it was so, from the weakest dose to the strongest; a dot where nobody looked.
+std::string Sparkline(const Question& question, int doses) {
+  constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::string line;
+  for (int dose = 0; dose < doses; ++dose) {
+    const auto seen = question.seen.find(dose);
+    if (seen == question.seen.end()) {
+      line += "·";
+      continue;
+    }
+    const double share = static_cast<double>(seen->second.first) / seen->second.second;
+    line += kBlocks[static_cast<int>(share * 7 + 0.5)];
+  }
+  return line;
+}
+
+// The fewest neighbouring steps between two doses that hold the answer at this confidence, as the
+// weakest and the strongest dose. Nothing where "no step at all" cannot be excluded.
+std::optional<std::pair<double, double>> Range(const Search& search, double confidence,
+                                               const std::vector<double>& doses) {
+  const std::vector<double>& posterior = search.posterior();
+  const int steps = static_cast<int>(doses.size()) - 1;
+  for (int width = 1; width < steps; ++width) {
+    for (int first = 1; first + width - 1 <= steps; ++first) {
+      const double held =
+          std::accumulate(posterior.begin() + first, posterior.begin() + first + width, 0.0);
+      if (held >= confidence) return std::pair(doses[first - 1], doses[first + width - 1]);
+    }
+  }
+  return {};
+}
+
+// The dose that is asked for, or why there is none.
+std::string Limit(const Question& question, const Step& step, const std::vector<double>& doses,
+                  const std::optional<std::pair<double, double>>& range) {
+  if (step.kind == Step::kCulprit) {
+    return Text(doses[question.is_remedy ? step.commit - 1 : step.commit]);
+  }
+  if (step.kind == Step::kUndecided) {
+    return range ? Text(range->first) + " to " + Text(range->second) : "undecided";
+  }
+  int yes = 0, all = 0;
+  for (const auto& [dose, count] : question.seen) yes += count.first, all += count.second;
+  if (yes == 0) return question.is_remedy ? "> " + Text(doses.back()) : "none: it never shows";
+  if (yes == all) return question.is_remedy ? "none: it never holds" : "< " + Text(doses.front());
+  return "none: no dose makes a difference";
+}
+
+Json DoseSession::ToJson(const Question& question, const Step& step) const {
+  const auto range = Range(question.search, options_.dose.confidence, doses_);
+  Json looks = Json::array();
+  for (const auto& [dose, count] : question.seen) {
+    looks.push_back({{"dose", doses_[dose]}, {"yes", count.first}, {"runs", count.second}});
+  }
+  Json json = {{"kind", question.is_remedy ? "remedy" : "symptom"},
+               {"name", question.name},
+               {"limit", nullptr},
+               {"text", Limit(question, step, doses_, range)},
+               {"confidence", question.search.confidence()},
+               {"looks", looks}};
+  if (step.kind == Step::kCulprit) {
+    json["limit"] = doses_[question.is_remedy ? step.commit - 1 : step.commit];
+    json["between"] = {doses_[step.commit - 1], doses_[step.commit]};
+  } else if (step.kind == Step::kUndecided && range) {
+    json["between"] = {range->first, range->second};
+  }
+  return json;
+}
+
+int DoseSession::Report() const {
+  std::vector<std::vector<std::string>> rows = {
+      {"question", "dose", "confidence", "rates", "weak to strong"}};
+  Json answers = Json::array();
+  bool is_decided = true;
+  for (const Question& question : questions_) {
+    const Step step = question.search.Next();
+    is_decided = is_decided && step.kind != Step::kUndecided;
+    const bool is_found = step.kind == Step::kCulprit;
+    answers.push_back(ToJson(question, step));
+    char confidence[16];
+    std::snprintf(confidence, sizeof confidence, "%.1f%%", 100 * question.search.confidence());
+    rows.push_back(
+        {question.is_remedy ? "strongest that " + question.name + " holds"
+                            : "weakest that shows " + question.name,
+         answers.back().at("text").get<std::string>(), is_found ? confidence : "-",
+         is_found ? Text(question.search.GoodLevel()) + " -> " + Text(question.search.BadLevel())
+                  : "-",
+         Sparkline(question, static_cast<int>(doses_.size()))});
+  }
+  PrintTable(std::cout, rows);
+  std::cout << "# " << runs_ << " seeds with all arms\n";
+  const Json json = {{"schema", kSchema},
+                     {"version", kSchemaVersion},
+                     {"scenario", scenario_.name},
+                     {"point", point_},
+                     {"parameter", options_.dose.parameter},
+                     {"doses", doses_},
+                     {"seeds", runs_},
+                     {"answers", answers}};
+  WriteWholeFile(output_ + "/dose.json", json.dump(1) + "\n");
+  std::cout << "# report: " << output_ << "/dose.json\n";
+  return is_decided ? kExitPassed : kExitInconclusive;
+}
+
+}  // namespace
+
+int DoseVerb(const Options& options) { return DoseSession(options).Run(); }
+
+}  // namespace trainwreck

@@ -1,0 +1,170 @@
+// trainwreck history, trainwreck baseline: what has been recorded, and which run others are
+// compared with.
+#include "harness/history/history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "harness/cli/table.h"
+#include "harness/cli/verbs.h"
+#include "harness/session/recording.h"
+#include "harness/session/session.h"
+#include "harness/session/storage.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr int kSchemaVersion = 1;
+constexpr const char* kVerdicts[] = {"pass", "fail", "inconclusive", "error", "skip"};
+
+std::string CommitText(const RecordSummary& summary) {
+  if (summary.commit.empty()) return "-";
+  return summary.commit.substr(0, 10) + (summary.is_dirty ? "*" : "");
+}
+
+std::string ProgramText(const RecordSummary& summary) {
+  return summary.target_digest.empty() ? "-" : summary.target_digest.substr(0, 8);
+}
+
+// The one in the middle of those that are known; 0: none is.
+double MedianOf(const CaseRecord& record, double TrainingRecord::*measure) {
+  std::vector<double> values;
+  for (const TrainingRecord& training : record.trainings) {
+    if (training.*measure > 0) values.push_back(training.*measure);
+  }
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+Json Encode(const RecordSummary& summary) {
+  return {{"run", summary.id},        {"started_utc", summary.started_utc},
+          {"commit", summary.commit}, {"dirty", summary.is_dirty},
+          {"target", summary.target}, {"target_digest", summary.target_digest}};
+}
+
+Json Encode(const RecordSummary& summary, const CaseRecord& record) {
+  Json json = Encode(summary);
+  json["case"] = record.name;
+  json["scenario_digest"] = record.scenario_digest;
+  json["environment"] = record.environment;
+  json["fingerprint"] = Fingerprint(record.environment);
+  json["verdict"] = record.verdict;
+  json["class"] = record.failure_class;
+  json["reason"] = record.reason;
+  json["trainings"] = Json::array();
+  for (const TrainingRecord& training : record.trainings) {
+    Json signals = Json::object();
+    for (const auto& [name, value] : training.final_signals) signals[name] = EncodeNumber(value);
+    json["trainings"].push_back({{"arm", training.arm},
+                                 {"seed", training.seed},
+                                 {"end", training.end},
+                                 {"step_seconds", training.step_seconds},
+                                 {"peak_memory_bytes", training.peak_memory_bytes},
+                                 {"final_signals", signals}});
+  }
+  return json;
+}
+
+void PrintJson(const char* what, Json list) {
+  const Json json = {
+      {"schema", "trainwreck/history"}, {"version", kSchemaVersion}, {what, std::move(list)}};
+  std::cout << json.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
+}
+
+int ListRuns(RunHistory& history, const HistoryOptions& options) {
+  const std::vector<RecordSummary> runs = history.List(options.limit);
+  if (options.format == "json") {
+    Json list = Json::array();
+    for (const RecordSummary& run : runs) {
+      list.push_back(Encode(run));
+      list.back()["counts"] = run.counts;
+    }
+    PrintJson("runs", std::move(list));
+    return kExitPassed;
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"run", "started", "commit", "target", "program", "verdicts"}};
+  for (const RecordSummary& run : runs) {
+    std::string counts;
+    for (const char* verdict : kVerdicts) {
+      auto found = run.counts.find(verdict);
+      if (found == run.counts.end()) continue;
+      counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", found->second, verdict);
+    }
+    rows.push_back({std::to_string(run.id), run.started_utc, CommitText(run), run.target,
+                    ProgramText(run), counts});
+  }
+  PrintTable(std::cout, rows);
+  return kExitPassed;
+}
+
+int ListCases(RunHistory& history, const HistoryOptions& options) {
+  const auto cases = history.ListCases(options.scenario, options.limit);
+  if (cases.empty()) {
+    throw UsageError("the history has no case '" + options.scenario +
+                     "': a name as 'nan/lr-too-high', or a glob as 'nan/*'");
+  }
+  if (options.format == "json") {
+    Json list = Json::array();
+    for (const auto& [run, record] : cases) list.push_back(Encode(run, record));
+    PrintJson("cases", std::move(list));
+    return kExitPassed;
+  }
+  std::vector<std::vector<std::string>> rows = {{"run", "started", "commit", "program",
+                                                 "environment", "verdict", "class", "seeds",
+                                                 "step ms", "peak MiB", "case"}};
+  for (const auto& [run, record] : cases) {
+    const double step_seconds = MedianOf(record, &TrainingRecord::step_seconds);
+    const double bytes = MedianOf(record, &TrainingRecord::peak_memory_bytes);
+    rows.push_back({std::to_string(run.id), run.started_utc, CommitText(run), ProgramText(run),
+                    Fingerprint(record.environment), record.verdict,
+                    record.failure_class.empty() ? "-" : record.failure_class,
+                    std::to_string(record.seeds()),
+                    step_seconds > 0 ? fmt::format("{:.3g}", 1e3 * step_seconds) : "-",
+                    bytes > 0 ? fmt::format("{:.1f}", bytes / (1 << 20)) : "-", record.name});
+  }
+  PrintTable(std::cout, rows);
+  return kExitPassed;
+}
+
+}  // namespace
+
+int HistoryVerb(const Options& options) {
+  const auto opened = OpenHistory(options.history.file);
+  RunHistory& history = *opened;
+  return options.history.scenario.empty() ? ListRuns(history, options.history)
+                                          : ListCases(history, options.history);
+}
+
+int BaselineVerb(const Options& options) {
+  const BaselineOptions& baseline = options.baseline;
+  const auto opened = OpenHistory(baseline.file);
+  RunHistory& history = *opened;
+  if (baseline.action == "set") {
+    const std::int64_t run = FindRuns(history, baseline.run).front();
+    history.SetBaseline(baseline.name, run, UtcNow());
+    std::cout << "baseline " << baseline.name << ": run " << run << "\n";
+    return kExitPassed;
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"baseline", "run", "set", "started", "commit", "program"}};
+  for (const Baseline& one : history.Baselines()) {
+    const auto record = history.Load(one.run);
+    RecordSummary summary;
+    if (record) {
+      summary.started_utc = record->started_utc;
+      summary.commit = record->commit;
+      summary.is_dirty = record->is_dirty;
+      summary.target_digest = record->target_digest;
+    }
+    rows.push_back({one.name, std::to_string(one.run), one.set_utc, summary.started_utc,
+                    CommitText(summary), ProgramText(summary)});
+  }
+  PrintTable(std::cout, rows);
+  return kExitPassed;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,206 @@
+// trainwreck list: scenarios, faults, signals, recipe keys, events; for people, programs and Bazel.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+
+#include "harness/cli/table.h"
+#include "harness/cli/verbs.h"
+#include "harness/session/chosen.h"
+#include "harness/session/session.h"
+
+namespace trainwreck {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string Join(const std::vector<std::string>& words, const std::string& separator) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
+  return text;
+}
+
+std::string RangeText(const ParamInfo& info) {
+  if (!info.choices.empty()) return Join(info.choices, "|");
+  auto number = [](double value) { return Json(value).dump(); };
+  if (info.min && info.max) return number(*info.min) + ".." + number(*info.max);
+  if (info.min) return ">= " + number(*info.min);
+  if (info.max) return "<= " + number(*info.max);
+  return "";
+}
+
+std::string FirstSentence(const std::string& text) {
+  return text.substr(0, std::min(text.find('\n'), text.find(". ")));
+}
+
+Rows FaultRows(const TargetDescription& target) {
+  Rows rows = {{"fault", "parameters", "what it does"}};
+  for (const FaultInfo& fault : target.faults) {
+    std::vector<std::string> params;
+    for (const ParamInfo& param : fault.params) params.push_back(param.name);
+    rows.push_back({fault.name, Join(params, ","), FirstSentence(fault.doc)});
+  }
+  return rows;
+}
+
+Rows SignalRows(const TargetDescription& target) {
+  Rows rows = {{"signal", "unit", "kind", "what it is"}};
+  for (const SignalInfo& signal : target.signals) {
+    std::vector<std::string> kinds;
+    if (signal.exact) kinds.push_back("exact");
+    if (signal.scale == Scale::kLog) kinds.push_back("log");
+    if (signal.per_module) kinds.push_back("per-module");
+    if (signal.sparse) kinds.push_back("sparse");
+    rows.push_back({signal.name, signal.unit.empty() ? "-" : signal.unit,
+                    kinds.empty() ? "-" : Join(kinds, ","), FirstSentence(signal.doc)});
+  }
+  return rows;
+}
+
+Rows RecipeRows(const TargetDescription& target) {
+  Rows rows = {{"key", "type", "default", "values", "what it is"}};
+  for (const ParamInfo& key : target.recipe) {
+    const std::string range = RangeText(key);
+    rows.push_back({key.name, ToString(key.type), key.default_value.dump(),
+                    range.empty() ? "-" : range, FirstSentence(key.doc)});
+  }
+  return rows;
+}
+
+Rows EventRows(const TargetDescription& target) {
+  Rows rows = {{"event", "fields", "what happened"}};
+  for (const EventInfo& event : target.events) {
+    rows.push_back({event.name, event.fields.empty() ? "-" : Join(event.fields, ","),
+                    FirstSentence(event.doc)});
+  }
+  return rows;
+}
+
+// What all points of one scenario take, with one core.
+struct Size {
+  double seconds = 0;
+  int ranks = 1;
+  int runs = 0;
+};
+
+// A tiny gpt makes a step in 10 ms on one core, a tiny mlp in well under one; wider models in
+// proportion.
+double SecondsPerStep(const Recipe& recipe) {
+  auto number = [&](const char* key, double fallback) {
+    auto found = recipe.find(key);
+    return found != recipe.end() && found->second.is_number() ? found->second.get<double>()
+                                                              : fallback;
+  };
+  auto kind = recipe.find("model.kind");
+  if (kind != recipe.end() && kind->second == "mlp") return 0.0005;
+  return 0.010 * number("model.layers", 2) / 2 * number("data.batch_size", 8) / 8 *
+         number("accumulation", 1) * std::pow(number("model.width", 64) / 64, 1.5);
+}
+
+Size SizeOf(const Scenario& scenario, const std::vector<Case>& cases) {
+  Size size;
+  for (const Case& one : cases) {
+    if (one.scenario != &scenario) continue;
+    for (const ArmPlan& arm : one.arms) {
+      for (const Run& run : arm.runs) {
+        size.seconds += 0.02 + run.steps * run.ranks * SecondsPerStep(run.plan.recipe);
+        size.ranks = std::max(size.ranks, run.ranks);
+        ++size.runs;
+      }
+    }
+  }
+  return size;
+}
+
+// Bazel's sizes bound a test's time: 1, 5, 15 and 60 minutes. Four times the estimate must fit.
+std::string BazelSize(const Size& size) {
+  if (size.seconds < 15) return "small";
+  if (size.seconds < 75) return "medium";
+  return size.seconds < 225 ? "large" : "enormous";
+}
+
+// Of the scenario's file under the root, as scenarios/BUILD needs it.
+std::string FileBelowRoot(const Scenario& scenario, const std::string& root) {
+  return std::filesystem::path(scenario.file)
+      .lexically_normal()
+      .lexically_relative(std::filesystem::path(root).lexically_normal())
+      .string();
+}
+
+void PrintBazel(const Session& session, const Chosen& chosen) {
+  std::cout
+      << "\"\"\"The scenarios, for defs.bzl. Written by `trainwreck list --format bazel`; do not "
+         "edit.\"\"\"\n\nSCENARIOS = [\n";
+  for (const Scenario& scenario : chosen.scenarios) {
+    const Size size = SizeOf(scenario, chosen.cases);
+    std::cout << "    struct(\n        name = " << Json(scenario.name).dump()
+              << ",\n        file = "
+              << Json(FileBelowRoot(scenario, session.scenarios_root)).dump()
+              << ",\n        tags = [";
+    for (std::size_t i = 0; i < scenario.tags.size(); ++i) {
+      std::cout << (i == 0 ? "" : ", ") << Json(scenario.tags[i]).dump();
+    }
+    std::cout << "],\n        size = \"" << BazelSize(size) << "\",\n        cores = " << size.ranks
+              << ",\n    ),\n";
+  }
+  std::cout << "]\n";
+}
+
+void PrintScenarios(const Session& session, const Chosen& chosen, const std::string& format) {
+  if (format == "bazel") {
+    PrintBazel(session, chosen);
+    return;
+  }
+  Json list = Json::array();
+  Rows rows = {{"scenario", "runs", "tags", "title"}};
+  for (const Scenario& scenario : chosen.scenarios) {
+    std::vector<std::string> names;
+    for (const Case& one : chosen.cases) {
+      if (one.scenario == &scenario) names.push_back(one.name);
+    }
+    if (names.empty()) continue;  // all its cases were left out by -k or -t
+    const Size size = SizeOf(scenario, chosen.cases);
+    list.push_back({{"name", scenario.name},
+                    {"file", scenario.file},
+                    {"title", scenario.title},
+                    {"tags", scenario.tags},
+                    {"sources", scenario.sources},
+                    {"cases", names},
+                    {"runs", size.runs},
+                    {"ranks", size.ranks}});
+    rows.push_back({scenario.name, std::to_string(size.runs),
+                    scenario.tags.empty() ? "-" : Join(scenario.tags, ","), scenario.title});
+  }
+  if (format == "json") {
+    std::cout << list.dump(2) << "\n";
+  } else {
+    PrintTable(std::cout, rows);
+  }
+}
+
+}  // namespace
+
+int ListVerb(const Options& options) {
+  const ListOptions& list = options.list;
+  if (list.format == "bazel" && list.what != "scenarios") {
+    throw UsageError("--format bazel is for scenarios, not for " + list.what);
+  }
+  const Session session = OpenSession(options.common);
+  SayUnnamedTarget(session);
+  if (list.what == "scenarios") {
+    const Chosen chosen = ChooseCases(session, list.selection, PlanOptions{}, {});
+    PrintScenarios(session, chosen, list.format);
+    return kExitPassed;
+  }
+  if (list.format == "json") {
+    std::cout << ToJson(session.description).at(list.what).dump(2) << "\n";
+    return kExitPassed;
+  }
+  PrintTable(std::cout, list.what == "faults"    ? FaultRows(session.description)
+                        : list.what == "signals" ? SignalRows(session.description)
+                        : list.what == "recipe"  ? RecipeRows(session.description)
+                                                 : EventRows(session.description));
+  return kExitPassed;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,107 @@
+// trainwreck new: a commented scenario or fault to begin with.
+#include <filesystem>
+#include <iostream>
+#include <regex>
+
+#include "harness/cli/verbs.h"
+#include "harness/cli/verbs/templates.h"
+#include "harness/session/session.h"
+#include "harness/session/storage.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+void WriteNew(const std::string& path, const std::string& text) {
+  if (fs::exists(path)) throw UsageError(path + " is there already");
+  WriteWholeFile(path, text);
+  std::cout << "wrote " << path << "\n";
+}
+
+int NewScenario(const Options& options) {
+  const std::string& name = options.create.name;
+  static const std::regex valid("[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)+");
+  if (!std::regex_match(name, valid)) {
+    throw UsageError("'" + name + "' is no scenario's name: say family/name, as nan/lr-too-high");
+  }
+  const std::string root = FindScenariosRoot(options.common);
+  const std::string path = root + "/" + name + ".yaml";
+  WriteNew(path, ScenarioSkeleton(name));
+  try {
+    LoadScenarios(OpenSession(options.common), {path});
+  } catch (const ConfigurationError& error) {
+    std::cerr << "trainwreck: " << error.what()
+              << "\ntrainwreck: the skeleton is for the reference trainer; change it to fit\n";
+    return kExitInvalid;
+  }
+  std::cout << "next: edit it, then trainwreck validate " << name << "; trainwreck run " << name
+            << "\n";
+  return kExitPassed;
+}
+
+// The checkout that this is called in.
+std::string FindInjectors() {
+  for (fs::path folder = fs::current_path();; folder = folder.parent_path()) {
+    if (fs::is_regular_file(folder / "injectors" / "injector.h")) {
+      return (folder / "injectors").lexically_relative(fs::current_path()).string();
+    }
+    if (folder == folder.parent_path()) break;
+  }
+  throw UsageError(
+      "call this in a checkout of trainwreck: there is no injectors/injector.h here or above");
+}
+
+// What the skeleton multiplies: the learning rate, or else the first number there is.
+std::string KeyToScale(const TargetDescription& target) {
+  std::string first;
+  for (const ParamInfo& key : target.recipe) {
+    if (key.type != ValueType::kNumber || key.name.rfind("supervisor.", 0) == 0) continue;
+    if (key.name == "lr" || key.name.ends_with(".lr")) return key.name;
+    if (first.empty()) first = key.name;
+  }
+  return first.empty() ? "steps" : first;
+}
+
+int NewRecipeFault(const Options& options, const std::string& fault) {
+  const Session session = OpenSession(options.common);
+  const std::string name = "recipe." + fault;
+  if (session.description.FindFault(name) != nullptr) {
+    throw UsageError("there is a fault '" + name + "' already: trainwreck explain " + name);
+  }
+  WriteNew(session.scenarios_root + "/faults/" + fault + ".yaml",
+           RecipeFaultSkeleton(name, KeyToScale(session.description)));
+  OpenSession(options.common);  // reads it
+  std::cout << "next: edit it, then trainwreck explain " << name
+            << "; a scenario has it by inject: {it: {fault: " << name << "}}\n";
+  return kExitPassed;
+}
+
+int NewFault(const Options& options) {
+  const std::string& name = options.create.name;
+  static const std::regex valid("([a-z][a-z0-9_]*)\\.([a-z][a-z0-9_]*)");
+  std::smatch parts;
+  if (!std::regex_match(name, parts, valid)) {
+    throw UsageError("'" + name + "' is no fault's name: say site.fault, as data.corrupt_sample");
+  }
+  const std::string site = parts[1], fault = parts[2];
+  if (site == "recipe") return NewRecipeFault(options, fault);
+  const std::string base = FindInjectors() + "/" + site + "/" + fault;
+  const FaultSkeleton skeleton = MakeFaultSkeleton(site, fault);
+  if (fs::exists(base + "_test.cc")) throw UsageError(base + "_test.cc is there already");
+  WriteNew(base + ".cc", skeleton.source);
+  WriteNew(base + "_test.cc", skeleton.test);
+  std::cout << "next: edit both, then bazel test //injectors:" << site
+            << "_faults_test; the trainer links it in "
+            << "by itself:\n      bazel build //trainer:trainwreck-trainer; trainwreck explain "
+            << name << "\n";
+  return kExitPassed;
+}
+
+}  // namespace
+
+int NewVerb(const Options& options) {
+  return options.create.kind == "fault" ? NewFault(options) : NewScenario(options);
+}
+
+}  // namespace trainwreck

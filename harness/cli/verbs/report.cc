@@ -1,0 +1,83 @@
+// trainwreck report: more reports of an invocation that is over, from its verdicts.json.
+#include "harness/report/report.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "harness/cli/verbs.h"
+#include "harness/session/session.h"
+#include "harness/session/storage.h"
+#include "harness/targets/event_file.h"
+
+namespace trainwreck {
+namespace {
+
+StoredReport ReadVerdicts(const std::string& run) {
+  const bool is_file = std::filesystem::is_regular_file(run);
+  const std::string path = is_file ? run : FindOutputFolder(run) + "/verdicts.json";
+  if (!std::filesystem::is_regular_file(path)) {
+    throw UsageError("'" + run + "' is no finished invocation: there is no " + path);
+  }
+  try {
+    return ReadJsonReport(path);
+  } catch (const std::exception& error) {
+    throw ConfigurationError(error.what());
+  }
+}
+
+// The signals of one stored run as TensorBoard reads them; of the first rank by their names, of
+// others with the rank behind.
+std::string EventFileOf(const std::string& folder) {
+  const StoredRun stored = LoadStoredRun(folder);
+  const RunTrace trace = LoadTrace(folder, stored.run.ranks, stored.run.steps);
+  std::vector<ScalarEvent> events;
+  for (const auto& [key, series] : trace.series) {
+    const auto& [signal, rank] = key;
+    const auto times = trace.time_s.find(rank);
+    for (int step = 0; step < static_cast<int>(series.values.size()); ++step) {
+      if (!series.Has(step)) continue;
+      const bool has_time = times != trace.time_s.end() && times->second.Has(step);
+      events.push_back({rank == 0 ? signal : signal + "@" + std::to_string(rank), step,
+                        has_time ? times->second.values[step] : 0, series.values[step]});
+    }
+  }
+  std::stable_sort(events.begin(), events.end(),
+                   [](const ScalarEvent& a, const ScalarEvent& b) { return a.step < b.step; });
+  return EncodeEventFile(events);
+}
+
+// One folder for each run that was kept.
+void WriteEventFiles(const std::string& run, const std::filesystem::path& into) {
+  const std::filesystem::path output = FindOutputFolder(run);
+  int count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(output)) {
+    if (entry.path().filename() != "run.json") continue;
+    const std::filesystem::path folder = entry.path().parent_path();
+    WriteWholeFile(
+        (into / folder.lexically_relative(output) / "events.out.tfevents.0.trainwreck").string(),
+        EventFileOf(folder.string()));
+    ++count;
+  }
+  if (count == 0) {
+    throw UsageError("'" + run + "' holds no runs ('trainwreck run --keep all' keeps them)");
+  }
+}
+
+}  // namespace
+
+int ReportVerb(const Options& options) {
+  const StoredReport stored = ReadVerdicts(options.report.run);
+  for (const ReportRequest& request : options.report.reports) {
+    if (request.kind == kTensorBoard) {
+      WriteEventFiles(options.report.run, request.path);
+      std::cout << "wrote " << request.path << "\n";
+      continue;
+    }
+    WriteReport(*ParseReportKind(request.kind), request.path, stored.verdicts, stored.info);
+    std::cout << "wrote " << request.path << "\n";
+  }
+  return kExitPassed;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,105 @@
+// trainwreck rerun: one stored run again, from its stored plan, compared with the stored trace bit
+// by bit.
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <utility>
+
+#include "harness/cli/verbs.h"
+#include "harness/judge/verdict.h"
+#include "harness/process/interruption.h"
+#include "harness/session/session.h"
+#include "harness/session/storage.h"
+
+namespace trainwreck {
+namespace {
+
+int LastStep(const RunTrace& trace) {
+  int last = -1;
+  for (int rank = 0; rank < trace.world_size; ++rank) last = std::max(last, trace.last_step(rank));
+  return last;
+}
+
+// Drops what came after `steps` steps: a run that was stopped early is compared as far as it went.
+void Shorten(RunTrace& trace, int steps) {
+  for (auto& [key, series] : trace.series) {
+    if (static_cast<int>(series.values.size()) <= steps) continue;
+    series.values.resize(steps);
+    series.present.resize(steps);
+  }
+}
+
+void PrintExits(const RunResult& result) {
+  for (const RankExit& exit : result.exits) {
+    if (exit.code == 0) continue;
+    std::cout << "  rank " << exit.rank << " attempt " << exit.attempt
+              << (exit.signal != 0 ? ": killed by signal " + std::to_string(exit.signal)
+                                   : ": exit code " + std::to_string(exit.code))
+              << (exit.last_words.empty() ? "" : ": " + exit.last_words) << "\n";
+  }
+}
+
+RunResult RunAgain(const Run& run, const LauncherOptions& options) {
+  RunResult result;
+  Launcher launcher(options);
+  LauncherCallbacks callbacks;
+  callbacks.finished = [&](const Run&, RunResult finished) { result = std::move(finished); };
+  launcher.RunAll({&run}, callbacks);
+  return result;
+}
+
+// Prints how the two runs compare; the exit status.
+int Compare(const StoredRun& stored, RunTrace before, RunResult after) {
+  const bool was_cut = stored.end == ToString(RunEnd::kDecided);
+  const std::string end = ToString(after.end);
+  const bool same_end = end == stored.end || stored.end.empty() || (was_cut && end == "completed");
+  const int steps = std::min(LastStep(before), LastStep(after.trace)) + 1;
+  const bool is_partial = was_cut || after.end != RunEnd::kCompleted;
+  if (is_partial) {
+    Shorten(before, steps);
+    Shorten(after.trace, steps);
+  }
+  const std::string difference = CompareTraces(before, after.trace);
+  if (!same_end) {
+    std::cout << "ended otherwise: before '" << stored.end << "', now '" << end << "'\n";
+  }
+  if (!difference.empty()) {
+    std::cout << "not the same bits: " << difference << "\n";
+  } else {
+    std::cout << "same bits in all signals of " << steps << (steps == 1 ? " step" : " steps")
+              << (is_partial ? " that both runs made\n" : "\n");
+  }
+  return same_end && difference.empty() ? kExitPassed : kExitFailed;
+}
+
+}  // namespace
+
+int RerunVerb(const Options& options) {
+  const std::string folder = FindRunFolder(options.rerun.run);
+  const StoredRun stored = LoadStoredRun(folder);
+  const Session session = OpenSession(options.common, /*builds=*/true);
+  std::vector<std::string> problems;
+  RunTrace before = LoadTrace(folder, stored.run.ranks, stored.run.steps, &problems);
+  for (const std::string& problem : problems)
+    std::cerr << "trainwreck: stored trace: " << problem << "\n";
+  LauncherOptions launcher;
+  launcher.target = session.target;
+  launcher.isolation = options.rerun.exec ? Isolation::kExec : Isolation::kFork;
+  const std::string output = MakeOutputFolder(options.rerun.output, /*is_latest=*/false);
+  launcher.output_dir = std::filesystem::absolute(output).lexically_normal().string();
+  if (std::filesystem::weakly_canonical(launcher.output_dir + "/" + stored.run.id) ==
+      std::filesystem::weakly_canonical(folder)) {
+    throw UsageError("--output " + output + " would overwrite the stored run");
+  }
+  StoreDescription(output, session.description);
+  RunResult after = RunAgain(stored.run, launcher);
+  if (WasInterrupted()) return kExitInterrupted;
+  if (!after.folder.empty()) StoreRun(stored.run, after);
+  std::cout << stored.run.id << ": " << ToString(after.end)
+            << (after.detail.empty() ? "" : ": " + after.detail) << "  (" << after.folder << ")\n";
+  PrintExits(after);
+  if (after.end == RunEnd::kInfrastructure) return kExitInfrastructure;
+  return Compare(stored, std::move(before), std::move(after));
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,319 @@
+// trainwreck run: all of a command line's cases, to verdicts and reports.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <iterator>
+#include <set>
+#include <system_error>
+
+#include "harness/campaign/campaign.h"
+#include "harness/campaign/readings.h"
+#include "harness/cli/verbs.h"
+#include "harness/cli/verbs/dry_run.h"
+#include "harness/plan/device.h"
+#include "harness/report/console.h"
+#include "harness/report/report.h"
+#include "harness/session/chosen.h"
+#include "harness/session/preflight.h"
+#include "harness/session/provenance.h"
+#include "harness/session/recording.h"
+#include "harness/session/reserved_room.h"
+#include "harness/session/session.h"
+#include "harness/session/storage.h"
+#include "harness/text/clean_text.h"
+#include "harness/text/glob.h"
+
+namespace trainwreck {
+namespace {
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+ConsoleOptions ConsoleOptionsFor(const CommonOptions& common) {
+  ColorMode color = common.color == UseColor::kAlways  ? ColorMode::kAlways
+                    : common.color == UseColor::kNever ? ColorMode::kNever
+                                                       : ColorMode::kAuto;
+  ConsoleOptions options = ConsoleOptions::ForStream(STDOUT_FILENO, color);
+  options.verbose = common.verbose;
+  return options;
+}
+
+// --require and --max-skips, with what is missing on stderr.
+bool MeetsRequirements(const RunOptions& options, const std::vector<Verdict>& verdicts) {
+  bool met = true;
+  for (const std::string& name : options.require) {
+    int found = 0;
+    for (const Verdict& verdict : verdicts) {
+      if (!GlobMatches(name, verdict.scenario) && !GlobMatches(name, verdict.case_name) &&
+          name != verdict.case_name) {
+        continue;
+      }
+      ++found;
+      // A known limit that is an error or a skip is no case that was executed.
+      const bool was_executed = verdict.seen_verdict == "pass" || verdict.seen_verdict == "fail";
+      if (verdict.verdict == "pass" && was_executed) continue;
+      std::cerr << "trainwreck: --require " << name << ": " << verdict.case_name
+                << " did not pass (" << verdict.seen_verdict
+                << (verdict.expected_limit ? ", as it expects" : "") << ")\n";
+      met = false;
+    }
+    if (found > 0) continue;
+    std::cerr << "trainwreck: --require " << name << ": no such case was executed\n";
+    met = false;
+  }
+  const auto skips = std::count_if(verdicts.begin(), verdicts.end(), [](const Verdict& verdict) {
+    return verdict.seen_verdict == "skip";  // an expected one, too
+  });
+  if (options.max_skips && skips > *options.max_skips) {
+    std::cerr << "trainwreck: " << skips << " cases were skipped, --max-skips allows "
+              << *options.max_skips << "\n";
+    met = false;
+  }
+  return met;
+}
+
+// What was seen on the way is worse than a requirement, a requirement is worse than "nothing".
+int StatusOf(const RunOptions& options, const std::vector<Verdict>& verdicts) {
+  const bool met = MeetsRequirements(options, verdicts);
+  const int status = ExitCode(verdicts);
+  if (met || status == kExitFailed || status == kExitInfrastructure) return status;
+  return kExitRequirement;
+}
+
+std::vector<ReportRequest> ReportsOf(const RunOptions& options, const std::string& output) {
+  std::vector<ReportRequest> requests = {{"json", output + "/verdicts.json"}};
+  requests.insert(requests.end(), options.reports.begin(), options.reports.end());
+  return requests;
+}
+
+struct WrittenReports {
+  std::vector<std::string> files;
+  bool are_all = true;
+};
+
+// One that cannot be written takes nothing from the others.
+WrittenReports WriteReports(const RunOptions& options, const std::string& output,
+                            const std::vector<Verdict>& verdicts, const RunInfo& info) {
+  WrittenReports written;
+  auto attempt = [&](const std::function<void()>& write) {
+    try {
+      write();
+      return true;
+    } catch (const std::system_error& error) {
+      std::cerr << "trainwreck: a report is missing: " << CleanText(error.what()) << "\n";
+      return written.are_all = false;
+    }
+  };
+  for (const ReportRequest& request : ReportsOf(options, output)) {
+    const bool is_there =
+        attempt([&] { WriteReport(*ParseReportKind(request.kind), request.path, verdicts, info); });
+    if (is_there) written.files.push_back(request.path);
+  }
+  attempt([&] { AppendStepSummary(verdicts, info); });
+  return written;
+}
+
+// Near enough: what a case and a run take in verdicts.json, and as much again for the others.
+std::int64_t ReportBytes(const std::vector<Case>& cases) {
+  constexpr std::int64_t kLeast = 256 << 10, kOfCase = 32 << 10, kOfRun = 2 << 10;
+  return kLeast + kOfCase * static_cast<std::int64_t>(cases.size()) + kOfRun * CountRuns(cases);
+}
+
+std::string DevicesOf(const std::vector<Case>& cases, const TargetDescription& target) {
+  std::set<std::string> kinds;
+  for (const Case& one : cases) kinds.insert(one.devices.begin(), one.devices.end());
+  std::string text;
+  for (const std::string& kind : kinds) {
+    text += (text.empty() ? "" : ", ") + DescribeDevice(kind, target);
+  }
+  return text;
+}
+
+struct Invocation {
+  const Options& options;
+  const Session& session;
+  const std::vector<Case>& cases;
+  LauncherOptions launcher;
+  RunInfo info;
+};
+
+int ExecuteAll(Invocation& invocation) {
+  const RunOptions& options = invocation.options.run;
+  const auto begin = std::chrono::steady_clock::now();
+  ReservedRoom room(invocation.info.output_dir, options.repeat * ReportBytes(invocation.cases));
+  ConsoleReport console(std::cout, ConsoleOptionsFor(invocation.options.common));
+  const int cases = static_cast<int>(invocation.cases.size());
+  console.Begin(invocation.info, cases * options.repeat,
+                CountRuns(invocation.cases) * options.repeat);
+  std::vector<Verdict> verdicts;
+  CampaignResult last;
+  int unjudged = 0;
+  bool left_folders = false;
+  for (int round = 1; round <= options.repeat; ++round) {
+    LauncherOptions launcher = invocation.launcher;
+    if (options.repeat > 1) launcher.output_dir += "/repeat-" + std::to_string(round);
+    Campaign campaign(invocation.cases, invocation.session.description, launcher,
+                      {.stop_early = !options.full,
+                       .fail_fast = options.fail_fast,
+                       .verify_determinism = options.verify_determinism,
+                       .keep = options.keep});
+    last = campaign.Execute(
+        [&](const Verdict& verdict) {
+          console.Finished(verdict);
+          std::cout << std::flush;  // a pipe or a file sees each case when it ends, too
+        },
+        [&](int running, int done, int total) { console.Progress(running, done, total); });
+    invocation.info.runs += last.runs;
+    unjudged += last.unjudged;
+    left_folders = left_folders || last.left_folders;
+    std::move(last.verdicts.begin(), last.verdicts.end(), std::back_inserter(verdicts));
+    if (last.interrupted || (options.fail_fast && last.unjudged > 0)) break;
+  }
+  for (const Verdict& verdict : verdicts) invocation.info.cpu_seconds += verdict.cpu_seconds;
+  invocation.info.wall_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  room.Release();
+  const WrittenReports written =
+      WriteReports(options, invocation.info.output_dir, verdicts, invocation.info);
+  console.End(verdicts, invocation.info, written.files);
+  std::cout << std::flush;
+  // A verdict of each seed is a step of a search, not an answer to compare.
+  const bool is_empty = invocation.cases.empty();
+  if (!options.each_seed && !is_empty) AddToHistory(options.history, verdicts, invocation.info);
+  if (unjudged > 0) {
+    std::cerr << "trainwreck: " << unjudged << (unjudged == 1 ? " case was" : " cases were")
+              << " cut off without a verdict ("
+              << (last.interrupted ? "interrupted" : "--fail-fast") << ")\n";
+  }
+  if (left_folders) {
+    std::cerr << "trainwreck: the folders of runs were left in " << invocation.info.output_dir
+              << "\n";
+  }
+  if (last.interrupted) return kExitInterrupted;
+  const int status = StatusOf(options, verdicts);
+  if (!written.are_all && status != kExitFailed) return kExitInfrastructure;
+  return is_empty && status == kExitNothingRun ? static_cast<int>(kExitPassed) : status;
+}
+
+int NothingToRun(const Chosen& chosen, const RunOptions& options) {
+  const SelectionOptions& selection = options.selection;
+  std::string words;
+  if (!selection.keyword.empty()) words += " -k " + selection.keyword;
+  if (!selection.tag.empty()) words += " -t " + selection.tag;
+  for (const std::string& point : options.points) words += " --point " + point;
+  std::cerr << "trainwreck: nothing to run: the selection" << words << " leaves none of "
+            << chosen.planned << " cases; 'trainwreck list' shows them\n";
+  return options.require.empty() ? kExitNothingRun : kExitRequirement;
+}
+
+// More shards than cases are no mistake of this one: it has reports, though empty ones.
+void SayEmptyShard(const Chosen& chosen, const SelectionOptions& selection) {
+  std::cerr << "trainwreck: SHARD " << selection.shard_index << "/" << selection.shard_count
+            << " IS EMPTY: " << chosen.selected
+            << (chosen.selected == 1 ? " case is" : " cases are") << " fewer than "
+            << selection.shard_count << " shards, so this one proves nothing; use fewer shards\n";
+}
+
+PlanOptions PlanOptionsFor(const RunOptions& options, const TargetDescription& target) {
+  PlanOptions plan;
+  plan.seeds = options.seeds;
+  plan.overrides = ParseOverrides(options.set, target);
+  plan.each_seed = options.each_seed;
+  for (int seed : options.only_seeds) {
+    if (seed < 0) throw UsageError("--seed " + std::to_string(seed) + ": seeds count from 0");
+    plan.seeds = std::max(plan.seeds, seed + 1);
+  }
+  return plan;
+}
+
+// What `git bisect run` understands: 0 good, 1 bad, 125 cannot be tested, above 127 give up.
+int BisectCode(int status) {
+  constexpr int kSkip = 125, kGiveUp = 128;
+  switch (status) {
+    case kExitPassed:
+    case kExitFailed:
+    case kExitInterrupted:
+      return status;
+    case kExitUsage:
+    case kExitInternal:
+      return kGiveUp;
+    default:
+      return kSkip;
+  }
+}
+
+int RunCases(const Options& options) {
+  const RunOptions& run = options.run;
+  const Session session = OpenSession(options.common, /*builds=*/!run.dry_run);
+  const Chosen chosen =
+      ChooseCases(session, run.selection, PlanOptionsFor(run, session.description), run.points);
+  const bool is_empty_shard = chosen.cases.empty() && chosen.selected > 0;
+  if (is_empty_shard) SayEmptyShard(chosen, run.selection);
+  if (chosen.cases.empty() && !is_empty_shard) return NothingToRun(chosen, run);
+  if (run.dry_run) {
+    PrintPlan(std::cout, chosen.cases);
+    return kExitPassed;
+  }
+  const bool is_restricted = !run.arms.empty() || !run.only_seeds.empty();
+  if (is_restricted) CheckArmNames(chosen.cases, run.arms);
+  if (!is_restricted) CheckHistory(run.history);
+  for (const ReportRequest& report : run.reports) CheckWritable(report.path, "--report");
+  // A search makes many invocations, and the first has shown that the program works.
+  if (!run.each_seed) RequirePreflight(options.common, session, chosen.cases);
+  const std::string output = MakeOutputFolder(run.output, /*is_latest=*/!is_restricted);
+  CheckWritable(output + "/verdicts.json", "--output");
+  StoreDescription(output, session.description);
+  LauncherOptions launcher;
+  launcher.target = session.target;
+  launcher.isolation = run.exec ? Isolation::kExec : Isolation::kFork;
+  launcher.cores = run.cores;
+  launcher.output_dir = std::filesystem::absolute(output).lexically_normal().string();
+  if (is_restricted) {
+    return ReadArms(chosen.cases, run, session.description, launcher);
+  }
+  RunInfo info;
+  info.version = kVersion;
+  info.command_line = options.command_line;
+  info.target = session.description.name + " " + session.description.version;
+  info.target_note = session.target_note;
+  info.target_digest = DigestOfTarget(session.target);
+  const CommitState commit = CurrentCommit();
+  info.commit = commit.hash;
+  info.is_dirty = commit.is_dirty;
+  info.environment = MachineEnvironment();
+  info.environment.insert(session.target.fingerprint.begin(), session.target.fingerprint.end());
+  info.devices = DevicesOf(chosen.cases, session.description);
+  info.isolation = run.exec || !session.target.has_fork_server ? "exec" : "fork";
+  info.started_utc = UtcNow();
+  info.host = HostName();
+  info.output_dir = output;
+  info.cores = run.cores > 0 ? run.cores : UsableCores();
+  Invocation invocation{options, session, chosen.cases, launcher, info};
+  return ExecuteAll(invocation);
+}
+
+}  // namespace
+
+int RunVerb(const Options& options) {
+  if (!options.run.bisect_codes) return RunCases(options);
+  try {
+    return BisectCode(RunCases(options));
+  } catch (const UsageError& error) {
+    std::cerr << "trainwreck: " << error.what() << "\n";
+    return BisectCode(kExitUsage);
+  } catch (const ConfigurationError& error) {  // a commit without a target that works, say
+    std::cerr << "trainwreck: " << error.what() << "\n";
+    return BisectCode(kExitInvalid);
+  } catch (const std::system_error& error) {
+    std::cerr << "trainwreck: " << error.what() << "\n";
+    return BisectCode(kExitInfrastructure);
+  }
+}
+
+}  // namespace trainwreck

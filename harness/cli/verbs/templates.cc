@@ -1,0 +1,214 @@
+#include "harness/cli/verbs/templates.h"
+
+#include <cctype>
+
+namespace trainwreck {
+namespace {
+
+constexpr const char* kScenario =
+    R"YAML(# What goes wrong, how it shows, what cures it. docs/scenario.md describes every key,
+# docs/formulas.md the language of the checks; `trainwreck list faults|signals|recipe` lists names.
+#
+#   trainwreck validate @NAME@
+#   trainwreck run @NAME@ --dry-run
+#   trainwreck run @NAME@ -v
+apiVersion: trainwreck/v1
+kind: Scenario
+name: @NAME@
+title: One sentence that says what breaks
+tags: [new]
+
+# The healthy run, over the target's defaults. Small models break in the same ways, in seconds.
+recipe:
+  model: {kind: gpt, layers: 2, width: 32}
+  data: {kind: markov, vocab: 32, seq_len: 32, batch_size: 8}
+  optimizer: {kind: sgd, momentum: 0.9, lr: 0.1}
+  schedule: {kind: warmup_cosine, warmup_steps: 10}
+  steps: 60
+seeds: 5
+
+# The fault. It stays in while a remedy is tested.
+inject:
+  hot_lr: {fault: recipe.high_lr, with: {factor: 15}}
+
+# Holds in control and with every remedy that does not waive it.
+healthy:
+  learns: mean(loss[-10:]) < 0.9 * mean(loss[:5])
+
+# Hold in the fault arm and with every decoy; not in control, not with a remedy.
+symptoms:
+  blows_up: eventually nonfinite(loss)
+
+# What cures it (kind: correct), or only limits the damage (kind: mitigate).
+remedies:
+  lower_lr: {scale: {optimizer.lr: 0.1}}
+
+# What people try first and does not help.
+decoys:
+  weight_decay: {set: {optimizer.weight_decay: 0.01}}
+
+# How close to control a remedy must end.
+quality: mean(loss[-10:]) <= 1.25 * control.mean(loss[-10:])
+)YAML";
+
+constexpr const char* kFault =
+    R"TEXT(// @SITE@.@NAME@: say in one sentence what goes wrong in real life.
+#include <memory>
+#include <utility>
+
+#include "injectors/injector.h"
+
+namespace trainwreck {
+namespace {
+
+// What `trainwreck explain @SITE@.@NAME@` prints, and what scenarios are checked against.
+FaultInfo Info() {
+  return {.name = "@SITE@.@NAME@",
+          .doc = "Multiplies the learning rate of the steps that the trigger chooses.",
+          .params = {{.name = "factor",
+                      .type = ValueType::kNumber,
+                      .default_value = 10.0,
+                      .min = 0.0,
+                      .unit = "times",
+                      .doc = "What the learning rate is multiplied by."}},
+          .evidence = "each time: the learning rate before and after"};
+}
+
+// Wraps one part of the loop (trainer/parts.h has them all); the rest stays plain.
+class WrappedOptimizer : public Optimizer {
+ public:
+  WrappedOptimizer(std::unique_ptr<Optimizer> plain, Injector& injector, double factor)
+      : plain_(std::move(plain)), injector_(injector), factor_(factor) {}
+
+  void ZeroGrad() override { plain_->ZeroGrad(); }
+  void Step(double lr) override {
+    if (!injector_.Acts()) {
+      plain_->Step(lr);
+      return;
+    }
+    injector_.Fired({{"before", lr}, {"after", lr * factor_}});  // no act without evidence
+    plain_->Step(lr * factor_);
+  }
+  void Save(StateDict& state) const override { plain_->Save(state); }
+  void Load(const StateDict& state) override { plain_->Load(state); }
+
+ private:
+  std::unique_ptr<Optimizer> plain_;
+  Injector& injector_;
+  double factor_;
+};
+
+class @CLASS@ : public Injector {
+ public:
+  using Injector::Injector;
+  using Injector::Wrap;
+
+  std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> part) override {
+    const double factor = param("factor").get<double>();
+    return std::make_unique<WrappedOptimizer>(std::move(part), *this, factor);
+  }
+};
+
+REGISTER_FAULT(Info, @CLASS@);
+
+}  // namespace
+}  // namespace trainwreck
+)TEXT";
+
+constexpr const char* kFaultTest = R"TEXT(#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "injectors/testing.h"
+
+namespace trainwreck {
+namespace {
+
+class RecordingOptimizer : public Optimizer {
+ public:
+  explicit RecordingOptimizer(std::vector<double>& rates) : rates_(rates) {}
+  void ZeroGrad() override {}
+  void Step(double lr) override { rates_.push_back(lr); }
+  void Save(StateDict& state) const override {}
+  void Load(const StateDict& state) override {}
+
+ private:
+  std::vector<double>& rates_;
+};
+
+TEST(@CLASS@, ActsWhereTheTriggerSaysAndLeavesEvidence) {
+  FaultBench bench;
+  Trigger trigger;
+  trigger.at = 1;
+  auto injector = bench.Make("@SITE@.@NAME@", {{"factor", 4.0}}, trigger);
+  std::vector<double> rates;
+  std::unique_ptr<Optimizer> plain = std::make_unique<RecordingOptimizer>(rates);
+  auto wrapped = static_cast<PartWrapper&>(*injector).Wrap(std::move(plain));
+  for (int step = 0; step < 3; ++step) {
+    bench.clock.step = step;
+    wrapped->Step(0.5);
+  }
+  EXPECT_EQ(rates, (std::vector<double>{0.5, 2.0, 0.5}));
+  ASSERT_EQ(bench.fired().size(), 1U);
+  EXPECT_EQ(bench.fired()[0]["before"], 0.5);
+  EXPECT_EQ(bench.fired()[0]["after"], 2.0);
+}
+
+}  // namespace
+}  // namespace trainwreck
+)TEXT";
+
+constexpr const char* kRecipeFault =
+    R"YAML(# Say in one sentence what goes wrong in real life. docs/scenario.md describes every key;
+# `trainwreck list recipe` has what can be changed.
+apiVersion: trainwreck/v1
+kind: Fault
+name: @NAME@
+summary: Multiplies @KEY@.
+parameters:
+  factor: {type: number, default: 10, min: 0, unit: times, doc: What @KEY@ is multiplied by.}
+scale: {@KEY@: $factor}
+)YAML";
+
+std::string Replace(std::string text, const std::string& mark, const std::string& by) {
+  for (std::size_t at = text.find(mark); at != std::string::npos;
+       at = text.find(mark, at + by.size())) {
+    text.replace(at, mark.size(), by);
+  }
+  return text;
+}
+
+// stale_moments -> StaleMoments
+std::string ClassName(const std::string& name) {
+  std::string result;
+  bool starts = true;
+  for (char c : name) {
+    if (c == '_') {
+      starts = true;
+      continue;
+    }
+    result += starts ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    starts = false;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string ScenarioSkeleton(const std::string& name) { return Replace(kScenario, "@NAME@", name); }
+
+std::string RecipeFaultSkeleton(const std::string& name, const std::string& key) {
+  return Replace(Replace(kRecipeFault, "@NAME@", name), "@KEY@", key);
+}
+
+FaultSkeleton MakeFaultSkeleton(const std::string& site, const std::string& name) {
+  auto fill = [&](const char* text) {
+    return Replace(Replace(Replace(text, "@SITE@", site), "@NAME@", name), "@CLASS@",
+                   ClassName(name));
+  };
+  return {fill(kFault), fill(kFaultTest)};
+}
+
+}  // namespace trainwreck

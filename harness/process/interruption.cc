@@ -1,0 +1,38 @@
+#include "harness/process/interruption.h"
+
+#include <fcntl.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+
+namespace trainwreck {
+namespace {
+
+std::atomic<bool> g_was_interrupted{false};
+int g_pipe[2] = {-1, -1};
+
+}  // namespace
+
+void PrepareForInterruption() {
+  if (g_pipe[0] < 0 && pipe2(g_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+    throw std::system_error(errno, std::generic_category(), "pipe");
+  }
+}
+
+void Interrupt() {
+  g_was_interrupted.store(true);
+  if (g_pipe[1] >= 0) {
+    const int error = errno;
+    [[maybe_unused]] const ssize_t ignored = write(g_pipe[1], "x", 1);
+    errno = error;
+  }
+}
+
+bool WasInterrupted() { return g_was_interrupted.load(); }
+
+int InterruptionDescriptor() { return g_pipe[0]; }
+
+}  // namespace trainwreck

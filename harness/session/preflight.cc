@@ -1,0 +1,212 @@
+#include "harness/session/preflight.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <set>
+#include <system_error>
+
+#include "harness/launch/launcher.h"
+#include "harness/process/interruption.h"
+#include "harness/session/preflight_causes.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kStepsToSee = 2;
+constexpr int kPatience = 10;  // steps of other signals that a signal nobody asks about may lag
+
+// A folder that goes with its owner.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    path_ = (fs::temp_directory_path() / "trainwreck-preflight-XXXXXX").string();
+    if (mkdtemp(path_.data()) == nullptr) {
+      throw std::system_error(errno, std::generic_category(), path_);
+    }
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Steps in which some rank has the signal.
+int CountSteps(const RunTrace& trace, const std::string& signal) {
+  int most = 0;
+  for (const auto& [key, series] : trace.series) {
+    if (key.first != signal && key.first.rfind(signal + "{", 0) != 0) continue;
+    most =
+        std::max(most, static_cast<int>(std::count_if(series.present.begin(), series.present.end(),
+                                                      [](auto has) { return has != 0; })));
+  }
+  return most;
+}
+
+std::set<std::string> MentionedSignals(const Scenario& scenario) {
+  std::set<std::string> names;
+  const auto add = [&](const Check& check) {
+    for (const std::string& name : check.formula.signals()) {
+      names.insert(name.substr(0, name.find('{')));
+    }
+  };
+  for (const Check& check : scenario.healthy) add(check);
+  for (const Check& check : scenario.symptoms) add(check);
+  if (scenario.quality) add(*scenario.quality);
+  return names;
+}
+
+const Run* ControlOf(const Case& one) {
+  for (const ArmPlan& arm : one.arms) {
+    if (arm.kind == ArmKind::kControl && !arm.runs.empty()) return &arm.runs.front();
+  }
+  return nullptr;
+}
+
+Run DefaultRun(const TargetDescription& target) {
+  Run run;
+  run.scenario = target.name;
+  run.arm = "control";
+  for (const ParamInfo& key : target.recipe) run.plan.recipe[key.name] = key.default_value;
+  run.phases = {{"train", std::nullopt}};
+  const auto steps = run.plan.recipe.find("steps");
+  run.steps = steps == run.plan.recipe.end() ? 1 : steps->second.get<int>();
+  const auto ranks = run.plan.recipe.find("parallel.ranks");
+  if (ranks != run.plan.recipe.end() && ranks->second.is_number()) run.ranks = ranks->second;
+  if (std::count(target.features.begin(), target.features.end(), "one-process") > 0)
+    run.processes = 1;
+  run.cost = 1;
+  return run;
+}
+
+class Flight {
+ public:
+  Flight(const Session& session, const TargetSpec& spec, std::set<std::string> mentioned)
+      : session_(session), spec_(spec) {
+    for (const SignalInfo& signal : spec.signals) {
+      if (signal.sparse || signal.optional) continue;
+      declared_.push_back(signal.name);
+      if (mentioned.count(signal.name) > 0) required_.insert(signal.name);
+    }
+  }
+
+  PreflightResult Make(Run run) {
+    const TemporaryFolder folder;
+    run.id = "preflight/control/0";
+    run.plan.run = run.id;
+    run.policy.max_restarts = 0;
+    LauncherOptions options;
+    options.target = session_.target;
+    options.isolation = Isolation::kExec;
+    options.output_dir = folder.path();
+    RunResult result;
+    LauncherCallbacks callbacks;
+    callbacks.is_decided = [this](const Run& one, const RunTrace& trace) {
+      return HasSeenAll(one, trace);
+    };
+    callbacks.finished = [&](const Run&, RunResult done) { result = std::move(done); };
+    Launcher(options).RunAll({&run}, callbacks);
+    PreflightResult seen;
+    seen.run = run.arm + " of " + run.scenario;
+    seen.wall_seconds = result.wall_seconds;
+    if (WasInterrupted()) return seen;
+    for (const SignalInfo& signal : spec_.signals) {
+      if (CountSteps(result.trace, signal.name) == 0) continue;
+      seen.signals += (seen.signals.empty() ? "" : ", ") + signal.name;
+    }
+    seen.findings = FindCauses(spec_, run, result, MissingIn(result.trace));
+    return seen;
+  }
+
+ private:
+  bool HasSeenAll(const Run& run, const RunTrace& trace) const {
+    const int enough = std::min(kStepsToSee, std::max(run.steps, 1));
+    int most = 0;
+    bool has_all = true;
+    for (const SignalInfo& signal : spec_.signals)
+      most = std::max(most, CountSteps(trace, signal.name));
+    for (const std::string& signal : declared_) {
+      const int steps = CountSteps(trace, signal);
+      if (steps < enough && required_.count(signal) > 0) return false;
+      has_all = has_all && steps >= enough;
+    }
+    return most >= enough && (has_all || most >= kPatience);
+  }
+
+  std::vector<MissingSignal> MissingIn(const RunTrace& trace) const {
+    std::vector<MissingSignal> missing;
+    for (const std::string& signal : declared_) {
+      if (CountSteps(trace, signal) > 0) continue;
+      missing.push_back({signal, required_.count(signal) > 0});
+    }
+    return missing;
+  }
+
+  const Session& session_;
+  const TargetSpec& spec_;
+  std::vector<std::string> declared_;  // that are to come with every step
+  std::set<std::string> required_;     // of these, what formulas mention
+};
+
+}  // namespace
+
+bool PreflightResult::has_errors() const {
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const PreflightFinding& finding) { return finding.is_error; });
+}
+
+PreflightResult Preflight(const Session& session, const std::vector<Case>& cases) {
+  if (session.target_file.empty() || session.description.level >= 2) return {};
+  const TargetFile file = LoadTargetFile(session.target_file);
+  const TargetSpec* spec = file.Find(session.target_name);
+  if (spec == nullptr) return {};
+  if (cases.empty()) {
+    std::set<std::string> all;
+    for (const SignalInfo& signal : spec->signals) all.insert(signal.name);
+    return Flight(session, *spec, all).Make(DefaultRun(session.description));
+  }
+  for (const Case& one : cases) {
+    // A case that is to fail or to be skipped says nothing about the program.
+    if (!one.skip_reason.empty() || one.scenario->expect.verdict != "pass") continue;
+    if (const Run* control = ControlOf(one)) {
+      return Flight(session, *spec, MentionedSignals(*one.scenario)).Make(*control);
+    }
+  }
+  return {};
+}
+
+std::string Format(const PreflightFinding& finding, bool color) {
+  std::string text = Format(finding.diagnostic, color);
+  if (!finding.is_error) {
+    if (const std::size_t at = text.find("error: "); at != std::string::npos) {
+      text.replace(at, 7, "warning: ");
+    }
+  }
+  for (const std::string& line : finding.lines) text += "    | " + line + "\n";
+  return text;
+}
+
+void RequirePreflight(const CommonOptions& options, const Session& session,
+                      const std::vector<Case>& cases) {
+  if (!options.preflight) return;
+  const PreflightResult result = Preflight(session, cases);
+  for (const PreflightFinding& finding : result.findings) {
+    std::cerr << Format(finding, session.color);
+  }
+  if (!result.has_errors()) return;
+  throw ConfigurationError("the preflight run (" + result.run +
+                           ") failed, so nothing else was run; --no-preflight leaves it out");
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,111 @@
+#include "harness/session/recording.h"
+
+#include <cstdlib>
+#include <iostream>
+
+#include "harness/session/provenance.h"
+#include "harness/session/session.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr std::size_t kShortestHash = 7;
+constexpr std::size_t kLongestNumber = 9;
+
+// Whether somebody named the file; the default may be missing on a disk that cannot be written.
+bool IsAskedFor(const std::string& option) {
+  return !option.empty() || std::getenv("TRAINWRECK_HISTORY") != nullptr;
+}
+
+std::vector<std::int64_t> FindBaseline(RunHistory& history, const std::string& name) {
+  std::string known;
+  for (const Baseline& baseline : history.Baselines()) {
+    if (baseline.name == name) return {baseline.run};
+    known += (known.empty() ? "; there are: " : ", ") + baseline.name;
+  }
+  throw UsageError("no baseline '" + name + "'" + known +
+                   " ('trainwreck baseline set RUN' sets one)");
+}
+
+}  // namespace
+
+std::string HistoryPath(const std::string& option) {
+  const char* variable = std::getenv("TRAINWRECK_HISTORY");
+  std::string path = !option.empty() ? option : variable != nullptr ? variable : kHistoryFile;
+  return path == "none" ? "" : path;
+}
+
+void CheckHistory(const std::string& option) {
+  const std::string path = HistoryPath(option);
+  if (path.empty() || !IsAskedFor(option)) return;
+  try {
+    RunHistory history(path, RunHistory::Mode::kWrite);
+  } catch (const HistoryError& error) {
+    throw ConfigurationError(error.what());
+  }
+}
+
+void AddToHistory(const std::string& option, const std::vector<Verdict>& verdicts,
+                  const RunInfo& info) {
+  const std::string path = HistoryPath(option);
+  if (path.empty() || verdicts.empty()) return;
+  try {
+    RunHistory history(path, RunHistory::Mode::kWrite);
+    const std::int64_t id = history.Add(MakeRecord(verdicts, info));
+    std::cout << "# history: run " << id << " in " << path << "\n" << std::flush;
+  } catch (const std::runtime_error& error) {
+    std::cerr << "trainwreck: warning: not in the history: " << error.what() << "\n";
+  }
+}
+
+void AddSeedsToHistory(const std::string& option, std::int64_t run, const Record& more) {
+  const std::string path = HistoryPath(option);
+  if (path.empty() || run <= 0) return;
+  try {
+    RunHistory history(path, RunHistory::Mode::kWrite);
+    history.AddSeeds(run, more);
+  } catch (const std::runtime_error& error) {
+    std::cerr << "trainwreck: warning: not in the history: " << error.what() << "\n";
+  }
+}
+
+std::unique_ptr<RunHistory> OpenHistory(const std::string& option) {
+  const std::string path = HistoryPath(option);
+  if (path.empty()) throw UsageError("--history none leaves nothing to read");
+  try {
+    return std::make_unique<RunHistory>(path, RunHistory::Mode::kRead);
+  } catch (const HistoryError& error) {
+    throw ConfigurationError(error.what());
+  }
+}
+
+std::vector<std::int64_t> FindRuns(RunHistory& history, const std::string& word) {
+  if (word == "latest") {
+    if (const auto newest = history.Newest()) return {*newest};
+    throw UsageError("the history holds no run yet");
+  }
+  if (word == "baseline") return FindBaseline(history, "main");
+  if (word.rfind("baseline:", 0) == 0) return FindBaseline(history, word.substr(9));
+  const bool is_number =
+      word.size() <= kLongestNumber && word.find_first_not_of("0123456789") == std::string::npos;
+  if (is_number && !word.empty()) {
+    if (const std::int64_t id = std::stoll(word); history.Has(id)) return {id};
+    if (word.size() < kShortestHash) throw UsageError("the history has no run " + word);
+  }
+  const std::string hash = ResolveRevision(word);
+  const bool may_be_hash =
+      word.size() >= kShortestHash && word.find_first_not_of("0123456789abcdef") == word.npos;
+  if (hash.empty() && !may_be_hash) {
+    throw UsageError("'" + word +
+                     "' is no file with verdicts, no run of the history, no baseline "
+                     "and no revision of this repository");
+  }
+  std::vector<std::int64_t> ids = history.OfCommit(hash.empty() ? word : hash);
+  if (ids.empty()) {
+    throw UsageError("the history has no run of commit " + (hash.empty() ? word : hash) +
+                     " without uncommitted changes ('trainwreck history' lists what it has)");
+  }
+  return ids;
+}
+
+}  // namespace trainwreck

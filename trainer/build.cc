@@ -1,0 +1,330 @@
+#include "trainer/build.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/util/Exception.h>
+#include <torch/version.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <utility>
+
+#include "harness/protocol/digest.h"
+#include "trainer/checkpoints/checkpoint.h"
+#include "trainer/data/data.h"
+#include "trainer/data/sampler.h"
+#include "trainer/data/shards.h"
+#include "trainer/devices/cpu_memory.h"
+#include "trainer/devices/device.h"
+#include "trainer/devices/rng.h"
+#include "trainer/loop.h"
+#include "trainer/optimizers/scaler.h"
+#include "trainer/optimizers/schedules.h"
+#include "trainer/ranks/communicator.h"
+#include "trainer/recipe/model_kinds.h"
+#include "trainer/telemetry/vocabulary.h"
+
+namespace trainwreck {
+namespace {
+
+// Streams of a run's seed, so that no two parts draw the same numbers.
+enum SeedStream : std::uint64_t { kModelSeed = 1, kDataSeed, kOrderSeed };
+
+template <typename Part>
+Part WrapAll(const Wrappers& wrappers, Part part) {
+  for (const auto& wrapper : wrappers) part = wrapper->Wrap(std::move(part));
+  return part;
+}
+
+std::unique_ptr<Communicator> BuildCommunicator(Device& device, const GroupOptions& options,
+                                                TraceSink& sink) {
+  if (options.world_size == 1) return MakeLocalCommunicator();
+  return MakeTracedCommunicator(
+      device.MakeCommunicator(options),
+      [&sink](int call, const std::string& op, const std::string& shape, const std::string& dtype) {
+        sink.Collective(call, op, shape, dtype);
+      });
+}
+
+std::string Versions() {
+  return std::string(kTrainerVersion) + ", LibTorch " + TORCH_VERSION + ", " +
+         at::get_cpu_capability();
+}
+
+// What results of equal plans may depend on, besides the program and the device.
+Json Environment() {
+  std::string blas = at::hasMKL() ? at::get_mkl_version() : "other than MKL";
+  if (const auto end = blas.find(" for "); end != std::string::npos) blas.resize(end);
+  return {{"libtorch", TORCH_VERSION},
+          {"cpu_capability", at::get_cpu_capability()},
+          {"blas", blas},
+          {"threads", std::to_string(at::get_num_threads())}};
+}
+
+Json RecipeJson(const Recipe& recipe) {
+  Json json = Json::object();
+  for (const auto& [key, value] : recipe) json[key] = value;
+  return json;
+}
+
+}  // namespace
+
+std::shared_ptr<Model> BuildModel(const TrainingRecipe& recipe, const Dataset& data,
+                                  std::uint64_t seed) {
+  const std::uint64_t model_seed = MixSeed(seed, kModelSeed);
+  auto model = ModelKinds().at(recipe.model.kind).make(recipe, data, model_seed);
+  for (auto& [name, parameter] : ParametersOf(*model)) {
+    at::Tensor tensor = parameter;
+    tensor.set_requires_grad(AnyGlobMatches(recipe.model.trainable, name));
+  }
+  return model;
+}
+
+std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_out,
+                                      std::uint64_t seed) {
+  const DataRecipe& data = recipe.data;
+  const SampleStream stream{MixSeed(seed, kDataSeed), held_out, data.samples};
+  switch (data.kind) {
+    case DataKind::kMarkov:
+      return MakeMarkovData(
+          data.vocab, data.seq_len, stream,
+          {.lag = data.lag, .prompt_tokens = data.prompt_tokens, .certainty = data.certainty});
+    case DataKind::kText:
+      return MakeTextData(data.path, data.seq_len, stream);
+    case DataKind::kFeatures:
+      return MakeFeatureData(data.features, data.classes, data.noise, stream);
+  }
+  throw std::logic_error("no such data set");
+}
+
+at::ScalarType TypeOf(StateDtype dtype) {
+  switch (dtype) {
+    case StateDtype::kFp32:
+      return at::kFloat;
+    case StateDtype::kBf16:
+      return at::kBFloat16;
+    case StateDtype::kFp16:
+      return at::kHalf;
+  }
+  throw std::logic_error("no such dtype");
+}
+
+std::unique_ptr<Dataset> PrepareTargets(const DataRecipe& recipe, std::unique_ptr<Dataset> data) {
+  if (recipe.pair_by_id) data = PairedById(std::move(data));
+  if (recipe.inputs_from_targets) data = WithInputsFromTargets(std::move(data));
+  if (recipe.target_shift != 0) data = WithTargetShift(std::move(data), recipe.target_shift);
+  if (recipe.mask_first > 0) data = WithFirstMasked(std::move(data), recipe.mask_first);
+  switch (recipe.balance) {
+    case ClassBalance::kNone:
+      return data;
+    case ClassBalance::kWeights:
+      return ClassWeighted(std::move(data));
+    case ClassBalance::kResample:
+      return ClassResampled(std::move(data));
+  }
+  throw std::logic_error("no such balance");
+}
+
+std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTensors parameters) {
+  if (recipe.kind == OptimizerKind::kSgd) {
+    return MakeSgd(std::move(parameters), {.momentum = recipe.momentum,
+                                           .weight_decay = recipe.weight_decay,
+                                           .state_dtype = TypeOf(recipe.state_dtype)});
+  }
+  return MakeAdamW(std::move(parameters), {.beta1 = recipe.beta1,
+                                           .beta2 = recipe.beta2,
+                                           .eps = recipe.eps,
+                                           .weight_decay = recipe.weight_decay,
+                                           .state_dtype = TypeOf(recipe.state_dtype)});
+}
+
+// Into `parts` one by one, so that what is there when one throws is left as it is: a communicator
+// may wait for its peers when it is destroyed.
+void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
+                const Clock& clock, TraceSink& sink, const Wrappers& wrappers, Parts& parts) {
+  parts.device =
+      OpenDevice(recipe.device,
+                 {.rank = rank, .world_size = world_size, .deterministic = recipe.deterministic});
+  parts.device->LimitMemory(recipe.memory_limit_bytes);
+  sink.Report(
+      "device_opened",
+      {{"kind", at::DeviceTypeName(parts.device->torch_device().type(), /*lower_case=*/true)},
+       {"name", parts.device->name()}});
+  parts.communicator = WrapAll(wrappers, BuildCommunicator(*parts.device,
+                                                           {.rank = rank,
+                                                            .world_size = world_size,
+                                                            .rendezvous_file = plan.rendezvous,
+                                                            .timeout_s = recipe.parallel_timeout_s,
+                                                            .dump_dir = sink.folder()},
+                                                           sink));
+  parts.train_data = WrapAll(wrappers, BuildDataset(recipe, /*held_out=*/false, plan.seed));
+  parts.eval_data = BuildDataset(recipe, /*held_out=*/true, plan.seed);
+  if (recipe.data.standardise) {
+    parts.train_data = Standardised(std::move(parts.train_data));
+    parts.eval_data = Standardised(std::move(parts.eval_data));
+  }
+  parts.train_data = PrepareTargets(recipe.data, std::move(parts.train_data));
+  parts.shards = WrapAll(wrappers, std::unique_ptr<Shards>(std::make_unique<EqualShards>(
+                                       parts.train_data->size(), world_size)));
+  const SamplerOptions sampler{.rank = rank,
+                               .batch_size = recipe.data.batch_size,
+                               .seed = MixSeed(plan.seed, kOrderSeed),
+                               .shuffle = recipe.sampler_shuffle,
+                               .uneven = recipe.sampler_uneven};
+  parts.sampler = WrapAll(wrappers, std::unique_ptr<Sampler>(std::make_unique<EpochSampler>(
+                                        *parts.shards, *parts.communicator, sampler)));
+  // Built on the CPU, so that a seed gives the same weights on every device.
+  auto model = BuildModel(recipe, *parts.train_data, plan.seed);
+  model->to(parts.device->torch_device());
+  parts.model = WrapAll(wrappers, std::move(model));
+  parts.optimizer = WrapAll(wrappers, BuildOptimizer(recipe.optimizer, ParametersOf(*parts.model)));
+  parts.scaler = WrapAll(
+      wrappers, MakeLossScaler(recipe.scaler, ParametersOf(*parts.model).at(0).second.device()));
+  parts.schedule =
+      WrapAll(wrappers, MakeSchedule(recipe.schedule, recipe.optimizer.lr, recipe.steps));
+  parts.checkpoints =
+      WrapAll(wrappers,
+              std::unique_ptr<CheckpointStore>(std::make_unique<FileCheckpointStore>(
+                  CheckpointOptions{.dir = plan.checkpoint_dir,
+                                    .keep = static_cast<int>(recipe.checkpoint_keep),
+                                    .rank = rank,
+                                    .world_size = world_size,
+                                    .writer = clock.phase + "." + std::to_string(clock.attempt)})));
+  for (const auto& wrapper : wrappers) {
+    if (auto hook = wrapper->MakeHook()) parts.hooks.push_back(std::move(hook));
+  }
+}
+
+namespace {
+
+// What one process's run consists of, in the order in which it is made.
+struct Process {
+  Clock clock;
+  std::unique_ptr<TraceSink> sink;
+  TrainingRecipe recipe;
+  Wrappers wrappers;
+  Parts parts;
+  std::unique_ptr<Telemetry> telemetry;
+  std::unique_ptr<TrainingLoop> loop;
+};
+
+std::string Run(Process& process, const Plan& plan, int rank, int world_size,
+                const WrapperFactory& make_wrappers) {
+  // One thread and a seed: with these a run's bits are the same each time on one machine, if it
+  // runs on the CPU.
+  if (at::get_num_threads() != 1) at::set_num_threads(1);
+  at::manual_seed(plan.seed);
+  process.recipe = ParseRecipe(plan.recipe);
+  if (process.recipe.parallel_ranks != world_size) {
+    throw RecipeError("parallel.ranks is " + std::to_string(process.recipe.parallel_ranks) +
+                      ", but the world has " + std::to_string(world_size));
+  }
+  at::globalContext().setDeterministicAlgorithms(process.recipe.deterministic, /*warn_only=*/false);
+  TraceSink& sink = *process.sink;
+  if (make_wrappers) {
+    try {
+      process.wrappers = make_wrappers(plan, rank, world_size, process.clock, sink);
+    } catch (const std::exception& error) {  // what they object to stands in the plan
+      throw RecipeError(error.what());
+    }
+  }
+  BuildParts(process.recipe, plan, rank, world_size, process.clock, sink, process.wrappers,
+             process.parts);
+  process.telemetry = std::make_unique<Telemetry>(sink, plan.record);
+  process.loop = std::make_unique<TrainingLoop>(process.recipe, process.parts, process.clock,
+                                                *process.telemetry, sink, sink.folder());
+  return ToString(process.loop->Run({.until = plan.until, .resume = plan.resume}));
+}
+
+// LibTorch's errors carry a stack of addresses, which would bury what they say.
+std::string MessageOf(const std::exception& error) {
+  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+  return torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
+}
+
+void ReportOutOfMemory(Process& process, const std::string& what) {
+  Json fields = {{"stage", ToString(process.clock.stage)}, {"what", what}};
+  if (const auto refusal = LastCpuRefusal()) {
+    fields["requested_bytes"] = refusal->requested_bytes;
+    fields["allocated_bytes"] = refusal->allocated_bytes;
+    fields["limit_bytes"] = refusal->limit_bytes;
+  }
+  process.sink->Report("out_of_memory", std::move(fields));
+}
+
+// Says why in the trace and on stderr.
+int Fail(Process& process, const std::exception& error, const std::string& why, int code) {
+  const std::string what = MessageOf(error);
+  std::cerr << "trainwreck-trainer: " << what << std::endl;
+  Json fields = {{"what", what}, {"samples", Json::array()}};
+  if (process.loop) fields["samples"] = process.loop->current_samples();
+  LimitCpuMemory(0);  // what is left to do must not fail for the same reason
+  try {
+    if (dynamic_cast<const c10::OutOfMemoryError*>(&error)) ReportOutOfMemory(process, what);
+    if (why == "exception") process.sink->Report("exception", std::move(fields));
+    process.sink->End(why);
+  } catch (const std::exception& trace_error) {  // a full disk, say: stderr has to do
+    std::cerr << "trainwreck-trainer: " << trace_error.what() << std::endl;
+  }
+  return code;
+}
+
+}  // namespace
+
+void WarmUpParts(TrainingRecipe recipe, bool with_backward) {
+  const auto data = BuildDataset(recipe, /*held_out=*/false, /*seed=*/0);
+  const auto model = BuildModel(recipe, *data, /*seed=*/0);
+  const Batch batch = Collate({data->Get(0), data->Get(1)});
+  std::vector<OptimizerKind> rules;
+  if (with_backward) rules = {OptimizerKind::kSgd, OptimizerKind::kAdamW};
+  for (const OptimizerKind kind : rules) {
+    recipe.optimizer.kind = kind;
+    const auto optimizer = BuildOptimizer(recipe.optimizer, ParametersOf(*model));
+    optimizer->ZeroGrad();
+    model->Loss(batch).backward();
+    optimizer->Step(0.001);
+  }
+  at::NoGradGuard no_grad;
+  model->Loss(batch);
+}
+
+int Train(const Plan& plan, int rank, int world_size, const std::string& trace_dir,
+          const WrapperFactory& make_wrappers) {
+  CountCpuMemory();
+  auto process = std::make_unique<Process>();
+  process->clock.phase = plan.phase;
+  process->clock.attempt = plan.attempt;
+  int code = 1;
+  try {
+    process->sink = std::make_unique<TraceSink>(
+        trace_dir + "/rank" + std::to_string(rank) + ".jsonl", process->clock);
+    process->sink->Start({{"rank", rank},
+                          {"world_size", world_size},
+                          {"phase", plan.phase},
+                          {"attempt", plan.attempt},
+                          {"pid", getpid()},
+                          {"run", plan.run},
+                          {"seed", plan.seed},
+                          {"recipe_digest", DigestText(RecipeJson(plan.recipe).dump())},
+                          {"version", Versions()},
+                          {"environment", Environment()}});
+    const std::string why = Run(*process, plan, rank, world_size, make_wrappers);
+    process->sink->End(why);
+    return 0;
+  } catch (const RecipeError& error) {
+    code = Fail(*process, error, "bad_plan", 2);
+  } catch (const GuardStop& error) {
+    code = Fail(*process, error, "guard", 3);
+  } catch (const std::exception& error) {
+    if (!process->sink) throw;  // there is no trace to say it in
+    code = Fail(*process, error, "exception", 1);
+  }
+  // The communicator's end could wait for peers that are gone; the process is about to leave
+  // anyway.
+  (void)process.release();
+  return code;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,46 @@
+// Recipe -> parts of the loop, in the order of Parts; each part passes through the wrappers as soon
+// as it is built, so that later parts are made from the wrapped ones.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/protocol/plan.h"
+#include "trainer/parts.h"
+#include "trainer/recipe/recipe.h"
+#include "trainer/telemetry/telemetry.h"
+
+namespace trainwreck {
+
+using Wrappers = std::vector<std::unique_ptr<PartWrapper>>;
+
+// Throws std::runtime_error when a part cannot be built (no such text file, no peer at the
+// rendezvous).
+Parts BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
+                 const Clock& clock, TraceSink& sink, const Wrappers& wrappers);
+
+std::shared_ptr<Model> BuildModel(const TrainingRecipe& recipe, const Dataset& data,
+                                  std::uint64_t seed);
+std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_out,
+                                      std::uint64_t seed);
+// Training data with the targets that the recipe makes of them.
+std::unique_ptr<Dataset> PrepareTargets(const DataRecipe& recipe, std::unique_ptr<Dataset> data);
+std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTensors parameters);
+
+// One small training step with each update rule and an evaluation, for its effect on LibTorch's
+// caches alone. Without `with_backward`, only the evaluation.
+void WarmUpParts(TrainingRecipe recipe, bool with_backward);
+
+// Makes the wrappers of one process; they may keep `clock` and `events`.
+using WrapperFactory = std::function<Wrappers(const Plan& plan, int rank, int world_size,
+                                              const Clock& clock, EventSink& events)>;
+
+// One rank's whole run, in this process: builds, trains, writes rank<k>.jsonl into `trace_dir`.
+// Returns the exit code: 0 completed, 1 an exception (its message on stderr and in the trace), 2 a
+// bad plan, 3 a guard stopped it.
+int Train(const Plan& plan, int rank, int world_size, const std::string& trace_dir,
+          const WrapperFactory& make_wrappers = nullptr);
+
+}  // namespace trainwreck

@@ -1,0 +1,289 @@
+#include "trainer/checkpoints/checkpoint.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/ScalarType.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "harness/protocol/digest.h"
+#include "harness/protocol/json.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr std::string_view kMagic = "trainwreck-checkpoint 1 ";
+constexpr std::size_t kDigestLength = 16;
+
+const std::vector<std::pair<at::ScalarType, const char*>>& Dtypes() {
+  static const std::vector<std::pair<at::ScalarType, const char*>> dtypes = {
+      {at::kFloat, "float32"},
+      {at::kDouble, "float64"},
+      {at::kHalf, "float16"},
+      {at::kBFloat16, "bfloat16"},
+      {at::kLong, "int64"},
+      {at::kInt, "int32"},
+      {at::kShort, "int16"},
+      {at::kChar, "int8"},
+      {at::kByte, "uint8"},
+      {at::kBool, "bool"},
+      {at::kComplexFloat, "complex64"},
+      {at::kComplexDouble, "complex128"},
+  };
+  return dtypes;
+}
+
+std::string NameOf(at::ScalarType dtype) {
+  for (const auto& [type, name] : Dtypes()) {
+    if (type == dtype) return name;
+  }
+  throw std::runtime_error(std::string("no checkpoint holds the type ") + c10::toString(dtype));
+}
+
+at::ScalarType DtypeOf(const std::string& name) {
+  for (const auto& [type, known] : Dtypes()) {
+    if (name == known) return type;
+  }
+  throw std::runtime_error("unknown dtype " + name);
+}
+
+[[noreturn]] void ThrowErrno(const std::string& doing) {
+  throw std::runtime_error(doing + ": " + std::strerror(errno));
+}
+
+class File {
+ public:
+  File(const std::string& path, int flags) : path_(path), fd_(open(path.c_str(), flags, 0644)) {
+    if (fd_ < 0) ThrowErrno("opening " + path_);
+  }
+  ~File() { close(fd_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  void Write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = write(fd_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) ThrowErrno("writing " + path_);
+      bytes.remove_prefix(written);
+    }
+  }
+  void Sync() {
+    if (fsync(fd_) != 0) ThrowErrno("syncing " + path_);
+  }
+  std::string ReadUpTo(std::size_t bytes) {
+    std::string text(bytes, '\0');
+    std::size_t have = 0;
+    while (have < bytes) {
+      const ssize_t got = read(fd_, text.data() + have, bytes - have);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) ThrowErrno("reading " + path_);
+      if (got == 0) break;
+      have += got;
+    }
+    text.resize(have);
+    return text;
+  }
+  std::int64_t size() const {
+    struct stat status;
+    if (fstat(fd_, &status) != 0) ThrowErrno("looking at " + path_);
+    return status.st_size;
+  }
+
+ private:
+  std::string path_;
+  int fd_;
+};
+
+std::string_view BytesOf(const at::Tensor& tensor) {
+  return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
+}
+
+// The first line and the header that it speaks of. Leaves the file at the first byte of data.
+Json ReadHeader(File& file) {
+  std::string line;
+  while (line.empty() || line.back() != '\n') {
+    // Byte by byte: the line is short, and what follows belongs to the header.
+    const std::string next = file.ReadUpTo(1);
+    if (next.empty() || line.size() > 64) throw std::runtime_error("no checkpoint, or a torn one");
+    line += next;
+  }
+  if (line.compare(0, kMagic.size(), kMagic) != 0 ||
+      line.size() < kMagic.size() + kDigestLength + 3) {
+    throw std::runtime_error("no checkpoint of this format");
+  }
+  const std::string digest = line.substr(kMagic.size(), kDigestLength);
+  const std::string length = line.substr(kMagic.size() + kDigestLength);
+  // Compared as text below, so that each byte of the line has one right value.
+  const std::int64_t bytes = std::strtoll(length.c_str(), nullptr, 10);
+  if (length != " " + std::to_string(bytes) + "\n" || bytes <= 0 || bytes > file.size()) {
+    throw std::runtime_error("the length of the header is damaged");
+  }
+  const std::string header = file.ReadUpTo(bytes);
+  if (DigestText(header) != digest) throw std::runtime_error("the header is damaged");
+  const std::int64_t rest = file.size() - static_cast<std::int64_t>(line.size()) - bytes;
+  Json json = Json::parse(header);
+  if (json.at("data_bytes").get<std::int64_t>() != rest) {
+    throw std::runtime_error("torn: " + std::to_string(rest) + " of " +
+                             json.at("data_bytes").dump() + " data bytes");
+  }
+  return json;
+}
+
+StateDict ReadData(File& file, const Json& header) {
+  StateDict state;
+  for (const Json& entry : header.at("entries")) {
+    const std::string name = entry.at("name");
+    at::Tensor tensor = at::empty(entry.at("shape").get<std::vector<std::int64_t>>(),
+                                  at::TensorOptions().dtype(DtypeOf(entry.at("dtype"))));
+    const std::string bytes = file.ReadUpTo(tensor.nbytes());
+    if (bytes.size() != tensor.nbytes() || DigestText(bytes) != entry.at("digest")) {
+      throw std::runtime_error("entry " + name + " is damaged");
+    }
+    if (!bytes.empty()) std::memcpy(tensor.mutable_data_ptr(), bytes.data(), bytes.size());
+    state[name] = tensor;
+  }
+  return state;
+}
+
+void SyncFolder(const std::string& dir) { File(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC).Sync(); }
+
+}  // namespace
+
+FileCheckpointStore::FileCheckpointStore(CheckpointOptions options) : options_(std::move(options)) {
+  options_.keep = std::max(1, options_.keep);
+  std::error_code error;
+  std::filesystem::create_directories(options_.dir, error);
+  if (error) {
+    throw std::runtime_error("making the checkpoint folder " + options_.dir + ": " +
+                             error.message());
+  }
+}
+
+std::string FileCheckpointStore::PathOf(int steps_done, int rank) const {
+  char name[64];
+  std::snprintf(name, sizeof name, "step-%08d.rank%d.ckpt", steps_done, rank);
+  return options_.dir + "/" + name;
+}
+
+void FileCheckpointStore::Save(int steps_done, const StateDict& state) {
+  Json header = {{"steps_done", steps_done},
+                 {"rank", options_.rank},
+                 {"world_size", options_.world_size},
+                 {"writer", options_.writer},
+                 {"entries", Json::array()}};
+  std::vector<at::Tensor> tensors;
+  std::int64_t offset = 0;
+  for (const auto& [name, value] : state) {
+    tensors.push_back(value.detach().cpu().contiguous());
+    const at::Tensor& tensor = tensors.back();
+    header["entries"].push_back({{"name", name},
+                                 {"dtype", NameOf(tensor.scalar_type())},
+                                 {"shape", tensor.sizes().vec()},
+                                 {"offset", offset},
+                                 {"bytes", tensor.nbytes()},
+                                 {"digest", DigestText(BytesOf(tensor))}});
+    offset += static_cast<std::int64_t>(tensor.nbytes());
+  }
+  header["data_bytes"] = offset;
+  const std::string text = header.dump();
+
+  const std::string path = PathOf(steps_done, options_.rank);
+  const std::string temporary = path + ".tmp";
+  try {
+    File file(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
+    file.Write(std::string(kMagic) + DigestText(text) + " " + std::to_string(text.size()) + "\n" +
+               text);
+    for (const at::Tensor& tensor : tensors) file.Write(BytesOf(tensor));
+    file.Sync();
+  } catch (...) {
+    unlink(temporary.c_str());
+    throw;
+  }
+  if (rename(temporary.c_str(), path.c_str()) != 0) ThrowErrno("renaming " + temporary);
+  SyncFolder(options_.dir);
+  RemoveOld();
+}
+
+StateDict FileCheckpointStore::Load(int steps_done) const {
+  const std::string path = PathOf(steps_done, options_.rank);
+  try {
+    File file(path, O_RDONLY | O_CLOEXEC);
+    const Json header = ReadHeader(file);
+    if (header.at("steps_done") != steps_done || header.at("rank") != options_.rank) {
+      throw std::runtime_error("it belongs to step " + header.at("steps_done").dump() +
+                               " of rank " + header.at("rank").dump());
+    }
+    if (header.at("world_size") != options_.world_size) {
+      throw std::runtime_error("it was saved by " + header.at("world_size").dump() +
+                               " ranks and cannot be read by " +
+                               std::to_string(options_.world_size));
+    }
+    return ReadData(file, header);
+  } catch (const std::exception& error) {
+    throw std::runtime_error("checkpoint " + path + ": " + error.what());
+  }
+}
+
+bool FileCheckpointStore::IsWhole(int steps_done, bool check_data) const {
+  std::string writer;
+  for (int rank = 0; rank < options_.world_size; ++rank) {
+    try {
+      File file(PathOf(steps_done, rank), O_RDONLY | O_CLOEXEC);
+      const Json header = ReadHeader(file);
+      if (header.at("steps_done") != steps_done || header.at("rank") != rank ||
+          header.at("world_size") != options_.world_size) {
+        return false;
+      }
+      if (rank == 0) writer = header.at("writer");
+      if (header.at("writer") != writer) return false;
+      if (check_data) ReadData(file, header);
+    } catch (const std::exception&) {
+      return false;  // missing, torn or damaged: not whole, which is all that is asked
+    }
+  }
+  return true;
+}
+
+std::vector<int> FileCheckpointStore::StepsOnDisk() const {
+  std::vector<int> steps;
+  for (const auto& entry : std::filesystem::directory_iterator(options_.dir)) {
+    const std::string name = entry.path().filename();
+    int step = 0;
+    if (std::sscanf(name.c_str(), "step-%d.rank", &step) != 1) continue;
+    if (entry.path() == std::filesystem::path(PathOf(step, options_.rank))) steps.push_back(step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+std::vector<int> FileCheckpointStore::List() const {
+  std::vector<int> whole;
+  for (int step : StepsOnDisk()) {
+    if (IsWhole(step, /*check_data=*/true)) whole.push_back(step);
+  }
+  return whole;
+}
+
+void FileCheckpointStore::RemoveOld() const {
+  const std::vector<int> steps = StepsOnDisk();
+  int newer_whole = 0;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (newer_whole >= options_.keep) {
+      unlink(PathOf(*step, options_.rank).c_str());
+    } else if (IsWhole(*step, /*check_data=*/false)) {
+      ++newer_whole;
+    }
+  }
+}
+
+}  // namespace trainwreck

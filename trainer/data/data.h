@@ -1,0 +1,71 @@
+// The reference data sets. A sample is a function of (seed, id) alone: any rank can make any
+// sample, and no order of fetching matters.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/parts.h"
+
+namespace trainwreck {
+
+struct SampleStream {
+  std::uint64_t seed = 0;
+  bool held_out = false;  // other samples of the same distribution, never seen in training
+  std::int64_t samples = 1;
+};
+
+// Sequences of an order-1 Markov source. Each token has four successors, given by random
+// permutations of the alphabet; so the stationary distribution is uniform and the entropy rate is
+// exact. The first has probability `certainty`, the others a half and two quarters of the rest. The
+// source is the same for every seed; the sequences are not. With a lag above 1 a token follows from
+// the one that stands so far back, and the first ones, which have none, are drawn evenly from the
+// alphabet and of weight 0. So are the first `prompt_tokens` targets.
+struct MarkovOptions {
+  std::int64_t lag = 1;
+  std::int64_t prompt_tokens = 0;
+  double certainty = 0.6;  // 1: each token has one successor
+};
+std::unique_ptr<Dataset> MakeMarkovData(std::int64_t vocab, std::int64_t seq_len,
+                                        SampleStream stream, MarkovOptions options = {});
+
+// The source's transition probabilities: `[vocab][vocab]`, rows sum to 1.
+std::vector<std::vector<double>> MarkovTransitions(std::int64_t vocab, double certainty = 0.6);
+
+// Windows of the bytes of a file, or of all regular files of a folder in the order of their names.
+// The last tenth is held out. Throws std::runtime_error when there is too little text. An empty
+// path means the licence texts that Debian ships.
+std::unique_ptr<Dataset> MakeTextData(const std::string& path, std::int64_t seq_len,
+                                      SampleStream stream);
+
+// Feature vectors around their class's centre, (centre + noise * N(0, 1)) / sqrt(1 + noise^2), so
+// that each feature has variance 1; the centres are N(0, 1), the same for every seed.
+std::unique_ptr<Dataset> MakeFeatureData(std::int64_t features, std::int64_t classes, double noise,
+                                         SampleStream stream);
+
+// The same samples, each feature vector less its mean and divided by its standard deviation.
+std::unique_ptr<Dataset> Standardised(std::unique_ptr<Dataset> data);
+
+// The same inputs, each with the target that was stored for its id (Sample::target_id), if any was.
+// Reads all samples once.
+std::unique_ptr<Dataset> PairedById(std::unique_ptr<Dataset> data);
+
+// Position i of a sequence gets the target and weight of position i + shift; those that have none
+// get weight 0.
+std::unique_ptr<Dataset> WithTargetShift(std::unique_ptr<Dataset> data, std::int64_t shift);
+
+// The first `count` targets of each sequence get weight 0.
+std::unique_ptr<Dataset> WithFirstMasked(std::unique_ptr<Dataset> data, std::int64_t count);
+
+// Each input of a sequence but the first becomes the target before it ("shift right": the inputs of
+// a decoder, made of its targets).
+std::unique_ptr<Dataset> WithInputsFromTargets(std::unique_ptr<Dataset> data);
+
+// Of samples with one label each; both read all samples once. Weighted: a class of n among N
+// samples and K classes that occur gets weight N / (K n). Resampled: ids go round the classes that
+// occur, and round the samples of each.
+std::unique_ptr<Dataset> ClassWeighted(std::unique_ptr<Dataset> data);
+std::unique_ptr<Dataset> ClassResampled(std::unique_ptr<Dataset> data);
+
+}  // namespace trainwreck

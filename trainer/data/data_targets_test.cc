@@ -1,0 +1,194 @@
+// What is done to the targets of training samples, and classes made to count alike.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "trainer/data/data.h"
+
+namespace trainwreck {
+namespace {
+
+// What a list of samples holds.
+class Listed : public Dataset {
+ public:
+  explicit Listed(std::vector<Sample> samples) : samples_(std::move(samples)) {}
+  std::int64_t size() const override { return static_cast<std::int64_t>(samples_.size()); }
+  Sample Get(std::int64_t id) const override { return samples_.at(id); }
+  std::int64_t input_limit() const override { return 0; }
+  std::int64_t target_limit() const override { return 4; }
+
+ private:
+  std::vector<Sample> samples_;
+};
+
+// Sample i has the feature i and this label.
+std::unique_ptr<Dataset> WithLabels(const std::vector<int>& labels) {
+  std::vector<Sample> samples;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    samples.push_back({.id = static_cast<std::int64_t>(i),
+                       .input = at::full({1}, static_cast<double>(i), at::kFloat),
+                       .target = at::full({}, labels[i], at::kLong),
+                       .weight = at::ones({})});
+  }
+  return std::make_unique<Listed>(std::move(samples));
+}
+
+std::unique_ptr<Dataset> OneSequence() {
+  return std::make_unique<Listed>(std::vector<Sample>{{.id = 0,
+                                                       .input = at::arange(4, at::kLong),
+                                                       .target = at::arange(1, 5, at::kLong),
+                                                       .weight = at::ones({4})}});
+}
+
+std::int64_t Label(const Sample& sample) { return sample.target.item<std::int64_t>(); }
+
+TEST(PairedByIdTest, FindsTheTargetThatWasStoredForAnId) {
+  std::vector<Sample> samples;
+  const std::vector<std::int64_t> stored_for = {2, 0, 1};  // 3 has its own
+  for (std::int64_t id = 0; id < 4; ++id) {
+    Sample sample = WithLabels({0, 1, 2, 3})->Get(id);
+    if (id < 3) {
+      sample.target_id = stored_for[id];
+      sample.target = at::full({}, stored_for[id], at::kLong);
+      sample.weight = at::full({}, 10.0 * static_cast<double>(stored_for[id]), at::kFloat);
+    }
+    samples.push_back(sample);
+  }
+  const auto data = PairedById(std::make_unique<Listed>(samples));
+  for (std::int64_t id = 0; id < 4; ++id) {
+    EXPECT_EQ(Label(data->Get(id)), id);
+    EXPECT_EQ(data->Get(id).input.item<double>(), static_cast<double>(id));
+    EXPECT_EQ(data->Get(id).weight.item<double>(), id < 3 ? 10.0 * static_cast<double>(id) : 1.0);
+  }
+}
+
+TEST(TargetShiftTest, MovesTargetsAndWeightsAndMasksTheEnds) {
+  const Sample later = WithTargetShift(OneSequence(), 1)->Get(0);
+  EXPECT_TRUE(later.target.equal(at::tensor({2, 3, 4, 0}, at::kLong)));
+  EXPECT_TRUE(later.weight.equal(at::tensor({1.0f, 1.0f, 1.0f, 0.0f})));
+  const Sample earlier = WithTargetShift(OneSequence(), -2)->Get(0);
+  EXPECT_TRUE(earlier.target.equal(at::tensor({0, 0, 1, 2}, at::kLong)));
+  EXPECT_TRUE(earlier.weight.equal(at::tensor({0.0f, 0.0f, 1.0f, 1.0f})));
+  const Sample back = WithTargetShift(WithTargetShift(OneSequence(), 1), -1)->Get(0);
+  EXPECT_TRUE(back.target.equal(at::tensor({0, 2, 3, 4}, at::kLong)));
+  EXPECT_TRUE(back.weight.equal(at::tensor({0.0f, 1.0f, 1.0f, 1.0f})));
+  EXPECT_EQ(WithTargetShift(OneSequence(), 9)->Get(0).weight.sum().item<double>(), 0);
+}
+
+TEST(FirstMaskedTest, TakesTheFirstTargetsOutOfTheLoss) {
+  const auto inner = OneSequence();
+  const at::Tensor kept = inner->Get(0).weight;
+  const auto data = WithFirstMasked(OneSequence(), 3);
+  EXPECT_TRUE(data->Get(0).weight.equal(at::tensor({0.0f, 0.0f, 0.0f, 1.0f})));
+  EXPECT_EQ(kept.sum().item<double>(), 4) << "the inner one may keep its tensors";
+}
+
+TEST(ClassBalanceTest, WeightsAddUpToTheSameForEachClassThatOccurs) {
+  const auto data = ClassWeighted(WithLabels({0, 0, 0, 1, 3, 0}));
+  std::map<std::int64_t, double> sums;
+  for (std::int64_t id = 0; id < 6; ++id) {
+    const Sample sample = data->Get(id);
+    sums[Label(sample)] += sample.weight.item<double>();
+  }
+  EXPECT_EQ(sums.size(), 3u);
+  for (const auto& [label, sum] : sums) EXPECT_NEAR(sum, 2.0, 1e-6) << label;
+}
+
+TEST(ClassBalanceTest, ResampledClassesComeEquallyOften) {
+  const auto data = ClassResampled(WithLabels({0, 0, 0, 1, 3, 0}));
+  EXPECT_EQ(data->size(), 6);
+  std::map<std::int64_t, int> counts;
+  std::map<double, int> inputs;
+  for (std::int64_t id = 0; id < 6; ++id) {
+    const Sample sample = data->Get(id);
+    EXPECT_EQ(sample.id, id);
+    ++counts[Label(sample)];
+    ++inputs[sample.input.item<double>()];
+  }
+  EXPECT_EQ(counts, (std::map<std::int64_t, int>{{0, 2}, {1, 2}, {3, 2}}));
+  EXPECT_EQ(inputs, (std::map<double, int>{{0, 1}, {1, 1}, {3, 2}, {4, 2}}));
+}
+
+TEST(MarkovDataTest, APromptIsRandomAndHasNoWeight) {
+  const auto transitions = MarkovTransitions(16);
+  const auto data =
+      MakeMarkovData(16, 12, {.seed = 1, .samples = 200}, {.lag = 1, .prompt_tokens = 5});
+  int impossible = 0;
+  for (std::int64_t id = 0; id < 200; ++id) {
+    const Sample sample = data->Get(id);
+    for (std::int64_t i = 0; i < 12; ++i) {
+      const auto from = sample.input[i].item<std::int64_t>();
+      const auto to = sample.target[i].item<std::int64_t>();
+      EXPECT_EQ(sample.weight[i].item<double>(), i < 5 ? 0 : 1);
+      if (i < 5) {
+        impossible += transitions[from][to] == 0 ? 1 : 0;
+      } else {
+        EXPECT_GT(transitions[from][to], 0) << "an answer follows the source";
+      }
+    }
+  }
+  EXPECT_GT(impossible, 200 * 5 / 2) << "a prompt does not";
+}
+
+TEST(MarkovDataTest, CertaintyIsTheProbabilityOfTheFirstSuccessor) {
+  const auto certain = MakeMarkovData(16, 12, {.seed = 1, .samples = 50}, {.certainty = 1});
+  EXPECT_EQ(certain->entropy_floor(), 0);
+  const auto rows = MarkovTransitions(16, 1);
+  for (std::int64_t id = 0; id < 50; ++id) {
+    const Sample sample = certain->Get(id);
+    for (std::int64_t i = 0; i < 12; ++i) {
+      const auto from = sample.input[i].item<std::int64_t>();
+      EXPECT_EQ(rows[from][sample.target[i].item<std::int64_t>()], 1);
+    }
+  }
+  for (std::vector<double> row : MarkovTransitions(64, 0.9)) {
+    std::sort(row.rbegin(), row.rend());
+    if (row[3] == 0) continue;  // two of its successors are the same
+    EXPECT_DOUBLE_EQ(row[0], 0.9);
+    EXPECT_NEAR(row[1], 0.05, 1e-12);
+    EXPECT_NEAR(row[2], 0.025, 1e-12);
+  }
+  const auto usual = MarkovTransitions(16), nearly = MarkovTransitions(16, 0.9);
+  for (std::size_t from = 0; from < 16; ++from) {
+    for (std::size_t to = 0; to < 16; ++to) {
+      EXPECT_EQ(usual[from][to] > 0, nearly[from][to] > 0);
+      if (rows[from][to] == 1) {
+        EXPECT_GE(nearly[from][to], 0.9);
+      }
+    }
+  }
+}
+
+TEST(InputsFromTargets, AreThoseShiftedRight) {
+  std::vector<Sample> samples = {{.id = 0,
+                                  .input = at::tensor({7, 9, 9, 9}, at::kLong),
+                                  .target = at::tensor({1, 2, 3, 4}, at::kLong),
+                                  .weight = at::ones({4})}};
+  const auto data = WithInputsFromTargets(std::make_unique<Listed>(samples));
+  EXPECT_TRUE(data->Get(0).input.equal(at::tensor({7, 1, 2, 3}, at::kLong)));
+  EXPECT_TRUE(data->Get(0).target.equal(samples[0].target));
+  EXPECT_EQ(samples[0].input[1].item<std::int64_t>(), 9) << "the inner data stay as they are";
+}
+
+TEST(MarkovDataTest, ALagPutsTheCauseFurtherBack) {
+  const auto transitions = MarkovTransitions(16);
+  const auto data = MakeMarkovData(16, 12, {.seed = 1, .samples = 100}, {.lag = 3});
+  for (std::int64_t id = 0; id < 100; ++id) {
+    const Sample sample = data->Get(id);
+    for (std::int64_t i = 0; i < 12; ++i) {
+      EXPECT_EQ(sample.weight[i].item<double>(), i < 2 ? 0 : 1);
+      if (i < 2) continue;
+      const auto from = sample.input[i - 2].item<std::int64_t>();
+      EXPECT_GT(transitions[from][sample.target[i].item<std::int64_t>()], 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trainwreck

@@ -1,0 +1,51 @@
+// The kinds of device that this program knows, and which of them a run gets.
+//
+//   std::unique_ptr<Device> device = OpenDevice(recipe.device, {.rank = 0, .world_size = 1});
+//
+// The CPU is always there. A kind that needs libraries of its own lives in a file that registers
+// itself (device_cuda.cc) and is linked only into a program that is to have it; nothing else knows
+// whether it is.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/protocol/description.h"
+#include "trainer/parts.h"
+#include "trainer/recipe/recipe.h"
+
+namespace trainwreck {
+
+struct DevicePlace {
+  int rank = 0;
+  int world_size = 1;
+  bool deterministic = false;  // refuse what cannot be repeated bit by bit
+};
+
+struct DeviceKind {
+  DeviceChoice choice = DeviceChoice::kCpu;
+  std::string backend;  // of its communicator: "gloo", "nccl"
+  // What this machine has of it. The first call may load drivers and start threads: never before a
+  // fork.
+  std::function<std::vector<DeviceInfo>()> list;
+  std::function<std::unique_ptr<Device>(const DevicePlace& place)> open;
+};
+
+// Called while the program loads.
+struct RegisterDeviceKind {
+  explicit RegisterDeviceKind(DeviceKind kind);
+};
+
+// Those other than the CPU that are linked in, whether this machine has any or not.
+const std::vector<DeviceKind>& AcceleratorKinds();
+
+// Every device of this machine that a run could get; the CPU first.
+std::vector<DeviceInfo> ListDevices();
+
+// kAuto: the first accelerator of which there is one for each rank, else the CPU. Throws
+// RecipeError when the recipe wants what is not there.
+std::unique_ptr<Device> OpenDevice(DeviceChoice choice, const DevicePlace& place);
+
+}  // namespace trainwreck

@@ -1,0 +1,179 @@
+// NVIDIA GPUs as a kind of device. Linked only into trainwreck-trainer-cuda; registers itself.
+//
+// A rank gets the GPU of its number and works on that GPU's default stream. Nothing here is called
+// before a fork: a child cannot use a CUDA context of its parent (see WarmUp in main.cc).
+#include <ATen/Context.h>
+#include <ATen/cuda/CUDAGeneratorImpl.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+
+#include "kernels/corrupt_cuda.h"
+#include "kernels/digest_cuda.h"
+#include "kernels/tensor_stats_cuda.h"
+#include "trainer/devices/communicator_nccl.h"
+#include "trainer/devices/device.h"
+#include "trainer/devices/nvml.h"
+#include "trainer/devices/rng.h"
+#include "trainer/telemetry/tensor_views.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr std::chrono::seconds kHealthInterval(
+    1);  // sensors change slowly, and a read takes a while
+constexpr char kRngEntry[] = "rng.cuda";
+
+// "00000000:3B:00.0", as NVML writes it: CUDA gives the domain 4 digits, NVML's newer name has 8.
+std::string PciBusId(int index) {
+  char id[32] = "";
+  if (cudaDeviceGetPCIBusId(id, sizeof id, index) != cudaSuccess) return "";
+  const std::string text(id);
+  const std::size_t domain_digits = text.find(':');
+  return domain_digits < 8 ? std::string(8 - domain_digits, '0') + text : text;
+}
+
+cudaDeviceProp PropertiesOf(int index) {
+  cudaDeviceProp properties{};
+  C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, index));
+  return properties;
+}
+
+class CudaDevice : public Device {
+ public:
+  explicit CudaDevice(const DevicePlace& place)
+      : index_(static_cast<c10::DeviceIndex>(place.rank)) {
+    if (place.deterministic) {
+      // cuBLAS may else pick its work space, and with it the order of sums, by what runs beside it.
+      setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+      at::globalContext().setDeterministicCuDNN(true);
+    }
+    at::globalContext().setBenchmarkCuDNN(false);
+    at::globalContext().lazyInitDevice(at::kCUDA);
+    c10::cuda::set_device(index_);
+    nvml_ = Nvml::Load();
+    bus_id_ = PciBusId(index_);
+  }
+
+  at::Device torch_device() const override { return at::Device(at::kCUDA, index_); }
+  std::string name() const override { return PropertiesOf(index_).name; }
+
+  std::unique_ptr<Communicator> MakeCommunicator(const GroupOptions& options) override {
+    return MakeNcclCommunicator(options, torch_device());
+  }
+
+  Batch Move(const Batch& batch) const override {
+    return {batch.ids, Move(batch.inputs), Move(batch.targets), Move(batch.weights)};
+  }
+
+  void SaveRng(StateDict& state) const override {
+    SaveTorchRng(state);
+    at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(index_);
+    std::lock_guard<std::mutex> lock(generator.mutex());
+    state[kRngEntry] = generator.get_state();
+  }
+
+  void LoadRng(const StateDict& state) override {
+    LoadTorchRng(state);
+    const auto entry = state.find(kRngEntry);
+    if (entry == state.end()) return;
+    at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(index_);
+    std::lock_guard<std::mutex> lock(generator.mutex());
+    try {
+      generator.set_state(entry->second);
+    } catch (const std::exception& error) {
+      throw std::runtime_error(std::string("no state of a CUDA generator: ") + error.what());
+    }
+  }
+
+  std::optional<MemoryUse> Memory() const override {
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(index_);
+    const auto& bytes = stats.allocated_bytes[0];  // of all pools
+    return MemoryUse{bytes.current, bytes.peak};
+  }
+
+  void LimitMemory(std::int64_t bytes) override {
+    const auto all = static_cast<double>(PropertiesOf(index_).totalGlobalMem);
+    c10::cuda::CUDACachingAllocator::setMemoryFraction(
+        bytes > 0 ? std::min(1.0, static_cast<double>(bytes) / all) : 1.0, index_);
+  }
+
+  void ResetMemoryPeak() override { c10::cuda::CUDACachingAllocator::resetPeakStats(index_); }
+
+  std::optional<DeviceHealth> Health() override {
+    if (nvml_ == nullptr || bus_id_.empty()) return std::nullopt;
+    const auto now = std::chrono::steady_clock::now();
+    if (health_read_ && now - *health_read_ < kHealthInterval) return std::nullopt;
+    health_read_ = now;
+    return nvml_->Read(bus_id_);
+  }
+
+ private:
+  // The host's allocator keeps pinned memory until the copies from it are done.
+  at::Tensor Move(const at::Tensor& tensor) const {
+    if (!tensor.defined() || tensor.is_cuda()) return tensor;
+    return tensor.pin_memory().to(torch_device(), /*non_blocking=*/true);
+  }
+
+  c10::DeviceIndex index_;
+  std::unique_ptr<Nvml> nvml_;
+  std::string bus_id_;
+  std::optional<std::chrono::steady_clock::time_point> health_read_;
+};
+
+std::vector<DeviceInfo> ListGpus() {
+  std::vector<DeviceInfo> gpus;
+  for (int i = 0; i < c10::cuda::device_count(); ++i) {
+    const cudaDeviceProp properties = PropertiesOf(i);
+    gpus.push_back({ToString(DeviceChoice::kCuda), properties.name,
+                    static_cast<std::int64_t>(properties.totalGlobalMem)});
+  }
+  return gpus;
+}
+
+// A launch and a wait for its result. `Kernel`s own memory of the device and of one thread; they
+// are never freed, since a thread may end after the driver.
+template <typename Kernel>
+auto RunKernel(std::span<const kernels::TensorView> tensors) {
+  static thread_local auto* kernel = new Kernel(/*slots=*/1);
+  const auto launch = [&] {
+    return kernel->Launch(tensors, /*tag=*/0, c10::cuda::getCurrentCUDAStream().stream());
+  };
+  bool launched = false;
+  try {
+    launched = launch();
+  } catch (const std::bad_alloc&) {  // LibTorch's cache may hold what is free
+    c10::cuda::CUDACachingAllocator::emptyCache();
+    launched = launch();
+  }
+  if (!launched) throw std::runtime_error("an earlier launch of this kernel has failed");
+  return *kernel->Wait();
+}
+
+const RegisterDeviceKernels kernels_of_gpus(
+    at::kCUDA,
+    {.stats = [](auto tensors) { return RunKernel<kernels::CudaTensorStats>(tensors).stats; },
+     .digests = [](auto tensors) { return RunKernel<kernels::CudaDigests>(tensors).digests; },
+     .corrupt =
+         [](const auto& tensor, const auto& corruption) {
+           return kernels::CorruptCuda(tensor, corruption,
+                                       c10::cuda::getCurrentCUDAStream().stream());
+         }});
+
+const RegisterDeviceKind registration({
+    .choice = DeviceChoice::kCuda,
+    .backend = "nccl",
+    .list = ListGpus,
+    .open = [](const DevicePlace& place) { return std::make_unique<CudaDevice>(place); },
+});
+
+}  // namespace
+}  // namespace trainwreck

@@ -1,0 +1,528 @@
+#include "trainer/loop.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/count_nonzero.h>
+#include <ATen/ops/rand_like.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+
+#include "harness/protocol/digest.h"
+#include "trainer/build.h"
+#include "trainer/models/free_running.h"
+#include "trainer/models/precision.h"
+#include "trainer/optimizers/clipping.h"
+#include "trainer/ranks/bucket.h"
+#include "trainer/ranks/replicas.h"
+
+namespace trainwreck {
+namespace {
+
+// Adds the seconds until its end to `total_s`.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& total_s)
+      : total_s_(total_s), began_(std::chrono::steady_clock::now()) {}
+  ~Stopwatch() {
+    total_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  }
+
+ private:
+  double& total_s_;
+  std::chrono::steady_clock::time_point began_;
+};
+
+// A fault that comes back after every rollback would keep a run going round for ever.
+constexpr int kMaxRollbacks = 3;
+
+bool Due(std::int64_t every, int steps_done) { return every > 0 && steps_done % every == 0; }
+
+}  // namespace
+
+const char* ToString(Stage stage) {
+  static constexpr const char* kNames[] = {"build",  "restore", "data",     "forward",   "backward",
+                                           "reduce", "update",  "evaluate", "checkpoint"};
+  return kNames[static_cast<int>(stage)];
+}
+
+const char* ToString(EndReason reason) {
+  return reason == EndReason::kCompleted ? "completed" : "phase_done";
+}
+
+TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& clock,
+                           Telemetry& telemetry, EventSink& events, std::string trace_dir)
+    : recipe_(recipe),
+      parts_(parts),
+      clock_(clock),
+      telemetry_(telemetry),
+      events_(events),
+      loader_(*parts.sampler, *parts.train_data, recipe.loader_guard, recipe.loader_max_len,
+              events),
+      parameters_(ParametersOf(*parts.model)),
+      diagnosis_(*parts.model, parameters_, *parts.device, events),
+      coverage_due_(recipe.audit_coverage != OnGaps::kNone),
+      evidence_(std::move(trace_dir) + "/evidence-rank" +
+                    std::to_string(parts.communicator->rank()) + "." + clock.phase + "." +
+                    std::to_string(clock.attempt),
+                recipe.diagnose_evidence_mb, events) {
+  telemetry_.Watch(parameters_, parts_.train_data->entropy_floor());
+}
+
+EndReason TrainingLoop::Run(const LoopRange& range) {
+  if (recipe_.audit_trainable) AuditTrainable();
+  for (auto& hook : parts_.hooks) hook->OnStart();
+  if (range.resume) Restore(Return::kResume);
+  const int steps = static_cast<int>(recipe_.steps);
+  const int end = std::min(range.until.value_or(steps), steps);
+  while (clock_.step < end) {
+    TrainStep();
+    const int steps_done = clock_.step + 1;
+    if (Due(recipe_.parallel_average_every, steps_done)) AverageParameters();
+    if (Due(recipe_.parallel_check_every, steps_done) && !CheckReplicas()) continue;
+    telemetry_.AfterUpdate();
+    if (epoch_over_) EndEpoch();
+    if (Due(recipe_.eval_every, steps_done) || steps_done == steps) Evaluate();
+    now_.memory = parts_.device->Memory();
+    now_.health = parts_.device->Health();
+    telemetry_.WriteStep(clock_.step, now_, /*last=*/steps_done == end);
+    clock_.step = steps_done;
+    if (Due(recipe_.checkpoint_every, steps_done) || (steps_done == end && end < steps)) {
+      SaveCheckpoint();
+    }
+  }
+  parts_.communicator->Barrier();  // a rank that leaves earlier would break its peers' last calls
+  return end < steps ? EndReason::kPhaseDone : EndReason::kCompleted;
+}
+
+void TrainingLoop::TrainStep() {
+  now_ = StepScalars();
+  Stopwatch watch(now_.step_s);
+  parts_.device->ResetMemoryPeak();
+  for (auto& hook : parts_.hooks) hook->OnStepBegin(clock_.step);
+
+  const std::vector<Batch> batches = DrawBatches();
+  ClearGradients();
+  if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
+  now_.loss = ForwardBackward(batches, telemetry_.activation_hook());
+  for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
+  ReduceOverRanks(/*has_data=*/!now_.sample_ids.empty());
+  if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
+
+  now_.loss_scale = parts_.scaler->scale();
+  now_.overflow = UnscaleGradients();
+  const std::vector<kernels::TensorStats> gradients = GradientStats(parameters_);
+  telemetry_.Gradients(gradients);
+  now_.grad_norm = GlobalNorm(gradients);
+  now_.nonfinite_grads = static_cast<double>(CountNonfinite(gradients));
+  now_.lr = LearningRate();
+  if (recipe_.diagnose_nonfinite) DiagnoseNonfinite(batches, gradients);
+  telemetry_.BeforeUpdate();
+  if (now_.overflow) {
+    ++skipped_updates_;
+  } else {
+    coverage_due_ ? AuditedUpdate() : Update();
+  }
+  now_.skipped_updates = static_cast<double>(skipped_updates_);
+  parts_.scaler->Update(now_.overflow);
+  for (auto& hook : parts_.hooks) hook->OnStepEnd(clock_.step);
+}
+
+bool TrainingLoop::UnscaleGradients() {
+  std::vector<at::Tensor> gradients;
+  for (const auto& [name, parameter] : parameters_) {
+    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  }
+  const bool overflowed = parts_.scaler->Unscale(gradients);
+  return parts_.scaler->skips_updates() && !AllRanksSay(!overflowed);
+}
+
+void TrainingLoop::ClearGradients() {
+  parts_.optimizer->ZeroGrad();
+  if (recipe_.clear_gradients != GradientClearing::kModel) return;
+  for (auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
+}
+
+void TrainingLoop::Update() {
+  clock_.stage = Stage::kUpdate;
+  if (recipe_.optimizer.clip_norm > 0) {
+    now_.clipped = ClipGradients(parameters_, now_.grad_norm, recipe_.optimizer.clip_norm);
+  }
+  parts_.optimizer->Step(now_.lr);
+  parts_.schedule->Advance();
+}
+
+std::optional<Batch> TrainingLoop::DrawBatch() {
+  clock_.stage = Stage::kData;
+  Stopwatch watch(now_.data_s);
+  return loader_.Next();
+}
+
+std::vector<Batch> TrainingLoop::DrawBatches() {
+  std::vector<Batch> batches;
+  int epochs_ended = 0;
+  while (static_cast<std::int64_t>(batches.size()) < recipe_.accumulation) {
+    now_.epoch = static_cast<double>(parts_.sampler->epoch());
+    if (std::optional<Batch> batch = DrawBatch()) {
+      now_.sample_ids.insert(now_.sample_ids.end(), batch->ids.begin(), batch->ids.end());
+      if (batch->size() > 0) {
+        now_.tokens += static_cast<double>(batch->targets.numel());
+        now_.loss_tokens += batch->weights.count_nonzero().item<double>();
+      }
+      batches.push_back(std::move(*batch));
+    } else if (batches.empty()) {
+      if (++epochs_ended > 1) throw std::runtime_error("a whole epoch without a usable sample");
+      EndEpoch();
+    } else {
+      epoch_over_ = true;  // the step makes do with what it has
+      break;
+    }
+  }
+  now_.skipped = static_cast<double>(loader_.skipped());
+  return batches;
+}
+
+Autocast TrainingLoop::RunPrecision() const {
+  return Autocast::Of(recipe_.precision, parameters_.at(0).second.device().type());
+}
+
+void TrainingLoop::SampleInputs(Batch& batch) {
+  const SamplingRecipe& recipe = recipe_.scheduled_sampling;
+  double share = recipe.share;
+  if (clock_.step < recipe.ramp_steps) {
+    share *= static_cast<double>(clock_.step) / static_cast<double>(recipe.ramp_steps);
+  }
+  if (share == 0) return;
+  const at::Tensor drawn = at::rand_like(batch.weights).lt(share);
+  batch.inputs = WithOwnInputs(*parts_.model, batch, BehindTargets(batch).logical_and(drawn));
+}
+
+double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches, ForwardHook* hook) {
+  // Each micro-batch counts by its weight, so that accumulation equals one large batch even when
+  // the micro-batches differ in size.
+  std::vector<double> weights(batches.size(), 1.0);
+  double total_weight = static_cast<double>(batches.size());
+  if (batches.size() > 1) {
+    total_weight = 0;
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      weights[i] = batches[i].size() > 0 ? batches[i].weights.sum().item<double>() : 0.0;
+      total_weight += weights[i];
+    }
+  }
+  std::vector<std::pair<double, at::Tensor>> losses;  // share, value: read when all is queued
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    if (batches[i].size() == 0) continue;
+    clock_.stage = Stage::kForward;
+    at::Tensor loss;
+    {
+      AutocastGuard autocast(RunPrecision());
+      Batch batch = parts_.device->Move(batches[i]);
+      SampleInputs(batch);
+      HookScope scope(*parts_.model, hook);
+      loss = parts_.model->Loss(batch);
+    }
+    clock_.stage = Stage::kBackward;
+    const double share = weights[i] / total_weight;
+    losses.emplace_back(share, loss.detach());
+    if (batches.size() > 1 && recipe_.accumulated_loss == AccumulatedLoss::kMean) {
+      loss = loss.mul(share);
+    }
+    if (const double scale = parts_.scaler->scale(); scale != 1.0) loss = loss.mul(scale);
+    // With everything frozen there is nothing to go back to; the step is then without effect.
+    if (loss.requires_grad()) loss.backward();
+  }
+  double mean_loss = 0;
+  for (const auto& [share, loss] : losses) mean_loss += share * loss.item<double>();
+  return mean_loss;
+}
+
+void TrainingLoop::ReduceOverRanks(bool has_data) {
+  clock_.stage = Stage::kReduce;
+  if (parts_.communicator->world_size() == 1) return;
+  Stopwatch watch(now_.comm_s);
+  at::NoGradGuard no_grad;
+  at::Tensor totals = at::tensor({has_data ? now_.loss : 0.0, has_data ? 1.0 : 0.0}, at::kDouble);
+  parts_.communicator->AllReduce(totals, Reduction::kSum);
+  const double active = totals[1].item<double>();
+  now_.loss = totals[0].item<double>() / active;
+  std::vector<at::Tensor> gradients;
+  for (auto& [name, parameter] : parameters_) {
+    if (!parameter.requires_grad()) continue;
+    at::Tensor& gradient = parameter.mutable_grad();
+    if (!gradient.defined()) gradient = at::zeros_like(parameter);
+    gradients.push_back(gradient);
+  }
+  AllReduceMean(*parts_.communicator, gradients,
+                static_cast<std::int64_t>(recipe_.parallel_bucket_mb * 1e6), active);
+}
+
+double TrainingLoop::LearningRate() const {
+  const double lr = parts_.schedule->LearningRate();
+  if (!resumed_at_) return lr;
+  const int since = clock_.step - *resumed_at_ + 1;
+  if (since >= recipe_.resume_rewarm_steps) return lr;
+  return lr * since / static_cast<double>(recipe_.resume_rewarm_steps);
+}
+
+void TrainingLoop::EndEpoch() {
+  epoch_over_ = false;
+  parts_.communicator->Barrier();
+  if (recipe_.eval_at_epoch_end) Evaluate();
+}
+
+void TrainingLoop::Evaluate() {
+  clock_.stage = Stage::kEvaluate;
+  at::NoGradGuard no_grad;
+  parts_.model->train(recipe_.eval_mode == EvalMode::kTrain);
+  const bool on_training = recipe_.eval_data == EvalData::kTraining;
+  const Dataset& data = on_training ? *parts_.train_data : *parts_.eval_data;
+  const std::int64_t batch_size =
+      recipe_.eval_batch_size > 0 ? recipe_.eval_batch_size : recipe_.data.batch_size;
+  const int world_size = parts_.communicator->world_size();
+  AutocastGuard autocast(RunPrecision());
+  double loss = 0, accuracy = 0;  // sums over batches
+  for (std::int64_t b = 0; b < recipe_.eval_batches; ++b) {
+    const std::int64_t begin = (b * world_size + parts_.communicator->rank()) * batch_size;
+    std::vector<Sample> samples;
+    for (std::int64_t i = 0; i < batch_size; ++i) {
+      samples.push_back(data.Get((begin + i) % data.size()));
+    }
+    const Batch batch = parts_.device->Move(Collate(samples));
+    loss += parts_.model->Loss(batch).item<double>();
+    if (recipe_.eval_free_running) accuracy += FreeRunningAccuracy(*parts_.model, batch);
+  }
+  parts_.model->train();
+  at::Tensor means = at::tensor({loss, accuracy}, at::kDouble).div_(recipe_.eval_batches);
+  if (world_size > 1) {
+    parts_.communicator->AllReduce(means, Reduction::kSum);
+    means.div_(world_size);
+  }
+  Evaluation evaluation{.loss = means[0].item<double>()};
+  if (recipe_.eval_free_running) evaluation.free_running_accuracy = means[1].item<double>();
+  telemetry_.Evaluated(evaluation);
+  events_.Report("evaluated", {{"loss", EncodeNumber(evaluation.loss)},
+                               {"batches", recipe_.eval_batches},
+                               {"data", on_training ? "training" : "held_out"}});
+}
+
+void TrainingLoop::ReportNonfinite(const std::vector<Batch>& batches) {
+  nonfinite_seen_ = true;
+  Json samples = Json::array();
+  std::string field;
+  for (const Batch& batch : batches) {
+    for (int i = 0; i < batch.size(); ++i) {
+      const Sample sample{batch.ids[i], batch.inputs[i], batch.targets[i], batch.weights[i]};
+      const std::optional<SampleDefect> defect = FindDefect(sample, *parts_.train_data);
+      if (!defect) continue;
+      samples.push_back(sample.id);
+      if (field.empty()) field = defect->field;
+    }
+  }
+  events_.Report("nonfinite_batch", {{"batch_step", clock_.step},
+                                     {"loss", EncodeNumber(now_.loss)},
+                                     {"samples", std::move(samples)},
+                                     {"field", field}});
+}
+
+void TrainingLoop::DiagnoseNonfinite(const std::vector<Batch>& batches,
+                                     const std::vector<kernels::TensorStats>& gradients) {
+  const bool forward_is_finite = std::isfinite(now_.loss) && !telemetry_.saw_nonfinite_activation();
+  if (forward_is_finite && std::isfinite(now_.grad_norm)) return;
+  const auto finding = diagnosis_.Explain(forward_is_finite, batches,
+                                          [&] { ForwardBackward(batches, /*hook=*/nullptr); });
+  // An overflow that the scaler answers is no failure, and a healthy run has some.
+  if (!finding || (now_.overflow && forward_is_finite)) return;
+  evidence_.Save({.step = clock_.step,
+                  .finding = *finding,
+                  .loss = now_.loss,
+                  .grad_norm = now_.grad_norm,
+                  .lr = now_.lr,
+                  .loss_scale = now_.loss_scale,
+                  .batches = batches,
+                  .parameters = parameters_,
+                  .gradients = gradients,
+                  .rng = diagnosis_.rng_before_forward()});
+}
+
+bool TrainingLoop::CheckReplicas() {
+  const std::optional<Desync> desync = CompareReplicas(*parts_.communicator, parameters_);
+  if (!desync) return true;
+  if (parts_.communicator->rank() == 0) {
+    events_.Report(
+        "desync",
+        {{"ranks", desync->ranks}, {"tensors", desync->tensors}, {"reference", desync->reference}});
+  }
+  switch (recipe_.parallel_on_desync) {
+    case OnDesync::kNone:
+      return true;
+    case OnDesync::kStop:
+      throw GuardStop("the ranks' parameters differ, first in " + desync->tensors.front());
+    case OnDesync::kBroadcast:
+      BroadcastFromRankZero();
+      return true;
+    case OnDesync::kRollback:
+      RollBack();
+      return false;
+  }
+  return true;
+}
+
+void TrainingLoop::AverageParameters() {
+  at::NoGradGuard no_grad;
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, parameter] : parameters_) tensors.push_back(parameter.detach());
+  AllReduceMean(*parts_.communicator, tensors,
+                static_cast<std::int64_t>(recipe_.parallel_bucket_mb * 1e6),
+                parts_.communicator->world_size());
+}
+
+void TrainingLoop::BroadcastFromRankZero() {
+  StateDict state;
+  for (const auto& [name, parameter] : parameters_) state["model." + name] = parameter.detach();
+  for (const auto& item : parts_.model->named_buffers()) {
+    state["model." + item.key()] = item.value();
+  }
+  parts_.optimizer->Save(state);
+  BroadcastState(*parts_.communicator, state, /*root=*/0);
+  parts_.optimizer->Load(state);  // one that saves copies needs them back
+  if (parts_.communicator->rank() == 0) {
+    events_.Report("rebroadcast", {{"root", 0}, {"entries", state.size()}});
+  }
+}
+
+void TrainingLoop::RollBack() {
+  if (++rollbacks_ > kMaxRollbacks) {
+    throw GuardStop("the ranks' parameters differ again after " + std::to_string(kMaxRollbacks) +
+                    " rollbacks");
+  }
+  const int from_step = clock_.step;
+  epoch_over_ = false;
+  telemetry_.DropStep();
+  if (!Restore(Return::kRollBack)) {
+    throw GuardStop("the ranks' parameters differ, and there is no checkpoint to go back to");
+  }
+  events_.Report("rolled_back", {{"from_step", from_step}, {"to_step", clock_.step}});
+}
+
+StateDict TrainingLoop::Capture() const {
+  StateDict state;
+  for (const auto& [name, parameter] : parameters_) state["model." + name] = parameter.detach();
+  for (const auto& item : parts_.model->named_buffers()) {
+    state["model." + item.key()] = item.value();
+  }
+  parts_.optimizer->Save(state);
+  parts_.scaler->Save(state);
+  parts_.schedule->Save(state);
+  parts_.sampler->Save(state);
+  parts_.device->SaveRng(state);
+  state["loop.step"] = at::scalar_tensor(clock_.step, at::kLong);
+  state["loop.skipped_updates"] = at::scalar_tensor(skipped_updates_, at::kLong);
+  return state;
+}
+
+void TrainingLoop::SaveCheckpoint() {
+  clock_.stage = Stage::kCheckpoint;
+  StateDict state = Capture();
+  for (auto& [name, tensor] : state) tensor = tensor.cpu();
+  const std::size_t entries = state.size();
+  parts_.checkpoints->Save(clock_.step, state);
+  events_.Report("checkpoint_saved", {{"steps_done", clock_.step},
+                                      {"entries", entries},
+                                      {"digest", DigestSignal(DigestTensors(parameters_))}});
+}
+
+bool TrainingLoop::Restore(Return how) {
+  clock_.stage = Stage::kRestore;
+  const bool rolls_back = how == Return::kRollBack;
+  // A run that was stopped right after a rollback still has the checkpoints that it passed over.
+  const bool must_agree = rolls_back || (recipe_.parallel_check_every > 0 &&
+                                         recipe_.parallel_on_desync != OnDesync::kNone);
+  const StateDict fresh = Capture();
+  std::vector<int> saved = parts_.checkpoints->List();
+  for (auto steps_done = saved.rbegin(); steps_done != saved.rend(); ++steps_done) {
+    const StateDict state = parts_.checkpoints->Load(*steps_done);
+    Json missing = Json::array();
+    for (const auto& [name, tensor] : fresh) {
+      if (!state.contains(name)) missing.push_back(name);
+    }
+    if (recipe_.checkpoint_require_complete) {
+      const bool complete = missing.empty();
+      if (!complete) {
+        events_.Report("checkpoint_incomplete",
+                       {{"steps_done", *steps_done}, {"missing", std::move(missing)}});
+      }
+      if (!AllRanksSay(complete)) continue;  // or ranks would go on from different steps
+    }
+    at::NoGradGuard no_grad;
+    for (const auto& [name, tensor] : fresh) {
+      auto entry = state.find(name);
+      // `fresh` shares the model's storage.
+      if (name.starts_with("model.") && entry != state.end()) {
+        at::Tensor into = tensor;
+        into.copy_(entry->second);
+      }
+    }
+    if (must_agree && CompareReplicas(*parts_.communicator, parameters_)) continue;
+    parts_.optimizer->Load(state);
+    parts_.scaler->Load(state);
+    parts_.schedule->Load(state);
+    parts_.sampler->Load(state);
+    parts_.device->LoadRng(state);
+    if (auto entry = state.find("loop.step"); entry != state.end()) {
+      clock_.step = entry->second.item<int>();
+    }
+    if (auto entry = state.find("loop.skipped_updates"); entry != state.end()) {
+      skipped_updates_ = entry->second.item<std::int64_t>();
+    }
+    if (rolls_back) return true;
+    resumed_at_ = clock_.step;
+    events_.Report(
+        "resumed",
+        {{"from_step", clock_.step}, {"steps_done", *steps_done}, {"missing", std::move(missing)}});
+    return true;
+  }
+  return false;
+}
+
+bool TrainingLoop::AllRanksSay(bool yes) {
+  if (parts_.communicator->world_size() == 1) return yes;
+  at::Tensor all = at::scalar_tensor(yes ? 1 : 0, at::kLong);
+  parts_.communicator->AllReduce(all, Reduction::kMin);
+  return all.item<std::int64_t>() == 1;
+}
+
+void TrainingLoop::AuditedUpdate() {
+  coverage_.BeforeUpdate(parameters_, recipe_.model.trainable);
+  Update();
+  coverage_due_ = now_.lr == 0;  // nothing could move
+  if (coverage_due_) return;
+  const CoverageGaps gaps = coverage_.AfterUpdate();
+  const auto report = [this](const std::vector<std::string>& names, const char* why) {
+    if (!names.empty()) events_.Report("untrained", {{"parameters", names}, {"why", why}});
+  };
+  report(gaps.without_gradient, "no gradient");
+  report(gaps.without_update, "no update");
+  if (recipe_.audit_coverage == OnGaps::kRepair && !gaps.without_update.empty()) {
+    parts_.optimizer = BuildOptimizer(recipe_.optimizer, parameters_);
+    events_.Report("optimizer_rebuilt", {{"parameters", gaps.without_update}});
+  }
+  const auto& first = gaps.without_gradient.empty() ? gaps.without_update : gaps.without_gradient;
+  if (recipe_.audit_coverage == OnGaps::kStop && !first.empty()) {
+    throw GuardStop("the step does not train " + first.front() + " and maybe others");
+  }
+}
+
+void TrainingLoop::AuditTrainable() {
+  Json unfrozen = Json::array();
+  for (auto& [name, parameter] : parameters_) {
+    if (parameter.requires_grad() || !AnyGlobMatches(recipe_.model.trainable, name)) continue;
+    parameter.set_requires_grad(true);
+    unfrozen.push_back(name);
+  }
+  if (!unfrozen.empty()) events_.Report("unfroze", {{"parameters", std::move(unfrozen)}});
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,104 @@
+// The training loop: one optimizer step after the other, over the interfaces of parts.h. Read Run()
+// first.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/data/loader.h"
+#include "trainer/models/precision.h"
+#include "trainer/parts.h"
+#include "trainer/recipe/recipe.h"
+#include "trainer/telemetry/coverage.h"
+#include "trainer/telemetry/evidence.h"
+#include "trainer/telemetry/nonfinite.h"
+#include "trainer/telemetry/telemetry.h"
+
+namespace trainwreck {
+
+enum class EndReason { kCompleted, kPhaseDone };
+const char* ToString(EndReason reason);
+
+// How far to go and where to start.
+struct LoopRange {
+  std::optional<int> until;  // the phase ends after so many optimizer steps, with a checkpoint
+  bool resume = false;       // from the newest usable checkpoint, when there is one
+};
+
+class TrainingLoop {
+ public:
+  // All references must outlive the loop; evidence of a failing step goes below `trace_dir`.
+  TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& clock, Telemetry& telemetry,
+               EventSink& events, std::string trace_dir);
+
+  // Throws what the parts throw; GuardStop when a guard says to stop.
+  EndReason Run(const LoopRange& range);
+
+  // Ids of the batch in progress, to name in the report of an exception.
+  const std::vector<std::int64_t>& current_samples() const { return now_.sample_ids; }
+
+ private:
+  void TrainStep();
+  std::optional<Batch> DrawBatch();  // empty: the epoch is over
+  // The micro-batches of one step. Goes over the end of an epoch, unless that would split the step.
+  std::vector<Batch> DrawBatches();
+  // Gradients of the mean loss over all micro-batches; returns that loss. `hook`, if any, sees the
+  // forward passes.
+  double ForwardBackward(const std::vector<Batch>& batches, ForwardHook* hook);
+  // Replaces gradients and loss by their means over the ranks that had data.
+  void ReduceOverRanks(bool has_data);
+  // Takes the loss scale out of the gradients; true when those of any rank overflowed.
+  bool UnscaleGradients();
+  // Clips and makes the update.
+  void Update();
+  void ClearGradients();
+  // The update, and whether it reached all that should train.
+  void AuditedUpdate();
+  double LearningRate() const;
+
+  void EndEpoch();
+  void Evaluate();
+  Autocast RunPrecision() const;  // of forward passes
+  // Scheduled sampling: makes some of the inputs the model's own predictions.
+  void SampleInputs(Batch& batch);
+  void ReportNonfinite(const std::vector<Batch>& batches);
+  // Where it came from, when the step's loss, gradients or activations are not finite.
+  void DiagnoseNonfinite(const std::vector<Batch>& batches,
+                         const std::vector<kernels::TensorStats>& gradients);
+
+  // Keeping the ranks' parameters equal. False: all went back to an earlier step.
+  bool CheckReplicas();
+  void AverageParameters();
+  void BroadcastFromRankZero();
+  void RollBack();
+
+  StateDict Capture() const;
+  // From the newest usable checkpoint: where ranks that part are put together again, the newest
+  // whose parameters are the same on all. False: there is none.
+  enum class Return { kResume, kRollBack };
+  bool Restore(Return how);
+  bool AllRanksSay(bool yes);
+  void SaveCheckpoint();
+  void AuditTrainable();
+
+  const TrainingRecipe& recipe_;
+  Parts& parts_;
+  Clock& clock_;
+  Telemetry& telemetry_;
+  EventSink& events_;
+  Loader loader_;
+  NamedTensors parameters_;  // in the model's order
+  NonfiniteDiagnosis diagnosis_;
+  CoverageAudit coverage_;
+  bool coverage_due_;
+  EvidenceFolder evidence_;
+  StepScalars now_;          // of the step in progress
+  bool epoch_over_ = false;  // it ended within the step in progress
+  bool nonfinite_seen_ = false;
+  std::int64_t skipped_updates_ = 0;
+  int rollbacks_ = 0;
+  std::optional<int> resumed_at_;  // the step that this process went on from
+};
+
+}  // namespace trainwreck

@@ -1,0 +1,135 @@
+// trainwreck-trainer: the reference target.
+//   --describe      prints what it can do, as JSON
+//   (no argument)   one rank of one run: TRAINWRECK_PLAN, TRAINWRECK_TRACE, RANK, WORLD_SIZE
+//   --fork-server   serves forks of a warm process over the socket TRAINWRECK_SPAWN_FD
+//   (protocol/spawn.h)
+#include <ATen/Parallel.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "harness/process/spawn.h"
+#include "injectors/injector.h"
+#include "trainer/build.h"
+#include "trainer/devices/cpu_memory.h"
+#include "trainer/devices/device.h"
+#include "trainer/recipe/model_kinds.h"
+#include "trainer/telemetry/vocabulary.h"
+
+namespace trainwreck {
+namespace {
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) throw RecipeError(std::string(name) + " is not set");
+  return value;
+}
+
+int RankFromEnvironment(const char* name, int fallback) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) return fallback;
+  char* end = nullptr;
+  const long number = std::strtol(value, &end, 10);
+  if (*value == 0 || *end != 0 || number < 0 || number > 1 << 16) {
+    throw RecipeError(std::string(name) + " is no rank: " + value);
+  }
+  return static_cast<int>(number);
+}
+
+Plan ReadPlan(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw RecipeError("cannot read the plan " + path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  try {
+    return PlanFromJson(Json::parse(text.str()));
+  } catch (const std::exception& error) {
+    throw RecipeError(path + ": " + error.what());
+  }
+}
+
+Wrappers MakeWrappers(const Plan& plan, int rank, int world_size, const Clock& clock,
+                      EventSink& events) {
+  const InjectorContext context{&clock, &events, rank, world_size, plan.seed};
+  Wrappers wrappers;
+  for (auto& injector : MakeInjectors(plan.faults, context)) {
+    wrappers.push_back(std::move(injector));
+  }
+  return wrappers;
+}
+
+int RunRank() {
+  try {
+    const Plan plan = ReadPlan(Environment("TRAINWRECK_PLAN"));
+    return Train(plan, RankFromEnvironment("RANK", 0), RankFromEnvironment("WORLD_SIZE", 1),
+                 Environment("TRAINWRECK_TRACE"), MakeWrappers);
+  } catch (const RecipeError& error) {
+    std::cerr << "trainwreck-trainer: " << error.what() << std::endl;
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << "trainwreck-trainer: " << error.what() << std::endl;
+    return 1;
+  }
+}
+
+int Describe() {
+  std::vector<FaultInfo> faults;
+  for (const auto& [name, fault] : FaultRegistry()) faults.push_back(fault.info);
+  TargetDescription description = DescribeTrainer(std::move(faults));
+  description.devices = ListDevices();
+  for (const DeviceKind& kind : AcceleratorKinds()) {
+    if (description.CountDevices(ToString(kind.choice)) == 0) continue;
+    description.features.push_back(std::string("device:") + ToString(kind.choice));
+    description.features.push_back("backend:" + kind.backend);
+  }
+  std::cout << ToJson(description).dump(2) << std::endl;
+  return 0;
+}
+
+// Forward, backward and update of every model, so that every fork finds LibTorch's kernels,
+// dispatch tables and caches ready. Leaves nothing that a run could see: its parts are built and
+// seeded anew. A program with accelerators only goes forward: the first backward pass asks each of
+// their drivers for its devices and starts a thread for each, and a child cannot use either.
+void WarmUp() {
+  for (const auto& [name, kind] : ModelKinds()) {
+    TrainingRecipe recipe;
+    recipe.model.kind = name;
+    recipe.data.kind = kind.takes_tokens ? DataKind::kMarkov : DataKind::kFeatures;
+    WarmUpParts(recipe, /*with_backward=*/AcceleratorKinds().empty());
+  }
+}
+
+int ServeForks() {
+  const int fd = std::atoi(Environment("TRAINWRECK_SPAWN_FD").c_str());
+  WarmUp();
+  return ServeSpawns(fd, [](const SpawnRequest&) { return RunRank(); });
+}
+
+int Main(int argc, char** argv) {
+  // Before LibTorch makes a thread pool: forks would not have its threads, and sums would depend on
+  // their number.
+  at::set_num_threads(1);
+  CountCpuMemory();
+  const std::string verb = argc > 1 ? argv[1] : "";
+  if (argc > 2 || (!verb.empty() && verb != "--describe" && verb != "--fork-server")) {
+    std::cerr << "usage: trainwreck-trainer [--describe | --fork-server]\n";
+    return 2;
+  }
+  if (verb == "--describe") return Describe();
+  if (verb == "--fork-server") return ServeForks();
+  return RunRank();
+}
+
+}  // namespace
+}  // namespace trainwreck
+
+int main(int argc, char** argv) {
+  const int code = trainwreck::Main(argc, argv);
+  // Not by exit(): LibTorch's and Gloo's destructors could wait for peers that are gone.
+  std::cout.flush();
+  std::cerr.flush();
+  _exit(code);
+}

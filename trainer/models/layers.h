@@ -1,0 +1,151 @@
+// The layers that the models are made of: torch::nn modules whose weights are drawn from a
+// generator of ours, so that a seed fixes them whatever else the process did before.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include "trainer/models/forward_hook.h"
+#include "trainer/recipe/recipe.h"
+
+namespace trainwreck {
+
+at::Generator MakeGenerator(std::uint64_t seed);
+
+enum class Bias { kZero, kNone };
+
+// y = x W^T + b; W [out, in] from N(0, stddev), b zero, or none at all. With an
+// adapter of rank r also + x A^T B^T, A [r, in] from N(0, 1/in) and B [out, r] zero (Hu et al.
+// 2021): lora_a and lora_b.
+class Linear : public Layer {
+ public:
+  Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& generator,
+         Bias bias = Bias::kZero);
+  void AddAdapter(std::int64_t rank, at::Generator& generator);
+  at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  at::Tensor weight_, bias_;
+  at::Tensor lora_a_, lora_b_;  // undefined without adapters
+};
+
+// Rows of a table [count, width] from N(0, stddev).
+class Embedding : public Layer {
+ public:
+  Embedding(std::int64_t count, std::int64_t width, double stddev, at::Generator& generator);
+  at::Tensor Forward(const at::Tensor& ids) const;
+  const at::Tensor& weight() const { return weight_; }
+
+ private:
+  at::Tensor weight_;
+};
+
+// Over the last dimension, with scale and shift.
+class LayerNorm : public Layer {
+ public:
+  explicit LayerNorm(std::int64_t width);
+  at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  at::Tensor weight_, bias_;
+};
+
+// Each unit by its mean and variance over the batch [n, width], with scale and shift (Ioffe and
+// Szegedy 2015). In training mode these are the batch's own, and a tenth of them goes into running
+// means, which are what counts in evaluation mode. A batch of one throws c10::Error in training.
+class BatchNorm : public Layer {
+ public:
+  explicit BatchNorm(std::int64_t width);
+  at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  at::Tensor weight_, bias_, running_mean_, running_var_;
+};
+
+// Turns each pair of features (i, i + width/2) of x [..., length, width] by position * scale *
+// 10000^(-2i/width) (Su et al. 2021). The width must be even.
+at::Tensor Rotate(const at::Tensor& x, double scale);
+
+// Element by element; the leaky ReLU's slope below 0 is 0.01 (Maas et al. 2013).
+class Nonlinearity : public Layer {
+ public:
+  explicit Nonlinearity(Activation kind) : kind_(kind) {}
+  at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  Activation kind_;
+};
+
+// By the tanh approximation.
+class Gelu : public Layer {
+ public:
+  at::Tensor Forward(const at::Tensor& x) const;
+};
+
+// In training a share of the elements becomes 0, and the rest is scaled up to keep the mean
+// (Srivastava et al. 2014); drawn from the process' generator.
+class Dropout : public Layer {
+ public:
+  explicit Dropout(double share) : share_(share) {}
+  at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  double share_;
+};
+
+// softmax(q k^T / sqrt(width)) v, each position over itself and those before it. All [batch, heads,
+// length, width]. The explicit forms round the scores q k^T to the precision of the run, or keep
+// them in fp32; the fused one never shows them. The explicit ones see `mask_shift` positions ahead;
+// with -1 not even their own, and the first, which then sees nothing, is NaN.
+class CausalAttention : public Layer {
+ public:
+  explicit CausalAttention(AttentionForm form, std::int64_t mask_shift = 0)
+      : form_(form), mask_shift_(mask_shift) {}
+  at::Tensor Forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) const;
+
+ private:
+  AttentionForm form_;
+  std::int64_t mask_shift_;
+};
+
+// Standardises the last dimension, without scale and shift.
+class Standardise : public Layer {
+ public:
+  explicit Standardise(InputNorm form) : form_(form) {}
+  at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  InputNorm form_;
+};
+
+// x over its 2-norm along the last dimension.
+class Normalise : public Layer {
+ public:
+  explicit Normalise(NormaliseForm form) : form_(form) {}
+  at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  NormaliseForm form_;
+};
+
+// Mean of nll = -log softmax(logits)[target], weighted: sum(w * nll) / sum(w). Targets and weights
+// of any shape, logits [..., classes]; per_sequence takes this mean over the last dimension, and
+// then the plain one. Or the sum, or the sum over positions and mean over samples; of the softmax
+// over the batch instead of the classes, where the recipe says so. With smoothing s the target is 1
+// - s of that class and s of all alike (Szegedy et al. 2016). Throws c10::Error for a target out of
+// range.
+class WeightedCrossEntropy : public Layer {
+ public:
+  explicit WeightedCrossEntropy(LossRecipe recipe = {}) : recipe_(recipe) {}
+  at::Tensor Forward(const at::Tensor& logits, const at::Tensor& targets,
+                     const at::Tensor& weights) const;
+
+ private:
+  at::Tensor Softmax(const at::Tensor& logits) const;
+  // [...] for logits [..., classes].
+  at::Tensor NegativeLogLikelihood(const at::Tensor& logits, const at::Tensor& targets) const;
+
+  LossRecipe recipe_;
+};
+
+}  // namespace trainwreck

@@ -1,0 +1,185 @@
+#include "trainer/optimizers/optimizers.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/_fused_sgd.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+namespace trainwreck {
+namespace {
+
+std::vector<at::Tensor> ZerosLike(const NamedTensors& parameters, at::ScalarType dtype) {
+  std::vector<at::Tensor> zeros;
+  for (const auto& [name, parameter] : parameters) {
+    zeros.push_back(at::zeros_like(parameter, parameter.options().dtype(dtype)));
+  }
+  return zeros;
+}
+
+// A zero where the parameters live: the fused kernels read their step count there.
+at::Tensor ScalarBeside(const NamedTensors& parameters) {
+  return at::zeros({}, parameters.empty() ? at::TensorOptions()
+                                          : parameters.front().second.options().dtype(at::kFloat));
+}
+
+void LoadEntry(const StateDict& state, const std::string& name, at::Tensor& into) {
+  if (auto entry = state.find(name); entry != state.end()) into.copy_(entry->second);
+}
+
+// What both rules share: the parameters, and state of their shapes.
+class BaseOptimizer : public Optimizer {
+ public:
+  BaseOptimizer(NamedTensors parameters, at::ScalarType state_dtype)
+      : parameters_(std::move(parameters)), state_dtype_(state_dtype) {}
+
+  void ZeroGrad() override {
+    for (auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
+  }
+
+  void Save(StateDict& state) const override {
+    for (const auto& [kind, tensors] : slots_) {
+      for (std::size_t i = 0; i < tensors.size(); ++i) state[EntryName(kind, i)] = tensors[i];
+    }
+  }
+
+  void Load(const StateDict& state) override {
+    at::NoGradGuard no_grad;
+    for (auto& [kind, tensors] : slots_) {
+      for (std::size_t i = 0; i < tensors.size(); ++i) {
+        LoadEntry(state, EntryName(kind, i), tensors[i]);
+      }
+    }
+  }
+
+ protected:
+  const NamedTensors& Parameters() const { return parameters_; }
+
+  // Returns the index of a new slot.
+  std::size_t AddSlot(const std::string& kind) {
+    slots_.emplace_back(kind, ZerosLike(parameters_, state_dtype_));
+    return slots_.size() - 1;
+  }
+
+  // Parameters with a gradient, their gradients, and the slots' tensors of the same parameters: in
+  // fp32, copies where they are kept in less.
+  struct Active {
+    std::vector<at::Tensor> parameters, gradients;
+    std::vector<std::vector<at::Tensor>> slots;
+  };
+  Active CollectActive() const {
+    Active active;
+    active.slots.resize(slots_.size());
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const at::Tensor& gradient = parameters_[i].second.grad();
+      if (!gradient.defined()) continue;
+      active.parameters.push_back(parameters_[i].second);
+      active.gradients.push_back(gradient);
+      for (std::size_t s = 0; s < slots_.size(); ++s) {
+        active.slots[s].push_back(slots_[s].second[i].to(at::kFloat));
+      }
+    }
+    return active;
+  }
+  void Keep(const Active& active) {
+    if (state_dtype_ == at::kFloat) return;
+    std::size_t position = 0;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (!parameters_[i].second.grad().defined()) continue;
+      for (std::size_t s = 0; s < slots_.size(); ++s) {
+        slots_[s].second[i].copy_(active.slots[s][position]);
+      }
+      ++position;
+    }
+  }
+
+ private:
+  std::string EntryName(const std::string& kind, std::size_t i) const {
+    return "optimizer." + kind + "." + parameters_[i].first;
+  }
+
+  NamedTensors parameters_;
+  at::ScalarType state_dtype_;
+  std::vector<std::pair<std::string, std::vector<at::Tensor>>> slots_;
+};
+
+class Sgd : public BaseOptimizer {
+ public:
+  Sgd(NamedTensors parameters, SgdOptions options)
+      : BaseOptimizer(std::move(parameters), options.state_dtype), options_(options) {
+    if (options_.momentum > 0) AddSlot("momentum");
+  }
+
+  void Step(double lr) override {
+    at::NoGradGuard no_grad;
+    Active active = CollectActive();
+    if (active.parameters.empty()) return;
+    std::vector<at::Tensor> none;
+    // The buffers begin at zero, so the first step needs no special case.
+    at::_fused_sgd_(active.parameters, active.gradients,
+                    active.slots.empty() ? none : active.slots[0], options_.weight_decay,
+                    options_.momentum, lr, /*dampening=*/0.0, /*nesterov=*/false,
+                    /*maximize=*/false, /*is_first_step=*/false);
+    Keep(active);
+  }
+
+ private:
+  SgdOptions options_;
+};
+
+class AdamW : public BaseOptimizer {
+ public:
+  AdamW(NamedTensors parameters, AdamWOptions options)
+      : BaseOptimizer(std::move(parameters), options.state_dtype),
+        options_(options),
+        step_(ScalarBeside(Parameters())) {
+    AddSlot("exp_avg");
+    AddSlot("exp_avg_sq");
+  }
+
+  void Step(double lr) override {
+    at::NoGradGuard no_grad;
+    Active active = CollectActive();
+    step_.add_(1);
+    if (active.parameters.empty()) return;
+    const std::vector<at::Tensor> steps(active.parameters.size(), step_);
+    at::_fused_adamw_(active.parameters, active.gradients, active.slots[0], active.slots[1],
+                      /*max_exp_avg_sqs=*/{}, steps, lr, options_.beta1, options_.beta2,
+                      options_.weight_decay, options_.eps, /*amsgrad=*/false, /*maximize=*/false);
+    Keep(active);
+  }
+
+  void Save(StateDict& state) const override {
+    BaseOptimizer::Save(state);
+    state["optimizer.step"] = step_;
+  }
+
+  void Load(const StateDict& state) override {
+    BaseOptimizer::Load(state);
+    LoadEntry(state, "optimizer.step", step_);
+  }
+
+ private:
+  AdamWOptions options_;
+  at::Tensor step_;  // float, as the fused kernel wants it
+};
+
+}  // namespace
+
+NamedTensors ParametersOf(const Model& model) {
+  NamedTensors parameters;
+  for (const auto& item : model.named_parameters()) {
+    parameters.emplace_back(item.key(), item.value());
+  }
+  return parameters;
+}
+
+std::unique_ptr<Optimizer> MakeSgd(NamedTensors parameters, SgdOptions options) {
+  return std::make_unique<Sgd>(std::move(parameters), options);
+}
+
+std::unique_ptr<Optimizer> MakeAdamW(NamedTensors parameters, AdamWOptions options) {
+  return std::make_unique<AdamW>(std::move(parameters), options);
+}
+
+}  // namespace trainwreck

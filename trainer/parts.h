@@ -1,0 +1,285 @@
+// The parts of the training loop. Each is an interface with a plain implementation beside it; the
+// loop (loop.h) knows only these. Injectors wrap them (injectors/injector.h); nothing here knows of
+// injectors.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/protocol/json.h"
+#include "trainer/devices/device_health.h"
+#include "trainer/models/forward_hook.h"
+
+namespace trainwreck {
+
+// Everything that makes a run resumable, by entry name: "model.head.weight",
+// "optimizer.exp_avg.head.weight", "optimizer.step", "schedule.step", "sampler.epoch",
+// "sampler.position", "rng.torch", "loop.step", ... Scalars are 0-dimensional tensors.
+using StateDict = std::map<std::string, at::Tensor>;
+
+// One training example. Tokens: input and target int64 [seq_len], weight float [seq_len].
+// Features: input float [features], target int64 [], weight float [].
+struct Sample {
+  std::int64_t id = 0;
+  at::Tensor input;
+  at::Tensor target;
+  at::Tensor weight;  // of each target in the loss
+  // The sample that the target was stored for; empty: this one.
+  std::optional<std::int64_t> target_id = std::nullopt;
+};
+
+// Samples stacked along a new first dimension.
+struct Batch {
+  std::vector<std::int64_t> ids;
+  at::Tensor inputs;
+  at::Tensor targets;
+  at::Tensor weights;
+  int size() const { return static_cast<int>(ids.size()); }
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual std::int64_t size() const = 0;
+  virtual Sample Get(std::int64_t id) const = 0;
+  // Bound of valid tokens or labels: what the loader's guard checks against.
+  virtual std::int64_t input_limit() const = 0;   // vocabulary; 0: inputs are not tokens
+  virtual std::int64_t target_limit() const = 0;  // vocabulary or number of classes
+  // Entropy per target in nats that no model can go below without a leak; empty: unknown.
+  virtual std::optional<double> entropy_floor() const { return std::nullopt; }
+};
+
+// A data set around another, with other samples.
+class DatasetAround : public Dataset {
+ public:
+  explicit DatasetAround(std::unique_ptr<Dataset> inner) : inner_(std::move(inner)) {}
+  std::int64_t size() const override { return inner_->size(); }
+  std::int64_t input_limit() const override { return inner_->input_limit(); }
+  std::int64_t target_limit() const override { return inner_->target_limit(); }
+  std::optional<double> entropy_floor() const override { return inner_->entropy_floor(); }
+
+ protected:
+  const Dataset& inner() const { return *inner_; }
+
+ private:
+  std::unique_ptr<Dataset> inner_;
+};
+
+// Which samples belong to which rank in an epoch.
+class Shards {
+ public:
+  virtual ~Shards() = default;
+  virtual std::vector<std::int64_t> IdsOf(int rank, std::int64_t epoch) const = 0;
+};
+
+// The order in which this rank sees its shard.
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  // The ids of the next batch; empty: this rank's epoch is over, and the next call starts a new
+  // epoch.
+  virtual std::vector<std::int64_t> Next() = 0;
+  // After an empty Next(): the epoch goes on for other ranks; this one only shadows their
+  // collectives.
+  virtual bool is_shadow() const { return false; }
+  virtual std::int64_t epoch() const = 0;
+  virtual void Save(StateDict& state) const = 0;
+  virtual void Load(const StateDict& state) = 0;  // entries that are missing keep their values
+};
+
+class Model : public HookedModule {
+ public:
+  // Weighted mean loss over the batch's targets, in nats; a scalar with a graph.
+  virtual at::Tensor Loss(const Batch& batch) = 0;
+  // What the softmax is taken of, [batch, length, classes], for tokens [batch, length] of any
+  // length up to the data's: what a model needs that goes on from text of its own. Others throw
+  // std::runtime_error.
+  virtual at::Tensor Logits(const at::Tensor& tokens) {
+    throw std::runtime_error("this model.kind has no logits to go on from");
+  }
+};
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  virtual void ZeroGrad() = 0;
+  virtual void Step(double lr) = 0;  // parameters without a gradient are left alone
+  virtual void Save(StateDict& state) const = 0;
+  virtual void Load(const StateDict& state) = 0;  // entries that are missing keep their values
+};
+
+// Multiplies the loss, so that gradients in 16 bits neither vanish nor overflow, and says which
+// updates to leave out.
+class LossScaler {
+ public:
+  virtual ~LossScaler() = default;
+  virtual double scale() const = 0;
+  // Whether an update may be left out; all ranks must then agree on it.
+  virtual bool skips_updates() const = 0;
+  // Divides the gradients by the scale, in place. True when an element overflowed (is not finite).
+  virtual bool Unscale(const std::vector<at::Tensor>& gradients) = 0;
+  // Once a step: whether the gradients of any rank overflowed.
+  virtual void Update(bool overflowed) = 0;
+  virtual void Save(StateDict& state) const = 0;
+  virtual void Load(const StateDict& state) = 0;  // entries that are missing keep their values
+};
+
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
+  virtual double LearningRate() const = 0;  // of the current step
+  virtual void Advance() = 0;               // one optimizer step was made
+  virtual void Save(StateDict& state) const = 0;
+  virtual void Load(const StateDict& state) = 0;
+};
+
+enum class Reduction { kSum, kMax, kMin };
+
+// Collectives over the ranks of the run; every rank must make the same calls in the same order.
+// Throws std::runtime_error when a peer is gone or the timeout passes.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int world_size() const = 0;
+  virtual void AllReduce(at::Tensor& tensor, Reduction reduction) = 0;  // in place
+  virtual void Broadcast(at::Tensor& tensor, int root) = 0;
+  virtual void Barrier() = 0;
+};
+
+// How the ranks of a run find each other.
+struct GroupOptions {
+  int rank = 0;
+  int world_size = 1;
+  std::string
+      rendezvous_file;  // of this attempt alone: a file that an earlier group used is refused by it
+  double timeout_s = 30;  // of the rendezvous and of each call
+  std::string dump_dir;   // where a backend may leave its own records of a failure; empty: nowhere
+};
+
+// Of tensors on the device, in bytes.
+struct MemoryUse {
+  std::int64_t allocated_bytes = 0;  // by live tensors
+  std::int64_t peak_bytes = 0;       // of allocated_bytes, since ResetMemoryPeak()
+};
+
+// Where this rank's tensors live, and everything of the loop that differs by it. Used by one
+// thread. What is queued on a device runs in order; only what says so waits for it.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual at::Device torch_device() const = 0;
+  virtual std::string name() const = 0;  // as its maker calls it: "NVIDIA H200"; "cpu"
+  // For two ranks or more; blocks until all are there. Throws as Communicator's calls do.
+  virtual std::unique_ptr<Communicator> MakeCommunicator(const GroupOptions& options) = 0;
+  // The batch's tensors on this device; the copy is queued, the batch may be dropped at once.
+  virtual Batch Move(const Batch& batch) const = 0;
+  // Of the generators that a step on this device draws from: LibTorch's of the CPU, "rng.torch",
+  // and the device's own.
+  virtual void SaveRng(StateDict& state) const = 0;
+  virtual void LoadRng(const StateDict& state) = 0;  // entries that are missing keep their values
+  virtual std::optional<MemoryUse> Memory() const = 0;  // empty: nobody counts
+  virtual void ResetMemoryPeak() = 0;
+  // An allocation past `bytes` throws c10::OutOfMemoryError from now on; 0: no limit. The CPU
+  // counts tensors' bytes, a GPU the segments that LibTorch takes from the driver, which are
+  // larger.
+  virtual void LimitMemory(std::int64_t bytes) = 0;
+  // Empty: no sensors, or they were read less than a second ago.
+  virtual std::optional<DeviceHealth> Health() = 0;
+};
+
+// Steps done -> state, on disk.
+class CheckpointStore {
+ public:
+  virtual ~CheckpointStore() = default;
+  // Atomic: after a crash at any point the newest whole checkpoint can still be read.
+  virtual void Save(int steps_done, const StateDict& state) = 0;
+  virtual std::vector<int> List() const = 0;         // steps done of whole checkpoints, ascending
+  virtual StateDict Load(int steps_done) const = 0;  // throws std::runtime_error when it is damaged
+};
+
+// Acts at points of the loop; plain hooks are the telemetry's, others are injectors'.
+class LoopHook {
+ public:
+  virtual ~LoopHook() = default;
+  virtual void OnStart() {}                 // all parts are built, nothing is trained yet
+  virtual void OnStepBegin(int step) {}     // before the batch is drawn
+  virtual void OnBackwardDone(int step) {}  // gradients are there, not reduced yet
+  virtual void OnStepEnd(int step) {
+  }  // parameters are updated, the step's record is not written yet
+};
+
+// What the loop is doing: where memory ran out, say.
+enum class Stage {
+  kBuild,
+  kRestore,
+  kData,
+  kForward,
+  kBackward,
+  kReduce,
+  kUpdate,
+  kEvaluate,
+  kCheckpoint
+};
+const char* ToString(Stage stage);
+
+// Where the loop stands; parts and wrappers may hold a reference to it.
+struct Clock {
+  int step = 0;  // of the optimizer step in progress, from 0
+  std::string phase = "train";
+  int attempt = 0;
+  Stage stage = Stage::kBuild;
+};
+
+struct Parts {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Communicator> communicator;
+  std::unique_ptr<Dataset> train_data;
+  std::unique_ptr<Dataset> eval_data;
+  std::unique_ptr<Shards> shards;
+  std::unique_ptr<Sampler> sampler;
+  std::shared_ptr<Model> model;
+  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<LossScaler> scaler;
+  std::unique_ptr<Schedule> schedule;
+  std::unique_ptr<CheckpointStore> checkpoints;
+  std::vector<std::unique_ptr<LoopHook>> hooks;
+};
+
+// What is done to each part but the device as soon as it is built, in the order of Parts. The plain
+// one changes nothing.
+class PartWrapper {
+ public:
+  virtual ~PartWrapper() = default;
+  virtual std::unique_ptr<Communicator> Wrap(std::unique_ptr<Communicator> part) { return part; }
+  virtual std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> part) {
+    return part;
+  }  // training data
+  virtual std::unique_ptr<Shards> Wrap(std::unique_ptr<Shards> part) { return part; }
+  virtual std::unique_ptr<Sampler> Wrap(std::unique_ptr<Sampler> part) { return part; }
+  virtual std::shared_ptr<Model> Wrap(std::shared_ptr<Model> part) { return part; }
+  virtual std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> part) { return part; }
+  virtual std::unique_ptr<LossScaler> Wrap(std::unique_ptr<LossScaler> part) { return part; }
+  virtual std::unique_ptr<Schedule> Wrap(std::unique_ptr<Schedule> part) { return part; }
+  virtual std::unique_ptr<CheckpointStore> Wrap(std::unique_ptr<CheckpointStore> part) {
+    return part;
+  }
+  virtual std::unique_ptr<LoopHook> MakeHook() { return nullptr; }
+};
+
+// Dated facts for the trace: {"t":"event","event":name,"step":clock.step,...fields}.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void Report(const std::string& name, Json fields) = 0;
+};
+
+}  // namespace trainwreck

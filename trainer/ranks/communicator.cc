@@ -1,0 +1,106 @@
+#include "trainer/ranks/communicator.h"
+
+#include <c10/core/ScalarType.h>
+
+#include <sstream>
+#include <utility>
+
+namespace trainwreck {
+namespace {
+
+class LocalCommunicator : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int world_size() const override { return 1; }
+  void AllReduce(at::Tensor&, Reduction) override {}
+  void Broadcast(at::Tensor&, int) override {}
+  void Barrier() override {}
+};
+
+class TracedCommunicator : public Communicator {
+ public:
+  TracedCommunicator(std::unique_ptr<Communicator> inner, FingerprintSink sink)
+      : inner_(std::move(inner)), sink_(std::move(sink)) {}
+
+  int rank() const override { return inner_->rank(); }
+  int world_size() const override { return inner_->world_size(); }
+
+  void AllReduce(at::Tensor& tensor, Reduction reduction) override {
+    sink_(call_++, OpName(reduction), ShapeText(tensor), DtypeText(tensor));
+    inner_->AllReduce(tensor, reduction);
+  }
+  void Broadcast(at::Tensor& tensor, int root) override {
+    sink_(call_++, "broadcast", ShapeText(tensor), DtypeText(tensor));
+    inner_->Broadcast(tensor, root);
+  }
+  void Barrier() override {
+    sink_(call_++, "barrier", "[]", "");
+    inner_->Barrier();
+  }
+
+ private:
+  std::unique_ptr<Communicator> inner_;
+  FingerprintSink sink_;
+  int call_ = 0;
+};
+
+}  // namespace
+
+const char* OpName(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return "all_reduce";
+    case Reduction::kMax:
+      return "all_reduce_max";
+    case Reduction::kMin:
+      return "all_reduce_min";
+  }
+  return "all_reduce";
+}
+
+std::string ShapeText(const at::Tensor& tensor) {
+  std::ostringstream text;
+  text << '[';
+  for (std::int64_t i = 0; i < tensor.dim(); ++i) text << (i ? "," : "") << tensor.size(i);
+  text << ']';
+  return text.str();
+}
+
+std::string DtypeText(const at::Tensor& tensor) {
+  // The names that Python users know, which LibTorch's C++ side calls Float, Long, ...
+  switch (tensor.scalar_type()) {
+    case at::kFloat:
+      return "float32";
+    case at::kDouble:
+      return "float64";
+    case at::kHalf:
+      return "float16";
+    case at::kBFloat16:
+      return "bfloat16";
+    case at::kLong:
+      return "int64";
+    case at::kInt:
+      return "int32";
+    case at::kShort:
+      return "int16";
+    case at::kChar:
+      return "int8";
+    case at::kByte:
+      return "uint8";
+    case at::kBool:
+      return "bool";
+    default:
+      return c10::toString(tensor.scalar_type());
+  }
+}
+
+std::unique_ptr<Communicator> MakeLocalCommunicator() {
+  return std::make_unique<LocalCommunicator>();
+}
+
+std::unique_ptr<Communicator> MakeTracedCommunicator(std::unique_ptr<Communicator> inner,
+                                                     FingerprintSink sink) {
+  return std::make_unique<TracedCommunicator>(std::move(inner), std::move(sink));
+}
+
+}  // namespace trainwreck

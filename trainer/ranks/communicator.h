@@ -1,0 +1,47 @@
+// Collectives over the ranks of a run. One rank: MakeLocalCommunicator. More, each a process of its
+// own: MakeGlooCommunicator, which meets its peers through a file. MakeTracedCommunicator goes
+// around either and reports a fingerprint of every call before it blocks, so that a hang leaves the
+// waiting call as the trace's last record.
+//
+//   auto communicator = MakeTracedCommunicator(
+//       MakeGlooCommunicator({.rank = 0, .world_size = 2, .rendezvous_file = plan.rendezvous}),
+//       [&](int call, const std::string& op, const std::string& shape, const std::string& dtype) {
+//         sink.Collective(call, op, shape, dtype);
+//       });
+//
+// End a healthy run with a Barrier() before the communicator is destroyed: a rank that leaves while
+// a peer is still in its last collective can take that peer down.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "trainer/parts.h"
+
+namespace trainwreck {
+
+// World size 1: every call returns at once and changes nothing.
+std::unique_ptr<Communicator> MakeLocalCommunicator();
+
+// CPU tensors over the loopback interface. Blocks until all ranks are there. Starts threads: fork
+// before, not after. Throws std::runtime_error with op, call and rank when a peer is gone or the
+// timeout passes; a rendezvous that times out names the ranks that did not come. After a failed
+// call the group is of no more use. Ranks whose calls differ are not told so here (some pairs even
+// return wrong sums in silence): compare the fingerprints.
+std::unique_ptr<Communicator> MakeGlooCommunicator(const GroupOptions& options);
+
+// `call` counts this rank's calls from 0. `op` is "all_reduce", "all_reduce_max", "all_reduce_min",
+// "broadcast" or "barrier"; `shape` as in "[64,3]"; `dtype` as in "float32". A barrier has "[]" and
+// "".
+using FingerprintSink = std::function<void(int call, const std::string& op,
+                                           const std::string& shape, const std::string& dtype)>;
+
+std::unique_ptr<Communicator> MakeTracedCommunicator(std::unique_ptr<Communicator> inner,
+                                                     FingerprintSink sink);
+
+const char* OpName(Reduction reduction);
+std::string ShapeText(const at::Tensor& tensor);
+std::string DtypeText(const at::Tensor& tensor);
+
+}  // namespace trainwreck

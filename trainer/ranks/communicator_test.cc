@@ -1,0 +1,244 @@
+#include "trainer/ranks/communicator.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <sstream>
+
+#include "trainer/ranks/bucket.h"
+#include "trainer/ranks/forked_ranks.h"
+
+namespace trainwreck {
+namespace {
+
+std::unique_ptr<Communicator> Join(const ScratchFolder& folder, int rank, int world_size,
+                                   double timeout_s = 20) {
+  return MakeGlooCommunicator({.rank = rank,
+                               .world_size = world_size,
+                               .rendezvous_file = folder.File("rendezvous"),
+                               .timeout_s = timeout_s});
+}
+
+// Whole numbers, whose sum is exact in any order.
+at::Tensor Numbers(std::int64_t n, int rank) { return at::arange(n, at::kFloat) * (rank + 1); }
+
+std::string Text(const at::Tensor& tensor) {
+  std::ostringstream text;
+  const at::Tensor flat = tensor.reshape({-1}).to(at::kDouble);
+  for (std::int64_t i = 0; i < flat.numel(); ++i) text << flat[i].item<double>() << ' ';
+  return text.str();
+}
+
+void ExpectAllReturn(const std::vector<RankEnd>& ends, const std::string& output) {
+  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+    EXPECT_EQ(ends[rank].exit_code, 0) << "rank " << rank << ": " << ends[rank].output;
+    EXPECT_EQ(ends[rank].signal, 0) << "rank " << rank;
+    EXPECT_EQ(ends[rank].output, output) << "rank " << rank;
+  }
+}
+
+class Gloo : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, Gloo, ::testing::Values(2, 4));
+
+TEST_P(Gloo, AllReducesSumMaxAndMin) {
+  const int world_size = GetParam();
+  ScratchFolder folder;
+  const auto ends = RunForked(world_size, [&](int rank) {
+    auto communicator = Join(folder, rank, world_size);
+    at::Tensor sum = Numbers(4, rank), max = Numbers(4, rank), min = Numbers(4, rank);
+    communicator->AllReduce(sum, Reduction::kSum);
+    communicator->AllReduce(max, Reduction::kMax);
+    communicator->AllReduce(min, Reduction::kMin);
+    communicator->Barrier();
+    return Text(sum) + "| " + Text(max) + "| " + Text(min);
+  });
+  ExpectAllReturn(
+      ends, world_size == 2 ? "0 3 6 9 | 0 2 4 6 | 0 1 2 3 " : "0 10 20 30 | 0 4 8 12 | 0 1 2 3 ");
+}
+
+TEST_P(Gloo, BroadcastsFromAnyRoot) {
+  const int world_size = GetParam();
+  ScratchFolder folder;
+  const auto ends = RunForked(world_size, [&](int rank) {
+    auto communicator = Join(folder, rank, world_size);
+    std::string text;
+    for (int root : {0, 1}) {
+      at::Tensor tensor = Numbers(3, rank);
+      communicator->Broadcast(tensor, root);
+      text += Text(tensor);
+    }
+    communicator->Barrier();
+    return text;
+  });
+  ExpectAllReturn(ends, "0 1 2 0 2 4 ");
+}
+
+TEST_P(Gloo, BucketsOfAnySizeGiveTheSameMean) {
+  const int world_size = GetParam();
+  for (std::int64_t bucket_bytes : {1, 40, 1 << 20}) {
+    ScratchFolder folder;
+    int calls = 0;
+    const auto ends = RunForked(world_size, [&](int rank) {
+      auto communicator = MakeTracedCommunicator(
+          Join(folder, rank, world_size),
+          [&](int, const std::string&, const std::string&, const std::string&) { ++calls; });
+      // A transposed tensor, an undefined one, a scalar, an empty one, and one of another dtype.
+      std::vector<at::Tensor> tensors = {Numbers(6, rank).view({2, 3}).t(), at::Tensor(),
+                                         at::full({}, 8.0 * (rank + 1)), at::zeros({0}),
+                                         Numbers(2, rank).to(at::kDouble)};
+      AllReduceMean(*communicator, tensors, bucket_bytes, world_size);
+      communicator->Barrier();
+      return Text(tensors[0]) + Text(tensors[2]) + Text(tensors[4]) + std::to_string(calls);
+    });
+    const std::string calls_text = bucket_bytes == 1 ? "5" : bucket_bytes == 40 ? "3" : "3";
+    ExpectAllReturn(
+        ends, (world_size == 2 ? "0 4.5 1.5 6 3 7.5 12 0 1.5 " : "0 7.5 2.5 10 5 12.5 20 0 2.5 ") +
+                  calls_text);
+  }
+}
+
+TEST(Bucket, DividesByTheRanksThatHadData) {
+  ScratchFolder folder;
+  const auto ends = RunForked(2, [&](int rank) {
+    auto communicator = Join(folder, rank, 2);
+    std::vector<at::Tensor> tensors = {rank == 0 ? Numbers(3, 0) : at::zeros({3})};
+    AllReduceMean(*communicator, tensors, 1 << 20, /*active=*/1);
+    communicator->Barrier();
+    return Text(tensors[0]);
+  });
+  ExpectAllReturn(ends, "0 1 2 ");
+}
+
+// At moments around the survivor's write as well: an error of the call, never a SIGPIPE.
+TEST(GlooFailure, DeathOfAPeerIsAnErrorAtOnce) {
+  for (int round = 0; round < 10; ++round) {
+    ScratchFolder folder;
+    const auto ends = RunForked(2, [&](int rank) {
+      auto communicator = Join(folder, rank, 2);
+      communicator->Barrier();
+      if (rank == 1) raise(SIGKILL);
+      usleep(300 * round);
+      at::Tensor tensor = Numbers(100000, rank);
+      communicator->AllReduce(tensor, Reduction::kSum);
+      return std::string("not reached");
+    });
+    EXPECT_EQ(ends[1].signal, SIGKILL);
+    EXPECT_EQ(ends[0].exit_code, 1) << ends[0].output;
+    EXPECT_EQ(ends[0].signal, 0);
+    // The barrier returns on one rank before the other is through with it.
+    EXPECT_TRUE(ends[0].output.starts_with("all_reduce (call 1 of rank 0 of 2)") ||
+                ends[0].output.starts_with("barrier (call 0 of rank 0 of 2)"))
+        << ends[0].output;
+    EXPECT_LT(ends[0].seconds - ends[1].seconds, 3.0);
+  }
+}
+
+TEST(GlooFailure, APeerThatNeverCallsIsATimeout) {
+  ScratchFolder folder;
+  const auto ends = RunForked(
+      2,
+      [&](int rank) {
+        auto communicator = Join(folder, rank, 2, /*timeout_s=*/1.5);
+        if (rank == 1) raise(SIGSTOP);
+        communicator->Barrier();
+        return std::string("not reached");
+      },
+      /*limit_s=*/7);
+  EXPECT_EQ(ends[0].exit_code, 1) << ends[0].output;
+  EXPECT_NE(ends[0].output.find("barrier (call 0 of rank 0 of 2)"), std::string::npos)
+      << ends[0].output;
+  EXPECT_GT(ends[0].seconds, 1.4);
+  EXPECT_LT(ends[0].seconds, 6.9);
+  EXPECT_EQ(ends[1].signal, SIGKILL) << "a stopped rank stays until somebody kills it";
+}
+
+TEST(GlooFailure, RendezvousNamesWhoIsMissing) {
+  ScratchFolder folder;
+  const auto ends = RunForked(3, [&](int rank) {
+    if (rank == 1) return std::string("never came");
+    Join(folder, rank, 3, /*timeout_s=*/2);
+    return std::string("not reached");
+  });
+  EXPECT_EQ(ends[0].exit_code, 1);
+  EXPECT_NE(ends[0].output.find("these ranks have not come: 1"), std::string::npos)
+      << ends[0].output;
+  EXPECT_EQ(ends[2].exit_code, 1);
+}
+
+TEST(GlooFailure, RefusesARankThatDoesNotExist) {
+  EXPECT_THROW(MakeGlooCommunicator({.rank = 2, .world_size = 2, .rendezvous_file = "/dev/null"}),
+               std::runtime_error);
+}
+
+TEST(GlooTeardown, HealthyRanksThatEndApartEndWell) {
+  for (int round = 0; round < 20; ++round) {
+    ScratchFolder folder;
+    const auto ends = RunForked(2, [&](int rank) {
+      {
+        auto communicator = Join(folder, rank, 2);
+        at::Tensor tensor = Numbers(1000, rank);
+        for (int i = 0; i < 5; ++i) communicator->AllReduce(tensor, Reduction::kSum);
+        communicator->Barrier();
+        if (rank == round % 2) usleep(20000);
+      }
+      return std::string("done");
+    });
+    ExpectAllReturn(ends, "done");
+  }
+}
+
+TEST(Traced, ReportsEveryCallBeforeItIsMade) {
+  // A sink that throws stands for a call that never returns: the inner communicator must not be
+  // reached.
+  class Inner : public Communicator {
+   public:
+    explicit Inner(int& calls) : calls_(calls) {}
+    int rank() const override { return 3; }
+    int world_size() const override { return 4; }
+    void AllReduce(at::Tensor&, Reduction) override { ++calls_; }
+    void Broadcast(at::Tensor&, int) override { ++calls_; }
+    void Barrier() override { ++calls_; }
+    int& calls_;
+  };
+  int calls = 0;
+  std::string log;
+  auto traced = MakeTracedCommunicator(
+      std::make_unique<Inner>(calls),
+      [&](int call, const std::string& op, const std::string& shape, const std::string& dtype) {
+        EXPECT_EQ(call, calls) << "written after the call";
+        log += std::to_string(call) + " " + op + " " + shape + " " + dtype + "\n";
+      });
+  EXPECT_EQ(traced->rank(), 3);
+  EXPECT_EQ(traced->world_size(), 4);
+  at::Tensor tensor = at::zeros({64, 3});
+  at::Tensor count = at::zeros({}, at::kLong);
+  traced->AllReduce(tensor, Reduction::kSum);
+  traced->AllReduce(count, Reduction::kMin);
+  traced->Broadcast(tensor, 0);
+  traced->Barrier();
+  EXPECT_EQ(log,
+            "0 all_reduce [64,3] float32\n"
+            "1 all_reduce_min [] int64\n"
+            "2 broadcast [64,3] float32\n"
+            "3 barrier [] \n");
+}
+
+TEST(Local, ChangesNothing) {
+  auto local = MakeLocalCommunicator();
+  at::Tensor tensor = Numbers(3, 0);
+  local->AllReduce(tensor, Reduction::kSum);
+  local->Broadcast(tensor, 0);
+  local->Barrier();
+  std::vector<at::Tensor> tensors = {tensor};
+  AllReduceMean(*local, tensors, 1, 1);
+  EXPECT_TRUE(at::equal(tensor, Numbers(3, 0)));
+  EXPECT_EQ(local->world_size(), 1);
+}
+
+}  // namespace
+}  // namespace trainwreck

@@ -1,0 +1,89 @@
+#include "trainer/ranks/replicas.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+
+#include <map>
+#include <set>
+
+#include "kernels/digest.h"
+#include "trainer/telemetry/tensor_views.h"
+
+namespace trainwreck {
+namespace {
+
+// Of one tensor over the ranks: the value that more than half of them have.
+std::optional<std::int64_t> MajorityOf(const std::vector<std::vector<std::int64_t>>& digests,
+                                       std::size_t tensor) {
+  std::map<std::int64_t, std::size_t> votes;
+  for (const auto& of_rank : digests) {
+    if (2 * ++votes[of_rank[tensor]] > digests.size()) return of_rank[tensor];
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Desync> FindDesync(const std::vector<std::vector<std::int64_t>>& digests,
+                                 const NamedTensors& tensors) {
+  Desync found{.reference = "majority"};
+  std::vector<std::int64_t> reference;
+  for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+    const auto majority = MajorityOf(digests, tensor);
+    if (!majority) {
+      found.reference = "rank 0";
+      break;
+    }
+    reference.push_back(*majority);
+  }
+  if (found.reference == "rank 0") reference = digests[0];
+  std::set<int> ranks;
+  for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+    bool differs = false;
+    for (std::size_t rank = 0; rank < digests.size(); ++rank) {
+      if (digests[rank][tensor] == reference[tensor]) continue;
+      ranks.insert(static_cast<int>(rank));
+      differs = true;
+    }
+    if (differs) found.tensors.push_back(tensors[tensor].first);
+  }
+  if (ranks.empty()) return std::nullopt;
+  found.ranks.assign(ranks.begin(), ranks.end());
+  return found;
+}
+
+std::optional<Desync> CompareReplicas(Communicator& communicator, const NamedTensors& tensors) {
+  const auto world_size = static_cast<std::int64_t>(communicator.world_size());
+  const auto count = static_cast<std::int64_t>(tensors.size());
+  if (world_size == 1 || count == 0) return std::nullopt;
+  at::NoGradGuard no_grad;
+  // Each rank fills in its own row, so that the sum is the table of all.
+  at::Tensor table = at::zeros({world_size, count}, at::kLong);
+  std::vector<at::Tensor> plain;
+  for (const auto& [name, tensor] : tensors) plain.push_back(tensor);
+  const std::vector<std::uint64_t> own = DigestsOf(plain);
+  for (std::int64_t i = 0; i < count; ++i) {
+    table[communicator.rank()][i] = static_cast<std::int64_t>(own[i]);
+  }
+  table = table.to(tensors[0].second.device());
+  communicator.AllReduce(table, Reduction::kSum);
+  table = table.cpu();
+  std::vector<std::vector<std::int64_t>> digests;
+  for (std::int64_t rank = 0; rank < world_size; ++rank) {
+    const auto* row = table.const_data_ptr<std::int64_t>() + rank * count;
+    digests.emplace_back(row, row + count);
+  }
+  return FindDesync(digests, tensors);
+}
+
+void BroadcastState(Communicator& communicator, const StateDict& state, int root) {
+  at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : state) {
+    at::Tensor copy = tensor.clone();  // a peer may read the buffer while this rank goes on
+    communicator.Broadcast(copy, root);
+    at::Tensor into = tensor;
+    into.copy_(copy);
+  }
+}
+
+}  // namespace trainwreck

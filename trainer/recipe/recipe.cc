@@ -1,0 +1,514 @@
+#include "trainer/recipe/recipe.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "harness/text/glob.h"
+#include "trainer/recipe/model_kinds.h"
+
+namespace trainwreck {
+namespace {
+
+using Set = std::function<void(TrainingRecipe&, const Json&)>;
+
+struct RecipeKey {
+  ParamInfo info;
+  Set set;
+};
+
+// `field` maps a recipe to a reference to the member; the default is the member's own.
+template <typename Field>
+RecipeKey Number(const char* name, Field field, const char* unit, double min, const char* doc) {
+  TrainingRecipe fresh;
+  using T = std::remove_reference_t<decltype(field(fresh))>;
+  RecipeKey key;
+  key.info.name = name;
+  key.info.type = std::is_integral_v<T> ? ValueType::kInt : ValueType::kNumber;
+  key.info.default_value = field(fresh);
+  key.info.min = min;
+  key.info.unit = unit;
+  key.info.doc = doc;
+  key.set = [field](TrainingRecipe& recipe, const Json& value) { field(recipe) = value.get<T>(); };
+  return key;
+}
+
+template <typename Field>
+RecipeKey Plain(const char* name, Field field, const char* doc) {
+  TrainingRecipe fresh;
+  using T = std::remove_reference_t<decltype(field(fresh))>;
+  RecipeKey key;
+  key.info.name = name;
+  key.info.type = std::is_same_v<T, bool> ? ValueType::kBool : ValueType::kString;
+  key.info.default_value = field(fresh);
+  key.info.doc = doc;
+  key.set = [field](TrainingRecipe& recipe, const Json& value) { field(recipe) = value.get<T>(); };
+  return key;
+}
+
+// `choices` are the enumerators' names in their order.
+template <typename Field>
+RecipeKey Choice(const char* name, Field field, std::vector<std::string> choices, const char* doc) {
+  TrainingRecipe fresh;
+  using T = std::remove_reference_t<decltype(field(fresh))>;
+  RecipeKey key;
+  key.info.name = name;
+  key.info.type = ValueType::kString;
+  key.info.default_value = choices[static_cast<std::size_t>(field(fresh))];
+  key.info.choices = choices;
+  key.info.doc = doc;
+  key.set = [field, choices = std::move(choices)](TrainingRecipe& recipe, const Json& value) {
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      if (choices[i] == value) field(recipe) = static_cast<T>(i);
+    }
+  };
+  return key;
+}
+
+RecipeKey Bounded(RecipeKey key, double max) {
+  key.info.max = max;
+  return key;
+}
+
+#define FIELD(member) \
+  [](TrainingRecipe & r) -> auto& { return r.member; }
+
+RecipeKey ModelKindKey() {
+  std::string tokens, features;
+  RecipeKey key = Plain("model.kind", FIELD(model.kind), "");
+  for (const auto& [name, kind] : ModelKinds()) {
+    key.info.choices.push_back(name);
+    std::string& list = kind.takes_tokens ? tokens : features;
+    list += (list.empty() ? "" : ", ") + name;
+  }
+  key.info.doc = "Over token data: " + tokens + "; over features: " + features;
+  return key;
+}
+
+void AddModelKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(ModelKindKey());
+  keys.push_back(Bounded(
+      Number("model.layers", FIELD(model.layers), "", 1, "Transformer blocks or hidden layers"),
+      256));
+  keys.push_back(
+      Bounded(Number("model.width", FIELD(model.width), "", 1, "Size of the hidden state"), 16384));
+  keys.push_back(Number("model.heads", FIELD(model.heads), "", 1,
+                        "Attention heads (gpt); must divide the width"));
+  keys.push_back(Choice("model.norm", FIELD(model.norm), {"pre", "post"},
+                        "Layer norm before each sublayer, or after its residual sum (gpt)"));
+  keys.push_back(Choice("model.activation", FIELD(model.activation),
+                        {"relu", "leaky_relu", "tanh", "sigmoid"},
+                        "Of hidden layers (mlp), of the state (rnn)"));
+  keys.push_back(Choice("model.init", FIELD(model.init),
+                        {"kaiming", "xavier", "normal", "constant"},
+                        "Weights of hidden layers: by fan-in (He et al. 2015), by fan-in and "
+                        "fan-out (Glorot and Bengio 2010), or of size init_std (mlp)"));
+  keys.push_back(Number("model.init_std", FIELD(model.init_std), "", 0,
+                        "With init normal the standard deviation, with constant the value (mlp)"));
+  keys.push_back(Plain("model.layer_norm", FIELD(model.layer_norm),
+                       "Layer norm in front of each hidden layer's activation (mlp)"));
+  keys.push_back(Plain("model.batch_norm", FIELD(model.batch_norm),
+                       "Batch norm there (mlp); with layer norm it cannot be"));
+  keys.push_back(Plain("model.residual", FIELD(model.residual),
+                       "Add its input to each hidden layer's output, where both have the same "
+                       "size (mlp)"));
+  keys.push_back(Bounded(Number("model.dropout", FIELD(model.dropout), "", 0,
+                                "Share of each sublayer's output that training sets to 0 "
+                                "(Srivastava et al. 2014; gpt)"),
+                         0.99));
+  keys.push_back(Bounded(Number("model.lora_rank", FIELD(model.lora_rank), "", 0,
+                                "Rank of adapters lora_a and lora_b beside each hidden layer's "
+                                "weight (Hu et al. 2021; mlp); 0: none"),
+                         1024));
+  keys.push_back(Choice("model.attention", FIELD(model.attention),
+                        {"fused", "explicit", "explicit_fp32"},
+                        "The library's fused attention, or product, softmax and product one by "
+                        "one, in the precision of the run or in fp32 (gpt)"));
+  keys.push_back(Bounded(Number("model.mask_shift", FIELD(model.mask_shift), "tokens", -1,
+                                "How many positions ahead explicit attention may look; -1: only "
+                                "at those before its own, of which the first has none (gpt)"),
+                         65536));
+  keys.push_back(Choice("model.positions", FIELD(model.positions), {"learned", "rotary", "none"},
+                        "Added to the token embeddings, turned into queries and keys (Su et al. "
+                        "2021), or left to the causal mask (gpt)"));
+  keys.push_back(Number("model.rotary_scale", FIELD(model.rotary_scale), "", 0,
+                        "Factor on the positions that rotary ones are made of; less than 1 "
+                        "stretches them over longer sequences (gpt)"));
+  keys.push_back(Plain("model.qk_norm", FIELD(model.qk_norm),
+                       "Give queries and keys mean square 1 before their product (Henry et al. "
+                       "2020; gpt)"));
+  keys.push_back(Choice("model.similarity", FIELD(model.similarity), {"cosine", "distance"},
+                        "Logits: cosine of the angle to each class's prototype, or the negative "
+                        "squared distance from it (prototype)"));
+  keys.push_back(Number("model.logit_scale", FIELD(model.logit_scale), "", 0,
+                        "Factor on similarities: the inverse temperature (prototype)"));
+  keys.push_back(Choice("model.normalise", FIELD(model.normalise),
+                        {"clamped", "eps_inside", "eps_outside", "plain"},
+                        "x / max(|x|, eps), x / sqrt(sum x^2 + eps), x / (sqrt(sum x^2) + eps) or "
+                        "x / sqrt(sum x^2), with eps 1e-8 (prototype, cosine)"));
+  keys.push_back(Choice("model.input_norm", FIELD(model.input_norm),
+                        {"none", "two_pass", "one_pass", "one_pass_clamped"},
+                        "Standardise each input, with the variance as mean (x - mean)^2, or as "
+                        "mean x^2 - mean^2, of which rounding can leave less than 0 (prototype)"));
+  keys.push_back(Number("model.init_scale", FIELD(model.init_scale), "", 0,
+                        "Factor on the initial weights of blocks and hidden layers"));
+  keys.push_back(Plain("model.trainable", FIELD(model.trainable),
+                       "Comma-separated globs of the parameters that should train"));
+  keys.push_back(Plain("model.activation_checkpointing", FIELD(model.activation_checkpointing),
+                       "Keep only the input of each block, and compute the rest again in the "
+                       "backward pass (gpt)"));
+}
+
+void AddLossKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Choice("loss.form", FIELD(model.loss.form),
+                        {"fused", "log_of_softmax", "plain_softmax", "plain_log_sum_exp"},
+                        "Cross entropy by the library's one stable operation, by the logarithm of "
+                        "a softmax, of a softmax without subtracting the largest logit, or by log "
+                        "sum exp without subtracting it"));
+  keys.push_back(Number("loss.eps", FIELD(model.loss.eps), "", 0,
+                        "Added to what a logarithm is taken of; not in the form fused"));
+  keys.push_back(Bounded(Number("loss.label_smoothing", FIELD(model.loss.label_smoothing), "", 0,
+                                "Share of each target that is spread evenly over all classes; "
+                                "only in the form fused"),
+                         1));
+  keys.push_back(Number("loss.weight", FIELD(model.loss.weight), "", 0,
+                        "Factor on the loss, as that of one task among several"));
+  keys.push_back(Plain("loss.per_sequence", FIELD(model.loss.per_sequence),
+                       "Mean over each sequence's targets first, then over sequences, in place of "
+                       "the mean over all targets of the batch"));
+  keys.push_back(Choice("loss.reduction", FIELD(model.loss.reduction),
+                        {"mean", "sum", "sum_over_positions"},
+                        "Over the batch's targets; with sum_over_positions the sum of each "
+                        "sequence's, and the mean over sequences"));
+  keys.push_back(Choice("loss.softmax_over", FIELD(model.loss.softmax_over),
+                        {"classes", "batch", "positions"},
+                        "What a target's probabilities add up to 1 over: the classes, all targets "
+                        "of the batch, or those of its sequence; only in the form log_of_softmax"));
+  keys.push_back(Plain("loss.guard_denominator", FIELD(model.loss.guard_denominator),
+                       "A mean over no target at all is 0"));
+}
+
+void AddDataKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Choice("data.kind", FIELD(data.kind), {"markov", "text", "features"},
+                        "Tokens of a source with known entropy, bytes of files, or feature vectors "
+                        "with labels"));
+  keys.push_back(Plain("data.path", FIELD(data.path),
+                       "File or folder of text; empty: the licence texts that Debian ships"));
+  keys.push_back(Bounded(
+      Number("data.seq_len", FIELD(data.seq_len), "tokens", 1, "Targets of one sample"), 65536));
+  keys.push_back(
+      Bounded(Number("data.vocab", FIELD(data.vocab), "tokens", 8, "Alphabet of the Markov source"),
+              65536));
+  keys.push_back(Number("data.samples", FIELD(data.samples), "samples", 1,
+                        "Training samples in an epoch, over all ranks"));
+  keys.push_back(Number("data.batch_size", FIELD(data.batch_size), "samples", 1,
+                        "Samples per rank and micro-batch"));
+  keys.push_back(
+      Number("data.features", FIELD(data.features), "", 1, "Length of a feature vector"));
+  keys.push_back(Number("data.classes", FIELD(data.classes), "", 2, "Labels of feature data"));
+  keys.push_back(Number("data.noise", FIELD(data.noise), "", 0,
+                        "Standard deviation of features around their class's centre"));
+  keys.push_back(Plain("data.standardise", FIELD(data.standardise),
+                       "Give each feature vector mean 0 and standard deviation 1"));
+  keys.push_back(Bounded(Number("data.certainty", FIELD(data.certainty), "", 0.25,
+                                "Probability of a token's most probable successor; with 1 it has "
+                                "no other (markov)"),
+                         1));
+  keys.push_back(Number("data.lag", FIELD(data.lag), "tokens", 1,
+                        "How far back the token stands that decides about one (markov)"));
+  keys.push_back(Number("data.prompt_tokens", FIELD(data.prompt_tokens), "tokens", 0,
+                        "Targets at the beginning of each sample that are a prompt: random "
+                        "tokens, left out of the loss (markov)"));
+  keys.push_back(Plain("data.pair_by_id", FIELD(data.pair_by_id),
+                       "Give each training input the target that was stored for its id, wherever "
+                       "that stands"));
+  keys.push_back(Plain("data.inputs_from_targets", FIELD(data.inputs_from_targets),
+                       "Make each training input but a sequence's first of the target before it: "
+                       "shift right, as decoders do (tokens)"));
+  keys.push_back(Bounded(Number("data.target_shift", FIELD(data.target_shift), "tokens", -65535,
+                                "Train each position on the target that stands so many later; "
+                                "those without one are left out of the loss"),
+                         65535));
+  keys.push_back(Number("data.mask_first", FIELD(data.mask_first), "tokens", 0,
+                        "Leave so many targets at the beginning of each training sample out of "
+                        "the loss"));
+  keys.push_back(Choice("data.balance", FIELD(data.balance), {"none", "weights", "resample"},
+                        "Make classes count alike in training: by weights in the loss, or by "
+                        "drawing them equally often (features)"));
+  keys.push_back(
+      Choice("loader.guard", FIELD(loader_guard), {"none", "skip_batch", "drop_sample", "stop"},
+             "What to do with a sample that is not finite, out of range, or has no target "
+             "that counts"));
+  keys.push_back(Number("loader.max_len", FIELD(loader_max_len), "tokens", 0,
+                        "Cut longer sequences off; 0: leave them"));
+  keys.push_back(Choice("sampler.uneven", FIELD(sampler_uneven),
+                        {"none", "drop_last", "pad", "join"},
+                        "What to do when ranks have different numbers of batches"));
+  keys.push_back(Plain("sampler.shuffle", FIELD(sampler_shuffle), "A new order each epoch"));
+}
+
+void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Choice("optimizer.kind", FIELD(optimizer.kind), {"sgd", "adamw"}, "Update rule"));
+  keys.push_back(Number("optimizer.lr", FIELD(optimizer.lr), "", 0, "Peak learning rate"));
+  keys.push_back(
+      Bounded(Number("optimizer.momentum", FIELD(optimizer.momentum), "", 0, "Momentum (sgd)"), 1));
+  keys.push_back(Number("optimizer.weight_decay", FIELD(optimizer.weight_decay), "", 0,
+                        "L2 term in the gradient (sgd) or decoupled decay (adamw)"));
+  keys.push_back(Bounded(
+      Number("optimizer.beta1", FIELD(optimizer.beta1), "", 0, "Decay of the first moment (adamw)"),
+      1));
+  keys.push_back(Bounded(Number("optimizer.beta2", FIELD(optimizer.beta2), "", 0,
+                                "Decay of the second moment (adamw)"),
+                         1));
+  keys.push_back(
+      Number("optimizer.eps", FIELD(optimizer.eps), "", 0, "Added to the denominator (adamw)"));
+  keys.push_back(Choice("optimizer.state_dtype", FIELD(optimizer.state_dtype),
+                        {"fp32", "bf16", "fp16"}, "What momentum and moments are kept in"));
+  keys.push_back(Number("optimizer.clip_norm", FIELD(optimizer.clip_norm), "", 0,
+                        "Largest global gradient norm; 0: no clipping"));
+  keys.push_back(Choice("schedule.kind", FIELD(schedule.kind),
+                        {"constant", "warmup_cosine", "warmup_linear"},
+                        "Learning rate over the run; the warmup is linear from 0"));
+  keys.push_back(Number("schedule.warmup_steps", FIELD(schedule.warmup_steps), "steps", 0,
+                        "Steps until the peak learning rate"));
+  keys.push_back(Number("schedule.final_ratio", FIELD(schedule.final_ratio), "", 0,
+                        "Learning rate at the end of the run, as a part of the peak"));
+  keys.push_back(Number("schedule.restart_step", FIELD(schedule.restart_step), "steps", 0,
+                        "Warm restart: the decay ends here and begins again; 0: none"));
+  keys.push_back(Number("schedule.restart_ratio", FIELD(schedule.restart_ratio), "", 0,
+                        "Learning rate at the restart, as a multiple of the peak"));
+}
+
+void AddRunKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Number("steps", FIELD(steps), "steps", 1, "Optimizer steps of the whole run"));
+  keys.push_back(Number("accumulation", FIELD(accumulation), "micro-batches", 1,
+                        "Micro-batches whose gradients make one optimizer step"));
+  keys.push_back(Choice("loss.accumulated", FIELD(accumulated_loss), {"mean", "sum"},
+                        "Of a step's micro-batches: gradients of the mean of their losses, or of "
+                        "the sum"));
+  keys.push_back(Bounded(Number("scheduled_sampling.share", FIELD(scheduled_sampling.share), "", 0,
+                                "Share of the training inputs behind targets that count which are "
+                                "the model's own predictions, made one after the other (tokens)"),
+                         1));
+  keys.push_back(Number("scheduled_sampling.ramp_steps", FIELD(scheduled_sampling.ramp_steps),
+                        "steps", 0, "Steps in which that share grows from 0"));
+  keys.push_back(Choice("gradients.cleared_by", FIELD(clear_gradients), {"optimizer", "model"},
+                        "Who clears the last step's gradients: the optimizer those that it "
+                        "updates, or after it the model those of all parameters"));
+  keys.push_back(Number("eval.every", FIELD(eval_every), "steps", 0,
+                        "Evaluate after every so many steps; 0: at the end of the run only"));
+  keys.push_back(
+      Plain("eval.at_epoch_end", FIELD(eval_at_epoch_end), "Evaluate when an epoch is over, too"));
+  keys.push_back(
+      Number("eval.batches", FIELD(eval_batches), "batches", 1, "Held-out batches per evaluation"));
+  keys.push_back(Number("eval.batch_size", FIELD(eval_batch_size), "samples", 0,
+                        "Samples per batch and rank in evaluations; 0: data.batch_size"));
+  keys.push_back(Choice("eval.mode", FIELD(eval_mode), {"eval", "train"},
+                        "Of the model in evaluations: with train, batch norm takes the batch's own "
+                        "statistics and adds them to its running ones"));
+  keys.push_back(Choice("eval.data", FIELD(eval_data), {"held_out", "training"},
+                        "What is evaluated on: other samples, or the first of the training data"));
+  keys.push_back(Plain("eval.free_running", FIELD(eval_free_running),
+                       "In evaluations also let the model go on from its own text behind the "
+                       "first input or the prompt: signal free_running_accuracy (tokens)"));
+  keys.push_back(Number("checkpoint.every", FIELD(checkpoint_every), "steps", 0,
+                        "Save after every so many steps; 0: only at the end of a phase"));
+  keys.push_back(
+      Number("checkpoint.keep", FIELD(checkpoint_keep), "", 1, "Newest checkpoints that stay"));
+  keys.push_back(Plain("checkpoint.require_complete", FIELD(checkpoint_require_complete),
+                       "Refuse to resume from a checkpoint that lacks part of the state"));
+  keys.push_back(Number("resume.rewarm_steps", FIELD(resume_rewarm_steps), "steps", 0,
+                        "Ramp the learning rate up again over so many steps after a resume"));
+  keys.push_back(Plain("audit.trainable", FIELD(audit_trainable),
+                       "Before training, unfreeze what model.trainable says should train"));
+  keys.push_back(Choice("audit.coverage", FIELD(audit_coverage),
+                        {"none", "report", "stop", "repair"},
+                        "At the first update, look for parameters that should train and get no "
+                        "gradient, or get one and are not updated: event untrained. Then go on, "
+                        "stop, or make a new optimizer over all parameters"));
+  keys.push_back(Plain("diagnose.nonfinite", FIELD(diagnose_nonfinite),
+                       "Run a step whose loss or gradients are not finite again, to name module, "
+                       "tensor and backward op: event first_nonfinite"));
+  keys.push_back(Bounded(Number("diagnose.evidence_mb", FIELD(diagnose_evidence_mb), "MB", 0,
+                                "What such a step may save into the folder evidence-rank<k>.*; 0: "
+                                "nothing is saved"),
+                         4096));
+  keys.push_back(Bounded(
+      Number("parallel.ranks", FIELD(parallel_ranks), "ranks", 1, "Data-parallel processes"), 64));
+  keys.push_back(Number("parallel.timeout_s", FIELD(parallel_timeout_s), "s", 0.001,
+                        "How long a collective waits for its peers"));
+  keys.push_back(Number("parallel.bucket_mb", FIELD(parallel_bucket_mb), "MB", 0.001,
+                        "Gradient bytes that are reduced in one collective"));
+  keys.push_back(Choice("device", FIELD(device), {"auto", "cpu", "cuda"},
+                        "Where tensors live; auto: a GPU for each rank when there are as many, "
+                        "else the CPU"));
+  keys.push_back(Plain("deterministic", FIELD(deterministic),
+                       "Only operations that give the same bits each time; an operation that has "
+                       "no such form ends the run"));
+  keys.push_back(Number("parallel.average_every", FIELD(parallel_average_every), "steps", 0,
+                        "Replace parameters by their mean over the ranks after every so many "
+                        "steps; 0: never"));
+  keys.push_back(Number("parallel.check_every", FIELD(parallel_check_every), "steps", 0,
+                        "Compare the ranks' parameters after every so many steps: event desync; 0: "
+                        "never"));
+  keys.push_back(Choice("parallel.on_desync", FIELD(parallel_on_desync),
+                        {"none", "stop", "broadcast", "rollback"},
+                        "What to do when they differ: take over parameters and optimizer state of "
+                        "rank 0, or go back to the last checkpoint on which all agree"));
+}
+
+void AddPrecisionKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Choice("precision", FIELD(precision), {"fp32", "bf16", "fp16"},
+                        "Of matrix products and attention (autocast); weights stay fp32"));
+  keys.push_back(Choice("scaler.kind", FIELD(scaler.kind), {"none", "static", "dynamic"},
+                        "Loss scaling: off, by a fixed scale, or by one that follows overflows"));
+  keys.push_back(Bounded(Number("scaler.init_scale", FIELD(scaler.init_scale), "times", 1.0e-30,
+                                "What the loss is multiplied by; with dynamic, at first"),
+                         1.0e30));
+  keys.push_back(Number("scaler.growth_factor", FIELD(scaler.growth_factor), "times", 1,
+                        "On the scale after growth_interval good steps in a row (dynamic)"));
+  keys.push_back(Bounded(Number("scaler.backoff_factor", FIELD(scaler.backoff_factor), "times",
+                                1.0e-6, "On the scale after an overflow (dynamic)"),
+                         1));
+  keys.push_back(Bounded(Number("scaler.growth_interval", FIELD(scaler.growth_interval), "steps", 1,
+                                "Good steps in a row until the scale grows (dynamic)"),
+                         1 << 30));
+  keys.push_back(Number("memory.limit_bytes", FIELD(memory_limit_bytes), "B", 0,
+                        "Tensor memory of one rank, past which an allocation fails; 0: no limit"));
+}
+
+#undef FIELD
+
+const std::vector<RecipeKey>& RecipeTable() {
+  static const std::vector<RecipeKey> table = [] {
+    std::vector<RecipeKey> keys;
+    AddModelKeys(keys);
+    AddLossKeys(keys);
+    AddDataKeys(keys);
+    AddOptimizerKeys(keys);
+    AddRunKeys(keys);
+    AddPrecisionKeys(keys);
+    return keys;
+  }();
+  return table;
+}
+
+// What no single key can be blamed for.
+void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
+  const bool tokens = recipe.data.kind != DataKind::kFeatures;
+  const auto kind = ModelKinds().find(recipe.model.kind);
+  if (kind != ModelKinds().end() && tokens != kind->second.takes_tokens) {
+    problems += "\n  model.kind: " + kind->first + " needs data.kind " +
+                (kind->second.takes_tokens ? "markov or text" : "features");
+  }
+  if (recipe.data.standardise && tokens) {
+    problems += "\n  data.standardise: only of features";
+  }
+  if (recipe.model.loss.per_sequence && !tokens) {
+    problems += "\n  loss.per_sequence: only of tokens";
+  }
+  if (recipe.model.loss.label_smoothing > 0 && recipe.model.loss.form != LossForm::kFused) {
+    problems += "\n  loss.label_smoothing: only with loss.form fused";
+  }
+  if (!tokens && (recipe.eval_free_running || recipe.scheduled_sampling.share > 0 ||
+                  recipe.data.inputs_from_targets)) {
+    problems +=
+        "\n  eval.free_running, scheduled_sampling.share, data.inputs_from_targets: only of tokens";
+  }
+  if (recipe.model.loss.softmax_over == SoftmaxOver::kPositions && !tokens) {
+    problems += "\n  loss.softmax_over: positions only of tokens";
+  }
+  if (recipe.model.dropout > 0 && recipe.model.activation_checkpointing) {
+    problems += "\n  model.dropout: not together with model.activation_checkpointing";
+  }
+  if (recipe.schedule.restart_step > 0 && recipe.schedule.kind == ScheduleKind::kConstant) {
+    problems += "\n  schedule.restart_step: a constant rate has nothing to restart";
+  }
+  if (recipe.data.balance != ClassBalance::kNone && tokens) {
+    problems += "\n  data.balance: only of features";
+  }
+  if (recipe.data.prompt_tokens > 0 && recipe.data.kind != DataKind::kMarkov) {
+    problems += "\n  data.prompt_tokens: needs data.kind markov";
+  }
+  if (const std::int64_t first =
+          std::max({recipe.data.prompt_tokens, recipe.data.mask_first, recipe.data.lag - 1});
+      tokens && first >= recipe.data.seq_len) {
+    problems +=
+        "\n  data.prompt_tokens, data.mask_first, data.lag: must leave targets of data.seq_len";
+  }
+  if (recipe.model.batch_norm && recipe.model.layer_norm) {
+    problems += "\n  model.batch_norm: not together with model.layer_norm";
+  }
+  if (recipe.model.kind == "gpt" && recipe.model.positions == Positions::kRotary &&
+      recipe.model.width / recipe.model.heads % 2 != 0) {
+    problems += "\n  model.positions: rotary needs an even model.width / model.heads";
+  }
+  if (recipe.model.kind == "gpt" && recipe.model.width % recipe.model.heads != 0) {
+    problems += "\n  model.heads: must divide model.width";
+  }
+}
+
+}  // namespace
+
+TrainingRecipe ParseRecipe(const Recipe& recipe) {
+  TrainingRecipe result;
+  std::string problems;
+  std::size_t known = 0;
+  for (const RecipeKey& key : RecipeTable()) {
+    auto it = recipe.find(key.info.name);
+    if (it == recipe.end()) continue;
+    ++known;
+    std::string problem = CheckValue(key.info, it->second);
+    if (problem.empty()) {
+      key.set(result, it->second);
+    } else {
+      problems += "\n  " + key.info.name + ": " + problem;
+    }
+  }
+  if (known < recipe.size()) {
+    for (const auto& [name, value] : recipe) {
+      if (name.starts_with("supervisor.")) continue;
+      bool found = false;
+      for (const RecipeKey& key : RecipeTable()) found = found || key.info.name == name;
+      if (!found) problems += "\n  " + name + ": no such key";
+    }
+  }
+  CheckTogether(result, problems);
+  if (!problems.empty()) throw RecipeError("bad recipe:" + problems);
+  return result;
+}
+
+const char* ToString(DeviceChoice choice) {
+  switch (choice) {
+    case DeviceChoice::kAuto:
+      return "auto";
+    case DeviceChoice::kCpu:
+      return "cpu";
+    case DeviceChoice::kCuda:
+      return "cuda";
+  }
+  return "auto";
+}
+
+std::vector<ParamInfo> RecipeKeys() {
+  std::vector<ParamInfo> keys;
+  for (const RecipeKey& key : RecipeTable()) keys.push_back(key.info);
+  return keys;
+}
+
+bool AnyGlobMatches(const std::string& globs, const std::string& name) {
+  std::size_t begin = 0;
+  while (begin <= globs.size()) {
+    std::size_t end = globs.find(',', begin);
+    if (end == std::string::npos) end = globs.size();
+    std::size_t first = globs.find_first_not_of(' ', begin);
+    if (first < end) {
+      std::size_t last = globs.find_last_not_of(' ', end - 1);
+      if (GlobMatches(globs.substr(first, last + 1 - first), name)) return true;
+    }
+    begin = end + 1;
+  }
+  return false;
+}
+
+}  // namespace trainwreck

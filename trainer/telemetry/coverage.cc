@@ -1,0 +1,40 @@
+#include "trainer/telemetry/coverage.h"
+
+#include "trainer/recipe/recipe.h"
+#include "trainer/telemetry/tensor_views.h"
+
+namespace trainwreck {
+namespace {
+
+std::vector<std::uint64_t> DigestsNow(const NamedTensors& parameters) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, parameter] : parameters) tensors.push_back(parameter.detach());
+  return DigestsOf(tensors);
+}
+
+}  // namespace
+
+void CoverageAudit::BeforeUpdate(const NamedTensors& parameters, const std::string& trainable) {
+  gaps_ = {};
+  moving_.clear();
+  for (const auto& [name, parameter] : parameters) {
+    if (!AnyGlobMatches(trainable, name)) continue;
+    if (!parameter.grad().defined()) {
+      gaps_.without_gradient.push_back(name);
+      continue;
+    }
+    const kernels::TensorStats gradient = StatsOf(parameter.grad());
+    if (gradient.zeros < gradient.count) moving_.emplace_back(name, parameter);
+  }
+  digests_ = DigestsNow(moving_);
+}
+
+CoverageGaps CoverageAudit::AfterUpdate() {
+  const std::vector<std::uint64_t> now = DigestsNow(moving_);
+  for (std::size_t i = 0; i < moving_.size(); ++i) {
+    if (now[i] == digests_[i]) gaps_.without_update.push_back(moving_[i].first);
+  }
+  return std::move(gaps_);
+}
+
+}  // namespace trainwreck

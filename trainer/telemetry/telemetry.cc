@@ -1,0 +1,300 @@
+#include "trainer/telemetry/telemetry.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/log_softmax.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "harness/protocol/digest.h"
+#include "kernels/digest.h"
+#include "trainer/telemetry/tensor_views.h"
+
+namespace trainwreck {
+
+// Steps are many and their records flat: a JSON document for each would cost more than a small
+// model's update.
+class RecordLine {
+ public:
+  explicit RecordLine(const char* type) : line_("{\"t\":\"") {
+    line_.reserve(1024);
+    line_ += type;
+    line_ += '"';
+  }
+
+  // `key` must need no escapes: names of signals and of parameters.
+  void Add(std::string_view key, double value) {
+    Key(key);
+    if (std::isnan(value)) {
+      line_ += "\"nan\"";
+    } else if (std::isinf(value)) {
+      line_ += value > 0 ? "\"inf\"" : "\"-inf\"";
+    } else {
+      char text[32];
+      line_.append(text, std::to_chars(text, text + sizeof text, value).ptr);
+    }
+  }
+
+  std::string Finish() && {
+    line_ += '}';
+    return std::move(line_);
+  }
+
+ private:
+  void Key(std::string_view key) {
+    line_ += ",\"";
+    line_ += key;
+    line_ += "\":";
+  }
+
+  std::string line_;
+};
+
+namespace {
+
+double Norm(double squares) { return std::sqrt(squares); }
+
+}  // namespace
+
+TraceSink::TraceSink(const std::string& path, const Clock& clock)
+    : folder_(path.substr(0, path.rfind('/'))),
+      writer_(path),
+      clock_(clock),
+      began_(std::chrono::steady_clock::now()) {}
+
+double TraceSink::elapsed_s() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+}
+
+void TraceSink::Start(Json fields) {
+  fields["t"] = "start";
+  fields["time"] = elapsed_s();
+  writer_.Write(fields);
+}
+
+void TraceSink::Report(const std::string& name, Json fields) {
+  fields["t"] = "event";
+  fields["event"] = name;
+  fields["step"] = clock_.step;
+  fields["time"] = elapsed_s();
+  writer_.Write(fields);
+}
+
+void TraceSink::Collective(int call, const std::string& op, const std::string& shape,
+                           const std::string& dtype) {
+  writer_.WriteLine("{\"t\":\"collective\",\"step\":" + std::to_string(clock_.step) +
+                    ",\"call\":" + std::to_string(call) + ",\"op\":\"" + op + "\",\"shape\":\"" +
+                    shape + "\",\"dtype\":\"" + dtype + "\"}");
+}
+
+void TraceSink::Step(std::string line) { writer_.WriteLine(std::move(line)); }
+
+void TraceSink::End(const std::string& why) {
+  writer_.Write({{"t", "end"}, {"why", why}, {"step", clock_.step}, {"time", elapsed_s()}});
+}
+
+void ActivationReader::OnOutput(const std::string& module, at::Tensor& output) {
+  if (!output.is_floating_point() || !recorder_.Wants(module)) return;
+  at::NoGradGuard no_grad;
+  TensorReading reading{.stats = StatsOf(output)};
+  if (recorder_.Wants(module, SaturatedShare())) {
+    reading.saturated = output.abs().ge(0.99).sum().item<std::int64_t>();
+  }
+  if (output.dim() > 0 && recorder_.Wants(module, UnitSpread())) {
+    reading.unit_spread = (output.amax(-1) - output.amin(-1)).max().item<double>();
+  }
+  if (output.dim() > 1 && recorder_.Wants(module, SoftmaxEntropy())) {
+    const at::Tensor log_p = at::log_softmax(output.to(at::kFloat), -1);
+    reading.softmax_entropy = -(log_p.exp() * log_p).sum().item<double>();
+    reading.rows = output.numel() / output.size(-1);
+  }
+  saw_nonfinite_ = saw_nonfinite_ || reading.stats.nonfinite > 0;
+  recorder_.Add(module, reading);
+}
+
+Telemetry::Telemetry(TraceSink& sink, const std::vector<std::string>& record)
+    : sink_(sink),
+      asked_(record),
+      reads_changes_(asked_.AsksAny("update_norm") || asked_.AsksAny("param_norm") ||
+                     asked_.AsksAny("updated")),
+      activations_("act", asked_),
+      gradients_("grad", asked_),
+      parameters_("param", asked_),
+      updates_("update", asked_),
+      activation_reader_(activations_),
+      statm_fd_(open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}
+
+Telemetry::~Telemetry() {
+  if (statm_fd_ >= 0) close(statm_fd_);
+}
+
+void Telemetry::Watch(NamedTensors parameters, std::optional<double> entropy_floor) {
+  entropy_floor_ = entropy_floor;
+  watched_.clear();
+  now_.clear();
+  before_.clear();
+  for (const auto& [name, parameter] : parameters) {
+    Watched watched;
+    watched.name = name;
+    now_.push_back(parameter.detach());
+    if (reads_changes_ || updates_.active()) before_.push_back(now_.back().clone());
+    watched.update_norm = asked_.Asks("update_norm", name);
+    watched.param_norm = asked_.Asks("param_norm", name);
+    watched.updated = asked_.Asks("updated", name);
+    watched.digest = asked_.Asks("param_digest", name);
+    watched_.push_back(std::move(watched));
+  }
+}
+
+void Telemetry::Gradients(const std::vector<kernels::TensorStats>& stats) {
+  if (!gradients_.active()) return;
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    gradients_.Add(watched_[i].name, {.stats = stats[i]});
+  }
+}
+
+void Telemetry::BeforeUpdate() {
+  if (!before_.empty()) CopyTensors(now_, before_);
+}
+
+void Telemetry::AfterUpdate() {
+  if (reads_changes_) {
+    const std::vector<kernels::ChangeStats> changes = ChangesOf(now_, before_);
+    for (std::size_t i = 0; i < watched_.size(); ++i) watched_[i].change = changes[i];
+  }
+  ReadAsked(parameters_, [&](std::size_t i) { return now_[i]; });
+  ReadAsked(updates_, [&](std::size_t i) { return now_[i] - before_[i]; });
+}
+
+template <typename TensorAt>
+void Telemetry::ReadAsked(FamilyRecorder& family, const TensorAt& tensor_at) {
+  if (!family.active()) return;
+  std::vector<const std::string*> names;
+  std::vector<at::Tensor> tensors;
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    if (!family.Wants(watched_[i].name)) continue;
+    names.push_back(&watched_[i].name);
+    tensors.push_back(tensor_at(i));
+  }
+  const std::vector<kernels::TensorStats> stats = StatsOf(tensors);
+  for (std::size_t i = 0; i < names.size(); ++i) family.Add(*names[i], {.stats = stats[i]});
+}
+
+void Telemetry::Evaluated(const Evaluation& evaluation) { evaluation_ = evaluation; }
+
+double Telemetry::MemoryBytes() const {
+  char text[128];
+  const ssize_t length = pread(statm_fd_, text, sizeof text - 1, 0);
+  if (length <= 0) return 0;
+  text[length] = 0;
+  const char* resident = std::strchr(text, ' ');
+  static const long page_bytes = sysconf(_SC_PAGESIZE);
+  return resident == nullptr
+             ? 0.0
+             : static_cast<double>(std::strtoll(resident, nullptr, 10) * page_bytes);
+}
+
+void Telemetry::DropStep() {
+  FlushFamilies([](const std::string&, double) {});
+  evaluation_.reset();
+  activation_reader_.BeginStep();
+}
+
+void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
+  RecordLine line("step");
+  line.Add("step", step);
+  line.Add("time", sink_.elapsed_s());
+  line.Add("loss", scalars.loss);
+  line.Add("grad_norm", scalars.grad_norm);
+  line.Add("clipped", scalars.clipped ? 1 : 0);
+  line.Add("lr", scalars.lr);
+  line.Add("loss_scale", scalars.loss_scale);
+  line.Add("overflow", scalars.overflow ? 1 : 0);
+  line.Add("skipped_updates", scalars.skipped_updates);
+  line.Add("nonfinite_grads", scalars.nonfinite_grads);
+  line.Add("tokens", scalars.tokens);
+  line.Add("loss_tokens", scalars.loss_tokens);
+  line.Add("epoch", scalars.epoch);
+  line.Add("skipped", scalars.skipped);
+  line.Add("step_s", scalars.step_s);
+  line.Add("data_s", scalars.data_s);
+  line.Add("comm_s", scalars.comm_s);
+  line.Add("memory_bytes", MemoryBytes());
+  if (scalars.memory) {
+    line.Add("memory_allocated_bytes", static_cast<double>(scalars.memory->allocated_bytes));
+    line.Add("memory_peak_bytes", static_cast<double>(scalars.memory->peak_bytes));
+  }
+  if (const auto& ids = scalars.sample_ids; !ids.empty()) {
+    const std::string_view bytes(reinterpret_cast<const char*>(ids.data()),
+                                 ids.size() * sizeof(ids[0]));
+    line.Add("sample_digest", DigestSignal(Digest(bytes)));
+    const auto [low, high] = std::minmax_element(ids.begin(), ids.end());
+    line.Add("sample_id_min", static_cast<double>(*low));
+    line.Add("sample_id_max", static_cast<double>(*high));
+  }
+  if (scalars.health) {
+    const DeviceHealth& health = *scalars.health;
+    if (health.temperature_c) line.Add("device_temperature_c", *health.temperature_c);
+    if (health.clock_mhz) line.Add("device_clock_mhz", *health.clock_mhz);
+    if (health.ecc_errors) line.Add("device_ecc_errors", *health.ecc_errors);
+  }
+  if (entropy_floor_) line.Add("entropy_floor", *entropy_floor_);
+  if (evaluation_) {
+    line.Add("eval_loss", evaluation_->loss);
+    if (const auto accuracy = evaluation_->free_running_accuracy) {
+      line.Add("free_running_accuracy", *accuracy);
+    }
+  }
+  evaluation_.reset();
+  FlushFamilies([&](const std::string& key, double value) { line.Add(key, value); });
+  if (reads_changes_) WriteChanges(line);
+  WriteDigests(line, last);
+  sink_.Step(std::move(line).Finish());
+  activation_reader_.BeginStep();
+}
+
+void Telemetry::WriteChanges(RecordLine& line) {
+  double change_squares = 0, now_squares = 0;
+  std::int64_t changed = 0;
+  for (const Watched& w : watched_) {
+    change_squares += w.change.change_squares;
+    now_squares += w.change.now_squares;
+    changed += w.change.changed;
+    if (w.update_norm) line.Add("update_norm{" + w.name + "}", Norm(w.change.change_squares));
+    if (w.param_norm) line.Add("param_norm{" + w.name + "}", Norm(w.change.now_squares));
+    if (w.updated) line.Add("updated{" + w.name + "}", static_cast<double>(w.change.changed));
+  }
+  if (asked_.AsksTotal("update_norm")) line.Add("update_norm", Norm(change_squares));
+  if (asked_.AsksTotal("param_norm")) line.Add("param_norm", Norm(now_squares));
+  if (asked_.AsksTotal("updated")) line.Add("updated", static_cast<double>(changed));
+}
+
+void Telemetry::WriteDigests(RecordLine& line, bool last) {
+  const bool digest_all = last || asked_.AsksTotal("param_digest");
+  std::vector<std::string> digest_keys;  // empty: only part of the digest of all
+  std::vector<at::Tensor> digested;
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    const Watched& w = watched_[i];
+    if (!digest_all && !w.digest) continue;
+    digest_keys.push_back(w.digest ? "param_digest{" + w.name + "}" : "");
+    digested.push_back(now_[i]);
+  }
+  const std::vector<std::uint64_t> digests = DigestsOf(digested);
+  for (std::size_t i = 0; i < digests.size(); ++i) {
+    if (!digest_keys[i].empty()) line.Add(digest_keys[i], DigestSignal(digests[i]));
+  }
+  if (digest_all) line.Add("param_digest", DigestSignal(kernels::CombineDigests(digests)));
+}
+
+std::uint64_t DigestTensors(const NamedTensors& tensors) {
+  std::vector<at::Tensor> plain;
+  for (const auto& [name, tensor] : tensors) plain.push_back(tensor);
+  return kernels::CombineDigests(DigestsOf(plain));
+}
+
+}  // namespace trainwreck

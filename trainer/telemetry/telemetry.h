@@ -1,0 +1,143 @@
+// What a run says about itself while it trains: the trace's start, step, collective, event and end
+// records. Which signals and events there are is listed in vocabulary.h.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/protocol/plan.h"
+#include "harness/protocol/trace.h"
+#include "trainer/optimizers/optimizers.h"
+#include "trainer/parts.h"
+#include "trainer/telemetry/tensor_signals.h"
+
+namespace trainwreck {
+
+// Writes one rank's trace. Every record is one write(2), so events are on disk before what follows
+// them.
+class TraceSink : public EventSink {
+ public:
+  // `path` is rank<k>.jsonl; it is appended to. `clock` must outlive the sink.
+  TraceSink(const std::string& path, const Clock& clock);
+
+  void Start(Json fields);
+  void Report(const std::string& name, Json fields) override;
+  void Collective(int call, const std::string& op, const std::string& shape,
+                  const std::string& dtype);
+  void Step(std::string line);  // a whole record
+  void End(const std::string& why);
+  double elapsed_s() const;
+  const std::string& folder() const { return folder_; }  // of the run: where the trace lies
+
+ private:
+  std::string folder_;
+  TraceWriter writer_;
+  const Clock& clock_;
+  std::chrono::steady_clock::time_point began_;
+};
+
+// The scalars of one optimizer step that only the loop knows.
+struct StepScalars {
+  double loss = 0;
+  double grad_norm = 0;  // before clipping
+  bool clipped = false;
+  double lr = 0;
+  double loss_scale = 1;
+  bool overflow = false;  // of any rank: the update was skipped
+  double skipped_updates = 0;
+  double tokens = 0;       // targets, of this rank
+  double loss_tokens = 0;  // those with a weight that is not 0
+  double nonfinite_grads = 0;
+  double epoch = 0;
+  double skipped = 0;
+  double step_s = 0;
+  double data_s = 0;
+  double comm_s = 0;
+  std::vector<std::int64_t> sample_ids;
+  std::optional<MemoryUse> memory;     // peak_bytes: within the step
+  std::optional<DeviceHealth> health;  // when the device's sensors were read
+};
+
+// What an evaluation found: eval_loss, free_running_accuracy.
+struct Evaluation {
+  double loss = 0;
+  std::optional<double> free_running_accuracy;
+};
+
+class RecordLine;
+
+// Reads the outputs of the modules that a plan asks about: act_*.
+class ActivationReader : public ForwardHook {
+ public:
+  explicit ActivationReader(FamilyRecorder& recorder) : recorder_(recorder) {}
+  void OnOutput(const std::string& module, at::Tensor& output) override;
+  bool saw_nonfinite() const { return saw_nonfinite_; }
+  void BeginStep() { saw_nonfinite_ = false; }
+
+ private:
+  FamilyRecorder& recorder_;
+  bool saw_nonfinite_ = false;
+};
+
+// Collects a step's signals and writes its record. What reads tensors costs time, and a copy of the
+// parameters memory, so it is made only when the plan's `record` asks for it: "update_norm",
+// "updated{blocks.0.*}", "act_max{*}", "param_digest". The gradients' norm is there in any case,
+// since clipping needs it.
+class Telemetry {
+ public:
+  Telemetry(TraceSink& sink, const std::vector<std::string>& record);
+  ~Telemetry();
+
+  void Watch(NamedTensors parameters, std::optional<double> entropy_floor);
+  // For the forward passes of training; null when nobody asks about activations.
+  ForwardHook* activation_hook() { return activations_.active() ? &activation_reader_ : nullptr; }
+  // An output that was read in this step was not finite.
+  bool saw_nonfinite_activation() const { return activation_reader_.saw_nonfinite(); }
+  // Of each parameter, before clipping.
+  void Gradients(const std::vector<kernels::TensorStats>& stats);
+  void BeforeUpdate();                           // parameters are about to change
+  void AfterUpdate();                            // parameters have changed
+  void Evaluated(const Evaluation& evaluation);  // goes into the next record
+  void DropStep();  // the step in progress is given up, and gets no record
+  // With `last`, the record has the parameters' digest whether the plan asks for it or not.
+  void WriteStep(int step, const StepScalars& scalars, bool last);
+
+ private:
+  // What is recorded of one parameter.
+  struct Watched {
+    std::string name;
+    bool update_norm = false, param_norm = false, updated = false, digest = false;
+    kernels::ChangeStats change;  // where changes are read
+  };
+  // Statistics of tensor_at(i) for each parameter whose `family` is asked for, in one read.
+  template <typename TensorAt>
+  void ReadAsked(FamilyRecorder& family, const TensorAt& tensor_at);
+  template <typename AddValue>
+  void FlushFamilies(const AddValue& add) {
+    for (FamilyRecorder* family : {&activations_, &gradients_, &parameters_, &updates_}) {
+      if (family->active()) family->Flush(add);
+    }
+  }
+  void WriteChanges(RecordLine& line);
+  void WriteDigests(RecordLine& line, bool last);
+  double MemoryBytes() const;
+
+  TraceSink& sink_;
+  AskedSignals asked_;
+  const bool reads_changes_;  // update_norm, param_norm or updated
+  FamilyRecorder activations_, gradients_, parameters_, updates_;
+  ActivationReader activation_reader_;
+  std::vector<Watched> watched_;
+  std::vector<at::Tensor> now_;     // the parameters, as watched_
+  std::vector<at::Tensor> before_;  // a copy of them, where what the update changes is read
+  std::optional<double> entropy_floor_;
+  std::optional<Evaluation> evaluation_;
+  int statm_fd_ = -1;
+};
+
+// A digest of all values, in the order given.
+std::uint64_t DigestTensors(const NamedTensors& tensors);
+
+}  // namespace trainwreck

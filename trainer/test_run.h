@@ -1,0 +1,38 @@
+// For tests: one whole run of one rank, in this process and a folder of its own, and its trace.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/protocol/plan.h"
+#include "harness/protocol/trace.h"
+#include "trainer/parts.h"
+
+namespace trainwreck {
+
+struct Outcome {
+  int code = -1;
+  RunTrace trace;
+
+  std::vector<double> Values(const std::string& signal) const;
+  double Last(const std::string& signal) const { return Values(signal).back(); }
+  std::vector<Json> EventsOf(const std::string& name) const;
+};
+
+using MakeWrapper = std::function<std::unique_ptr<PartWrapper>()>;
+
+Outcome RunOnce(const Recipe& recipe, const std::vector<std::string>& record = {},
+                const MakeWrapper& make_wrapper = nullptr);
+
+// Small recipes to start from.
+Recipe Mlp();
+Recipe Gpt();
+Recipe With(Recipe recipe, const Recipe& changes);
+
+// Everything but durations and memory.
+std::map<std::string, std::vector<double>> BitsOf(const Outcome& outcome);
+
+}  // namespace trainwreck
