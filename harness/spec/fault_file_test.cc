@@ -59,7 +59,7 @@ TEST(FaultFile, HoldsSeveralDocumentsWithTheirPlaces) {
                   "---\n# The second.\n" + Fault("recipe.two", "set: {stepz: 1}") +
                   "--- # the third\n" + Fault("recipe.three", "set: {steps: 3}") + "---\n");
   ASSERT_EQ(read.errors.size(), 1U);
-  EXPECT_EQ(read.errors[0].position.line, 13);
+  EXPECT_EQ(read.errors[0].position.line, 14);
   EXPECT_EQ(read.errors[0].position.column, 7);
   EXPECT_EQ(read.errors[0].source_line, "set: {stepz: 1}");
   EXPECT_NE(read.target.FindFault("recipe.one"), nullptr);
