@@ -103,6 +103,61 @@ class ForeignTest(unittest.TestCase):
     def fired(self, arm="fault", name="rank0.jsonl"):
         return [record for record in self.trace(arm, name) if record.get("event") == "fired"]
 
+    # Faults that a file of the user's describes.
+
+    def write_fault(self, name="f", **changes):
+        fault = {"apiVersion": "trainwreck/v1", "kind": "Fault", "name": "recipe.crawl", "summary": "Slow, and soon done.",
+                 "parameters": {"factor": {"type": "number", "default": 0.001}, "how": {"type": "string", "default": "none"}},
+                 "scale": {"lr": "$factor"}, "set": {"habit": "$how", "pace": 0.001}, **changes}
+        os.makedirs(self.folder + "/scenarios/faults", exist_ok=True)
+        with open(f"{self.folder}/scenarios/faults/{name}.yaml", "w", encoding="utf-8") as file:
+            json.dump({key: value for key, value in fault.items() if value is not None}, file)
+
+    def test_a_fault_of_ones_own_is_one_file(self):
+        self.write_fault()
+        self.assert_verdict("pass", inject={"mine": {"fault": "recipe.crawl"}})
+        self.assertEqual([[event[key] for key in ("id", "fault", "key", "before", "after")]
+                          for event in self.fired(name="launcher.jsonl")],
+                         [["mine", "recipe.crawl", "habit", "none", "none"], ["mine", "recipe.crawl", "pace", 0.0, 0.001],
+                          ["mine", "recipe.crawl", "lr", 0.1, 0.1 * 0.001]])
+        self.assertEqual(self.fired("control", "launcher.jsonl"), [])
+        self.assert_verdict("fail", "symptom_absent", inject={"mine": {"fault": "recipe.crawl", "with": {"factor": 0.9}}})
+        self.assertIn("recipe.crawl", self.call("list", "faults", "--target", "plain").stdout)
+        self.assertIn("lr times factor", self.call("explain", "recipe.crawl", "--target", "plain").stdout)
+        self.assertEqual(self.call("validate", "--target", "plain").returncode, 0)
+
+    def test_the_digest_of_a_verdict_knows_what_the_fault_does(self):
+        digests = []
+        for factor in [0.001, 0.002, 0.001]:
+            self.write_fault(scale={"lr": factor}, parameters={"how": {"type": "string", "default": "none"}})
+            case, _ = self.judge(inject={"mine": {"fault": "recipe.crawl"}})
+            digests.append(case["scenario_digest"])
+        self.assertEqual(digests[0], digests[2])
+        self.assertNotEqual(digests[0], digests[1])
+
+    def test_a_fault_for_another_target_is_left_out(self):
+        self.write_fault()
+        done = self.call("list", "faults", "--target", "files")  # has neither habit nor pace
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("recipe.crawl", done.stdout)
+
+    def test_a_wrong_fault_stops_every_call(self):
+        self.write_fault(set={"habits": "$how"})
+        for arguments in [["run"], ["list", "faults"], ["explain", "loss"]]:
+            done = self.call(*arguments, "--target", "plain")
+            self.assertEqual(done.returncode, 3, done.stdout)
+            self.assertIn("scenarios/faults/f.yaml:1:", done.stderr)
+            self.assertIn("did you mean 'habit'?", done.stderr)
+
+    # A fault of the suite serves whoever has its keys.
+    def test_a_fault_of_the_suite(self):
+        with open(self.folder + "/trainwreck.yaml", encoding="utf-8") as file:
+            text = file.read()
+        with open(self.folder + "/trainwreck.yaml", "w", encoding="utf-8") as file:
+            file.write(text.replace("lr: 0.1", "optimizer.lr: 0.1", 1).replace("{lr}", "{optimizer.lr}", 1))
+        self.assert_verdict("pass", inject={"slow": {"fault": "recipe.low_lr"}},
+                            remedies={"faster": {"scale": {"optimizer.lr": 900}}})
+
     # Signals.
 
     def test_stdout(self):

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "harness/plan/device.h"
+#include "harness/protocol/digest.h"
 
 namespace trainwreck {
 namespace {
@@ -140,6 +141,22 @@ std::string SkipReason(const Scenario& scenario, const TargetDescription& target
     return "requires:memory:" + std::to_string(needs.memory_bytes >> 20) + "MiB";
   }
   return "";
+}
+
+// What a fault of the recipe does is part of the question: its file may say something else
+// tomorrow.
+std::string DigestWithFaults(const std::string& claims, const Scenario& scenario,
+                             const TargetDescription& target) {
+  Json amends = Json::array();
+  for (const InjectedFault& fault : scenario.faults) {
+    const FaultInfo* info = target.FindFault(fault.fault);
+    if (info == nullptr) continue;
+    for (const Amendment& amendment : info->amends) {
+      const bool is_scale = amendment.op == Amendment::Op::kScale;
+      amends.push_back({fault.id, amendment.key, is_scale, amendment.param, amendment.value});
+    }
+  }
+  return amends.empty() ? claims : DigestText(claims + amends.dump());
 }
 
 // Builds the arms of one case.
@@ -324,7 +341,8 @@ std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const Target
       planned.scenario = &scenario;
       planned.point = &point;
       planned.name = scenario.name + (point.name.empty() ? "" : "[" + point.name + "]");
-      planned.digest = DigestOfClaims(scenario, point, options.overrides);
+      planned.digest =
+          DigestWithFaults(DigestOfClaims(scenario, point, options.overrides), scenario, target);
       planned.is_control_only = options.control_only;
       planned.seed_count = options.seeds > 0 ? options.seeds : declared;
       // The same share of the seeds, rounded up, when their number is changed.

@@ -328,5 +328,21 @@ TEST_F(PlanTest, WhatIsMissingSkipsTheCase) {
   EXPECT_EQ(reason(), "requires:backend:gloo");
 }
 
+// A fault of a file may say something else tomorrow.
+TEST(Plan, DigestKnowsWhatAFaultDoesToTheRecipe) {
+  const std::vector<Scenario> scenarios = {MakeScenario()};
+  TargetDescription target = MakeTarget();
+  const auto digest = [&] { return PlanCases(scenarios, target, {}).at(0).digest; };
+  const std::string before = digest();
+  EXPECT_EQ(digest(), before);
+  target.faults[0].doc = "Other words.";
+  EXPECT_EQ(digest(), before);
+  target.faults[0].amends[0].op = Amendment::Op::kSet;
+  const std::string set = digest();
+  EXPECT_NE(set, before);
+  target.faults[0].amends[0].key = "optimizer.clip_norm";
+  EXPECT_NE(digest(), set);
+}
+
 }  // namespace
 }  // namespace trainwreck

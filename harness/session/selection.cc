@@ -11,6 +11,7 @@
 
 #include "harness/protocol/plan.h"
 #include "harness/session/session.h"
+#include "harness/spec/fault_file.h"
 #include "harness/text/clean_text.h"
 #include "harness/text/glob.h"
 #include "harness/text/nearest.h"
@@ -180,6 +181,7 @@ void AddFilesBelow(const fs::path& folder, std::vector<std::string>& files) {
 std::vector<std::string> FilesBelow(const fs::path& folder) {
   std::vector<std::string> files;
   AddFilesBelow(folder, files);
+  std::erase_if(files, IsFaultFile);
   return files;
 }
 
@@ -224,8 +226,16 @@ std::string ScenarioHint(const std::string& word, const std::vector<std::string>
   return meant.empty() ? "; 'trainwreck list' shows all scenarios" : meant;
 }
 
+std::vector<std::string> OneScenario(const std::string& file, const std::string& root) {
+  if (IsFaultFile(file)) {
+    throw UsageError("'" + file + "' holds faults and no scenario; those below " + root +
+                     " are checked with every call: say 'trainwreck validate'");
+  }
+  return {fs::path(file).lexically_normal().string()};
+}
+
 std::vector<std::string> FindOne(const std::string& word, const std::string& root) {
-  if (IsFile(word)) return {fs::path(word).lexically_normal().string()};
+  if (IsFile(word)) return OneScenario(word, root);
   std::string by_name = root + "/" + word;
   RejectAmbiguousName(word, by_name);
   if (IsFolder(word)) {
@@ -235,9 +245,7 @@ std::vector<std::string> FindOne(const std::string& word, const std::string& roo
       throw UsageError("no scenario (*.yaml) lies below '" + word +
                        "'; 'trainwreck new scenario FAMILY/NAME' writes one");
   }
-  if (IsFile(by_name + ".yaml")) {
-    return {fs::path(by_name + ".yaml").lexically_normal().string()};
-  }
+  if (IsFile(by_name + ".yaml")) return OneScenario(by_name + ".yaml", root);
   if (IsFolder(by_name)) return FilesBelow(by_name);
   std::vector<std::string> found, names;
   if (IsFolder(root)) {
@@ -275,6 +283,14 @@ std::vector<SelectedFile> FindScenarioFiles(const std::vector<std::string>& path
   }
   std::vector<SelectedFile> files;
   for (const auto& [path, point] : found) files.push_back({path, point});
+  return files;
+}
+
+std::vector<std::string> FindFaultFiles(const std::string& scenarios_root) {
+  std::vector<std::string> files;
+  if (IsFolder(scenarios_root)) AddFilesBelow(scenarios_root, files);
+  std::erase_if(files, [](const std::string& file) { return !IsFaultFile(file); });
+  std::sort(files.begin(), files.end());
   return files;
 }
 

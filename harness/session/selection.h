@@ -38,6 +38,9 @@ struct SelectedFile {
 std::vector<SelectedFile> FindScenarioFiles(const std::vector<std::string>& paths,
                                             const std::string& scenarios_root);
 
+// All files of faults (fault_file.h) below the folder, which may not be there; sorted.
+std::vector<std::string> FindFaultFiles(const std::string& scenarios_root);
+
 std::vector<std::string> PathsOf(const std::vector<SelectedFile>& files);
 
 // Drops the cases that -k, -t and the points leave out.

@@ -9,6 +9,8 @@
 #include <iostream>
 #include <set>
 
+#include "harness/session/selection.h"
+#include "harness/spec/fault_file.h"
 #include "harness/targets/target_spec.h"
 #include "harness/targets/user_files.h"
 #include "harness/text/nearest.h"
@@ -188,10 +190,10 @@ bool IsOwn(const Session& session, const std::string& file) {
 
 // What the other targets of the same file have. One of level 2 says so only when it is started, so
 // that it may have anything.
-std::set<std::string> NamesElsewhere(const Session& session) {
+std::set<std::string> NamesElsewhere(const Session& session, const std::string& file) {
   std::set<std::string> names;
-  if (session.target_file.empty()) return names;
-  for (const TargetSpec& spec : LoadTargetFile(session.target_file).targets) {
+  if (file.empty()) return names;
+  for (const TargetSpec& spec : LoadTargetFile(file).targets) {
     if (spec.name == session.target_name) continue;
     if (spec.level >= 2) names.insert("*");
     const TargetDescription other = DescribeTarget(spec);
@@ -201,6 +203,28 @@ std::set<std::string> NamesElsewhere(const Session& session) {
     for (const std::string& feature : other.features) names.insert("feature:" + feature);
   }
   return names;
+}
+
+// The faults of files: those that come with trainwreck, and the user's below the scenarios root.
+void AddFaultFiles(Session& session) {
+  FaultCatalogue catalogue(session.description);
+  catalogue.AddSuite();
+  const std::vector<std::string> files = FindFaultFiles(session.scenarios_root);
+  if (files.empty()) return;
+  // A target that the command line names by its path may stand in for one of the file's.
+  const std::set<std::string> elsewhere = NamesElsewhere(
+      session, session.target_file.empty() ? FindTargetFile(".") : session.target_file);
+  std::size_t errors = 0;
+  for (const std::string& file : files) {
+    const bool is_own = session.description.level >= 2 || IsOwn(session, file);
+    const std::vector<Diagnostic> found = catalogue.AddFile(
+        file, {.scenarios_root = session.scenarios_root, .is_own = is_own, .elsewhere = elsewhere});
+    for (const Diagnostic& diagnostic : found) std::cerr << Format(diagnostic, session.color);
+    errors += found.size();
+  }
+  if (errors == 0) return;
+  throw ConfigurationError(std::to_string(errors) + (errors == 1 ? " error" : " errors") +
+                           " in the faults below " + session.scenarios_root + "; nothing was run");
 }
 
 bool SaysForkServer(const TargetDescription& description) {
@@ -319,6 +343,7 @@ Session OpenSession(const CommonOptions& options, bool builds) {
   session.target.has_fork_server = SaysForkServer(session.description);
   session.scenarios_root = FindScenariosRoot(options);
   session.color = WantsColor(options.color, STDERR_FILENO);
+  AddFaultFiles(session);
   return session;
 }
 
@@ -331,7 +356,7 @@ void SayUnnamedTarget(const Session& session) {
 std::vector<Scenario> LoadScenarios(const Session& session, const std::vector<std::string>& files) {
   std::vector<Scenario> scenarios;
   std::size_t errors = 0, bad_files = 0;
-  const std::set<std::string> elsewhere = NamesElsewhere(session);
+  const std::set<std::string> elsewhere = NamesElsewhere(session, session.target_file);
   for (const std::string& file : files) {
     ScenarioFile loaded = LoadScenario(file, session.description,
                                        {.scenarios_root = session.scenarios_root,

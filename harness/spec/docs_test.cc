@@ -1,5 +1,6 @@
 // The examples of docs/scenario.md are scenarios: whole ones begin with apiVersion and are read as
-// they stand, others are sections and take the place of those of a small scenario.
+// they stand, others are sections and take the place of those of a small scenario. A fault among
+// them is there for those that follow.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/spec/fault_file.h"
 #include "harness/spec/scenario.h"
 #include "harness/spec/test_target.h"
 
@@ -62,16 +64,26 @@ TEST(Document, ExamplesAreValid) {
   options.scenarios_root = root;
   int whole = 0;
   int parts = 0;
+  int faults = 0;
+  TargetDescription target = TestTarget();
+  FaultCatalogue catalogue(target);
   for (const std::string& example : Examples()) {
     SCOPED_TRACE(example);
+    if (example.find("\nkind: Fault\n") != std::string::npos) {
+      ++faults;
+      const auto errors = catalogue.AddText(example, NameIn(example));
+      for (const Diagnostic& error : errors) ADD_FAILURE() << Format(error);
+      continue;
+    }
     const bool is_whole = example.rfind("apiVersion", 0) == 0;
     ++(is_whole ? whole : parts);
     const fs::path file = root / ((is_whole ? NameIn(example) : "part") + ".yaml");
     fs::create_directories(file.parent_path());
     std::ofstream(file) << (is_whole ? example : Complete(example));
-    const ScenarioFile result = LoadScenario(file, TestTarget(), options);
+    const ScenarioFile result = LoadScenario(file, target, options);
     for (const Diagnostic& error : result.errors) ADD_FAILURE() << Format(error);
   }
+  EXPECT_EQ(faults, 1);
   EXPECT_GE(whole, 3);
   EXPECT_GE(parts, 5);
 }

@@ -9,12 +9,6 @@
 namespace trainwreck {
 namespace {
 
-struct Leaf {
-  const YamlNode* key = nullptr;  // where it stands
-  const YamlNode* value = nullptr;
-  const ParamInfo* info = nullptr;
-};
-
 // Walks a map of the recipe down to the target's keys.
 class Flattener {
  public:
@@ -39,16 +33,16 @@ class Flattener {
     }
   }
 
-  const std::vector<Leaf>& leaves() const { return leaves_; }
+  const std::vector<RecipeLeaf>& leaves() const { return leaves_; }
 
  private:
-  void Keep(Leaf leaf) {
+  void Keep(RecipeLeaf leaf) {
     auto [found, is_new] = by_name_.emplace(leaf.info->name, leaves_.size());
     if (is_new) {
       leaves_.push_back(leaf);
       return;
     }
-    Leaf& first = leaves_[found->second];
+    RecipeLeaf& first = leaves_[found->second];
     if (first.key->source == leaf.key->source) {
       errors_.Add(*leaf.key, "'" + leaf.info->name + "' is given twice",
                   "first on line " + std::to_string(first.key->position.line));
@@ -112,25 +106,31 @@ class Flattener {
   const std::string& what_;
   const TargetDescription& target_;
   Errors& errors_;
-  std::vector<Leaf> leaves_;
+  std::vector<RecipeLeaf> leaves_;
   std::map<std::string, std::size_t> by_name_;
 };
 
-std::vector<Leaf> Flatten(const YamlNode& node, const std::string& what,
-                          const TargetDescription& target, Errors& errors) {
+}  // namespace
+
+std::vector<RecipeLeaf> FlattenRecipe(const YamlNode& node, const std::string& what,
+                                      const TargetDescription& target, Errors& errors) {
   if (!CheckFilledMap(node, what, errors)) return {};
   Flattener flattener(what, target, errors);
   flattener.Walk(node, "");
   return flattener.leaves();
 }
 
-}  // namespace
+bool CheckScalable(const RecipeLeaf& leaf, Errors& errors) {
+  if (IsNumeric(leaf.info->type)) return true;
+  errors.Add(*leaf.key, "'" + leaf.info->name + "' is no number and cannot be scaled", "use 'set'");
+  return false;
+}
 
 std::vector<std::pair<std::string, Json>> ReadRecipe(const YamlNode& node, const std::string& what,
                                                      const TargetDescription& target,
                                                      Errors& errors) {
   std::vector<std::pair<std::string, Json>> set;
-  for (const Leaf& leaf : Flatten(node, what, target, errors)) {
+  for (const RecipeLeaf& leaf : FlattenRecipe(node, what, target, errors)) {
     std::optional<Json> value = ReadValue(*leaf.value, *leaf.info, errors);
     if (value) set.emplace_back(leaf.info->name, std::move(*value));
   }
@@ -145,12 +145,8 @@ Changes ReadChanges(Fields& fields, const std::string& what, const TargetDescrip
   }
   const YamlNode* scale = fields.Take("scale");
   if (scale == nullptr) return changes;
-  for (const Leaf& leaf : Flatten(*scale, "'scale' of " + what, target, errors)) {
-    if (leaf.info->type != ValueType::kInt && leaf.info->type != ValueType::kNumber) {
-      errors.Add(*leaf.key, "'" + leaf.info->name + "' is no number and cannot be scaled",
-                 "use 'set'");
-      continue;
-    }
+  for (const RecipeLeaf& leaf : FlattenRecipe(*scale, "'scale' of " + what, target, errors)) {
+    if (!CheckScalable(leaf, errors)) continue;
     std::optional<double> factor = ReadNumber(*leaf.value, "'" + leaf.info->name + "'", errors);
     if (factor) changes.scale.emplace_back(leaf.info->name, *factor);
   }

@@ -10,6 +10,23 @@
 
 namespace trainwreck {
 
+inline bool IsNumeric(ValueType type) {
+  return type == ValueType::kInt || type == ValueType::kNumber;
+}
+
+// One key of the target, as a map of recipe keys names it.
+struct RecipeLeaf {
+  const YamlNode* key = nullptr;  // where it stands
+  const YamlNode* value = nullptr;
+  const ParamInfo* info = nullptr;
+};
+
+// Keys may nest or be dotted; those that the target does not have are errors.
+std::vector<RecipeLeaf> FlattenRecipe(const YamlNode& node, const std::string& what,
+                                      const TargetDescription& target, Errors& errors);
+
+bool CheckScalable(const RecipeLeaf& leaf, Errors& errors);
+
 // `what` names the map in messages: "recipe", "remedy 'clip'".
 std::vector<std::pair<std::string, Json>> ReadRecipe(const YamlNode& node, const std::string& what,
                                                      const TargetDescription& target,

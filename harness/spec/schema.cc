@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/spec/fault_file.h"
 #include "harness/spec/scenario.h"
 
 namespace trainwreck {
@@ -263,7 +264,63 @@ Json PhasesSchema() {
           {"description", "Parts of a run; each but the first resumes from a checkpoint."}};
 }
 
+// `$factor` may stand for any value.
+Json OrReference(Json schema) {
+  const std::string doc = schema.value("description", "");
+  schema.erase("default");
+  return {{"anyOf",
+           {{{"type", "string"}, {"pattern", "^\\$[a-z][a-z0-9_]{0,63}$"}}, std::move(schema)}},
+          {"description", doc + " `$NAME`: what the scenario gives the parameter."}};
+}
+
+Json ParameterSchema() {
+  const Json any = {{"type", {"boolean", "number", "string", "array"}}};
+  Json properties = {
+      {"type", {{"enum", {"bool", "int", "number", "string", "strings", "ints"}}}},
+      {"default", any},
+      {"min", Number("The least value.")},
+      {"max", Number("The largest value.")},
+      {"choices", Texts("The values of a text.")},
+      {"unit", Text("Of a number.")},
+      {"doc", Text("What it is.")},
+  };
+  properties["default"]["description"] = "Without one, each scenario must give it.";
+  return Object(std::move(properties), {"type"}, "What a scenario may say with `with`.");
+}
+
 }  // namespace
+
+Json FaultFileSchema(const TargetDescription& target) {
+  const auto value_of = [](const ParamInfo& info) { return OrReference(ValueSchema(info)); };
+  const auto factor_of = [](const ParamInfo& info) -> Json {
+    const bool is_number = info.type == ValueType::kInt || info.type == ValueType::kNumber;
+    return is_number ? OrReference(Number("Factor. " + info.doc)) : Json();
+  };
+  Json needs = Object({{"ranks", Integer(1, "Processes that a run must have.")},
+                       {"features", Texts("Features of the target.")}},
+                      {}, "What must be there; else the scenario is skipped.");
+  needs["minProperties"] = 1;
+  Json schema = Object(
+      {
+          {"apiVersion", {{"const", "trainwreck/v1"}}},
+          {"kind", {{"const", "Fault"}}},
+          {"name",
+           {{"type", "string"},
+            {"pattern", "^[a-z][a-z0-9_]*\\.[a-z][a-z0-9_]*$"},
+            {"description", "What `inject` calls it: SITE.NAME."}}},
+          {"summary", Text("What it does, in one sentence.")},
+          {"parameters", NamedEntries(ParameterSchema(), "What scenarios may choose.")},
+          {"set", RecipeSchema(target, "", "Recipe keys and their new values.", value_of)},
+          {"scale", RecipeSchema(target, "", "Recipe keys and their factors.", factor_of)},
+          {"requires", needs},
+      },
+      {"apiVersion", "kind", "name", "summary"}, "A fault that changes the recipe.");
+  schema["$schema"] = "http://json-schema.org/draft-07/schema#";
+  schema["title"] = "trainwreck fault";
+  schema["patternProperties"] = {{"^x-", {{"description", "A note; not read."}}}};
+  schema["anyOf"] = {{{"required", {"set"}}}, {{"required", {"scale"}}}};
+  return schema;
+}
 
 Json ScenarioSchema(const TargetDescription& target) {
   const auto value_of = [](const ParamInfo& info) { return ValueSchema(info); };

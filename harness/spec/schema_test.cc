@@ -8,6 +8,7 @@
 #include <valijson/validation_results.hpp>
 #include <valijson/validator.hpp>
 
+#include "harness/spec/fault_file.h"
 #include "harness/spec/scenario.h"
 #include "harness/spec/test_target.h"
 #include "harness/spec/yaml_json.h"
@@ -15,11 +16,10 @@
 namespace trainwreck {
 namespace {
 
-class ScenarioSchemaTest : public ::testing::Test {
+class SchemaTest : public ::testing::Test {
  protected:
-  ScenarioSchemaTest() {
+  explicit SchemaTest(const Json& json) {
     valijson::SchemaParser parser(valijson::SchemaParser::kDraft7);
-    const Json json = ScenarioSchema(TestTarget());
     parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(json), schema_);
   }
 
@@ -43,6 +43,16 @@ class ScenarioSchemaTest : public ::testing::Test {
   std::string CheckFile(const std::string& path) { return Check(ReadTestFile(path)); }
 
   valijson::Schema schema_;
+};
+
+class ScenarioSchemaTest : public SchemaTest {
+ protected:
+  ScenarioSchemaTest() : SchemaTest(ScenarioSchema(TestTarget())) {}
+};
+
+class FaultSchemaTest : public SchemaTest {
+ protected:
+  FaultSchemaTest() : SchemaTest(FaultFileSchema(TestTarget())) {}
 };
 
 TEST_F(ScenarioSchemaTest, AcceptsGoodScenarios) {
@@ -110,6 +120,30 @@ TEST_F(ScenarioSchemaTest, MentionsEveryKeyOfTheDocument) {
   for (const auto& [key, value] : schema["properties"].items()) {
     EXPECT_NE(document.find("`" + key + "`"), std::string::npos) << key << " is not in docs";
     EXPECT_TRUE(value.contains("description") || value.contains("const")) << key;
+  }
+}
+
+TEST_F(FaultSchemaTest, AcceptsWhatIsReadAndMarksWhatIsNot) {
+  const std::string head =
+      "apiVersion: trainwreck/v1\nkind: Fault\nname: recipe.a\nsummary: Breaks it.\n";
+  const std::string params =
+      "parameters: {by: {type: number, default: 2, min: 0, max: 9, unit: times, doc: Why.},\n"
+      "  how: {type: string, choices: [sgd]}}\n";
+  for (const std::string& good :
+       {params + "scale: {optimizer.lr: $by}\nset: {optimizer: {kind: $how}}\nx-note: 1\n",
+        std::string("set: {steps: 5}\nrequires: {ranks: 2, features: cuda}\n")}) {
+    EXPECT_EQ(Check(head + good), "") << good;
+    TargetDescription target = TestTarget();
+    EXPECT_TRUE(FaultCatalogue(target).AddText(head + good, "f").empty()) << good;
+  }
+  for (const char* bad :
+       {"", "x: 1", "set: {}", "set: {stepz: 5}", "set: {steps: five}", "set: {steps: 0}",
+        "scale: {optimizer.kind: 2}", "scale: {optimizer.lr: by}", "set: {steps: 1}\nrequires: {}",
+        "set: {steps: 1}\nparameters: {by: {default: 1}}",
+        "set: {steps: 1}\nparameters: {by: {type: float}}"}) {
+    EXPECT_NE(Check(head + bad), "") << bad;
+    TargetDescription target = TestTarget();
+    EXPECT_FALSE(FaultCatalogue(target).AddText(head + bad, "f").empty()) << bad;
   }
 }
 

@@ -362,6 +362,18 @@ TEST_F(CliTest, DoctorTrainsTwoStepsBothWays) {
   EXPECT_TRUE(Contains(called.out, "ok    train by exec")) << called.out;
 }
 
+TEST_F(CliTest, NewRecipeFaultIsAFileThatEveryVerbKnows) {
+  folder.WritePassing("ok");
+  EXPECT_EQ(folder.Call("new fault recipe.wild_rate").status, 0);
+  EXPECT_TRUE(Contains(folder.Read("scenarios/faults/wild_rate.yaml"), "kind: Fault"));
+  EXPECT_TRUE(Contains(folder.Call("list faults").out, "recipe.wild_rate"));
+  EXPECT_TRUE(Contains(folder.Call("explain recipe.wild_rate").out, "optimizer.lr times factor"));
+  EXPECT_TRUE(Contains(folder.Call("schema").out, "recipe.wild_rate"));
+  EXPECT_EQ(folder.Call("validate").status, 0) << "a fault is no scenario";
+  EXPECT_FALSE(Contains(folder.Call("list").out, "wild_rate"));
+  EXPECT_EQ(folder.Call("new fault recipe.wild_rate").status, 2);
+}
+
 TEST_F(CliTest, NewFaultWritesSourceAndTestOnce) {
   folder.Write("injectors/injector.h", "// here\n");
   EXPECT_EQ(folder.Call("new fault optimizer.stale_rate").status, 0);

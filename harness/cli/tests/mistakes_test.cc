@@ -84,12 +84,14 @@ TEST_P(MistakesTest, AreAnsweredWithPlaceAndFix) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, MistakesTest,
-                         testing::Values("target_file", "scenario_file", "command_line", "running"),
+                         testing::Values("target_file", "scenario_file", "fault_file",
+                                         "command_line", "running"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(MistakesTest, AreAHundredAndMore) {
   std::size_t count = 0;
-  for (const char* name : {"target_file", "scenario_file", "command_line", "running"}) {
+  for (const char* name :
+       {"target_file", "scenario_file", "fault_file", "command_line", "running"}) {
     count += Load(name).mistakes.size();
   }
   EXPECT_GE(count, 100U);

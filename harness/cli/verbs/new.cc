@@ -58,6 +58,31 @@ std::string FindInjectors() {
       "call this in a checkout of trainwreck: there is no injectors/injector.h here or above");
 }
 
+// What the skeleton multiplies: the learning rate, or else the first number there is.
+std::string KeyToScale(const TargetDescription& target) {
+  std::string first;
+  for (const ParamInfo& key : target.recipe) {
+    if (key.type != ValueType::kNumber || key.name.rfind("supervisor.", 0) == 0) continue;
+    if (key.name == "lr" || key.name.ends_with(".lr")) return key.name;
+    if (first.empty()) first = key.name;
+  }
+  return first.empty() ? "steps" : first;
+}
+
+int NewRecipeFault(const NewOptions& options, const std::string& fault) {
+  const Session session = OpenSession(options.common);
+  const std::string name = "recipe." + fault;
+  if (session.description.FindFault(name) != nullptr) {
+    throw UsageError("there is a fault '" + name + "' already: trainwreck explain " + name);
+  }
+  WriteNew(session.scenarios_root + "/faults/" + fault + ".yaml",
+           RecipeFaultSkeleton(name, KeyToScale(session.description)));
+  OpenSession(options.common);  // reads it
+  std::cout << "next: edit it, then trainwreck explain " << name
+            << "; a scenario has it by inject: {it: {fault: " << name << "}}\n";
+  return kExitPassed;
+}
+
 int NewFault(const NewOptions& options) {
   const std::string& name = options.name;
   static const std::regex valid("([a-z][a-z0-9_]*)\\.([a-z][a-z0-9_]*)");
@@ -66,6 +91,7 @@ int NewFault(const NewOptions& options) {
     throw UsageError("'" + name + "' is no fault's name: say site.fault, as data.corrupt_sample");
   }
   const std::string site = parts[1], fault = parts[2];
+  if (site == "recipe") return NewRecipeFault(options, fault);
   const std::string base = FindInjectors() + "/" + site + "/" + fault;
   const FaultSkeleton skeleton = MakeFaultSkeleton(site, fault);
   if (fs::exists(base + "_test.cc")) throw UsageError(base + "_test.cc is there already");

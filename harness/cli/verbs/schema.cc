@@ -1,8 +1,9 @@
-// trainwreck schema: the JSON Schema of scenario files for this target, for editors.
+// trainwreck schema: the JSON Schema of scenario and fault files for this target, for editors.
 #include <iostream>
 
 #include "harness/cli/verb.h"
 #include "harness/session/session.h"
+#include "harness/spec/fault_file.h"
 
 namespace trainwreck {
 namespace {
@@ -13,7 +14,13 @@ struct SchemaOptions {
 
 int SchemaVerb(const SchemaOptions& options) {
   const Session session = OpenSession(options.common);
-  std::cout << ScenarioSchema(session.description).dump(2) << "\n";
+  const Json is_fault = {{"required", {"kind"}}, {"properties", {{"kind", {{"const", "Fault"}}}}}};
+  const Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
+                       {"title", "trainwreck scenario or fault"},
+                       {"if", is_fault},
+                       {"then", FaultFileSchema(session.description)},
+                       {"else", ScenarioSchema(session.description)}};
+  std::cout << schema.dump(2) << "\n";
   return kExitPassed;
 }
 

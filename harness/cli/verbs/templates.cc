@@ -161,51 +161,16 @@ TEST(@CLASS@, ActsWhereTheTriggerSaysAndLeavesEvidence) {
 )TEXT";
 
 constexpr const char* kRecipeFault =
-    R"TEXT(// @SITE@.@NAME@: say in one sentence what goes wrong in real life.
-#include "injectors/registry.h"
-
-namespace trainwreck {
-namespace {
-
-// What `trainwreck explain @SITE@.@NAME@` prints, and what scenarios are checked against. The
-// harness performs the amendments; `trainwreck list recipe` has the keys.
-FaultInfo Info() {
-  return {.name = "@SITE@.@NAME@",
-          .doc = "Multiplies the peak learning rate.",
-          .params = {{.name = "factor",
-                      .type = ValueType::kNumber,
-                      .default_value = 10.0,
-                      .min = 0.0,
-                      .unit = "times",
-                      .doc = "What optimizer.lr is multiplied by."}},
-          .amends = {{.key = "optimizer.lr", .op = Amendment::Op::kScale, .param = "factor"}},
-          .has_trigger = false,
-          .evidence = "key, and the value before and after"};
-}
-
-REGISTER_RECIPE_FAULT(Info);
-
-}  // namespace
-}  // namespace trainwreck
-)TEXT";
-
-constexpr const char* kRecipeFaultTest = R"TEXT(#include <gtest/gtest.h>
-
-#include "injectors/registry.h"
-
-namespace trainwreck {
-namespace {
-
-TEST(@CLASS@, AmendsTheRecipe) {
-  const RegisteredFault& fault = FaultRegistry().at("@SITE@.@NAME@");
-  ASSERT_EQ(fault.info.amends.size(), 1U);
-  EXPECT_EQ(fault.info.amends[0].key, "optimizer.lr");
-  EXPECT_EQ(fault.info.amends[0].param, "factor");
-}
-
-}  // namespace
-}  // namespace trainwreck
-)TEXT";
+    R"YAML(# Say in one sentence what goes wrong in real life. docs/scenario.md describes every key;
+# `trainwreck list recipe` has what can be changed.
+apiVersion: trainwreck/v1
+kind: Fault
+name: @NAME@
+summary: Multiplies @KEY@.
+parameters:
+  factor: {type: number, default: 10, min: 0, unit: times, doc: What @KEY@ is multiplied by.}
+scale: {@KEY@: $factor}
+)YAML";
 
 std::string Replace(std::string text, const std::string& mark, const std::string& by) {
   for (std::size_t at = text.find(mark); at != std::string::npos;
@@ -234,12 +199,15 @@ std::string ClassName(const std::string& name) {
 
 std::string ScenarioSkeleton(const std::string& name) { return Replace(kScenario, "@NAME@", name); }
 
+std::string RecipeFaultSkeleton(const std::string& name, const std::string& key) {
+  return Replace(Replace(kRecipeFault, "@NAME@", name), "@KEY@", key);
+}
+
 FaultSkeleton MakeFaultSkeleton(const std::string& site, const std::string& name) {
   auto fill = [&](const char* text) {
     return Replace(Replace(Replace(text, "@SITE@", site), "@NAME@", name), "@CLASS@",
                    ClassName(name));
   };
-  if (site == "recipe") return {fill(kRecipeFault), fill(kRecipeFaultTest)};
   return {fill(kFault), fill(kFaultTest)};
 }
 

@@ -13,7 +13,10 @@ struct FaultSkeleton {
   std::string test;
 };
 
-// Site "recipe": a fault that amends the recipe; any other: one that wraps a part of the loop.
+// `kind: Fault`, which multiplies a key of the recipe.
+std::string RecipeFaultSkeleton(const std::string& name, const std::string& key);
+
+// A fault in C++ that wraps a part of the loop.
 FaultSkeleton MakeFaultSkeleton(const std::string& site, const std::string& name);
 
 }  // namespace trainwreck
