@@ -19,6 +19,7 @@
 #include "harness/cli/session.h"
 #include "harness/protocol/clean_text.h"
 #include "harness/protocol/parse_json.h"
+#include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
 

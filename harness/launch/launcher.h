@@ -12,7 +12,7 @@
 #include "harness/launch/pace.h"
 #include "harness/launch/trace_bits.h"
 #include "harness/plan/run.h"
-#include "harness/protocol/trace.h"
+#include "harness/protocol/run_trace.h"
 
 namespace trainwreck {
 

@@ -4,8 +4,8 @@
 
 #include <fstream>
 
-#include "harness/protocol/trace.h"
 #include "harness/protocol/trace_memory.h"
+#include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
 namespace {

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "harness/protocol/plan.h"
-#include "harness/protocol/trace.h"
+#include "harness/protocol/trace_reader.h"
 #include "harness/trainer/build.h"
 #include "harness/trainer/forked_ranks.h"
 

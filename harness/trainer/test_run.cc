@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/protocol/trace_reader.h"
 #include "harness/trainer/build.h"
 #include "harness/trainer/forked_ranks.h"
 
