@@ -62,6 +62,7 @@ bool IsValuePlace(std::string_view line, std::size_t begin, std::size_t end) {
 // The line with its bare numbers, outside of strings, written as strings; empty: there are none.
 std::string WithoutBareNumbers(std::string_view line) {
   std::string result;
+  if (line.find("NaN") == line.npos && line.find("Infinity") == line.npos) return result;
   std::size_t copied = 0;
   bool in_string = false;
   for (std::size_t at = 0; at < line.size(); ++at) {
@@ -264,6 +265,7 @@ struct TraceReader::File {
 struct TraceReader::Scratch {
   std::string chunk = std::string(kChunkBytes + simdjson::SIMDJSON_PADDING, '\0');
   ondemand::parser parser;
+  std::string plain;            // the line at hand, without bare numbers
   std::vector<Member> members;  // of the record at hand
   const Member* step = nullptr;
   std::vector<std::pair<Series*, double>> values;
@@ -274,7 +276,7 @@ struct TraceReader::Scratch {
   bool ReadFlat(std::string_view line, std::string_view& type) {
     members.clear();
     step = nullptr;
-    int types = 0, steps = 0;
+    type = "";
     ondemand::document document;
     ondemand::object object;
     const simdjson::padded_string_view padded(line, line.size() + simdjson::SIMDJSON_PADDING);
@@ -287,14 +289,9 @@ struct TraceReader::Scratch {
       if (std::move(next).get(field) != simdjson::SUCCESS) return false;
       Member& member = members.emplace_back();
       if (!ReadMember(field, line.data() + line.size(), member)) return false;
-      if (member.key == "t") {
-        ++types;
-        type = member.kind == Member::Kind::kText ? member.text : "";
-      }
-      if (member.key == "step") ++steps;
+      if (member.key == "t") type = member.kind == Member::Kind::kText ? member.text : "";
     }
-    const bool is_whole = document.current_location().error() == simdjson::OUT_OF_BOUNDS;
-    if (types != 1 || steps > 1 || !is_whole) return false;
+    if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) return false;
     for (const Member& member : members) {
       if (member.key == "step") step = &member;
     }
@@ -477,7 +474,13 @@ void TraceReader::Take(File& file, std::string_view line) {
 // leaves all to TakeAny.
 bool TraceReader::TakeFlat(File& file, std::string_view line) {
   std::string_view type;
-  if (!scratch_->ReadFlat(line, type)) return false;
+  if (!scratch_->ReadFlat(line, type)) {
+    std::string& plain = scratch_->plain;
+    plain = WithoutBareNumbers(line);
+    if (plain.empty()) return false;
+    plain.reserve(plain.size() + simdjson::SIMDJSON_PADDING);
+    if (!scratch_->ReadFlat(plain, type)) return false;
+  }
   if (type == "step") return TakeFlatStep(file);
   if (type != "collective") return false;
   TakeFlatCollective(file, line);
