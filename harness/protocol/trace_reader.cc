@@ -621,7 +621,8 @@ void TraceReader::TakeEvent(File& file, const Json& record, bool is_end) {
   event.fields = record;
   if (!event.fields.contains("rank") && rank >= 0) event.fields["rank"] = rank;
   if (is_end) trace_.end_why[rank] = TextField(record, "why");
-  const std::int64_t bytes = static_cast<std::int64_t>(sizeof(Event)) + MemoryBytes(event.fields);
+  const std::int64_t bytes =
+      static_cast<std::int64_t>(sizeof(Event) + event.name.size()) + MemoryBytes(event.fields);
   if (rank >= 0 && !Charge(bytes)) return GiveUp(file, "the events are too large");
   trace_.events.push_back(std::move(event));
 }
