@@ -39,6 +39,7 @@ DEBIAN_PACKAGES=(
   "libvalijson-dev:/usr/include/valijson/validator.hpp"
   "libxml2-utils:/usr/bin/xmllint"
   "libsqlite3-dev:/usr/include/sqlite3.h"
+  "libsimdjson-dev:/usr/include/simdjson.h"
   "libboost1.81-dev:/usr/include/boost/math/distributions/normal.hpp"
 )
 BAZEL_PACKAGES=(

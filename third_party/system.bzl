@@ -15,6 +15,7 @@ _LIBRARIES = {
     "gloo": [],
     "re2": ["-lre2"],
     "sqlite3": ["-lsqlite3"],
+    "simdjson": ["-lsimdjson"],
     "boost_math": [],
 }
 

@@ -62,7 +62,7 @@ class Workshop:
             ["bazel", "info", "bazel-bin"], check=True, capture_output=True, text=True).stdout.strip())
         self.archive = f"{scratch}/harness.a"
         subprocess.run(["ar", "rcs", self.archive, *self.library_objects()], check=True)
-        self.libraries = ["-lyaml-cpp", "-lfmt", "-lsqlite3", "-lre2", "-lgtest_main", "-lgtest", "-lgmock", "-lpthread"]
+        self.libraries = ["-lyaml-cpp", "-lfmt", "-lsqlite3", "-lre2", "-lsimdjson", "-lgtest_main", "-lgtest", "-lgmock", "-lpthread"]
 
     def objects_of(self, target):
         """Position-independent ones where there are both."""

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/protocol/trace_reader.h"
 #include "trainer/build.h"
 #include "trainer/ranks/forked_ranks.h"
 

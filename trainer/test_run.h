@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/protocol/plan.h"
-#include "harness/protocol/trace.h"
+#include "harness/protocol/run_trace.h"
 #include "trainer/parts.h"
 
 namespace trainwreck {

@@ -4,10 +4,11 @@
 
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <utility>
 
-#include "harness/campaign/trace_budget.h"
 #include "harness/process/interruption.h"
+#include "harness/protocol/trace_reader.h"
 #include "harness/session/storage.h"
 
 namespace trainwreck {
@@ -16,7 +17,7 @@ namespace {
 struct Open {
   std::size_t missing = 0;
   BatchResults results;
-  TraceBudget budget;
+  std::shared_ptr<TraceRoom> room = std::make_shared<TraceRoom>();
 };
 
 bool IsTrouble(RunEnd end) {
@@ -71,7 +72,6 @@ BatchesEnd RunBatches(const std::vector<Batch>& batches, const LauncherOptions& 
     if (IsTrouble(result.end)) end.troubles.push_back(run.id + ": " + result.detail);
     if (keep) StoreRun(run, result);
     const std::size_t index = batch_of.at(run.id);
-    open[index].budget.Admit(result);
     open[index].results[run.arm].emplace(run.seed, std::move(result));
     if (--open[index].missing > 0) return;
     complete(index, open[index].results);
@@ -82,7 +82,9 @@ BatchesEnd RunBatches(const std::vector<Batch>& batches, const LauncherOptions& 
     }
     open[index] = Open{};
   };
-  if (!runs.empty()) Launcher(options).RunAll(runs, callbacks);
+  LauncherOptions bounded = options;
+  bounded.room_of = [&](const Run& run) { return open[batch_of.at(run.id)].room; };
+  if (!runs.empty()) Launcher(bounded).RunAll(runs, callbacks);
   end.interrupted = WasInterrupted();
   return end;
 }

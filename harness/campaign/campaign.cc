@@ -75,6 +75,9 @@ CampaignResult Campaign::Execute(const std::function<void(const Verdict&)>& judg
     if (progress_[i].missing == 0) JudgeCase(i);
   }
   if (!runs.empty() && !stopped_) {
+    launcher_options_.room_of = [this](const Run& run) {
+      return progress_[places_.at(run.id).index].room;
+    };
     Launcher launcher(launcher_options_);
     launcher_ = &launcher;
     LauncherCallbacks callbacks;
@@ -113,7 +116,6 @@ void Campaign::Take(const Run& run, RunResult result) {
   if (place == places_.end() || stopped_ || WasInterrupted()) return;
   ++result_.runs;
   Progress& progress = progress_[place->second.index];
-  progress.budget.Admit(result);
   if (place->second.is_again) {
     std::string id = run.id.substr(0, run.id.size() - std::string(kAgain).size());
     progress.again.emplace(std::move(id), std::move(result));

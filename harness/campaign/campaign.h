@@ -9,15 +9,16 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "harness/campaign/trace_budget.h"
 #include "harness/judge/verdict.h"
 #include "harness/launch/launcher.h"
 #include "harness/plan/run.h"
 #include "harness/protocol/description.h"
+#include "harness/protocol/trace_reader.h"
 #include "harness/session/options.h"
 
 namespace trainwreck {
@@ -51,7 +52,7 @@ class Campaign {
     CaseResults results;
     std::map<std::string, RunResult> again;  // id of the run that was repeated -> its repetition
     int missing = 0;
-    TraceBudget budget;
+    std::shared_ptr<TraceRoom> room = std::make_shared<TraceRoom>();
   };
   struct Place {
     std::size_t index = 0;  // of the case

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "harness/protocol/description.h"
-#include "harness/protocol/trace.h"
+#include "harness/protocol/run_trace.h"
 
 namespace trainwreck::formula {
 

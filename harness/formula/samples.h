@@ -5,7 +5,7 @@
 
 #include "harness/formula/node.h"
 #include "harness/formula/value.h"
-#include "harness/protocol/trace.h"
+#include "harness/protocol/run_trace.h"
 
 namespace trainwreck::formula {
 

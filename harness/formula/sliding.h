@@ -2,6 +2,7 @@
 // width.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 namespace trainwreck::formula {
@@ -14,6 +15,21 @@ struct Windows {
   std::vector<int> to;
 };
 
+// What SlidingExtreme gives for a window that does not move, such as a whole run: no queue is
+// needed.
+template <typename T, typename Wins>
+T WindowExtreme(const std::vector<T>& values, int from, int to, T before, T after, Wins wins) {
+  const int size = static_cast<int>(values.size());
+  if (from > to) return after;
+  const int first = std::max(from, 0), last = std::min(to, size - 1);
+  if (first > last) return from < 0 && (to < size || wins(before, after)) ? before : after;
+  T best = values[first];
+  for (int i = first + 1; i <= last; ++i) best = wins(values[i], best) ? values[i] : best;
+  if (from < 0 && wins(before, best)) best = before;
+  if (to >= size && wins(after, best)) best = after;
+  return best;
+}
+
 // The largest (Wins = std::greater_equal<T>) or smallest (std::less_equal<T>) value of each window.
 // A monotonic queue: every index enters and leaves once.
 template <typename T, typename Wins>
@@ -22,6 +38,10 @@ std::vector<T> SlidingExtreme(const std::vector<T>& values, const Windows& windo
   const int size = static_cast<int>(values.size());
   const int places = static_cast<int>(windows.from.size());
   std::vector<T> result(places);
+  if (places == 1) {
+    result[0] = WindowExtreme(values, windows.from[0], windows.to[0], before, after, wins);
+    return result;
+  }
   std::vector<int> queue(values.size());  // indices whose values are each beaten by those before
   int head = 0, tail = 0, next = 0;
   for (int place = 0; place < places; ++place) {

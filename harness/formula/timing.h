@@ -5,7 +5,7 @@
 
 #include "harness/formula/scope.h"
 #include "harness/formula/temporal.h"
-#include "harness/protocol/trace.h"
+#include "harness/protocol/run_trace.h"
 
 namespace trainwreck::formula {
 

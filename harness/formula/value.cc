@@ -42,7 +42,9 @@ Compared Less(const Interval& left, const Interval& right, bool strict, bool oct
       if (std::isinf(over) && over == under) return std::nan("");
       return Octaves(over, under);
     };
-    result.margin = MarginBetween(distance(right.lo, left.hi), distance(right.hi, left.lo), points);
+    const double worst = distance(right.lo, left.hi);
+    const double best = points ? worst : distance(right.hi, left.lo);  // a logarithm is dear
+    result.margin = MarginBetween(worst, best, points);
   } else {
     result.margin = MarginBetween(right.lo - left.hi, right.hi - left.lo, points);
   }

@@ -4,7 +4,7 @@
 
 #include "harness/formula/formula.h"
 #include "harness/protocol/description.h"
-#include "harness/protocol/trace.h"
+#include "harness/protocol/run_trace.h"
 
 namespace trainwreck {
 

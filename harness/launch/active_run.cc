@@ -72,6 +72,7 @@ void ActiveRun::Start(std::unique_ptr<SpawnConnection> guard) {
     log_ = std::make_unique<TraceWriter>(folder_.path() + "/launcher.jsonl");
     TraceLimits limits;
     limits.file_bytes = options_.disk_bytes + 1;
+    if (options_.room_of) limits.room = options_.room_of(run_);
     reader_ = std::make_unique<TraceReader>(folder_.path(), run_.ranks, run_.steps, limits);
     for (const AppliedAmendment& amendment : run_.amendments) {
       WriteEvent("fired", {{"id", amendment.fault_id},
@@ -351,16 +352,19 @@ void ActiveRun::Finish() {
   if (state_ != State::kReaping) guard_.reset();  // it may have descendants
   state_ = State::kDone;
   if (result_.end == RunEnd::kDiskBudget) folder_.TruncateLargeFiles();
+  bool is_over_room = false;
   if (reader_) {
     reader_->Poll(/*last=*/true);
     result_.problems = reader_->problems();
     result_.trace = std::move(reader_->mutable_trace());
+    is_over_room = reader_->is_over_room();
     reader_.reset();
     AddFingerprint(options_.target.fingerprint, result_.trace);
   }
   log_.reset();
   const bool ended_by_itself = result_.end == RunEnd::kCompleted || result_.end == RunEnd::kFailed;
-  if (!result_.problems.empty() && (ended_by_itself || result_.end == RunEnd::kDecided)) {
+  if (is_over_room ||
+      (!result_.problems.empty() && (ended_by_itself || result_.end == RunEnd::kDecided))) {
     result_.end = RunEnd::kGarbage;
     result_.detail = Joined(result_.problems);
   }

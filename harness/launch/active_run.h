@@ -16,6 +16,8 @@
 #include "harness/launch/run_folder.h"
 #include "harness/launch/watchdog.h"
 #include "harness/process/spawn_client.h"
+#include "harness/protocol/trace.h"
+#include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
 

@@ -12,9 +12,11 @@
 #include "harness/launch/pace.h"
 #include "harness/launch/trace_bits.h"
 #include "harness/plan/run.h"
-#include "harness/protocol/trace.h"
+#include "harness/protocol/run_trace.h"
 
 namespace trainwreck {
+
+class TraceRoom;
 
 // A command that speaks the protocol.
 struct Target {
@@ -50,6 +52,9 @@ struct LauncherOptions {
   int cores = 0;                          // 0: as many as this process may use
   std::string output_dir;                 // each run gets output_dir/<run id>/
   std::int64_t disk_bytes = 256LL << 20;  // per run
+  // The memory that its trace shares with those of other runs, over or not; may be empty. A run
+  // over it loses its trace and ends as garbage, which no claim excuses.
+  std::function<std::shared_ptr<TraceRoom>(const Run&)> room_of;
 };
 
 enum class RunEnd {

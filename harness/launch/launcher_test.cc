@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "harness/launch/fake_runs.h"
+#include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
 namespace {
@@ -309,6 +310,30 @@ TEST_P(LauncherTest, StopsARunThatWritesTooMuch) {
     }
   }
   EXPECT_EQ(results.at("good").end, RunEnd::kCompleted);
+}
+
+// Two that hang with their traces half written: neither has come to its end when both are too much.
+TEST_P(LauncherTest, RunsThatGoOnShareTheMemoryOfTheirTraces) {
+  std::list<Run> runs;
+  for (const char* id : {"one", "other"}) {
+    runs.push_back(FakeRun(id, "hangs", {{"steps", 4000}, {"fake.at", 2000}}));
+    runs.back().policy.stall_seconds = 3;
+  }
+  runs.push_back(FakeRun("small", "completes"));
+  const auto room = std::make_shared<TraceRoom>(100'000);  // one takes 65 kB
+  const auto results = RunFakes(runs, GetParam(), [&](LauncherOptions& options) {
+    options.cores = 4;
+    options.room_of = [&](const Run&) { return room; };
+  });
+  const bool one_lost = results.at("one").end == RunEnd::kGarbage;
+  const RunResult& lost = results.at(one_lost ? "one" : "other");
+  EXPECT_EQ(lost.end, RunEnd::kGarbage) << lost.detail;
+  EXPECT_NE(lost.detail.find("over their bound"), std::string::npos) << lost.detail;
+  EXPECT_TRUE(lost.trace.series.empty());
+  EXPECT_LT(lost.wall_seconds, 3);  // it was stopped
+  EXPECT_EQ(results.at(one_lost ? "other" : "one").end, RunEnd::kStalled);
+  EXPECT_FALSE(results.at(one_lost ? "other" : "one").trace.series.empty());
+  EXPECT_EQ(results.at("small").end, RunEnd::kCompleted) << results.at("small").detail;
 }
 
 TEST_P(LauncherTest, WritesWhatTheFaultsOfTheRecipeChanged) {

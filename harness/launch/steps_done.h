@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "harness/protocol/trace.h"
+#include "harness/protocol/run_trace.h"
 
 namespace trainwreck {
 

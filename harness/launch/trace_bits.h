@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/protocol/trace.h"
+#include "harness/protocol/run_trace.h"
 
 namespace trainwreck {
 

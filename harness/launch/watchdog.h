@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/protocol/trace.h"
+#include "harness/protocol/run_trace.h"
 
 namespace trainwreck {
 

@@ -19,7 +19,7 @@
 #include "harness/plan/run.h"
 #include "harness/protocol/description.h"
 #include "harness/protocol/json.h"
-#include "harness/protocol/trace.h"
+#include "harness/protocol/run_trace.h"
 
 namespace trainwreck {
 

@@ -5,6 +5,28 @@
 
 namespace trainwreck {
 
+// Up to the first mistake of the text the brackets are counted as a parser would; after it no
+// parser goes on.
+bool IsNestedTooDeep(std::string_view json_text) {
+  constexpr int kMostLevels = 128;
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < json_text.size(); ++i) {
+    const char c = json_text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMostLevels) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
 Json TryParseJson(std::string_view text) {
   if (IsNestedTooDeep(text)) return Json(Json::value_t::discarded);
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);

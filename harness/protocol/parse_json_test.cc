@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "harness/protocol/trace.h"
+#include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
 namespace {

@@ -10,6 +10,7 @@
 #include "harness/protocol/digest.h"
 #include "harness/protocol/plan.h"
 #include "harness/protocol/trace.h"
+#include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
 namespace {

@@ -3,9 +3,10 @@
 #include <stdlib.h>
 
 #include <fstream>
+#include <memory>
 
-#include "harness/protocol/trace.h"
 #include "harness/protocol/trace_memory.h"
+#include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
 namespace {
@@ -93,6 +94,59 @@ TEST_F(TraceLimitsTest, BoundsTheMemoryOfCollectives) {
   ASSERT_EQ(reader.problems().size(), 1u);
   EXPECT_NE(reader.problems()[0].find("the collectives are too large"), std::string::npos);
   EXPECT_LE(MemoryBytes(reader.trace()), 10 << 20);
+}
+
+// Runs that go on share what their case has, and one that is over it gives back what it took.
+TEST_F(TraceLimitsTest, TracesShareTheRoomOfTheirCase) {
+  const auto room = std::make_shared<TraceRoom>(100'000);
+  TraceLimits limits;
+  limits.room = room;
+  TraceReader first(folder_, 1, 0, limits);
+  TraceReader second(folder_, 1, 0, limits);
+  TraceReader third(folder_, 1, 0, limits);
+  Append(R"({"t":"step","step":4999,"loss":1})"
+         "\n");  // 90 kB with its times
+  EXPECT_TRUE(first.Poll());
+  EXPECT_EQ(first.problems().size(), 0u);
+  EXPECT_LT(room->left(), 10'000);
+  EXPECT_NEAR(100'000 - room->left(), MemoryBytes(first.trace()), 1000);
+
+  EXPECT_TRUE(second.Poll());
+  EXPECT_TRUE(second.is_over_room());
+  ASSERT_EQ(second.problems().size(), 1u);
+  EXPECT_EQ(second.problems()[0],
+            "rank0.jsonl:1: with it the traces of this case are over their bound of 1 MiB of "
+            "memory: record fewer signals or steps");
+  EXPECT_TRUE(second.trace().series.empty());
+  EXPECT_TRUE(second.trace().time_s.empty());
+  EXPECT_EQ(second.trace().lost.count(0), 1u);
+  EXPECT_LT(MemoryBytes(second.trace()), 1000);
+  EXPECT_NEAR(100'000 - room->left(), MemoryBytes(first.trace()), 1000);
+
+  std::ofstream(folder_ + "/rank0.jsonl") << R"({"t":"step","step":9,"loss":1})"
+                                          << "\n";
+  EXPECT_TRUE(third.Poll(true));  // there is room for a small one
+  EXPECT_TRUE(third.problems().empty());
+  EXPECT_FALSE(first.is_over_room());
+}
+
+// Whatever it consists of.
+TEST_F(TraceLimitsTest, CountsNearWhatATraceTakes) {
+  const std::string many(2000, 'n');
+  for (const std::string& line :
+       {R"({"t":"step","step":0,")" + many + R"(":1})", R"({"t":"event","event":")" + many + "\"}",
+        R"({"t":"collective","op":")" + many + "\"}",
+        R"({"t":"start","lists":[[],[],[],")" + many + "\"]}"}) {
+    std::ofstream(folder_ + "/rank0.jsonl", std::ios::trunc) << line << "\n" << line << "\n";
+    TraceLimits limits;
+    limits.room = std::make_shared<TraceRoom>(100'000);
+    TraceReader reader(folder_, 1, 0, limits);
+    reader.Poll(true);
+    const double taken = static_cast<double>(limits.room->bytes() - limits.room->left());
+    const double held = static_cast<double>(MemoryBytes(reader.trace()));
+    EXPECT_GT(taken, 0.8 * held) << line;
+    EXPECT_LT(taken, 1.3 * held) << line;
+  }
 }
 
 TEST_F(TraceLimitsTest, ReadsAFloodInPieces) {

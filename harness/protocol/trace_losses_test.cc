@@ -8,7 +8,7 @@
 #include <fstream>
 #include <limits>
 
-#include "harness/protocol/trace.h"
+#include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
 namespace {

@@ -1,8 +1,4 @@
-// Declared in trace_memory.h and, as that header is no part of this library, in trace.cc.
-#include <cstdint>
-
-#include "harness/protocol/json.h"
-#include "harness/protocol/trace.h"
+#include "harness/protocol/trace_memory.h"
 
 namespace trainwreck {
 namespace {

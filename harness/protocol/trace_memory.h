@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "harness/protocol/json.h"
-#include "harness/protocol/trace.h"
+#include "harness/protocol/run_trace.h"
 
 namespace trainwreck {
 

@@ -17,6 +17,7 @@
 #include <system_error>
 
 #include "harness/protocol/parse_json.h"
+#include "harness/protocol/trace_reader.h"
 #include "harness/session/session.h"
 #include "harness/text/clean_text.h"
 

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "harness/protocol/plan.h"
-#include "harness/protocol/trace.h"
+#include "harness/protocol/trace_reader.h"
 #include "trainer/build.h"
 #include "trainer/ranks/forked_ranks.h"
 

@@ -1,0 +1,60 @@
+// The traces of a run (trace.h) in memory, as formulas read them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/protocol/json.h"
+
+namespace trainwreck {
+
+struct Event {
+  std::string name;
+  int step = -1;      // -1: no step yet
+  int rank = -1;      // -1: the launcher
+  double time_s = 0;  // since the run began
+  Json fields;        // the whole record
+};
+
+struct Collective {
+  int step = 0;
+  int call = 0;  // index of the call on its rank, from 0, per attempt and phase
+  std::string op;
+  std::string shape;
+  std::string dtype;
+  bool operator==(const Collective&) const = default;
+};
+
+// One signal of one rank, dense by step.
+struct Series {
+  std::vector<double> values;
+  std::vector<std::uint8_t> present;
+  void Set(int step, double value);
+  bool Has(int step) const {
+    return step >= 0 && step < static_cast<int>(present.size()) && present[step] != 0;
+  }
+};
+
+struct RunTrace {
+  int planned_steps = 0;
+  int world_size = 1;
+  bool finished = false;                                 // nothing will be added any more
+  std::map<std::pair<std::string, int>, Series> series;  // (signal or "signal{module}", rank)
+  std::map<int, Series> time_s;                          // rank -> seconds since start, per step
+  std::vector<Event> events;
+  std::map<int, std::vector<Collective>> collectives;  // rank -> of its current attempt and phase
+  std::map<int, std::string> end_why;                  // rank -> of its last `end` record, if any
+  std::map<int, Json> starts;                          // rank -> its last `start` record
+  // Ranks (-1: the launcher) of whose records some could not be read: what of them is not here may
+  // have been there.
+  std::set<int> lost;
+
+  const Series* Find(const std::string& signal, int rank) const;
+  int last_step(int rank) const;  // -1: none
+};
+
+}  // namespace trainwreck

@@ -1,0 +1,108 @@
+// Reads a folder of trace files (trace.h), also while they grow, and bounds the memory that it
+// takes.
+//
+//   TraceReader reader(folder, ranks, steps);
+//   while (reader.Poll()) ...
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/protocol/run_trace.h"
+
+namespace trainwreck {
+
+// Memory that the traces of a case share, those of runs that go on and those that wait to be
+// judged: what a hostile target writes must not end the harness, with all that it has judged.
+class TraceRoom {
+ public:
+  explicit TraceRoom(std::int64_t bytes = std::int64_t{2} << 30) : bytes_(bytes), left_(bytes) {}
+  // False, and nothing taken, when there is not so much left. Gives back what is negative.
+  bool Take(std::int64_t bytes) {
+    if (bytes > left_) return false;
+    left_ -= bytes;
+    return true;
+  }
+  std::int64_t bytes() const { return bytes_; }
+  std::int64_t left() const { return left_; }
+
+ private:
+  std::int64_t bytes_;
+  std::int64_t left_;
+};
+
+struct TraceLimits {
+  std::int64_t line_bytes = 1 << 20;
+  std::int64_t file_bytes = 256LL << 20;
+  std::int64_t events = 100'000;  // of the run; what a target writes must not fill our memory
+  std::int64_t collectives = 4'000'000;
+  std::int64_t values = 50'000'000;  // of all series together, gaps included
+  std::shared_ptr<TraceRoom> room;   // null: the trace is bounded by `values` alone
+};
+
+// Never throws on what it finds in the files.
+class TraceReader {
+ public:
+  TraceReader(std::string folder, int world_size, int planned_steps, TraceLimits limits = {});
+  ~TraceReader();
+  TraceReader(TraceReader&&) noexcept;
+  TraceReader& operator=(TraceReader&&) noexcept;
+
+  // Takes in whole new lines, some MiB of a file at most; true when there were any. With `last`,
+  // all is read, the trace is marked finished, and a last line without its newline counts when it
+  // is a whole record; half of one is lost.
+  bool Poll(bool last = false);
+
+  // Before a next attempt appends to the files: cuts off what a killed process left of its last
+  // line.
+  void CutTornTails();
+
+  const RunTrace& trace() const { return trace_; }
+  // Its series stay as they are as long as there is more to read.
+  RunTrace& mutable_trace() { return trace_; }
+  // What was wrong with the files, at most a few entries: "rank0.jsonl:3: not JSON". A torn last
+  // line is no problem: it is what a SIGKILL leaves.
+  const std::vector<std::string>& problems() const { return problems_; }
+  std::int64_t bytes() const { return bytes_; }
+  // The traces of the case are over their room with this one, which was let go: all of it is lost.
+  bool is_over_room() const { return is_over_room_; }
+
+ private:
+  struct File;
+  struct Scratch;
+  bool Open(File& file);
+  void TakeChunk(File& file, std::size_t size);
+  void Take(File& file, std::string_view line);
+  bool TakeFlat(File& file, std::string_view line);
+  bool TakeFlatStep(File& file);
+  void TakeFlatCollective(File& file, std::string_view line);
+  void TakeAny(File& file, const std::string& line);
+  void TakeStep(File& file, const Json& record);
+  void TakeEvent(File& file, const Json& record, bool is_end);
+  void AddRepeat(const File& file, int step);
+  void AddCollective(File& file, Collective collective, std::size_t bytes);
+  void Complain(const File& file, const std::string& what);
+  void GiveUp(File& file, const std::string& what);
+  void TakeTail(File& file);
+  // False when it would go over a limit.
+  bool Charge(std::int64_t bytes);
+  bool ChargeRoom(std::int64_t bytes);
+  bool Add(Series& series, int step, double value);
+  void LetGo();
+  RunTrace trace_;
+  std::string folder_;
+  TraceLimits limits_;
+  std::vector<File> files_;
+  std::unique_ptr<Scratch> scratch_;
+  std::vector<std::string> problems_;
+  std::int64_t bytes_ = 0;
+  std::int64_t values_ = 0;
+  std::int64_t collectives_ = 0;
+  std::int64_t room_taken_ = 0;
+  bool is_over_room_ = false;
+};
+
+}  // namespace trainwreck
