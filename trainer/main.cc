@@ -2,7 +2,7 @@
 //   --describe      prints what it can do, as JSON
 //   (no argument)   one rank of one run: TRAINWRECK_PLAN, TRAINWRECK_TRACE, RANK, WORLD_SIZE
 //   --fork-server   serves forks of a warm process over the socket TRAINWRECK_SPAWN_FD
-//   (protocol/spawn.h)
+//   (process/spawn.h)
 #include <ATen/Parallel.h>
 #include <unistd.h>
 
