@@ -220,5 +220,14 @@ TEST(TargetReader, SaysWhatIsWrongWithThem) {
               testing::HasSubstr("{newest:...} can stand only in 'command', 'resume'"));
 }
 
+TEST(FindTargetFile, LooksInTheFoldersAbove) {
+  const std::string top = Folder() + "/project", below = top + "/src/model";
+  std::filesystem::create_directories(below);
+  std::ofstream(top + "/trainwreck.yaml") << kHead << kGood;
+  EXPECT_EQ(FindTargetFile(top), top + "/trainwreck.yaml");
+  EXPECT_EQ(FindTargetFile(below), top + "/trainwreck.yaml");
+  std::filesystem::remove_all(top);
+}
+
 }  // namespace
 }  // namespace trainwreck

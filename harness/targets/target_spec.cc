@@ -89,13 +89,14 @@ const TargetSpec* TargetFile::Find(const std::string& name) const {
 
 std::string FindTargetFile(const std::string& folder) {
   std::error_code error;
-  for (fs::path at = fs::absolute(folder, error).lexically_normal(); !error;
-       at = at.parent_path()) {
-    if (fs::is_regular_file(at / "trainwreck.yaml", error))
-      return (at / "trainwreck.yaml").string();
-    if (at == at.parent_path()) break;
+  fs::path at = fs::absolute(folder, error).lexically_normal();
+  if (error) return "";
+  for (;; at = at.parent_path()) {
+    const fs::path file = at / "trainwreck.yaml";
+    std::error_code ignored;  // where there is none that is an error, too
+    if (fs::is_regular_file(file, ignored)) return file.string();
+    if (at == at.parent_path()) return "";
   }
-  return "";
 }
 
 std::map<std::string, std::string> PlaceholderValues(const TargetSpec& spec, const Plan& plan,

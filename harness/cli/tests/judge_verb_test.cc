@@ -99,7 +99,7 @@ TEST_F(JudgeVerbTest, RunsOfRenamedArmsAreFoundByWhatTheyTrained) {
   // The remedy is judged by the run of the remedy, now under the name of the decoy.
   const Json arms = Verdict().at("arms");
   bool is_seen = false;
-  for (const Json& arm : arms) is_seen = is_seen || arm.at("name") == "slightly_faster";
+  for (const Json& arm : arms) is_seen = is_seen || arm.at("arm") == "slightly_faster";
   EXPECT_TRUE(is_seen) << arms;
   EXPECT_TRUE(Contains(files.Read("out/judged/verdicts.json"), "fake/ok/faster/0"));
   // What nobody trained is found under no name.
