@@ -73,6 +73,28 @@ def check_text(path, text):
             start = None
 
 
+NAMESPACE = re.compile(r"namespace(?: ([\w:]+))? {$")
+TYPE = re.compile(r"(?:class|struct|union|enum(?: class)?) (\w+)(?: final)?(?: : .*)?(?: {.*)?$")
+
+
+def check_names(texts):
+    """Two types of one name in one namespace are one to the linker: which one runs is a matter of luck."""
+    places = {}
+    for path, text in texts.items():
+        spaces = []
+        for number, line in enumerate(text.split("\n"), 1):
+            if space := NAMESPACE.match(line):
+                spaces.append(space[1] or f"anonymous of {path}")
+            elif line.startswith("}  // namespace") and spaces:
+                spaces.pop()
+            elif (name := TYPE.match(line)) and "{" in line:
+                places.setdefault(("::".join(spaces), name[1]), []).append((path, number))
+    for (space, name), found in places.items():
+        for path, number in found[1:]:
+            if path != found[0][0]:
+                yield path, number, f"{space}::{name} is also a type of {found[0][0]}"
+
+
 def check_format(root, paths):
     tool = shutil.which("clang-format")
     if tool is None:
@@ -93,9 +115,12 @@ def main():
         print(f"no sources under {root}")
         return 1
     findings = list(check_format(root, paths))
+    texts = {}
     for path in paths:
         with open(os.path.join(root, path), encoding="utf-8") as file:
-            findings += [(path, line, what) for line, what in check_text(path, file.read())]
+            texts[path] = file.read()
+        findings += [(path, line, what) for line, what in check_text(path, texts[path])]
+    findings += check_names(texts)
     for path, line, what in findings:
         print(f"{path}:{line}: {what}")
     print(f"{len(paths)} files, {len(findings)} findings")

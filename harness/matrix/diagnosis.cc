@@ -106,10 +106,10 @@ std::vector<Likeness> Diagnosis::Rank(const std::vector<ClueReadings>& readings,
   return ranked;
 }
 
-std::vector<Evidence> Diagnosis::EvidenceFor(const Likeness& likeness,
-                                             const std::vector<ClueReadings>& readings,
-                                             std::size_t limit) const {
-  std::vector<std::pair<double, Evidence>> found;
+std::vector<ClueEvidence> Diagnosis::EvidenceFor(const Likeness& likeness,
+                                                 const std::vector<ClueReadings>& readings,
+                                                 std::size_t limit) const {
+  std::vector<std::pair<double, ClueEvidence>> found;
   for (const Signature& signature : signatures_) {
     if (signature.row != likeness.row || signature.name != likeness.signature) continue;
     for (std::size_t clue = 0; clue < overall_.size(); ++clue) {
@@ -120,8 +120,8 @@ std::vector<Evidence> Diagnosis::EvidenceFor(const Likeness& likeness,
       }
       if (holds == fails || signature.counts[clue].known() == 0) continue;
       const Count& count = signature.counts[clue];
-      Evidence evidence{static_cast<int>(clue), holds > fails,
-                        static_cast<double>(count.holds) / count.known(), overall_[clue]};
+      ClueEvidence evidence{static_cast<int>(clue), holds > fails,
+                            static_cast<double>(count.holds) / count.known(), overall_[clue]};
       double rate = RateIn(signature, clue);
       if (!evidence.holds) {
         rate = 1 - rate;
@@ -136,7 +136,7 @@ std::vector<Evidence> Diagnosis::EvidenceFor(const Likeness& likeness,
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first, a.second.holds) > std::pair(b.first, b.second.holds);
   });
-  std::vector<Evidence> best;
+  std::vector<ClueEvidence> best;
   for (std::size_t i = 0; i < std::min(limit, found.size()); ++i) best.push_back(found[i].second);
   return best;
 }

@@ -37,7 +37,7 @@ struct Likeness {
 };
 
 // A clue that speaks for a row.
-struct Evidence {
+struct ClueEvidence {
   int clue = 0;
   bool holds = false;  // as it was read
   double in_row = 0;   // the share of its runs in which it reads so
@@ -58,9 +58,9 @@ class Diagnosis {
                              LeaveOut how = LeaveOut::kHealthy) const;
 
   // What speaks most for this signature of a row, at most `limit` clues.
-  std::vector<Evidence> EvidenceFor(const Likeness& likeness,
-                                    const std::vector<ClueReadings>& readings,
-                                    std::size_t limit) const;
+  std::vector<ClueEvidence> EvidenceFor(const Likeness& likeness,
+                                        const std::vector<ClueReadings>& readings,
+                                        std::size_t limit) const;
 
  private:
   double RateIn(const Signature& signature, std::size_t clue) const;

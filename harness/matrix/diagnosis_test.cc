@@ -86,7 +86,7 @@ TEST(Diagnosis, ShowsWhatSpeaksForARow) {
   const Diagnosis known = Known();
   const ClueReadings readings = Read("++--");
   const std::vector<Likeness> ranked = known.Rank({readings});
-  const std::vector<Evidence> evidence = known.EvidenceFor(ranked.front(), {readings}, 2);
+  const std::vector<ClueEvidence> evidence = known.EvidenceFor(ranked.front(), {readings}, 2);
   ASSERT_EQ(evidence.size(), 2u);
   EXPECT_EQ(evidence[0].clue, 1) << "the spike: only this row has it";
   EXPECT_TRUE(evidence[0].holds);

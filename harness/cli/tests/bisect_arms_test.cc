@@ -79,8 +79,8 @@ TEST(Bisect, RunsTheArmsThatControlIsComparedWith) {
 // Each commit's own declaration is read, never the one of the user's checkout, which lies above the
 // worktree.
 TEST(Bisect, TakesNamedTargetsFromTheCommit) {
-  std::vector<Commit> commits = Line(24, 13, 100);
-  for (Commit& commit : commits) {
+  std::vector<TestCommit> commits = Line(24, 13, 100);
+  for (TestCommit& commit : commits) {
     commit.declaration =
         "apiVersion: trainwreck/v1\nkind: Targets\ntargets:\n"
         "  ours: {level: 2, folder: .., command: [./train]}\n";
@@ -104,7 +104,7 @@ TEST(Bisect, TakesNamedTargetsFromTheCommit) {
 
 // History from before the declaration: the build writes one.
 TEST(Bisect, ABuildMayWriteTheDeclaration) {
-  std::vector<Commit> commits = Line(16, 5, 100);
+  std::vector<TestCommit> commits = Line(16, 5, 100);
   commits.back().declaration =
       "apiVersion: trainwreck/v1\nkind: Targets\ntargets:\n"
       "  ours: {level: 2, folder: .., command: [./train]}\n";

@@ -18,7 +18,7 @@ namespace trainwreck {
 namespace {
 
 TEST(Bisect, FindsTheCommitAmongBrokenAndEmptyOnes) {
-  std::vector<Commit> commits = Line(70, 41, 100);
+  std::vector<TestCommit> commits = Line(70, 41, 100);
   for (int i : {5, 17, 18, 30, 52}) commits[i].builds = false;
   for (int i : {8, 25, 42, 43, 60}) commits[i].is_comment = true;
   const Repo repo(commits);
@@ -59,7 +59,7 @@ TEST(Bisect, FindsItThroughNoise) {
 // There are two programs only, so building a commit tells on which side of the culprit it lies,
 // however noisy its runs are.
 TEST(Bisect, ACommentCannotBeBlamed) {
-  const auto runs = [](const std::vector<Commit>& commits, int culprit) {
+  const auto runs = [](const std::vector<TestCommit>& commits, int culprit) {
     const Repo repo(commits);
     const Called called = repo.Bisect();
     EXPECT_EQ(called.status, 0) << called.output();
@@ -70,7 +70,7 @@ TEST(Bisect, ACommentCannotBeBlamed) {
   };
   int of_two_programs = 0, of_many = 0;  // one culprit alone may have luck
   for (const int culprit : {9, 23, 44}) {
-    std::vector<Commit> commits = Line(65, culprit, 70);
+    std::vector<TestCommit> commits = Line(65, culprit, 70);
     of_many += runs(commits, culprit);
     for (int i = 1; i < 65; ++i) commits[i].is_comment = i != culprit;
     of_two_programs += runs(commits, culprit);
@@ -79,7 +79,7 @@ TEST(Bisect, ACommentCannotBeBlamed) {
 }
 
 TEST(Bisect, UnbuildableNeighboursAreARange) {
-  std::vector<Commit> commits = Line(30, 14, 100);
+  std::vector<TestCommit> commits = Line(30, 14, 100);
   for (int i : {13, 14, 15}) commits[i].builds = false;
   const Repo repo(commits);
   const Called called = repo.Bisect();
@@ -94,7 +94,7 @@ TEST(Bisect, UnbuildableNeighboursAreARange) {
 
 TEST(Bisect, FollowsASideBranch) {
   // 0..9 on the main line, 10..19 a side branch from 4 with the culprit 14, 20 merges it.
-  std::vector<Commit> commits(30);
+  std::vector<TestCommit> commits(30);
   commits[10].parent = 4;
   for (int i = 14; i < 20; ++i) commits[i].fail_percent = 100;
   commits[20].parent = 9;
@@ -106,7 +106,7 @@ TEST(Bisect, FollowsASideBranch) {
 }
 
 TEST(Bisect, BlamesAMergeWhoseParentsAreGood) {
-  std::vector<Commit> commits(30);
+  std::vector<TestCommit> commits(30);
   commits[10].parent = 4;
   commits[20].parent = 9;
   commits[20].merges = 19;
@@ -129,7 +129,7 @@ TEST(Bisect, BlamesNobodyWhenNothingChanged) {
 }
 
 TEST(Bisect, SaysThatBothEndsAreTheSameProgram) {
-  std::vector<Commit> commits(12);
+  std::vector<TestCommit> commits(12);
   for (int i = 1; i < 12; ++i) commits[i].is_comment = true;
   const Repo repo(commits);
   const Called called = repo.Bisect();
@@ -139,7 +139,7 @@ TEST(Bisect, SaysThatBothEndsAreTheSameProgram) {
 }
 
 TEST(Bisect, AnotherFailureIsNotTheOneLookedFor) {
-  std::vector<Commit> commits = Line(40, 30, 100);
+  std::vector<TestCommit> commits = Line(40, 30, 100);
   for (int i = 12; i < 20; ++i) commits[i].crashes = true;
   const Repo repo(commits);
   const Called called = repo.Bisect();
@@ -288,7 +288,7 @@ TEST(Bisect, CtrlCWhileGitWorksIsNoFailureOfGit) {
 }
 
 TEST(Bisect, CtrlCEndsABuildThatHangs) {
-  std::vector<Commit> commits = Line(3, 2, 100);
+  std::vector<TestCommit> commits = Line(3, 2, 100);
   commits[2].hangs = true;
   const Repo repo(commits);
   repo.folder().Write("cache/pid", "");
@@ -301,7 +301,7 @@ TEST(Bisect, CtrlCEndsABuildThatHangs) {
 }
 
 TEST(Bisect, ABuildThatHangsIsASkip) {
-  std::vector<Commit> commits = Line(4, 2, 100);
+  std::vector<TestCommit> commits = Line(4, 2, 100);
   commits[2].hangs = true;
   const Repo repo(commits);
   repo.folder().Write("cache/pid", "");

@@ -14,7 +14,7 @@
 namespace trainwreck {
 
 // What a commit's header says. The target fails in `fail_percent` of the seeds.
-struct Commit {
+struct TestCommit {
   int fail_percent = 0;
   bool builds = true;
   bool is_comment = false;  // the same program as the commit before
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
 
 class Repo {
  public:
-  explicit Repo(const std::vector<Commit>& commits) {
+  explicit Repo(const std::vector<TestCommit>& commits) {
     folder_.Write("import", Stream(commits));
     folder_.Write("setup",
                   "git init -q . && git config user.name t && git config user.email t@t && "
@@ -90,11 +90,11 @@ class Repo {
     return "data " + std::to_string(text.size()) + "\n" + text + "\n";
   }
 
-  static std::string Stream(const std::vector<Commit>& commits) {
+  static std::string Stream(const std::vector<TestCommit>& commits) {
     std::string stream;
     int revision = 0;
     for (std::size_t i = 0; i < commits.size(); ++i) {
-      const Commit& commit = commits[i];
+      const TestCommit& commit = commits[i];
       if (!commit.is_comment) revision = static_cast<int>(i);
       stream += "commit refs/heads/main\nmark :" + std::to_string(i + 1) + "\ncommitter t <t@t> " +
                 std::to_string(1000000 + i) + " +0000\n" + Data("commit " + std::to_string(i));
@@ -169,8 +169,8 @@ inline std::string Culprits(const Called& called) {
   return called.out.substr(begin + 9, called.out.find("confidence", begin) - begin - 9);
 }
 
-inline std::vector<Commit> Line(int count, int culprit, int fail_percent) {
-  std::vector<Commit> commits(count);
+inline std::vector<TestCommit> Line(int count, int culprit, int fail_percent) {
+  std::vector<TestCommit> commits(count);
   for (int i = culprit; i < count; ++i) commits[i].fail_percent = fail_percent;
   return commits;
 }

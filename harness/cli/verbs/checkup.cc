@@ -90,7 +90,7 @@ Json EvidenceOf(const Practice& practice, const Diagnosis& diagnosis, const Like
                 const Findings& findings, int steps) {
   Json items = Json::array();
   std::set<std::string> seen;
-  for (const Evidence& one :
+  for (const ClueEvidence& one :
        diagnosis.EvidenceFor(likeness, findings.readings, practice.clues.size())) {
     const std::string text = practice.clues.TextOf(one.clue, steps);
     if (!seen.insert(text.substr(text.find(": "))).second) continue;
