@@ -28,7 +28,7 @@ FUNCTION_START = re.compile(r"^[A-Za-z_].*\)\s*(const\s*)?(noexcept\s*)?(overrid
 
 def sources(root):
     for folder, folders, files in os.walk(root):
-        folders[:] = [f for f in folders if not f.startswith(".") and not f.startswith("bazel-")]
+        folders[:] = sorted(f for f in folders if not f.startswith((".", "bazel-")))
         for name in sorted(files):
             path = os.path.relpath(os.path.join(folder, name), root)
             if name.endswith(SOURCE_ENDINGS):
