@@ -2,15 +2,16 @@
 
 load(":targets.bzl", "SCENARIOS")
 
-def scenario_test(name, scenario, target, data = [], tags = [], **kwargs):
+def scenario_test(name, scenario, target, data = [], tags = [], cores = 1, **kwargs):
     """A test that runs one scenario, in this or in any other repository.
 
     Args:
       name: of the test.
       scenario: the file.
       target: the program that trains.
-      data: what the scenario needs beside it.
-      tags: of the test; tell of a run on several ranks by "cpu:4".
+      data: what the scenario needs beside it: the files that it extends.
+      tags: of the test.
+      cores: that its runs may use; as many as its ranks.
       **kwargs: of sh_test.
     """
     trainwreck = "@trainwreck//harness/cli:trainwreck"
@@ -18,9 +19,12 @@ def scenario_test(name, scenario, target, data = [], tags = [], **kwargs):
         name = name,
         timeout = "long",  # machines differ; each run has its own budget
         srcs = ["@trainwreck//scenarios:run_scenario.sh"],
-        args = ["$(rootpath %s)" % label for label in [trainwreck, scenario, target]],
+        args = ["$(rootpath %s)" % label for label in [trainwreck, scenario, target]] + [str(cores)],
         data = [trainwreck, scenario, target] + data,
-        tags = ["scenario"] + tags,
+        tags = [
+            "cpu:%d" % cores,
+            "scenario",
+        ] + tags,
         **kwargs
     )
 
@@ -32,6 +36,7 @@ def scenario_tests():
             size = scenario.size,
             scenario = scenario.file,
             target = "//trainer:target",
-            data = [file for file in native.glob(["**/*.yaml"]) if file != scenario.file],
-            tags = ["cpu:%d" % scenario.cores] + scenario.tags,
+            data = scenario.extended,
+            tags = scenario.tags,
+            cores = scenario.cores,
         )

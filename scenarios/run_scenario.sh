@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# run_scenario.sh TRAINWRECK FILE TARGET: runs one scenario as a Bazel test: the JUnit file goes where Bazel looks for it.
+# run_scenario.sh TRAINWRECK FILE TARGET CORES: runs one scenario as a Bazel test: the JUnit file goes where Bazel looks for it.
 set -euo pipefail
 output="${TEST_UNDECLARED_OUTPUTS_DIR:-${TEST_TMPDIR:-/tmp}}/run"
 status=0
-"$1" run "$2" --target "$3" --history none --output "$output" \
+"$1" run "$2" --target "$3" --cores "$4" --history none --output "$output" \
   ${XML_OUTPUT_FILE:+--report "junit=$XML_OUTPUT_FILE"} || status=$?
 # "Nothing was executed" is what a scenario shows that expects its skip.
 if [ "$status" -eq 4 ] && grep -q '"expected_limit": true' "$output/verdicts.json"; then status=0; fi

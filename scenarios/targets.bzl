@@ -4,6 +4,7 @@ SCENARIOS = [
     struct(
         name = "desync/sdc-bitflip",
         file = "desync/sdc-bitflip.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 2,
@@ -11,6 +12,7 @@ SCENARIOS = [
     struct(
         name = "desync/unsynced-gradients",
         file = "desync/unsynced-gradients.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 2,
@@ -18,6 +20,7 @@ SCENARIOS = [
     struct(
         name = "hang/silent-rank-death",
         file = "hang/silent-rank-death.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 2,
@@ -25,6 +28,7 @@ SCENARIOS = [
     struct(
         name = "hang/uneven-shards",
         file = "hang/uneven-shards.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 2,
@@ -32,6 +36,7 @@ SCENARIOS = [
     struct(
         name = "nan/adam-eps",
         file = "nan/adam-eps.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -39,6 +44,7 @@ SCENARIOS = [
     struct(
         name = "nan/bad-init-step-1",
         file = "nan/bad-init-step-1.yaml",
+        extended = [],
         tags = ["smoke"],
         size = "small",
         cores = 1,
@@ -46,6 +52,7 @@ SCENARIOS = [
     struct(
         name = "nan/corrupt-sample",
         file = "nan/corrupt-sample.yaml",
+        extended = [],
         tags = ["smoke"],
         size = "small",
         cores = 1,
@@ -53,6 +60,7 @@ SCENARIOS = [
     struct(
         name = "nan/div-by-zero",
         file = "nan/div-by-zero.yaml",
+        extended = [],
         tags = [],
         size = "medium",
         cores = 1,
@@ -60,6 +68,7 @@ SCENARIOS = [
     struct(
         name = "nan/empty-sequence",
         file = "nan/empty-sequence.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -67,6 +76,7 @@ SCENARIOS = [
     struct(
         name = "nan/fp16-overflow",
         file = "nan/fp16-overflow.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -74,6 +84,7 @@ SCENARIOS = [
     struct(
         name = "nan/fp16-softmax",
         file = "nan/fp16-softmax.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -81,6 +92,7 @@ SCENARIOS = [
     struct(
         name = "nan/fp16-static-scale",
         file = "nan/fp16-static-scale.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -88,6 +100,7 @@ SCENARIOS = [
     struct(
         name = "nan/fp16-underflow",
         file = "nan/fp16-underflow.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -95,6 +108,7 @@ SCENARIOS = [
     struct(
         name = "nan/label-out-of-range",
         file = "nan/label-out-of-range.yaml",
+        extended = [],
         tags = ["smoke"],
         size = "small",
         cores = 1,
@@ -102,6 +116,7 @@ SCENARIOS = [
     struct(
         name = "nan/late-divergence",
         file = "nan/late-divergence.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -109,6 +124,7 @@ SCENARIOS = [
     struct(
         name = "nan/log-zero",
         file = "nan/log-zero.yaml",
+        extended = [],
         tags = [],
         size = "medium",
         cores = 1,
@@ -116,6 +132,7 @@ SCENARIOS = [
     struct(
         name = "nan/logsumexp-underflow",
         file = "nan/logsumexp-underflow.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -123,6 +140,7 @@ SCENARIOS = [
     struct(
         name = "nan/lr-too-high",
         file = "nan/lr-too-high.yaml",
+        extended = [],
         tags = ["smoke"],
         size = "medium",
         cores = 1,
@@ -130,6 +148,7 @@ SCENARIOS = [
     struct(
         name = "nan/no-clipping",
         file = "nan/no-clipping.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -137,6 +156,7 @@ SCENARIOS = [
     struct(
         name = "nan/no-warmup",
         file = "nan/no-warmup.yaml",
+        extended = [],
         tags = [],
         size = "medium",
         cores = 1,
@@ -144,6 +164,7 @@ SCENARIOS = [
     struct(
         name = "nan/sequence-length-explosion",
         file = "nan/sequence-length-explosion.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -151,6 +172,7 @@ SCENARIOS = [
     struct(
         name = "nan/sqrt-negative",
         file = "nan/sqrt-negative.yaml",
+        extended = [],
         tags = [],
         size = "medium",
         cores = 1,
@@ -158,6 +180,7 @@ SCENARIOS = [
     struct(
         name = "nan/token-out-of-range",
         file = "nan/token-out-of-range.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -165,6 +188,7 @@ SCENARIOS = [
     struct(
         name = "nan/unstable-softmax",
         file = "nan/unstable-softmax.yaml",
+        extended = [],
         tags = [],
         size = "medium",
         cores = 1,
@@ -172,6 +196,7 @@ SCENARIOS = [
     struct(
         name = "negative/budget-that-fits",
         file = "negative/budget-that-fits.yaml",
+        extended = ["oom/activations.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -179,6 +204,7 @@ SCENARIOS = [
     struct(
         name = "negative/control-unhealthy",
         file = "negative/control-unhealthy.yaml",
+        extended = ["negative/sound.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -186,6 +212,7 @@ SCENARIOS = [
     struct(
         name = "negative/crash",
         file = "negative/crash.yaml",
+        extended = ["negative/sound.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -193,6 +220,7 @@ SCENARIOS = [
     struct(
         name = "negative/decoy-effective",
         file = "negative/decoy-effective.yaml",
+        extended = ["negative/sound.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -200,6 +228,7 @@ SCENARIOS = [
     struct(
         name = "negative/fault-not-fired",
         file = "negative/fault-not-fired.yaml",
+        extended = ["negative/sound.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -207,6 +236,7 @@ SCENARIOS = [
     struct(
         name = "negative/loss-scale-that-fits",
         file = "negative/loss-scale-that-fits.yaml",
+        extended = ["nan/fp16-static-scale.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -214,6 +244,7 @@ SCENARIOS = [
     struct(
         name = "negative/remedy-costly",
         file = "negative/remedy-costly.yaml",
+        extended = ["negative/sound.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -221,6 +252,7 @@ SCENARIOS = [
     struct(
         name = "negative/remedy-ineffective",
         file = "negative/remedy-ineffective.yaml",
+        extended = ["negative/sound.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -228,6 +260,7 @@ SCENARIOS = [
     struct(
         name = "negative/skip",
         file = "negative/skip.yaml",
+        extended = ["negative/sound.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -235,6 +268,7 @@ SCENARIOS = [
     struct(
         name = "negative/sound",
         file = "negative/sound.yaml",
+        extended = [],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -242,6 +276,7 @@ SCENARIOS = [
     struct(
         name = "negative/symptom-absent",
         file = "negative/symptom-absent.yaml",
+        extended = ["negative/sound.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -249,6 +284,7 @@ SCENARIOS = [
     struct(
         name = "negative/symptom-in-control",
         file = "negative/symptom-in-control.yaml",
+        extended = ["negative/sound.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -256,6 +292,7 @@ SCENARIOS = [
     struct(
         name = "negative/symptom-weak",
         file = "negative/symptom-weak.yaml",
+        extended = ["negative/sound.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -263,6 +300,7 @@ SCENARIOS = [
     struct(
         name = "negative/timeout",
         file = "negative/timeout.yaml",
+        extended = ["negative/sound.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 2,
@@ -270,6 +308,7 @@ SCENARIOS = [
     struct(
         name = "negative/undecided",
         file = "negative/undecided.yaml",
+        extended = ["negative/sound.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -277,6 +316,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/accumulation-scale",
         file = "not-learning/accumulation-scale.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -284,6 +324,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/bad-init",
         file = "not-learning/bad-init.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -291,6 +332,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/batchnorm-eval",
         file = "not-learning/batchnorm-eval.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -298,6 +340,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/batchnorm-tiny-batch",
         file = "not-learning/batchnorm-tiny-batch.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -305,6 +348,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/dead-relu",
         file = "not-learning/dead-relu.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -312,6 +356,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/detached-graph",
         file = "not-learning/detached-graph.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -319,6 +364,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/frozen-params",
         file = "not-learning/frozen-params.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -326,6 +372,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/label-smoothing",
         file = "not-learning/label-smoothing.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -333,6 +380,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/loss-collapse",
         file = "not-learning/loss-collapse.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -340,6 +388,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/lr-oscillation",
         file = "not-learning/lr-oscillation.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -347,6 +396,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/lr-too-low",
         file = "not-learning/lr-too-low.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -354,6 +404,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/mask-hides-itself",
         file = "not-learning/mask-hides-itself.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -361,6 +412,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/mask-off-by-one",
         file = "not-learning/mask-off-by-one.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -368,6 +420,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/missing-zero-grad",
         file = "not-learning/missing-zero-grad.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -375,6 +428,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/no-normalisation",
         file = "not-learning/no-normalisation.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -382,6 +436,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/optimizer-misses-params",
         file = "not-learning/optimizer-misses-params.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -389,6 +444,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/over-regularised",
         file = "not-learning/over-regularised.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -396,6 +452,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/position-encoding",
         file = "not-learning/position-encoding.yaml",
+        extended = [],
         tags = [],
         size = "medium",
         cores = 1,
@@ -403,6 +460,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/reduction-wrong-axis",
         file = "not-learning/reduction-wrong-axis.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -410,6 +468,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/saturation",
         file = "not-learning/saturation.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -417,6 +476,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/shuffled-labels",
         file = "not-learning/shuffled-labels.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -424,6 +484,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/softmax-over-positions",
         file = "not-learning/softmax-over-positions.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -431,6 +492,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/softmax-wrong-dim",
         file = "not-learning/softmax-wrong-dim.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -438,6 +500,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/target-shift",
         file = "not-learning/target-shift.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -445,6 +508,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/teacher-forcing",
         file = "not-learning/teacher-forcing.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -452,6 +516,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/unmasked-prompt",
         file = "not-learning/unmasked-prompt.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -459,6 +524,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/vanishing-gradient",
         file = "not-learning/vanishing-gradient.yaml",
+        extended = [],
         tags = [],
         size = "small",
         cores = 1,
@@ -466,6 +532,7 @@ SCENARIOS = [
     struct(
         name = "oom/activations",
         file = "oom/activations.yaml",
+        extended = [],
         tags = [],
         size = "medium",
         cores = 1,
@@ -473,6 +540,7 @@ SCENARIOS = [
     struct(
         name = "resume/optimizer-state-dropped",
         file = "resume/optimizer-state-dropped.yaml",
+        extended = [],
         tags = [],
         size = "medium",
         cores = 1,

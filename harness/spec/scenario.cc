@@ -58,6 +58,9 @@ ScenarioFile ParseScenario(const std::string& text, const std::string& file,
   if (std::optional<YamlNode> root = ParseWithExtends(text, file, options, errors)) {
     Draft draft = ReadScenario(*root, target, errors);
     draft.scenario.file = file;
+    for (int source = 1; source < errors.SourceCount(); ++source) {
+      draft.scenario.extended.push_back(errors.SourceName(source));
+    }
     Validate(draft, target, options, errors);
     draft.scenario.unserved = LackingName(errors.unserved(), options);
     // Written for another target: against this one the rest of it means nothing.

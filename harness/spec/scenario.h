@@ -96,7 +96,8 @@ struct Budget {
 };
 
 struct Scenario {
-  std::string file;  // as named on the command line
+  std::string file;                   // as named on the command line
+  std::vector<std::string> extended;  // files whose content it takes over
   std::string name;
   std::string title;
   std::vector<std::string> sources;

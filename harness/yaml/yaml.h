@@ -46,6 +46,7 @@ const char* Describe(const YamlNode& node);  // "a map", "a list", "text", "empt
 class Errors {
  public:
   int AddSource(const std::string& name, const std::string& text);  // returns its index
+  int SourceCount() const { return static_cast<int>(sources_.size()); }
   const std::string& SourceName(int source) const { return sources_[source].name; }
   // The line without its newline, empty when there is no such line; counts from 1.
   const std::string& SourceLine(int source, int line) const;

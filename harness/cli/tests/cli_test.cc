@@ -340,6 +340,7 @@ TEST_F(CliTest, ListsAndExplains) {
   const Called bazel = folder.Call("list --format bazel");
   EXPECT_TRUE(Contains(bazel.out, "name = \"fake/ok\"")) << bazel.out;
   EXPECT_TRUE(Contains(bazel.out, "file = \"fake/ok.yaml\"")) << bazel.out;
+  EXPECT_TRUE(Contains(bazel.out, "extended = [],")) << bazel.out;
   for (const char* what : {"scenarios", "faults", "signals", "recipe", "events"}) {
     const Called json = folder.Call("list " + std::string(what) + " --format json");
     EXPECT_EQ(json.status, 0);

@@ -127,8 +127,8 @@ std::string BazelSize(const Size& size) {
 }
 
 // Of the scenario's file under the root, as scenarios/BUILD needs it.
-std::string FileBelowRoot(const Scenario& scenario, const std::string& root) {
-  return std::filesystem::path(scenario.file)
+std::string BelowRoot(const std::string& file, const std::string& root) {
+  return std::filesystem::path(file)
       .lexically_normal()
       .lexically_relative(std::filesystem::path(root).lexically_normal())
       .string();
@@ -142,8 +142,13 @@ void PrintBazel(const Session& session, const Chosen& chosen) {
     const Size size = SizeOf(scenario, chosen.cases);
     std::cout << "    struct(\n        name = " << Json(scenario.name).dump()
               << ",\n        file = "
-              << Json(FileBelowRoot(scenario, session.scenarios_root)).dump()
-              << ",\n        tags = [";
+              << Json(BelowRoot(scenario.file, session.scenarios_root)).dump()
+              << ",\n        extended = [";
+    for (std::size_t i = 0; i < scenario.extended.size(); ++i) {
+      std::cout << (i == 0 ? "" : ", ")
+                << Json(BelowRoot(scenario.extended[i], session.scenarios_root)).dump();
+    }
+    std::cout << "],\n        tags = [";
     for (std::size_t i = 0; i < scenario.tags.size(); ++i) {
       std::cout << (i == 0 ? "" : ", ") << Json(scenario.tags[i]).dump();
     }
