@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/history/comparison_parts.h"
+#include "harness/judge/exit_status.h"
 
 namespace trainwreck {
 namespace {
@@ -333,7 +334,7 @@ bool Comparison::is_changed() const {
 }
 
 int ExitCode(const Comparison& comparison) {
-  if (comparison.cases == 0) return 4;
+  if (comparison.cases == 0) return kExitNothingRun;
   bool is_worse = !comparison.lost_checks.empty();
   bool is_unknown = comparison.CountMargins(Answer::kUnknown) > 0;
   is_worse |= !comparison.only_in_a.empty() && !comparison.options.only_common;
@@ -353,9 +354,10 @@ int ExitCode(const Comparison& comparison) {
       is_unknown |= gate == Gate::kUnknown;
     }
   }
-  if (is_worse) return 1;
-  if (is_unknown) return 5;
-  return comparison.is_changed() && !comparison.options.accept_changes ? 8 : 0;
+  if (is_worse) return kExitFailed;
+  if (is_unknown) return kExitInconclusive;
+  const bool is_news = comparison.is_changed() && !comparison.options.accept_changes;
+  return is_news ? kExitChanged : kExitPassed;
 }
 
 }  // namespace trainwreck

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "harness/history/comparison.h"
+#include "harness/judge/exit_status.h"
 #include "harness/report/text.h"
 
 namespace trainwreck {
@@ -468,7 +469,10 @@ std::string ConsoleText(const Comparison& comparison, bool verbose) {
 
 std::string MarkdownText(const Comparison& comparison) {
   const int status = ExitCode(comparison);
-  const char* icon = status == 0 ? "✅" : status == 1 ? "❌" : status == 8 ? "🔶" : "❔";
+  const char* icon = status == kExitPassed    ? "✅"
+                     : status == kExitFailed  ? "❌"
+                     : status == kExitChanged ? "🔶"
+                                              : "❔";
   std::string text = fmt::format("## {} trainwreck: {}\n\n", icon, Summary(comparison));
   text += "| | |\n|---|---|\n| A | " + Cell(Describe(comparison.a)) + " |\n| B | " +
           Cell(Describe(comparison.b)) + " |\n| code | " + CodeText(comparison) +

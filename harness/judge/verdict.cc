@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "harness/judge/arm_judge.h"
+#include "harness/judge/exit_status.h"
 #include "harness/judge/notes.h"
 #include "harness/judge/remarks.h"
 #include "harness/judge/summary.h"
@@ -267,14 +268,14 @@ int ExitCode(const std::vector<Verdict>& verdicts) {
     return std::any_of(verdicts.begin(), verdicts.end(),
                        [&](const Verdict& verdict) { return verdict.verdict == name; });
   };
-  if (any("fail")) return 1;
-  if (any("error")) return 7;
-  if (any("inconclusive")) return 5;
+  if (any("fail")) return kExitFailed;
+  if (any("error")) return kExitInfrastructure;
+  if (any("inconclusive")) return kExitInconclusive;
   // A skip that was expected is still nothing that was executed.
   const bool any_executed = std::any_of(verdicts.begin(), verdicts.end(), [](const Verdict& one) {
     return one.verdict == "pass" && one.seen_verdict != "skip";
   });
-  return any_executed ? 0 : 4;
+  return any_executed ? kExitPassed : kExitNothingRun;
 }
 
 }  // namespace trainwreck

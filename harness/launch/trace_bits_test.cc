@@ -43,7 +43,9 @@ TEST(TraceBits, FindTheSmallestDifferenceAndItsStep) {
       ASSERT_TRUE(compared);
       EXPECT_LE(compared->first, step) << steps;
       EXPECT_GE(compared->last, step) << steps;
-      if (steps <= 64) EXPECT_EQ(compared->first, step);
+      if (steps <= 64) {
+        EXPECT_EQ(compared->first, step);
+      }
     }
   }
 }

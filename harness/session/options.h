@@ -1,25 +1,12 @@
-// What several verbs are told on the command line, as plain values, and exit statuses.
+// What several verbs are told on the command line, as plain values.
 #pragma once
 
 #include <string>
 #include <vector>
 
-namespace trainwreck {
+#include "harness/judge/exit_status.h"
 
-// Exit codes; docs/cli.md explains them, and so does `trainwreck explain exit-codes`.
-enum ExitStatus {
-  kExitPassed = 0,
-  kExitFailed = 1,
-  kExitUsage = 2,
-  kExitInvalid = 3,
-  kExitNothingRun = 4,
-  kExitInconclusive = 5,
-  kExitRequirement = 6,
-  kExitInfrastructure = 7,
-  kExitChanged = 8,  // of compare: something differs, and nothing is known to be worse
-  kExitInternal = 70,
-  kExitInterrupted = 130,
-};
+namespace trainwreck {
 
 enum class UseColor { kAuto, kAlways, kNever };
 enum class KeepRuns { kAll, kFailed, kNone };
