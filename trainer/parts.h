@@ -154,8 +154,8 @@ class Communicator {
 struct GroupOptions {
   int rank = 0;
   int world_size = 1;
-  std::string
-      rendezvous_file;  // of this attempt alone: a file that an earlier group used is refused by it
+  // Of this attempt alone: a file that an earlier group used is refused by it.
+  std::string rendezvous_file;
   double timeout_s = 30;  // of the rendezvous and of each call
   std::string dump_dir;   // where a backend may leave its own records of a failure; empty: nowhere
 };

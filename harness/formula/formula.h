@@ -39,12 +39,12 @@ struct Interval {
 
 struct Reading {
   Truth truth = Truth::kUnknown;
-  std::array<std::optional<Interval>, kUnitCount>
-      margins;                    // by Unit; empty: the unit does not occur
+  // By Unit; empty: the unit does not occur.
+  std::array<std::optional<Interval>, kUnitCount> margins;
   Unit main_unit = Unit::kPlain;  // of the margin to show first
   int step = -1;                  // where it was decided, -1: nowhere in particular
-  std::string
-      seen;  // the values it was decided by: "mean(loss[-20:]) = 3.22, 0.8 * mean(loss[:5]) = 2.1"
+  // The values it was decided by: "mean(loss[-20:]) = 3.22, 0.8 * mean(loss[:5]) = 2.1".
+  std::string seen;
 };
 
 // What a formula is worth at one step.

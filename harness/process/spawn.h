@@ -9,20 +9,20 @@
 // session. When all is reaped the guard may serve another run.
 //
 // Wire: one JSON object a line over a stream socket.
-//   launcher -> server  {"guard":true}                   with a socket (SCM_RIGHTS): fork a server
-//   for it
-//                       {"spawn":7,"environment":{..},"command":[..],"folder":"path","stdout":"path",
-//                        "stderr":"path","file_bytes":0}
-//                       {"kill":7,"signal":9}            the process group of spawn 7
-//                       {"reap":true,"grace_ms":100}     let every remaining descendant end within
-//                       the grace,
-//                                                        kill the others, and what a daemon started
-//                                                        for them, answer {"reaped":n}
-//   server -> launcher  {"ready":true}
-//                       {"spawned":7,"pid":4711} or {"spawned":7,"error":"No such file or
-//                       directory: x"}
-//                       {"exited":7,"code":0,"signal":0,"peak_memory_bytes":1,"cpu_seconds":0.1}
-//                       {"orphan":4712,"command":"sleep 60"}   outlived its run; it was killed
+//   launcher -> server
+//     {"guard":true}                 with a socket (SCM_RIGHTS): fork a server for it
+//     {"spawn":7,"environment":{..},"command":[..],"folder":"path","stdout":"path",
+//      "stderr":"path","file_bytes":0}
+//     {"kill":7,"signal":9}          the process group of spawn 7
+//     {"reap":true,"grace_ms":100}   let every remaining descendant end within the grace, kill the
+//                                    others, and what a daemon started for them
+//   server -> launcher
+//     {"ready":true}
+//     {"spawned":7,"pid":4711}
+//     {"spawned":7,"error":"No such file or directory: x"}
+//     {"exited":7,"code":0,"signal":0,"peak_memory_bytes":1,"cpu_seconds":0.1}
+//     {"orphan":4712,"command":"sleep 60"}   outlived its run; it was killed
+//     {"reaped":1}                           the answer to "reap"
 #pragma once
 
 #include <cstdint>
@@ -57,8 +57,9 @@ using ChildMain = std::function<int(const SpawnRequest&)>;
 // and 2, and leaves with _exit(child_main(request)) or by exec. Without child_main every request
 // must have a command.
 //
-//   if (fork_server) return ServeSpawns(std::stoi(getenv(kSpawnFdVariable)), [](auto&) { return
-//   Train(); });
+//   if (fork_server) {
+//     return ServeSpawns(std::stoi(getenv(kSpawnFdVariable)), [](auto&) { return Train(); });
+//   }
 int ServeSpawns(int socket_fd, const ChildMain& child_main);
 
 // What tells a run's processes from all others, wherever they are: the folder that it alone writes

@@ -1,9 +1,8 @@
 // verdicts.json, schema version 1. Numbers that may be non-finite follow harness/protocol/json.h.
 //
 //   { "schema": "trainwreck/verdicts", "version": 1,
-//     "run": {version, command_line, target, target_digest, commit, dirty, environment: {"cpu":
-//     ..},
-//             devices, isolation, started_utc, host, output_dir, cores, runs, wall_seconds,
+//     "run": {version, command_line, target, target_digest, commit, dirty,
+//             environment: {"cpu": ..}, devices, isolation, started_utc, host, output_dir, cores, runs, wall_seconds,
 //             cpu_seconds},
 //     "counts": {"pass": 5, "fail": 1, ...},
 //     "verdicts": [
@@ -13,16 +12,16 @@
 //         worst_margin: {value, unit} | null, undo_remedies, wall_seconds, cpu_seconds,
 //         "checks": [ {check, formula, arm, expected, file, line, column, length, agree, disagree,
 //                      unknown, worst_margin | null, unit, worst_seed, class, message, seen, rerun,
-//                      evidence, readings: [ {truth, margins: {octaves: [lo, hi], ...}, unit, step,
-//                      seen} ]}
-//                      ],
+//                      evidence,
+//                      readings: [ {truth, margins: {octaves: [lo, hi], ...}, unit, step, seen} ]}
+//                   ],
 //         "arms": [ {arm, kind, undo, note, status, ended, median_seed, final_loss,
 //                    steps: [..], loss: [..]       (of the median seed, at most 200 points),
 //                    runs: [ {end, detail, folder, restarts, wall_seconds, cpu_seconds,
 //                             peak_memory_bytes, step_seconds, final_signals: {"loss": 0.1, ..},
 //                             bits: {steps, digest, signals, every, marks} | absent, problems,
-//                             exits: [ {rank, attempt, phase, code, signal, last_words} ]} ]} ] } ]
-//                             }
+//                             exits: [ {rank, attempt, phase, code, signal, last_words} ]} ]} ]
+//       } ] }
 //
 // Lists of readings and runs are by seed. Later versions add keys; a change of meaning counts up.
 #include <array>
