@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""HACKING.md is true: every label and file that it names exists, and its cheap commands run.
+"""HACKING.md is true: every label and file that it names exists, and its cheap commands run. The files of ARCHITECTURE.md
+exist, too.
 
 Usage: hacking_test.py CHECKOUT TRAINWRECK TRAINER
 """
@@ -24,6 +25,7 @@ def read(path):
 
 
 PAGE = read("HACKING.md")
+DESIGN = read("ARCHITECTURE.md")
 COMMANDS = re.findall(r"^\$ (.*)$", "\n".join(re.findall(r"^```console\n(.*?)^```$", PAGE, re.M | re.S)), re.M)
 
 
@@ -61,10 +63,13 @@ class Hacking(unittest.TestCase):
 
     def test_every_file_exists(self):
         # In links, in backticks, and in commands.
-        named = set(re.findall(r"\]\(([^)#]+)\)", PAGE))
-        words = [word for text in re.findall(r"`([^`\n]+)`", PAGE) for word in text.split()]
+        text = re.sub(r"```.*?```", "", PAGE + DESIGN, flags=re.S)
+        named = set(re.findall(r"\]\(([^)#]+)\)", text))
+        words = [word for quoted in re.findall(r"`([^`]+)`", text) for word in quoted.split()]
         for command in COMMANDS:
             words += shlex.split(command)
+        # A file without its folder is as good as none to a reader.
+        named.update(word for word in words if re.fullmatch(r"[\w-]+\.(cc|h|py|sh|bzl)", word))
         named.update(word for word in words
                      if re.fullmatch(r"(ci|docs|faults|harness|injectors|scenarios|tests|tools|trainer)/[\w./-]+", word))
         self.assertGreater(len(named), 20)
