@@ -206,11 +206,10 @@ class Check:
         return lines + [("date", datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"))]
 
     def report(self):
-        text = ["# What was checked on a GPU", ""]
+        text = ["# What was checked on a GPU", "", "Written by `ci/gpu_check.sh` from a bundle of `ci/gpu_bundle.sh`.", ""]
         if not self.devices:
-            text += ["**Nothing yet: the machine of this report has no GPU.** The code for GPUs compiles, links and was run",
-                     "on the CPU as far as possible. The list below says what nobody has verified.", ""]
-        text += ["Written by `ci/gpu_check.sh` from a bundle of `ci/gpu_bundle.sh`.", ""]
+            text += ["**Nothing yet: the machine of this report has no GPU.** The code for GPUs compiles, links and was",
+                     "run on the CPU as far as possible. The list below says what nobody has verified.", ""]
         text += ["| | |", "|---|---|"] + [f"| {key} | {value} |" for key, value in self.machine()] + [""]
         text += ["| check | result | seconds | |", "|---|---|---|---|"]
         text += [f"| {what} | {status} | {seconds:.1f} | {words.replace('|', '/')} |"
