@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The doses of docs/detection-limits.md: ci/detection_limits.sh TRAINWRECK [OPTION...]
+# The doses of docs/measured/detection-limits.md: ci/detection_limits.sh TRAINWRECK [OPTION...]
 set -euo pipefail
 trainwreck=$1
 shift

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import traceback
 
@@ -205,17 +206,18 @@ class Check:
         return lines + [("date", datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"))]
 
     def report(self):
-        text = ["# What was checked on a GPU", ""]
+        text = ["# What was checked on a GPU", "", "Written by `ci/gpu_check.sh` from a bundle of `ci/gpu_bundle.sh`.", ""]
         if not self.devices:
-            text += ["**Nothing yet: the machine of this report has no GPU.** What needs one compiles, links and was run on",
-                     "the CPU as far as it can be; the list below says what nobody has verified.", ""]
-        text += ["Written by `ci/gpu_check.sh` from a bundle of `ci/gpu_bundle.sh`.", ""]
+            text += ["**Nothing yet: the machine of this report has no GPU.** The code for GPUs compiles, links and was",
+                     "run on the CPU as far as possible. The list below says what nobody has verified.", ""]
         text += ["| | |", "|---|---|"] + [f"| {key} | {value} |" for key, value in self.machine()] + [""]
         text += ["| check | result | seconds | |", "|---|---|---|---|"]
         text += [f"| {what} | {status} | {seconds:.1f} | {words.replace('|', '/')} |"
                  for what, status, seconds, words in self.rows] + [""]
         if self.not_verified:
-            text += ["## Not verified"] + [f"- {line}" for line in dict.fromkeys(self.not_verified)] + [""]
+            text += ["## Not verified"] + [
+                textwrap.fill(f"- {line}", width=100, subsequent_indent="  ", break_on_hyphens=False)
+                for line in dict.fromkeys(self.not_verified)] + [""]
         for title, output in self.sections:
             text += [f"## {title}", "```", output.replace("```", "'''").replace(self.bundle, "."), "```", ""]
         return "\n".join(text)

@@ -19,7 +19,7 @@ case "$prefix" in /*) ;; *) prefix="${BUILD_WORKING_DIRECTORY:-$PWD}/$prefix" ;;
 bin="$prefix/bin" share="$prefix/share/trainwreck" lib="$prefix/lib/trainwreck"
 mkdir -p "$bin"
 rm -rf "$share" "$lib"
-mkdir -p "$share/doc"
+mkdir -p "$share"
 # -p: a test runs this with the current folder on PATH, and this script is `install` there.
 command -p install -m 755 harness/cli/trainwreck trainer/trainwreck-trainer "$bin/"
 if [ -n "$with_libtorch" ]; then
@@ -42,6 +42,9 @@ fi
 find -L scenarios -name '*.yaml' | while read -r file; do
   command -p install -D -m 644 "$file" "$share/$file"
 done
-command -p install -m 644 README.md ARCHITECTURE.md docs/*.md "$share/doc/"
+# In the folders that they have here, so that their links lead somewhere.
+find -L README.md ARCHITECTURE.md docs -name '*.md' | while read -r file; do
+  command -p install -D -m 644 "$file" "$share/doc/$file"
+done
 "$bin/trainwreck" schema --target "$bin/trainwreck-trainer" --scenarios-root "$share/scenarios" >"$share/scenario.schema.json"
 echo "installed in $prefix: try $bin/trainwreck doctor"

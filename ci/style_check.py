@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the form of all sources: formatting, file and function length, names, and that LibTorch stays where it may be.
+"""Checks the form of all sources (formatting, file and function length, names, LibTorch only where it may be), and of the
+documents (prose is wrapped, links lead somewhere).
 
 Usage: style_check.py [ROOT]; prints `file:line: what` for each finding, exit code 1 when there is any.
 """
@@ -23,15 +24,18 @@ MAY_BE_SLOW = ("trainer/models/model.h", "trainer/models/layers.h", "injectors/o
 # The reference loop knows of no faults.
 FAULT_BRANCH = re.compile(r"\bif\s*\([^)]*\b(fault|inject)", re.IGNORECASE)
 BAD_NAMES = re.compile(r"\b(class|struct)\s+\w*Manager\b")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE = re.compile(r"`[^`]*`")
+LIST_MARK = re.compile(r"^([-*]|\d+\.) +")
 FUNCTION_START = re.compile(r"^[A-Za-z_].*\)\s*(const\s*)?(noexcept\s*)?(override\s*)?(:\s.*)?{$")
 
 
-def sources(root):
+def files_with(root, endings):
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(f for f in folders if not f.startswith((".", "bazel-")))
         for name in sorted(files):
             path = os.path.relpath(os.path.join(folder, name), root)
-            if name.endswith(SOURCE_ENDINGS):
+            if name.endswith(endings):
                 yield path
 
 
@@ -95,6 +99,50 @@ def check_names(texts):
                 yield path, number, f"{space}::{name} is also a type of {found[0][0]}"
 
 
+def check_width(lines):
+    """Tables, headings, code and what no space divides may be wider."""
+    for number, line in lines:
+        if line.startswith(("|", "#", "    ")):
+            continue
+        line = LINK.sub("]()", line)
+        words = LIST_MARK.sub("", CODE.sub("`", line).strip())
+        if len(line) > MAX_COLUMNS and " " in words:
+            yield number, f"prose that is not wrapped at {MAX_COLUMNS} columns"
+
+
+def anchors(path):
+    """The names of the headings, as GitHub makes them."""
+    with open(path, encoding="utf-8") as file:
+        headings = [line.lstrip("#") for line in file if line.startswith("#")]
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+def check_links(root, path, lines):
+    for number, line in lines:
+        for link in LINK.findall(line):
+            if link.startswith("http"):
+                continue
+            name, _, anchor = link.partition("#")
+            target = os.path.join(root, os.path.dirname(path), name) if name else os.path.join(root, path)
+            if not os.path.exists(target):
+                yield number, f"a link to {name}, which is not there"
+            elif anchor and anchor not in anchors(target):
+                yield number, f"a link to a heading that is not there: {link}"
+
+
+def check_document(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        text = file.read()
+    lines, is_code = [], False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("```"):
+            is_code = not is_code
+        elif not is_code:
+            lines.append((number, line))
+    yield from check_links(root, path, lines)
+    yield from check_width(lines)
+
+
 def check_format(root, paths):
     tool = shutil.which("clang-format")
     if tool is None:
@@ -110,7 +158,8 @@ def check_format(root, paths):
 
 def main():
     root = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else ".")
-    paths = list(sources(root))
+    paths = list(files_with(root, SOURCE_ENDINGS))
+    documents = [path for path in files_with(root, (".md",)) if "/testdata/" not in path]
     if not paths:
         print(f"no sources under {root}")
         return 1
@@ -121,9 +170,11 @@ def main():
             texts[path] = file.read()
         findings += [(path, line, what) for line, what in check_text(path, texts[path])]
     findings += check_names(texts)
+    for path in documents:
+        findings += [(path, line, what) for line, what in check_document(root, path)]
     for path, line, what in findings:
         print(f"{path}:{line}: {what}")
-    print(f"{len(paths)} files, {len(findings)} findings")
+    print(f"{len(paths) + len(documents)} files, {len(findings)} findings")
     return 1 if findings else 0
 
 

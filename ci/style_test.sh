@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The style check over the real tree, and over a planted bad file that it must find.
+# The style check over the real tree, and over planted bad files that it must find.
 set -euo pipefail
 script="$(readlink -f "$0")"  # out of Bazel's runfiles, into the checkout
 root="$(dirname "$(dirname "$script")")"
@@ -12,6 +12,12 @@ printf '// The parts.\n#pragma once\n#include "trainer/models/model.h"\n' >"$pla
 mkdir -p "$planted/harness/a" "$planted/harness/b"
 printf '// A.\n#pragma once\nnamespace trainwreck {\n\nstruct History {\n  int a;\n};\n\n}  // namespace trainwreck\n' \
   | tee "$planted/harness/a/x.h" >"$planted/harness/b/y.h"
+wide="$(printf 'word %.0s' {1..30})"
+long="$(printf 'x%.0s' {1..100})"
+# What may be wide stands first: a table, a heading, code, an address, and code that no space divides.
+printf '# %s\n| %s|\n    %s\n```\n%s\n```\n' "$wide" "$wide" "$wide" "$wide" >"$planted/page.md"
+printf 'See [page](page.md#here%s)\n`%s`\n\n' "$long" "$wide" >>"$planted/page.md"
+printf '## Here\n%s.\n- %s\n[a](gone.md), [b](page.md#here), [c](page.md#there)\n' "$wide" "$wide" >>"$planted/page.md"
 if python3 "$root/ci/style_check.py" "$planted" >"$planted/out"; then
   echo "the style check did not find the planted errors"; exit 1
 fi
@@ -19,5 +25,12 @@ grep -q 'trainwreck::History is also a type of harness/a/x.h' "$planted/out"
 grep -q 'a class named Manager' "$planted/out"
 grep -q 'no branch on faults' "$planted/out"
 grep -q 'a header that is slow to compile' "$planted/out"
+diff - <(grep '^page.md' "$planted/out") <<END
+page.md:7: a link to a heading that is not there: page.md#here$long
+page.md:13: a link to gone.md, which is not there
+page.md:13: a link to a heading that is not there: page.md#there
+page.md:11: prose that is not wrapped at 100 columns
+page.md:12: prose that is not wrapped at 100 columns
+END
 
 python3 "$root/ci/style_check.py" "$root"

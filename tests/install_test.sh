@@ -15,7 +15,7 @@ unset TEST_SRCDIR RUNFILES_DIR TRAINWRECK_TARGET
 trainwreck="$base/second/bin/trainwreck"
 head -c 1 "$base/second/share/trainwreck/scenario.schema.json" | grep -q '{' || fail "no schema"
 grep -q '"trainwreck fault"' "$base/second/share/trainwreck/scenario.schema.json" || fail "no schema of faults"
-[ -f "$base/second/share/trainwreck/doc/targets.md" ] || fail "no documents"
+[ -f "$base/second/share/trainwreck/doc/docs/guide/targets.md" ] || fail "no documents"
 
 is_complete() {
   "$trainwreck" doctor >doctor || fail "$(cat doctor)"

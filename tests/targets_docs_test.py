@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does what docs/targets.md says, in its order: writes its files, runs its commands, compares their output.
+"""Does what docs/guide/targets.md says, in its order: writes its files, runs its commands, compares their output.
 
 A block that begins with ```LANGUAGE NAME is a file; one that begins with ```console holds commands and their output, in which
 `...` stands for any text.

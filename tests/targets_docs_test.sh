@@ -1,2 +1,2 @@
 #!/usr/bin/env bash
-exec python3 tests/targets_docs_test.py docs/targets.md harness/cli/trainwreck
+exec python3 tests/targets_docs_test.py docs/guide/targets.md harness/cli/trainwreck

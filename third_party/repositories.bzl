@@ -1,6 +1,6 @@
 """Every repository that the build needs, all of them on this machine: nothing is fetched.
 
-In the WORKSPACE of a repository of your own, after `trainwreck` itself (docs/out-of-tree.md):
+In the WORKSPACE of a repository of your own, after `trainwreck` itself (docs/guide/out-of-tree.md):
 
     load("@trainwreck//third_party:repositories.bzl", "trainwreck_repositories")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whole-program figures of docs/benchmarks.md, all in one go so that their ratios hold on a noisy machine.
+"""Whole-program figures of docs/measured/benchmarks.md, all in one go so that their ratios hold on a noisy machine.
 
   tools/benchmark.py --bin "$(bazel info bazel-bin)" [--python PYTHON_WITH_TORCH] [--suite]
 

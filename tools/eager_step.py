@@ -4,7 +4,7 @@
   tools/eager_step.py [--steps N] [--layers 2 --width 64 --heads 4 --vocab 64 --seq-len 64 --batch 8]
 
 Prints the median over the steps after a warm-up. Compare in one go with the reference trainer's `step_s`
-(docs/benchmarks.md has the command).
+(docs/measured/benchmarks.md has the command).
 """
 import argparse
 import statistics

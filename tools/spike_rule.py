@@ -5,7 +5,7 @@
   tools/spike_rule.py DIR
 
 Prints a line per case of the family nan, from its fault arms that reach a loss that is not finite: in how many runs
-grad_norm spikes within the 20 steps before (spike(grad_norm, ratio=4, window=8) of docs/formulas.md), how many steps the
+grad_norm spikes within the 20 steps before (spike(grad_norm, ratio=4, window=8) of docs/reference/formulas.md), how many steps the
 first such spike is ahead, and in how many runs the rule names the cause that the scenario injects. Then: how many of the
 runs that stay finite have such a spike all the same, in all families of DIR.
 """

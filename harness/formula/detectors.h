@@ -13,8 +13,8 @@ namespace trainwreck::formula {
 // The unit in which an atom has a margin of its own; none for events and nonfinite.
 std::optional<Unit> AtomUnit(const Node& atom, const TargetDescription& target);
 
-// `detector` is one of nonfinite, spike, plateau, oscillates; docs/formulas.md defines them. Linear
-// in the steps.
+// `detector` is one of nonfinite, spike, plateau, oscillates; docs/reference/formulas.md defines
+// them. Linear in the steps.
 Track Detect(const Node& detector, const Samples& samples, int steps);
 
 // At each step: whether `track` holds there and at each of the `length - 1` steps before. False

@@ -1,5 +1,5 @@
-// docs/formulas.md says nothing that is not so: its formulas parse and pass the checker, and its
-// results are those that the evaluator gives.
+// docs/reference/formulas.md says nothing that is not so: its formulas parse and pass the checker,
+// and its results are those that the evaluator gives.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 
 using testing::TestRun;
 
-constexpr char kDocument[] = "docs/formulas.md";
+constexpr char kDocument[] = "docs/reference/formulas.md";
 
 struct Line {
   int number;

@@ -1,6 +1,6 @@
 // The assertion language: one string per check, parsed, checked against a target's signals, and
-// read over the traces of runs, with a three-valued truth and margins. docs/formulas.md describes
-// it.
+// read over the traces of runs, with a three-valued truth and margins. docs/reference/formulas.md
+// describes it.
 //
 //   auto parsed = Formula::Parse("eventually[:60] nonfinite(loss)");
 //   if (!parsed.errors.empty()) ...

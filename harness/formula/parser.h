@@ -1,4 +1,4 @@
-// From a formula's text to its syntax tree. Grammar: docs/formulas.md.
+// From a formula's text to its syntax tree. Grammar: docs/reference/formulas.md.
 #pragma once
 
 #include <memory>

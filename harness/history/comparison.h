@@ -1,7 +1,7 @@
 // Two sides of the history against each other: which arms have other bits, which verdicts flipped,
 // which cases and checks are gone, which margins moved beyond the noise of seeds, how step time and
-// memory changed, and whether code or environment can be the cause. docs/history.md says how each
-// answer comes about.
+// memory changed, and whether code or environment can be the cause. docs/guide/history.md says how
+// each answer comes about.
 //
 //   const Comparison comparison = Compare(Combine({a}), Combine({b}), {});
 //   std::cout << ConsoleText(comparison, false);
@@ -133,7 +133,7 @@ std::string Summary(const Comparison& comparison);
 // With `verbose`, margins that are the same are listed too.
 std::string ConsoleText(const Comparison& comparison, bool verbose);
 std::string MarkdownText(const Comparison& comparison);
-// {"schema": "trainwreck/comparison", "version": 1, ...}, see docs/history.md.
+// {"schema": "trainwreck/comparison", "version": 1, ...}, see docs/guide/history.md.
 Json ToJson(const Comparison& comparison);
 
 }  // namespace trainwreck

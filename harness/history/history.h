@@ -1,7 +1,7 @@
 // The history: one SQLite file that every `trainwreck run` adds a record to. In WAL mode, so that
 // readers never wait; a record is one transaction, so that it is there whole or not at all,
-// whatever kills the writer; several writers wait for each other. docs/history.md describes the
-// tables.
+// whatever kills the writer; several writers wait for each other. docs/guide/history.md describes
+// the tables.
 //
 //   RunHistory history(".trainwreck/history.db", RunHistory::Mode::kWrite);
 //   const std::int64_t id = history.Add(MakeRecord(verdicts, info));

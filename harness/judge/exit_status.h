@@ -3,7 +3,7 @@
 
 namespace trainwreck {
 
-// Exit codes; docs/cli.md explains them, and so does `trainwreck explain exit-codes`.
+// Exit codes; docs/guide/cli.md explains them, and so does `trainwreck explain exit-codes`.
 enum ExitStatus {
   kExitPassed = 0,
   kExitFailed = 1,

@@ -111,7 +111,8 @@ bool IsDecided(const Case& plan, const Run& run, const RunTrace& trace,
 // are left out.
 std::string CompareTraces(const RunTrace& a, const RunTrace& b);
 
-// 0, 1, 5 or 7 of docs/cli.md, from all verdicts of an invocation (4 when nothing was executed).
+// 0, 1, 5 or 7 of docs/guide/cli.md, from all verdicts of an invocation (4 when nothing was
+// executed).
 int ExitCode(const std::vector<Verdict>& verdicts);
 
 }  // namespace trainwreck

@@ -1,6 +1,7 @@
 // How long a run may take: for its start, between two signs of progress, and in all. The limits
 // follow the run's own pace, so that a slow machine or a slow program is not taken for a hang.
-// docs/targets.md has the rules. Times are seconds since the run began; nothing here reads a clock.
+// docs/guide/targets.md has the rules. Times are seconds since the run began; nothing here reads a
+// clock.
 #pragma once
 
 #include <optional>

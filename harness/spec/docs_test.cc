@@ -1,6 +1,6 @@
-// The examples of docs/scenario.md are scenarios: whole ones begin with apiVersion and are read as
-// they stand, others are sections and take the place of those of a small scenario. A fault among
-// them is there for those that follow.
+// The examples of docs/guide/scenario.md are scenarios: whole ones begin with apiVersion and are
+// read as they stand, others are sections and take the place of those of a small scenario. A fault
+// among them is there for those that follow.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -32,7 +32,7 @@ const std::map<std::string, std::string>& BaseSections() {
 }
 
 std::vector<std::string> Examples() {
-  const std::string document = ReadTestFile("docs/scenario.md");
+  const std::string document = ReadTestFile("docs/guide/scenario.md");
   const std::string open = "```yaml\n";
   std::vector<std::string> examples;
   for (std::size_t at = document.find(open); at != std::string::npos;) {

@@ -1,6 +1,6 @@
 // Faults of the recipe that files describe (`kind: Fault`): those that come with trainwreck
 // (faults/recipe.yaml) and those of users, below the folder of their scenarios. The harness
-// performs them, so a target needs nothing but the keys. docs/scenario.md describes the form.
+// performs them, so a target needs nothing but the keys. docs/guide/scenario.md describes the form.
 #pragma once
 
 #include <map>

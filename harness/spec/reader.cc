@@ -31,7 +31,7 @@ const std::vector<std::string>& ClassesOf(const std::string& verdict) {
   return found == kClasses.end() ? kNone : found->second;
 }
 
-// Reads the sections of one scenario, in the order of docs/scenario.md.
+// Reads the sections of one scenario, in the order of docs/guide/scenario.md.
 class Reader {
  public:
   Reader(const TargetDescription& target, Errors& errors) : target_(target), errors_(errors) {}

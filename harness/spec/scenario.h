@@ -1,4 +1,4 @@
-// A scenario: what its YAML file says, checked. docs/scenario.md describes every key.
+// A scenario: what its YAML file says, checked. docs/guide/scenario.md describes every key.
 #pragma once
 
 #include <cstdint>

@@ -116,7 +116,7 @@ TEST_F(ScenarioSchemaTest, KnowsTheTargetsKeysAndFaults) {
 // The schema must never mark what `validate` accepts, so every key that it knows is tried here.
 TEST_F(ScenarioSchemaTest, MentionsEveryKeyOfTheDocument) {
   const Json schema = ScenarioSchema(TestTarget());
-  const std::string document = ReadTestFile("docs/scenario.md");
+  const std::string document = ReadTestFile("docs/guide/scenario.md");
   for (const auto& [key, value] : schema["properties"].items()) {
     EXPECT_NE(document.find("`" + key + "`"), std::string::npos) << key << " is not in docs";
     EXPECT_TRUE(value.contains("description") || value.contains("const")) << key;

@@ -1,5 +1,5 @@
 // Keys of a target that say how long it may take, what else is part of it, and how low a signal can
-// go. docs/targets.md describes them.
+// go. docs/guide/targets.md describes them.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // A target of trainwreck.yaml: somebody's training command, what may be changed about it, and where
-// its signals come from. docs/targets.md describes every key.
+// its signals come from. docs/guide/targets.md describes every key.
 #pragma once
 
 #include <map>

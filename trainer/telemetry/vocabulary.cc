@@ -117,7 +117,7 @@ std::vector<EventInfo> TrainerEvents() {
            "after_backward"},
       {.name = "evidence_saved",
        .fields = {"folder", "bytes", "left_out"},
-       .doc = "What the failing step had is in a folder: see docs/scenario.md"},
+       .doc = "What the failing step had is in a folder: see docs/guide/scenario.md"},
       {.name = "desync",
        .fields = {"ranks", "tensors", "reference"},
        .doc = "Rank 0 says so of all: these ranks' parameters differ, in these tensors, from those "

@@ -1,4 +1,5 @@
-// The examples of docs/cli.md, run as they stand, and the pipeline files of docs/ci.md, parsed.
+// The examples of docs/guide/cli.md, run as they stand, and the pipeline files of docs/guide/ci.md,
+// parsed.
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
@@ -112,13 +113,13 @@ void ExpectExamplesRun(const std::string& document, std::size_t at_least) {
   }
 }
 
-TEST(Docs, ExamplesOfTheCommandLineRunAsTheyStand) { ExpectExamplesRun("docs/cli.md", 28); }
+TEST(Docs, ExamplesOfTheCommandLineRunAsTheyStand) { ExpectExamplesRun("docs/guide/cli.md", 28); }
 
-TEST(Docs, ExamplesOfTheHistoryRunAsTheyStand) { ExpectExamplesRun("docs/history.md", 16); }
+TEST(Docs, ExamplesOfTheHistoryRunAsTheyStand) { ExpectExamplesRun("docs/guide/history.md", 16); }
 
 TEST(Docs, EveryVerbAndOptionIsDescribed) {
   const CliFolder folder;
-  const std::string text = ReadAll("docs/cli.md");
+  const std::string text = ReadAll("docs/guide/cli.md");
   for (const char* verb :
        {"run", "list", "validate", "explain", "doctor", "check", "rerun", "report", "new", "schema",
         "matrix", "checkup", "lr-range", "history", "baseline", "compare"}) {
@@ -135,7 +136,7 @@ TEST(Docs, EveryVerbAndOptionIsDescribed) {
 }
 
 TEST(Docs, PipelineFilesParse) {
-  const std::vector<std::string> pipelines = Blocks("docs/ci.md", "yaml");
+  const std::vector<std::string> pipelines = Blocks("docs/guide/ci.md", "yaml");
   ASSERT_EQ(pipelines.size(), 2U);
   const YAML::Node github = YAML::Load(pipelines[0]);
   EXPECT_EQ(github["jobs"]["scenarios"]["strategy"]["matrix"]["shard"].size(), 4U);
@@ -146,7 +147,7 @@ TEST(Docs, PipelineFilesParse) {
   EXPECT_EQ(gitlab["scenarios"]["parallel"].as<int>(), 4);
   EXPECT_EQ(gitlab["scenarios"]["artifacts"]["reports"]["junit"].as<std::string>(),
             "out/junit.xml");
-  const std::vector<std::string> groovy = Blocks("docs/ci.md", "groovy");
+  const std::vector<std::string> groovy = Blocks("docs/guide/ci.md", "groovy");
   ASSERT_EQ(groovy.size(), 1U);
   int depth = 0;
   for (char c : groovy[0]) {
@@ -161,7 +162,7 @@ TEST(Docs, PipelinesCallTheProgramWithOptionsThatItKnows) {
   const CliFolder folder;
   for (const char* name : {"a", "b", "c", "d"}) folder.WritePassing(name);
   int calls = 0;
-  std::istringstream lines(ReadAll("docs/ci.md"));
+  std::istringstream lines(ReadAll("docs/guide/ci.md"));
   for (std::string line; std::getline(lines, line);) {
     const std::size_t begin = line.find("ci/run_scenarios.sh ");
     if (begin == std::string::npos) continue;

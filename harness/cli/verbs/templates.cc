@@ -6,8 +6,9 @@ namespace trainwreck {
 namespace {
 
 constexpr const char* kScenario =
-    R"YAML(# What goes wrong, how it shows, what cures it. docs/scenario.md describes every key,
-# docs/formulas.md the language of the checks; `trainwreck list faults|signals|recipe` lists names.
+    R"YAML(# What goes wrong, how it shows, what cures it. docs/guide/scenario.md describes every key,
+# docs/reference/formulas.md the language of the checks;
+# `trainwreck list faults|signals|recipe` lists names.
 #
 #   trainwreck validate @NAME@
 #   trainwreck run @NAME@ --dry-run
@@ -161,7 +162,7 @@ TEST(@CLASS@, ActsWhereTheTriggerSaysAndLeavesEvidence) {
 )TEXT";
 
 constexpr const char* kRecipeFault =
-    R"YAML(# Say in one sentence what goes wrong in real life. docs/scenario.md describes every key;
+    R"YAML(# Say in one sentence what goes wrong in real life. docs/guide/scenario.md describes every key;
 # `trainwreck list recipe` has what can be changed.
 apiVersion: trainwreck/v1
 kind: Fault
