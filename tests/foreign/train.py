@@ -65,9 +65,10 @@ for step in range(first, options.steps):
             with open(options.logs + "/log.jsonl", "a", encoding="utf-8") as file:
                 file.write(json.dumps({"step": step, "eval": {"error": loss if step % 5 == 0 else None}}) + "\n")
     if options.save and (step + 1) % 5 == 0:
-        with open(options.save + "/next.json", "w", encoding="utf-8") as file:
+        partial = f"{options.save}/next-{os.getpid()}.json"  # ranks save into one folder
+        with open(partial, "w", encoding="utf-8") as file:
             json.dump({"step": step + 1, "weight": weight}, file)
-        os.replace(options.save + "/next.json", options.save + "/last.json")
+        os.replace(partial, options.save + "/last.json")
     time.sleep(options.pace)
 if options.habit == "leaves":
     leave_a_process()
