@@ -112,7 +112,8 @@ class RecipeFaultsTest(unittest.TestCase):
         os.remove(self.folder + "/scenarios/t/bad.yaml")
 
     def test_a_fault_leaves_its_evidence(self):
-        self.write("run", "recipe.low_lr", {"factor": 0.001}, recipe={"model.kind": "mlp", "steps": 40})
+        self.write("run", "recipe.low_lr", {"factor": 0.001}, recipe={"model.kind": "mlp", "steps": 40},
+                   healthy={"learns": "mean(loss[-5:]) < mean(loss[:5])"})
         done = self.call("run", "t/run", "--keep", "all", "--history", "none", "--output", "out")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         with open(self.folder + "/out/t/run/fault/0/launcher.jsonl", encoding="utf-8") as file:

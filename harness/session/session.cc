@@ -223,6 +223,7 @@ void AddFaultFiles(Session& session) {
     errors += found.size();
   }
   if (errors == 0) return;
+  SayUnnamedTarget(session);
   throw ConfigurationError(std::to_string(errors) + (errors == 1 ? " error" : " errors") +
                            " in the faults below " + session.scenarios_root + "; nothing was run");
 }
