@@ -289,8 +289,8 @@ std::vector<SelectedFile> FindScenarioFiles(const std::vector<std::string>& path
 std::vector<std::string> FindFaultFiles(const std::string& scenarios_root) {
   std::vector<std::string> files;
   std::error_code error;
-  fs::recursive_directory_iterator entry(
-      scenarios_root, fs::directory_options::skip_permission_denied, error);
+  fs::recursive_directory_iterator entry(scenarios_root,
+                                         fs::directory_options::skip_permission_denied, error);
   while (!error && entry != fs::recursive_directory_iterator()) {
     const std::string path = entry->path().lexically_normal().string();
     if (IsScenarioFile(path) && IsFile(path) && IsFaultFile(path)) files.push_back(path);
