@@ -38,8 +38,8 @@ struct SelectedFile {
 std::vector<SelectedFile> FindScenarioFiles(const std::vector<std::string>& paths,
                                             const std::string& scenarios_root);
 
-// All files of faults (fault_file.h) below the folder, which may not be there; sorted. A folder in it
-// that cannot be read is no matter here: who asks for its scenarios is told.
+// All files of faults (fault_file.h) below the folder, which may not be there; sorted. A folder
+// that cannot be read is no matter here: who asks for the scenarios in it is told.
 std::vector<std::string> FindFaultFiles(const std::string& scenarios_root);
 
 std::vector<std::string> PathsOf(const std::vector<SelectedFile>& files);
