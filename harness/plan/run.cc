@@ -184,7 +184,8 @@ class CasePlanner {
       if (!AppliesTo(remedy.when, point_)) continue;
       ArmPlan arm = FaultyArm(remedy.name, ArmKind::kRemedy, remedy.changes);
       arm.remedy = &remedy;
-      arm.is_undo = TakesTheFaultOut(arm.runs.front().plan, healthy_recipe_, amendments_);
+      arm.is_undo =
+          remedy.is_undo || TakesTheFaultOut(arm.runs.front().plan, healthy_recipe_, amendments_);
       if (arm.is_undo) arm.runs.clear();
       arms.push_back(std::move(arm));
     }

@@ -57,7 +57,7 @@ struct ArmPlan {
   ArmKind kind = ArmKind::kControl;
   const Remedy* remedy = nullptr;
   const Decoy* decoy = nullptr;
-  bool is_undo = false;   // every key that the fault changed is as in control: reported, not run
+  bool is_undo = false;   // only takes the fault out, by its plan or as declared: reported, not run
   std::vector<Run> runs;  // by seed
 };
 

@@ -177,6 +177,14 @@ TEST_F(PlanTest, ARemedyThatRestoresControlIsAnUndo) {
   EXPECT_FALSE(Arm(Planned(), "lower").is_undo);
 }
 
+TEST_F(PlanTest, ADeclaredUndoIsNotRun) {
+  scenario().faults[0] = {"bad", "data.corrupt_sample", {}, {}, {}, ""};
+  scenario().remedies[0].changes = {};
+  scenario().remedies[0].is_undo = true;
+  EXPECT_TRUE(Arm(Planned(), "lower").is_undo);
+  EXPECT_TRUE(Arm(Planned(), "lower").runs.empty());
+}
+
 TEST_F(PlanTest, AFaultInTheTargetIsNeverUndoneByTheRecipe) {
   scenario().faults[0] = {"bad", "data.corrupt_sample", {}, {}, {}, ""};
   scenario().remedies[0].changes = {};

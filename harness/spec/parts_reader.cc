@@ -239,6 +239,22 @@ void RequireChanges(const Changes& changes, const YamlNode& key, const YamlNode&
   }
 }
 
+// It is told and not run, so it has a text and nothing that a run could need.
+void CheckUndo(const YamlNode& key, const YamlNode& node, const std::string& what, Errors& errors) {
+  for (const char* word : {"set", "scale", "resolves", "waives"}) {
+    if (const YamlNode* given = node.FindKey(word)) {
+      errors.Add(
+          *given,
+          what + " is of 'kind: undo', which is not run, so it has no '" + std::string(word) + "'",
+          "say in 'note' what is to be taken out");
+    }
+  }
+  if (node.Find("note") == nullptr) {
+    errors.Add(key, what + " does not say what is to be taken out",
+               "add 'note: ...', for the reader of the report");
+  }
+}
+
 void ReadRemedy(const YamlNode& key, const YamlNode& node, const TargetDescription& target,
                 Errors& errors, Draft& draft) {
   Remedy remedy;
@@ -248,7 +264,20 @@ void ReadRemedy(const YamlNode& key, const YamlNode& node, const TargetDescripti
   const std::string what = "remedy '" + key.text + "'";
   Fields fields(node, what, errors);
   remedy.changes = ReadChanges(fields, what, target, errors);
-  RequireChanges(remedy.changes, key, node, what, errors);
+  if (const YamlNode* kind = fields.Take("kind")) {
+    ParamInfo info;
+    info.name = "kind";
+    info.type = ValueType::kString;
+    info.choices = {"correct", "mitigate", "undo"};
+    std::optional<Json> value = ReadValue(*kind, info, errors);
+    remedy.is_correct = !value || *value == "correct";
+    remedy.is_undo = value && *value == "undo";
+  }
+  if (remedy.is_undo) {
+    CheckUndo(key, node, what, errors);
+  } else {
+    RequireChanges(remedy.changes, key, node, what, errors);
+  }
   if (const YamlNode* resolves = fields.Take("resolves")) {
     remedy.resolves = ReadTexts(*resolves, "'resolves'", errors);
   } else {
@@ -256,14 +285,6 @@ void ReadRemedy(const YamlNode& key, const YamlNode& node, const TargetDescripti
   }
   if (const YamlNode* waives = fields.Take("waives")) {
     remedy.waives = ReadTexts(*waives, "'waives'", errors);
-  }
-  if (const YamlNode* kind = fields.Take("kind")) {
-    ParamInfo info;
-    info.name = "kind";
-    info.type = ValueType::kString;
-    info.choices = {"correct", "mitigate"};
-    std::optional<Json> value = ReadValue(*kind, info, errors);
-    remedy.is_correct = !value || *value == "correct";
   }
   remedy.when = ReadWhen(fields, errors);
   if (const YamlNode* note = fields.Take("note")) {

@@ -48,6 +48,7 @@ struct Remedy {
   std::vector<std::string> waives;    // "quality" or names of healthy checks
   std::vector<std::string> when;
   bool is_correct = true;  // `kind: correct` takes the cause away, `mitigate` limits the damage
+  bool is_undo = false;    // `kind: undo`: only to take the fault out helps; shown, never run
   std::string note;
   Position position;
   std::string file;

@@ -202,8 +202,10 @@ Json RemedySchema(const Json& set, const Json& scale) {
   Json properties = ArmProperties(set, scale);
   properties["resolves"] = Texts("Names of the symptoms that go away; all when left out.");
   properties["waives"] = Texts("`quality` or names of healthy checks that need not hold.");
-  properties["kind"] = {{"enum", {"correct", "mitigate"}},
-                        {"description", "Takes the cause away, or only limits the damage."}};
+  properties["kind"] = {{"enum", {"correct", "mitigate", "undo"}},
+                        {"description",
+                         "Takes the cause away, only limits the damage, or only takes the fault "
+                         "out: shown, not run."}};
   return Object(std::move(properties), {}, "A prescribed fix; the fault stays in.");
 }
 
