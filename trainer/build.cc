@@ -113,10 +113,6 @@ at::ScalarType TypeOf(StateDtype dtype) {
 }
 
 std::unique_ptr<Dataset> PrepareTargets(const DataRecipe& recipe, std::unique_ptr<Dataset> data) {
-  if (recipe.pair_by_id) data = PairedById(std::move(data));
-  if (recipe.inputs_from_targets) data = WithInputsFromTargets(std::move(data));
-  if (recipe.target_shift != 0) data = WithTargetShift(std::move(data), recipe.target_shift);
-  if (recipe.mask_first > 0) data = WithFirstMasked(std::move(data), recipe.mask_first);
   switch (recipe.balance) {
     case ClassBalance::kNone:
       return data;

@@ -39,8 +39,6 @@ struct Sample {
   at::Tensor input;
   at::Tensor target;
   at::Tensor weight;  // of each target in the loss
-  // The sample that the target was stored for; empty: this one.
-  std::optional<std::int64_t> target_id = std::nullopt;
 };
 
 // Samples stacked along a new first dimension.

@@ -41,7 +41,6 @@ class ShuffleLabels : public Injector {
     const Sample stored = data.Get(other);
     sample.target = stored.target;
     sample.weight = stored.weight;
-    sample.target_id = stored.target_id.value_or(other);
     if (std::exchange(fired_, true)) return;
     Fired(
         {{"sample", sample.id}, {"samples", concerned_}, {"before", sample.id}, {"after", other}});

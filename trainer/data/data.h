@@ -47,21 +47,6 @@ std::unique_ptr<Dataset> MakeFeatureData(std::int64_t features, std::int64_t cla
 // The same samples, each feature vector less its mean and divided by its standard deviation.
 std::unique_ptr<Dataset> Standardised(std::unique_ptr<Dataset> data);
 
-// The same inputs, each with the target that was stored for its id (Sample::target_id), if any was.
-// Reads all samples once.
-std::unique_ptr<Dataset> PairedById(std::unique_ptr<Dataset> data);
-
-// Position i of a sequence gets the target and weight of position i + shift; those that have none
-// get weight 0.
-std::unique_ptr<Dataset> WithTargetShift(std::unique_ptr<Dataset> data, std::int64_t shift);
-
-// The first `count` targets of each sequence get weight 0.
-std::unique_ptr<Dataset> WithFirstMasked(std::unique_ptr<Dataset> data, std::int64_t count);
-
-// Each input of a sequence but the first becomes the target before it ("shift right": the inputs of
-// a decoder, made of its targets).
-std::unique_ptr<Dataset> WithInputsFromTargets(std::unique_ptr<Dataset> data);
-
 // Of samples with one label each; both read all samples once. Weighted: a class of n among N
 // samples and K classes that occur gets weight N / (K n). Resampled: ids go round the classes that
 // occur, and round the samples of each.

@@ -219,19 +219,6 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Number("data.prompt_tokens", FIELD(data.prompt_tokens), "tokens", 0,
                         "Targets at the beginning of each sample that are a prompt: random "
                         "tokens, left out of the loss (markov)"));
-  keys.push_back(Plain("data.pair_by_id", FIELD(data.pair_by_id),
-                       "Give each training input the target that was stored for its id, wherever "
-                       "that stands"));
-  keys.push_back(Plain("data.inputs_from_targets", FIELD(data.inputs_from_targets),
-                       "Make each training input but a sequence's first of the target before it: "
-                       "shift right, as decoders do (tokens)"));
-  keys.push_back(Bounded(Number("data.target_shift", FIELD(data.target_shift), "tokens", -65535,
-                                "Train each position on the target that stands so many later; "
-                                "those without one are left out of the loss"),
-                         65535));
-  keys.push_back(Number("data.mask_first", FIELD(data.mask_first), "tokens", 0,
-                        "Leave so many targets at the beginning of each training sample out of "
-                        "the loss"));
   keys.push_back(Choice("data.balance", FIELD(data.balance), {"none", "weights", "resample"},
                         "Make classes count alike in training: by weights in the loss, or by "
                         "drawing them equally often (features)"));
@@ -410,10 +397,8 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   if (recipe.model.loss.label_smoothing > 0 && recipe.model.loss.form != LossForm::kFused) {
     problems += "\n  loss.label_smoothing: only with loss.form fused";
   }
-  if (!tokens && (recipe.eval_free_running || recipe.scheduled_sampling.share > 0 ||
-                  recipe.data.inputs_from_targets)) {
-    problems +=
-        "\n  eval.free_running, scheduled_sampling.share, data.inputs_from_targets: only of tokens";
+  if (!tokens && (recipe.eval_free_running || recipe.scheduled_sampling.share > 0)) {
+    problems += "\n  eval.free_running, scheduled_sampling.share: only of tokens";
   }
   if (recipe.model.loss.softmax_over == SoftmaxOver::kPositions && !tokens) {
     problems += "\n  loss.softmax_over: positions only of tokens";
@@ -430,11 +415,9 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   if (recipe.data.prompt_tokens > 0 && recipe.data.kind != DataKind::kMarkov) {
     problems += "\n  data.prompt_tokens: needs data.kind markov";
   }
-  if (const std::int64_t first =
-          std::max({recipe.data.prompt_tokens, recipe.data.mask_first, recipe.data.lag - 1});
+  if (const std::int64_t first = std::max(recipe.data.prompt_tokens, recipe.data.lag - 1);
       tokens && first >= recipe.data.seq_len) {
-    problems +=
-        "\n  data.prompt_tokens, data.mask_first, data.lag: must leave targets of data.seq_len";
+    problems += "\n  data.prompt_tokens, data.lag: must leave targets of data.seq_len";
   }
   if (recipe.model.batch_norm && recipe.model.layer_norm) {
     problems += "\n  model.batch_norm: not together with model.layer_norm";

@@ -99,10 +99,6 @@ struct DataRecipe {
   double certainty = 0.6;          // probability of a token's first successor
   std::int64_t lag = 1;            // how far back the token stands that decides about one
   std::int64_t prompt_tokens = 0;  // targets that are a prompt, at the beginning of each sample
-  bool pair_by_id = false;
-  bool inputs_from_targets = false;
-  std::int64_t target_shift = 0;
-  std::int64_t mask_first = 0;
   ClassBalance balance = ClassBalance::kNone;
 };
 

@@ -223,9 +223,6 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
                                              {"gradients.cleared_by", "model"},
                                              {"data.lag", 7},
                                              {"data.prompt_tokens", 0},
-                                             {"data.pair_by_id", true},
-                                             {"data.target_shift", -9},
-                                             {"data.mask_first", 11},
                                              {"data.balance", "resample"},
                                              {"eval.batch_size", 13},
                                              {"eval.mode", "train"},
@@ -236,14 +233,12 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
                                            {"model.dropout", 0.81},
                                            {"loss.softmax_over", "positions"},
                                            {"data.certainty", 0.83},
-                                           {"data.inputs_from_targets", true},
                                            {"scheduled_sampling.share", 0.85},
                                            {"scheduled_sampling.ramp_steps", 87},
                                            {"eval.free_running", true}});
   EXPECT_EQ(text.model.dropout, 0.81);
   EXPECT_EQ(text.model.loss.softmax_over, SoftmaxOver::kPositions);
   EXPECT_EQ(text.data.certainty, 0.83);
-  EXPECT_TRUE(text.data.inputs_from_targets);
   EXPECT_EQ(text.scheduled_sampling.share, 0.85);
   EXPECT_EQ(text.scheduled_sampling.ramp_steps, 87);
   EXPECT_TRUE(text.eval_free_running);
@@ -257,9 +252,6 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
   EXPECT_EQ(recipe.accumulated_loss, AccumulatedLoss::kSum);
   EXPECT_EQ(recipe.clear_gradients, GradientClearing::kModel);
   EXPECT_EQ(recipe.data.lag, 7);
-  EXPECT_TRUE(recipe.data.pair_by_id);
-  EXPECT_EQ(recipe.data.target_shift, -9);
-  EXPECT_EQ(recipe.data.mask_first, 11);
   EXPECT_EQ(recipe.data.balance, ClassBalance::kResample);
   EXPECT_EQ(recipe.eval_batch_size, 13);
   EXPECT_EQ(recipe.eval_mode, EvalMode::kTrain);
@@ -285,7 +277,6 @@ TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
               HasSubstr("loss.label_smoothing"));
   EXPECT_THAT(ErrorOf({{"eval.free_running", true}}), HasSubstr("eval.free_running"));
   EXPECT_THAT(ErrorOf({{"scheduled_sampling.share", 0.5}}), HasSubstr("scheduled_sampling.share"));
-  EXPECT_THAT(ErrorOf({{"data.inputs_from_targets", true}}), HasSubstr("data.inputs_from_targets"));
   EXPECT_THAT(ErrorOf({{"loss.softmax_over", "positions"}}), HasSubstr("loss.softmax_over"));
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"},
                        {"data.kind", "text"},

@@ -1,15 +1,13 @@
-// What is done to the targets of training samples, and classes made to count alike.
-#include <ATen/ops/arange.h>
+// Classes made to count alike, and the targets of generated text.
+#include "trainer/data/data.h"
+
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-
-#include "trainer/data/data.h"
 
 namespace trainwreck {
 namespace {
@@ -39,55 +37,7 @@ std::unique_ptr<Dataset> WithLabels(const std::vector<int>& labels) {
   return std::make_unique<Listed>(std::move(samples));
 }
 
-std::unique_ptr<Dataset> OneSequence() {
-  return std::make_unique<Listed>(std::vector<Sample>{{.id = 0,
-                                                       .input = at::arange(4, at::kLong),
-                                                       .target = at::arange(1, 5, at::kLong),
-                                                       .weight = at::ones({4})}});
-}
-
 std::int64_t Label(const Sample& sample) { return sample.target.item<std::int64_t>(); }
-
-TEST(PairedByIdTest, FindsTheTargetThatWasStoredForAnId) {
-  std::vector<Sample> samples;
-  const std::vector<std::int64_t> stored_for = {2, 0, 1};  // 3 has its own
-  for (std::int64_t id = 0; id < 4; ++id) {
-    Sample sample = WithLabels({0, 1, 2, 3})->Get(id);
-    if (id < 3) {
-      sample.target_id = stored_for[id];
-      sample.target = at::full({}, stored_for[id], at::kLong);
-      sample.weight = at::full({}, 10.0 * static_cast<double>(stored_for[id]), at::kFloat);
-    }
-    samples.push_back(sample);
-  }
-  const auto data = PairedById(std::make_unique<Listed>(samples));
-  for (std::int64_t id = 0; id < 4; ++id) {
-    EXPECT_EQ(Label(data->Get(id)), id);
-    EXPECT_EQ(data->Get(id).input.item<double>(), static_cast<double>(id));
-    EXPECT_EQ(data->Get(id).weight.item<double>(), id < 3 ? 10.0 * static_cast<double>(id) : 1.0);
-  }
-}
-
-TEST(TargetShiftTest, MovesTargetsAndWeightsAndMasksTheEnds) {
-  const Sample later = WithTargetShift(OneSequence(), 1)->Get(0);
-  EXPECT_TRUE(later.target.equal(at::tensor({2, 3, 4, 0}, at::kLong)));
-  EXPECT_TRUE(later.weight.equal(at::tensor({1.0f, 1.0f, 1.0f, 0.0f})));
-  const Sample earlier = WithTargetShift(OneSequence(), -2)->Get(0);
-  EXPECT_TRUE(earlier.target.equal(at::tensor({0, 0, 1, 2}, at::kLong)));
-  EXPECT_TRUE(earlier.weight.equal(at::tensor({0.0f, 0.0f, 1.0f, 1.0f})));
-  const Sample back = WithTargetShift(WithTargetShift(OneSequence(), 1), -1)->Get(0);
-  EXPECT_TRUE(back.target.equal(at::tensor({0, 2, 3, 4}, at::kLong)));
-  EXPECT_TRUE(back.weight.equal(at::tensor({0.0f, 1.0f, 1.0f, 1.0f})));
-  EXPECT_EQ(WithTargetShift(OneSequence(), 9)->Get(0).weight.sum().item<double>(), 0);
-}
-
-TEST(FirstMaskedTest, TakesTheFirstTargetsOutOfTheLoss) {
-  const auto inner = OneSequence();
-  const at::Tensor kept = inner->Get(0).weight;
-  const auto data = WithFirstMasked(OneSequence(), 3);
-  EXPECT_TRUE(data->Get(0).weight.equal(at::tensor({0.0f, 0.0f, 0.0f, 1.0f})));
-  EXPECT_EQ(kept.sum().item<double>(), 4) << "the inner one may keep its tensors";
-}
 
 TEST(ClassBalanceTest, WeightsAddUpToTheSameForEachClassThatOccurs) {
   const auto data = ClassWeighted(WithLabels({0, 0, 0, 1, 3, 0}));
@@ -163,17 +113,6 @@ TEST(MarkovDataTest, CertaintyIsTheProbabilityOfTheFirstSuccessor) {
       }
     }
   }
-}
-
-TEST(InputsFromTargets, AreThoseShiftedRight) {
-  std::vector<Sample> samples = {{.id = 0,
-                                  .input = at::tensor({7, 9, 9, 9}, at::kLong),
-                                  .target = at::tensor({1, 2, 3, 4}, at::kLong),
-                                  .weight = at::ones({4})}};
-  const auto data = WithInputsFromTargets(std::make_unique<Listed>(samples));
-  EXPECT_TRUE(data->Get(0).input.equal(at::tensor({7, 1, 2, 3}, at::kLong)));
-  EXPECT_TRUE(data->Get(0).target.equal(samples[0].target));
-  EXPECT_EQ(samples[0].input[1].item<std::int64_t>(), 9) << "the inner data stay as they are";
 }
 
 TEST(MarkovDataTest, ALagPutsTheCauseFurtherBack) {
