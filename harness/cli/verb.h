@@ -1,11 +1,14 @@
 // A verb of the command line: one file under cli/verbs, which registers itself.
 //
-//   struct SchemaOptions { CommonOptions common; };
+//   struct SchemaOptions {
+//     CommonOptions common;
+//   };
 //   int PrintSchema(const SchemaOptions& options) { ... }
-//   const VerbRegistration registration(
-//       "schema", "Print the JSON Schema of scenario files",
-//       [](VerbArguments& arguments, SchemaOptions& options) { arguments.Common(options.common); },
-//       PrintSchema);
+//   void Declare(VerbArguments& arguments, SchemaOptions& options) {
+//     arguments.Common(options.common);
+//   }
+//   const VerbRegistration registration("schema", "Print the JSON Schema of scenario files",
+//                                       kLooking, Declare, PrintSchema);
 //
 // A verb prints its results on stdout and what is wrong on stderr, and returns the exit status;
 // UsageError and ConfigurationError (session.h) are for main to print.
