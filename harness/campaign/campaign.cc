@@ -10,7 +10,6 @@ namespace trainwreck {
 namespace {
 
 constexpr const char* kAgain = ".again";
-constexpr const char* kNondeterministic = "nondeterministic";
 
 bool Counts(const Verdict& verdict) {
   return verdict.verdict == "pass" || verdict.verdict == "skip";
@@ -129,15 +128,8 @@ void Campaign::JudgeCase(std::size_t index) {
   Progress& progress = progress_[index];
   Verdict verdict = Judge(progress.results, target_);
   const std::string difference = CompareRepetitions(progress);
-  if (!difference.empty() && verdict.verdict != "error") {
-    const Expectation& expect = cases_[index].scenario->expect;
-    verdict.seen_verdict = "fail";
-    verdict.expected_limit = expect.failure_class == kNondeterministic;
-    verdict.verdict = verdict.expected_limit ? "pass" : "fail";
-    verdict.failure_class = verdict.expected_limit ? "" : kNondeterministic;
-    verdict.reason = verdict.expected_limit
-                         ? "known limit, fail/nondeterministic as expected: " + expect.reason
-                         : difference;
+  if (!difference.empty()) {
+    FailAsNondeterministic(*cases_[index].scenario, difference, verdict);
   }
   const bool keep =
       options_.keep == KeepRuns::kAll || (options_.keep == KeepRuns::kFailed && !Counts(verdict));

@@ -190,5 +190,24 @@ TEST(StopTest, AnArmThatClaimsNothingIsRunToItsEnd) {
   EXPECT_FALSE(DecidedAt6("decay", bench));
 }
 
+TEST(NondeterminismTest, IsAFailureUnlessItIsExpected) {
+  Scenario scenario;
+  Verdict verdict;
+  verdict.verdict = "pass";
+  FailAsNondeterministic(scenario, "run a and its repetition differ", verdict);
+  EXPECT_EQ(Outcome(verdict), "fail/nondeterministic");
+  EXPECT_EQ(verdict.reason, "run a and its repetition differ");
+  scenario.expect.failure_class = kNondeterministic;
+  scenario.expect.reason = "atomics";
+  FailAsNondeterministic(scenario, "they differ", verdict);
+  EXPECT_EQ(Outcome(verdict), "pass");
+  EXPECT_EQ(verdict.seen_verdict, "fail");
+  EXPECT_THAT(verdict.reason, HasSubstr("atomics"));
+  verdict = {};
+  verdict.verdict = "error";
+  FailAsNondeterministic(scenario, "they differ", verdict);
+  EXPECT_EQ(Outcome(verdict), "error");
+}
+
 }  // namespace
 }  // namespace trainwreck

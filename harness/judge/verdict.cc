@@ -263,6 +263,19 @@ std::string CompareTraces(const RunTrace& a, const RunTrace& b) {
   return difference;
 }
 
+void FailAsNondeterministic(const Scenario& scenario, const std::string& difference,
+                            Verdict& verdict) {
+  if (verdict.verdict == "error") return;
+  const Expectation& expect = scenario.expect;
+  verdict.seen_verdict = "fail";
+  verdict.expected_limit = expect.failure_class == kNondeterministic;
+  verdict.verdict = verdict.expected_limit ? "pass" : "fail";
+  verdict.failure_class = verdict.expected_limit ? "" : kNondeterministic;
+  verdict.reason = verdict.expected_limit
+                       ? "known limit, fail/nondeterministic as expected: " + expect.reason
+                       : difference;
+}
+
 int ExitCode(const std::vector<Verdict>& verdicts) {
   auto any = [&](const char* name) {
     return std::any_of(verdicts.begin(), verdicts.end(),

@@ -100,6 +100,13 @@ struct CaseResults {
 
 Verdict Judge(const CaseResults& results, const TargetDescription& target);
 
+inline constexpr const char* kNondeterministic = "nondeterministic";
+
+// The verdict of a case whose run and its repetition differ: a failure of its own, unless the
+// scenario expects it. What ended in an error stays one.
+void FailAsNondeterministic(const Scenario& scenario, const std::string& difference,
+                            Verdict& verdict);
+
 // Whether everything that will be asked about this unfinished run is known already, min_margin
 // included.
 bool IsDecided(const Case& plan, const Run& run, const RunTrace& trace,
