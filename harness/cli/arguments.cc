@@ -19,8 +19,8 @@ constexpr const char* kIntroduction =
 constexpr const char* kFooter =
     "Exit status: 0 all passed, 1 failed, 2 bad command line, 3 invalid scenario or target, 4 "
     "nothing run,\n"
-    "5 inconclusive, 6 --require or --max-skips violated, 7 infrastructure, 70 internal, 130 "
-    "interrupted.\n"
+    "5 inconclusive, 6 --require or --max-skips violated, 7 infrastructure, 8 changed (compare),\n"
+    "70 internal, 130 interrupted.\n"
     "`trainwreck explain NAME` explains scenarios, faults, signals, recipe keys, verdicts and exit "
     "statuses.";
 
