@@ -129,7 +129,7 @@ class StacksTest(unittest.TestCase):
         self.assert_nothing_is_left()
 
     # One rank fails, and writes down when. Returns the run's detail, and each event of ranks and of the launcher with the seconds since.
-    def fail(self, target, how, rank=1, ranks=2, stall_s=60):
+    def fail_rank(self, target, how, rank=1, ranks=2, stall_s=60):
         name = f"{target}-{how}"
         with open(f"{self.folder}/scenarios/rate/{name}.yaml", "w", encoding="utf-8") as file:
             file.write(f"apiVersion: trainwreck/v1\nkind: Scenario\nname: rate/{name}\ntitle: One rank fails\nseeds: 1\n"
@@ -160,7 +160,7 @@ class StacksTest(unittest.TestCase):
 
     # How soon it was told of, and what the run ends with. Ranks that ended between two looks are told of in no order.
     def assert_named(self, target, how, detail, event="exited", rank=1, ranks=2):
-        said, events = self.fail(target, how, rank, ranks)
+        said, events = self.fail_rank(target, how, rank, ranks)
         self.assertIn(detail, said)
         self.assertLess(min(e["after_s"] for e in events if e["event"] == event and e["rank"] == rank), 5)
         for failed in (e for e in events if e["event"] == "rank_failed"):
@@ -189,18 +189,18 @@ class StacksTest(unittest.TestCase):
 
     @needs("torch")
     def test_a_rank_that_hangs_is_named_by_the_traces_of_all_and_no_healthy_one_is(self):
-        said, events = self.fail("traced-torchrun", "sleep", stall_s=4)
+        said, events = self.fail_rank("traced-torchrun", "sleep", stall_s=4)
         stalled, = [e for e in events if e["event"] == "stalled"]
         self.assertEqual((stalled["lagging_rank"], stalled["waiting_rank"]), (1, 0), said)
         self.assertLess(stalled["after_s"], 5)
-        said, events = self.fail("fails-torchrun", "sleep", stall_s=4)  # nobody's trace but rank 0's
+        said, events = self.fail_rank("fails-torchrun", "sleep", stall_s=4)  # nobody's trace but rank 0's
         stalled, = [e for e in events if e["event"] == "stalled"]
         self.assertEqual(stalled["lagging_rank"], -1, said)
 
     # It pauses for 4 s and goes on.
     @needs("torch")
     def test_a_slow_rank_is_not_named(self):
-        said, events = self.fail("fails-torchrun", "slow")
+        said, events = self.fail_rank("fails-torchrun", "slow")
         self.assertEqual(said, "")
         self.assertEqual([e["event"] for e in events if e["event"] in ("stopped", "stalled", "rank_failed", "killed")], [])
 

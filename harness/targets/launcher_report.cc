@@ -118,6 +118,20 @@ bool BeginsReport(const std::string& line) {
 
 }  // namespace
 
+FirstFailure FirstOf(const std::vector<RankFailure>& seen_at_once) {
+  // 0: by itself, 1: perhaps since others failed, 2: told to by the launcher
+  const auto order = [](const RankFailure& failure) {
+    if (failure.signal == SIGTERM) return 2;
+    return failure.signal == 0 || failure.signal == SIGABRT ? 1 : 0;
+  };
+  const auto first = std::min_element(
+      seen_at_once.begin(), seen_at_once.end(),
+      [&](const RankFailure& a, const RankFailure& b) { return order(a) < order(b); });
+  const auto own = std::count_if(seen_at_once.begin(), seen_at_once.end(),
+                                 [&](const RankFailure& failure) { return order(failure) == 0; });
+  return {*first, seen_at_once.size() == 1 || own == 1};
+}
+
 std::optional<RankFailure> ReadLauncherReport(LauncherKind kind, const std::string& text) {
   switch (kind) {
     case LauncherKind::kOwn:

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/targets/target_spec.h"
 
@@ -15,6 +16,15 @@ struct RankFailure {
   int pid = 0;        // 0: not said
   std::string words;  // of the report itself, may be empty
 };
+
+// Of failures that were seen at one look, so that their order is not known: the one that the others
+// followed. A rank that loses its peers ends by an exception or an abort, and launchers send
+// SIGTERM; so the only one that was killed otherwise was the first. Without such a one it is a guess.
+struct FirstFailure {
+  RankFailure failure;
+  bool is_sure = false;
+};
+FirstFailure FirstOf(const std::vector<RankFailure>& seen_at_once);  // not empty
 
 // Of the last report in `text`, its root cause; empty when there is none.
 std::optional<RankFailure> ReadLauncherReport(LauncherKind kind, const std::string& text);

@@ -129,5 +129,18 @@ TEST(LauncherReportTest, TellsARanksWordsFromTheLaunchers) {
   EXPECT_EQ(WordsOfRank("first\nKeyError: 'x'\n" + report, killed), "");
 }
 
+TEST(FirstOfTest, ARankThatWasKilledIsFollowedByThoseThatLoseIt) {
+  const RankFailure left = {.rank = 0, .code = 1}, aborted = {.rank = 2, .signal = 6};
+  const RankFailure killed = {.rank = 1, .signal = 9}, told = {.rank = 3, .signal = 15};
+  EXPECT_EQ(FirstOf({left, killed, aborted, told}).failure.rank, 1);
+  EXPECT_TRUE(FirstOf({left, killed, aborted, told}).is_sure);
+  EXPECT_TRUE(FirstOf({left}).is_sure);
+  EXPECT_FALSE(FirstOf({left, aborted}).is_sure);
+  EXPECT_EQ(FirstOf({told, left}).failure.rank, 0);
+  EXPECT_FALSE(FirstOf({told, left}).is_sure);
+  const RankFailure crashed = {.rank = 4, .signal = 11};
+  EXPECT_FALSE(FirstOf({crashed, killed}).is_sure) << "two of their own";
+}
+
 }  // namespace
 }  // namespace trainwreck

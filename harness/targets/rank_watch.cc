@@ -48,16 +48,11 @@ void RankWatch::Look() {
   Remember(failed);
 }
 
-// Of those that were seen at one look nobody knows the order; SIGTERM is what a launcher sends to
-// the others.
 void RankWatch::Remember(const std::vector<RankFailure>& failed) {
   if (first_ || failed.empty()) return;
-  first_ = *std::min_element(failed.begin(), failed.end(), [](const auto& a, const auto& b) {
-    const auto order = [](int signal) { return signal == SIGTERM ? 2 : signal == 0 ? 1 : 0; };
-    return order(a.signal) < order(b.signal);
-  });
-  is_first_sure_ =
-      failed.size() == 1 && !is_end_missed_ && static_cast<int>(found_.size()) == ranks_;
+  const FirstFailure first = FirstOf(failed);
+  first_ = first.failure;
+  is_first_sure_ = first.is_sure && !is_end_missed_ && static_cast<int>(found_.size()) == ranks_;
 }
 
 // Without `end` it was waited for between two looks: how it ended is the launcher's to say.
