@@ -19,7 +19,8 @@ struct RankFailure {
 
 // Of failures that were seen at one look, so that their order is not known: the one that the others
 // followed. A rank that loses its peers ends by an exception or an abort, and launchers send
-// SIGTERM; so the only one that was killed otherwise was the first. Without such a one it is a guess.
+// SIGTERM; so the only one that was killed otherwise was the first. Without such a one it is a
+// guess.
 struct FirstFailure {
   RankFailure failure;
   bool is_sure = false;
