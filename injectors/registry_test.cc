@@ -5,10 +5,16 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 namespace trainwreck {
 namespace {
+
+// What scenario files of format version 1 call a fault that was one of the recipe.
+const std::map<std::string, std::string> kKeptNames = {
+    {"model.eval_in_train_mode", "recipe.eval_in_train_mode"},
+};
 
 // injectors/<site>/<fault>.cc of the source tree, as "site.fault".
 std::set<std::string> FaultFiles() {
@@ -27,7 +33,12 @@ std::set<std::string> FaultFiles() {
 TEST(FaultRegistry, HasOneEntryPerFile) {
   std::set<std::string> registered;
   for (const auto& [name, fault] : FaultRegistry()) registered.insert(name);
-  EXPECT_EQ(registered, FaultFiles());
+  std::set<std::string> expected;
+  for (const std::string& file : FaultFiles()) {
+    const auto kept = kKeptNames.find(file);
+    expected.insert(kept == kKeptNames.end() ? file : kept->second);
+  }
+  EXPECT_EQ(registered, expected);
   EXPECT_GE(registered.size(), 7U);
 }
 

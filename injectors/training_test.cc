@@ -157,6 +157,19 @@ TEST_F(FreezeParametersInTraining, IsUndoneByTheAudit) {
   EXPECT_EQ(run.Events("unfroze").size(), 1U);
 }
 
+TEST_F(FaultInTraining, EvalInTrainModeShowsInEvaluationsAlone) {
+  plan.recipe["model.batch_norm"] = true;
+  const RankTrace plain = RunOne();
+  Inject("recipe.eval_in_train_mode", {});
+  const RankTrace run = RunOne();
+  EXPECT_EQ(run.Signal("loss"), plain.Signal("loss"));
+  const auto evaluated = [](const RankTrace& trace) {
+    return trace.Events("evaluated").at(0)["loss"];
+  };
+  EXPECT_NE(evaluated(run), evaluated(plain));
+  EXPECT_EQ(run.Events("fired").size(), 1U);
+}
+
 class DropEntriesInTraining : public FaultInTraining {};
 
 TEST_F(DropEntriesInTraining, ResumesWithoutThem) {

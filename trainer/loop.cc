@@ -277,7 +277,8 @@ void TrainingLoop::EndEpoch() {
 void TrainingLoop::Evaluate() {
   clock_.stage = Stage::kEvaluate;
   at::NoGradGuard no_grad;
-  parts_.model->train(recipe_.eval_mode == EvalMode::kTrain);
+  parts_.model->eval();
+  for (auto& hook : parts_.hooks) hook->OnEvaluation(clock_.step);
   const bool on_training = recipe_.eval_data == EvalData::kTraining;
   const Dataset& data = on_training ? *parts_.train_data : *parts_.eval_data;
   const std::int64_t batch_size =

@@ -290,9 +290,6 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
       Number("eval.batches", FIELD(eval_batches), "batches", 1, "Held-out batches per evaluation"));
   keys.push_back(Number("eval.batch_size", FIELD(eval_batch_size), "samples", 0,
                         "Samples per batch and rank in evaluations; 0: data.batch_size"));
-  keys.push_back(Choice("eval.mode", FIELD(eval_mode), {"eval", "train"},
-                        "Of the model in evaluations: with train, batch norm takes the batch's own "
-                        "statistics and adds them to its running ones"));
   keys.push_back(Choice("eval.data", FIELD(eval_data), {"held_out", "training"},
                         "What is evaluated on: other samples, or the first of the training data"));
   keys.push_back(Plain("eval.free_running", FIELD(eval_free_running),

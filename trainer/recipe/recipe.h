@@ -41,7 +41,6 @@ enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
 enum class OnGaps { kNone, kReport, kStop, kRepair };
-enum class EvalMode { kEval, kTrain };
 enum class EvalData { kHeldOut, kTraining };
 enum class OnDesync { kNone, kStop, kBroadcast, kRollback };
 
@@ -157,7 +156,6 @@ struct TrainingRecipe {
   bool eval_at_epoch_end = true;
   std::int64_t eval_batches = 2;
   std::int64_t eval_batch_size = 0;  // 0: data.batch_size
-  EvalMode eval_mode = EvalMode::kEval;
   EvalData eval_data = EvalData::kHeldOut;
   bool eval_free_running = false;
   std::int64_t checkpoint_every = 0;

@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 101u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 100u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -225,7 +225,6 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
                                              {"data.prompt_tokens", 0},
                                              {"data.balance", "resample"},
                                              {"eval.batch_size", 13},
-                                             {"eval.mode", "train"},
                                              {"eval.data", "training"},
                                              {"audit.coverage", "repair"}});
   const TrainingRecipe text = ParseRecipe({{"model.kind", "gpt"},
@@ -254,7 +253,6 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
   EXPECT_EQ(recipe.data.lag, 7);
   EXPECT_EQ(recipe.data.balance, ClassBalance::kResample);
   EXPECT_EQ(recipe.eval_batch_size, 13);
-  EXPECT_EQ(recipe.eval_mode, EvalMode::kTrain);
   EXPECT_EQ(recipe.eval_data, EvalData::kTraining);
   EXPECT_EQ(recipe.audit_coverage, OnGaps::kRepair);
   EXPECT_EQ(ParseRecipe({{"model.kind", "gpt"}, {"data.kind", "markov"}, {"data.prompt_tokens", 9}})
