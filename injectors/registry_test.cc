@@ -13,6 +13,7 @@ namespace {
 
 // What scenario files of format version 1 call a fault that was one of the recipe.
 const std::map<std::string, std::string> kKeptNames = {
+    {"loss.summed_micro_batches", "recipe.summed_micro_batches"},
     {"model.eval_in_train_mode", "recipe.eval_in_train_mode"},
 };
 

@@ -170,6 +170,16 @@ TEST_F(FaultInTraining, EvalInTrainModeShowsInEvaluationsAlone) {
   EXPECT_EQ(run.Events("fired").size(), 1U);
 }
 
+TEST_F(FaultInTraining, SummedMicroBatchesMultiplyTheGradient) {
+  plan.recipe.insert({{"accumulation", 4}, {"data.samples", 512}, {"steps", 2}});
+  const RankTrace mean = RunOne();
+  Inject("recipe.summed_micro_batches", {});
+  const RankTrace sum = RunOne();
+  EXPECT_NEAR(sum.Signal("grad_norm")[0], 4 * mean.Signal("grad_norm")[0], 1e-4);
+  EXPECT_EQ(sum.Signal("loss")[0], mean.Signal("loss")[0]) << "what is reported stays a mean";
+  EXPECT_EQ(sum.Events("fired").size(), 1U);
+}
+
 class DropEntriesInTraining : public FaultInTraining {};
 
 TEST_F(DropEntriesInTraining, ResumesWithoutThem) {

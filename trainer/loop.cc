@@ -228,10 +228,7 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches, ForwardH
     clock_.stage = Stage::kBackward;
     const double share = weights[i] / total_weight;
     losses.emplace_back(share, loss.detach());
-    if (batches.size() > 1 && recipe_.accumulated_loss == AccumulatedLoss::kMean) {
-      loss = loss.mul(share);
-    }
-    if (const double scale = parts_.scaler->scale(); scale != 1.0) loss = loss.mul(scale);
+    loss = parts_.scaler->Scale(loss, share);
     // With everything frozen there is nothing to go back to; the step is then without effect.
     if (loss.requires_grad()) loss.backward();
   }

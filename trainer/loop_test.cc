@@ -56,14 +56,6 @@ TEST(LoopTest, AccumulationEqualsALargeBatch) {
   EXPECT_NEAR(three.Last("grad_norm"), one.Last("grad_norm"), 1e-4);
 }
 
-TEST(LoopTest, SummedMicroBatchesMultiplyTheGradient) {
-  const Recipe four = With(Mlp(), {{"accumulation", 4}, {"data.samples", 512}, {"steps", 2}});
-  const Outcome mean = RunOnce(four);
-  const Outcome sum = RunOnce(With(four, {{"loss.accumulated", "sum"}}));
-  EXPECT_NEAR(sum.Values("grad_norm")[0], 4 * mean.Values("grad_norm")[0], 1e-4);
-  EXPECT_EQ(sum.Values("loss")[0], mean.Values("loss")[0]) << "what is reported stays a mean";
-}
-
 // Clears nothing.
 class Keeping : public Optimizer {
  public:

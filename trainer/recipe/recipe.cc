@@ -270,9 +270,6 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Number("steps", FIELD(steps), "steps", 1, "Optimizer steps of the whole run"));
   keys.push_back(Number("accumulation", FIELD(accumulation), "micro-batches", 1,
                         "Micro-batches whose gradients make one optimizer step"));
-  keys.push_back(Choice("loss.accumulated", FIELD(accumulated_loss), {"mean", "sum"},
-                        "Of a step's micro-batches: gradients of the mean of their losses, or of "
-                        "the sum"));
   keys.push_back(Bounded(Number("scheduled_sampling.share", FIELD(scheduled_sampling.share), "", 0,
                                 "Share of the training inputs behind targets that count which are "
                                 "the model's own predictions, made one after the other (tokens)"),

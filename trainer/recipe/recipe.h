@@ -27,7 +27,6 @@ enum class LossForm { kFused, kLogOfSoftmax, kPlainSoftmax, kPlainLogSumExp };
 enum class LossReduction { kMean, kSum, kSumOverPositions };
 enum class SoftmaxOver { kClasses, kBatch, kPositions };
 enum class Positions { kLearned, kRotary, kNone };
-enum class AccumulatedLoss { kMean, kSum };
 enum class GradientClearing { kOptimizer, kModel };
 enum class DataKind { kMarkov, kText, kFeatures };
 enum class ClassBalance { kNone, kWeights, kResample };
@@ -143,7 +142,6 @@ struct TrainingRecipe {
   SamplingRecipe scheduled_sampling;
   std::int64_t steps = 100;
   std::int64_t accumulation = 1;
-  AccumulatedLoss accumulated_loss = AccumulatedLoss::kMean;
   GradientClearing clear_gradients = GradientClearing::kOptimizer;
   Precision precision = Precision::kFp32;
   ScalerRecipe scaler;
