@@ -13,7 +13,12 @@ namespace {
 
 // What scenario files of format version 1 call a fault that was one of the recipe.
 const std::map<std::string, std::string> kKeptNames = {
+    {"loss.softmax_over_batch", "recipe.softmax_over_batch"},
+    {"loss.softmax_over_positions", "recipe.softmax_over_positions"},
     {"loss.summed_micro_batches", "recipe.summed_micro_batches"},
+    {"loss.wrong_reduction", "recipe.wrong_reduction"},
+    {"model.mask_hides_itself", "recipe.mask_hides_itself"},
+    {"model.mask_looks_ahead", "recipe.mask_looks_ahead"},
     {"model.eval_in_train_mode", "recipe.eval_in_train_mode"},
 };
 

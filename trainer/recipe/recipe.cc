@@ -124,10 +124,6 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
                         {"fused", "explicit", "explicit_fp32"},
                         "The library's fused attention, or product, softmax and product one by "
                         "one, in the precision of the run or in fp32 (gpt)"));
-  keys.push_back(Bounded(Number("model.mask_shift", FIELD(model.mask_shift), "tokens", -1,
-                                "How many positions ahead explicit attention may look; -1: only "
-                                "at those before its own, of which the first has none (gpt)"),
-                         65536));
   keys.push_back(Choice("model.positions", FIELD(model.positions), {"learned", "rotary", "none"},
                         "Added to the token embeddings, turned into queries and keys (Su et al. "
                         "2021), or left to the causal mask (gpt)"));
@@ -176,14 +172,6 @@ void AddLossKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("loss.per_sequence", FIELD(model.loss.per_sequence),
                        "Mean over each sequence's targets first, then over sequences, in place of "
                        "the mean over all targets of the batch"));
-  keys.push_back(Choice("loss.reduction", FIELD(model.loss.reduction),
-                        {"mean", "sum", "sum_over_positions"},
-                        "Over the batch's targets; with sum_over_positions the sum of each "
-                        "sequence's, and the mean over sequences"));
-  keys.push_back(Choice("loss.softmax_over", FIELD(model.loss.softmax_over),
-                        {"classes", "batch", "positions"},
-                        "What a target's probabilities add up to 1 over: the classes, all targets "
-                        "of the batch, or those of its sequence; only in the form log_of_softmax"));
   keys.push_back(Plain("loss.guard_denominator", FIELD(model.loss.guard_denominator),
                        "A mean over no target at all is 0"));
 }
@@ -393,9 +381,6 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   }
   if (!tokens && (recipe.eval_free_running || recipe.scheduled_sampling.share > 0)) {
     problems += "\n  eval.free_running, scheduled_sampling.share: only of tokens";
-  }
-  if (recipe.model.loss.softmax_over == SoftmaxOver::kPositions && !tokens) {
-    problems += "\n  loss.softmax_over: positions only of tokens";
   }
   if (recipe.model.dropout > 0 && recipe.model.activation_checkpointing) {
     problems += "\n  model.dropout: not together with model.activation_checkpointing";

@@ -24,8 +24,6 @@ enum class SimilarityKind { kCosine, kDistance };
 enum class NormaliseForm { kClamped, kEpsInside, kEpsOutside, kPlain };
 enum class InputNorm { kNone, kTwoPass, kOnePass, kOnePassClamped };
 enum class LossForm { kFused, kLogOfSoftmax, kPlainSoftmax, kPlainLogSumExp };
-enum class LossReduction { kMean, kSum, kSumOverPositions };
-enum class SoftmaxOver { kClasses, kBatch, kPositions };
 enum class Positions { kLearned, kRotary, kNone };
 enum class GradientClearing { kOptimizer, kModel };
 enum class DataKind { kMarkov, kText, kFeatures };
@@ -49,8 +47,6 @@ struct LossRecipe {
   double label_smoothing = 0.0;
   double weight = 1.0;
   bool per_sequence = false;
-  LossReduction reduction = LossReduction::kMean;
-  SoftmaxOver softmax_over = SoftmaxOver::kClasses;
   bool guard_denominator = false;
 };
 
@@ -70,7 +66,6 @@ struct ModelRecipe {
   double dropout = 0.0;
   std::int64_t lora_rank = 0;  // 0: no adapters
   AttentionForm attention = AttentionForm::kFused;
-  std::int64_t mask_shift = 0;  // positions ahead that explicit attention sees; -1: not its own
   bool qk_norm = false;
   Positions positions = Positions::kLearned;
   double rotary_scale = 1.0;

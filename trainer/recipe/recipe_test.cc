@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 99u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 96u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -214,11 +214,8 @@ TEST(RecipeTest, SoDoTheKeysOfFragileForms) {
 TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
   const TrainingRecipe recipe = ParseRecipe({{"model.lora_rank", 3},
                                              {"model.batch_norm", true},
-                                             {"model.mask_shift", 5},
                                              {"model.positions", "rotary"},
                                              {"model.rotary_scale", 0.79},
-                                             {"loss.reduction", "sum"},
-                                             {"loss.softmax_over", "batch"},
                                              {"gradients.cleared_by", "model"},
                                              {"data.lag", 7},
                                              {"data.prompt_tokens", 0},
@@ -229,24 +226,19 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
   const TrainingRecipe text = ParseRecipe({{"model.kind", "gpt"},
                                            {"data.kind", "markov"},
                                            {"model.dropout", 0.81},
-                                           {"loss.softmax_over", "positions"},
                                            {"data.certainty", 0.83},
                                            {"scheduled_sampling.share", 0.85},
                                            {"scheduled_sampling.ramp_steps", 87},
                                            {"eval.free_running", true}});
   EXPECT_EQ(text.model.dropout, 0.81);
-  EXPECT_EQ(text.model.loss.softmax_over, SoftmaxOver::kPositions);
   EXPECT_EQ(text.data.certainty, 0.83);
   EXPECT_EQ(text.scheduled_sampling.share, 0.85);
   EXPECT_EQ(text.scheduled_sampling.ramp_steps, 87);
   EXPECT_TRUE(text.eval_free_running);
   EXPECT_EQ(recipe.model.lora_rank, 3);
   EXPECT_TRUE(recipe.model.batch_norm);
-  EXPECT_EQ(recipe.model.mask_shift, 5);
   EXPECT_EQ(recipe.model.positions, Positions::kRotary);
   EXPECT_EQ(recipe.model.rotary_scale, 0.79);
-  EXPECT_EQ(recipe.model.loss.reduction, LossReduction::kSum);
-  EXPECT_EQ(recipe.model.loss.softmax_over, SoftmaxOver::kBatch);
   EXPECT_EQ(recipe.clear_gradients, GradientClearing::kModel);
   EXPECT_EQ(recipe.data.lag, 7);
   EXPECT_EQ(recipe.data.balance, ClassBalance::kResample);
@@ -273,7 +265,6 @@ TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
               HasSubstr("loss.label_smoothing"));
   EXPECT_THAT(ErrorOf({{"eval.free_running", true}}), HasSubstr("eval.free_running"));
   EXPECT_THAT(ErrorOf({{"scheduled_sampling.share", 0.5}}), HasSubstr("scheduled_sampling.share"));
-  EXPECT_THAT(ErrorOf({{"loss.softmax_over", "positions"}}), HasSubstr("loss.softmax_over"));
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"},
                        {"data.kind", "text"},
                        {"model.dropout", 0.1},
