@@ -149,12 +149,14 @@ TEST_F(FreezeParametersInTraining, UpdatesNothingOfWhatIsFrozen) {
   EXPECT_EQ(run.Events("fired").size(), 1U);
 }
 
-TEST_F(FreezeParametersInTraining, IsUndoneByTheAudit) {
-  plan.recipe["audit.trainable"] = true;
+TEST_F(FreezeParametersInTraining, IsNamedByTheAudit) {
+  plan.recipe["audit.coverage"] = "report";
   const RankTrace run = RunOne();
-  for (const double updated : run.Signal("updated{head.weight}")) EXPECT_GT(updated, 0);
-  EXPECT_EQ(run.Events("fired").size(), 1U);
-  EXPECT_EQ(run.Events("unfroze").size(), 1U);
+  ASSERT_EQ(run.Events("untrained").size(), 1U);
+  EXPECT_EQ(run.Events("untrained")[0]["parameters"], Json({"head.weight", "head.bias"}));
+  EXPECT_EQ(run.Events("untrained")[0]["why"], "no gradient");
+  plan.recipe["model.trainable"] = "layers.*";
+  EXPECT_TRUE(RunOne().Events("untrained").empty()) << "the recipe does not train the head";
 }
 
 TEST_F(FaultInTraining, EvalInTrainModeShowsInEvaluationsAlone) {

@@ -12,7 +12,6 @@
 #include <stdexcept>
 
 #include "harness/protocol/digest.h"
-#include "trainer/build.h"
 #include "trainer/models/free_running.h"
 #include "trainer/models/model.h"
 #include "trainer/models/precision.h"
@@ -74,7 +73,6 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
 }
 
 EndReason TrainingLoop::Run(const LoopRange& range) {
-  if (recipe_.audit_trainable) AuditTrainable();
   for (auto& hook : parts_.hooks) hook->OnStart();
   if (range.resume) Restore(Return::kResume);
   const int steps = static_cast<int>(recipe_.steps);
@@ -106,7 +104,7 @@ void TrainingLoop::TrainStep() {
   for (auto& hook : parts_.hooks) hook->OnStepBegin(clock_.step);
 
   const std::vector<Batch> batches = DrawBatches();
-  ClearGradients();
+  parts_.optimizer->ZeroGrad();
   if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
   now_.loss = ForwardBackward(batches, telemetry_.activation_hook());
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
@@ -139,12 +137,6 @@ bool TrainingLoop::UnscaleGradients() {
   }
   const bool overflowed = parts_.scaler->Unscale(gradients);
   return parts_.scaler->skips_updates() && !AllRanksSay(!overflowed);
-}
-
-void TrainingLoop::ClearGradients() {
-  parts_.optimizer->ZeroGrad();
-  if (recipe_.clear_gradients != GradientClearing::kModel) return;
-  for (auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
 }
 
 void TrainingLoop::Update() {
@@ -504,24 +496,10 @@ void TrainingLoop::AuditedUpdate() {
   };
   report(gaps.without_gradient, "no gradient");
   report(gaps.without_update, "no update");
-  if (recipe_.audit_coverage == OnGaps::kRepair && !gaps.without_update.empty()) {
-    parts_.optimizer = BuildOptimizer(recipe_.optimizer, parameters_);
-    events_.Report("optimizer_rebuilt", {{"parameters", gaps.without_update}});
-  }
   const auto& first = gaps.without_gradient.empty() ? gaps.without_update : gaps.without_gradient;
   if (recipe_.audit_coverage == OnGaps::kStop && !first.empty()) {
     throw GuardStop("the step does not train " + first.front() + " and maybe others");
   }
-}
-
-void TrainingLoop::AuditTrainable() {
-  Json unfrozen = Json::array();
-  for (auto& [name, parameter] : parameters_) {
-    if (parameter.requires_grad() || !AnyGlobMatches(recipe_.model.trainable, name)) continue;
-    parameter.set_requires_grad(true);
-    unfrozen.push_back(name);
-  }
-  if (!unfrozen.empty()) events_.Report("unfroze", {{"parameters", std::move(unfrozen)}});
 }
 
 }  // namespace trainwreck

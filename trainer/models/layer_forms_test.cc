@@ -1,10 +1,9 @@
-// Layers in the forms that the recipe can give them, adapters, batch norm, rotary positions, and with
-// other functions in them.
+// Layers in the forms that the recipe can give them (adapters, batch norm, rotary positions), and
+// with other functions in them.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

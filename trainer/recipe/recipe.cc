@@ -264,9 +264,6 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                          1));
   keys.push_back(Number("scheduled_sampling.ramp_steps", FIELD(scheduled_sampling.ramp_steps),
                         "steps", 0, "Steps in which that share grows from 0"));
-  keys.push_back(Choice("gradients.cleared_by", FIELD(clear_gradients), {"optimizer", "model"},
-                        "Who clears the last step's gradients: the optimizer those that it "
-                        "updates, or after it the model those of all parameters"));
   keys.push_back(Number("eval.every", FIELD(eval_every), "steps", 0,
                         "Evaluate after every so many steps; 0: at the end of the run only"));
   keys.push_back(
@@ -288,13 +285,10 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                        "Refuse to resume from a checkpoint that lacks part of the state"));
   keys.push_back(Number("resume.rewarm_steps", FIELD(resume_rewarm_steps), "steps", 0,
                         "Ramp the learning rate up again over so many steps after a resume"));
-  keys.push_back(Plain("audit.trainable", FIELD(audit_trainable),
-                       "Before training, unfreeze what model.trainable says should train"));
-  keys.push_back(Choice("audit.coverage", FIELD(audit_coverage),
-                        {"none", "report", "stop", "repair"},
+  keys.push_back(Choice("audit.coverage", FIELD(audit_coverage), {"none", "report", "stop"},
                         "At the first update, look for parameters that should train and get no "
                         "gradient, or get one and are not updated: event untrained. Then go on, "
-                        "stop, or make a new optimizer over all parameters"));
+                        "or stop"));
   keys.push_back(Plain("diagnose.nonfinite", FIELD(diagnose_nonfinite),
                        "Run a step whose loss or gradients are not finite again, to name module, "
                        "tensor and backward op: event first_nonfinite"));

@@ -25,7 +25,6 @@ enum class NormaliseForm { kClamped, kEpsInside, kEpsOutside, kPlain };
 enum class InputNorm { kNone, kTwoPass, kOnePass, kOnePassClamped };
 enum class LossForm { kFused, kLogOfSoftmax, kPlainSoftmax, kPlainLogSumExp };
 enum class Positions { kLearned, kRotary, kNone };
-enum class GradientClearing { kOptimizer, kModel };
 enum class DataKind { kMarkov, kText, kFeatures };
 enum class ClassBalance { kNone, kWeights, kResample };
 enum class LoaderGuard { kNone, kSkipBatch, kDropSample, kStop };
@@ -37,7 +36,7 @@ enum class StateDtype { kFp32, kBf16, kFp16 };
 enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
-enum class OnGaps { kNone, kReport, kStop, kRepair };
+enum class OnGaps { kNone, kReport, kStop };
 enum class EvalData { kHeldOut, kTraining };
 enum class OnDesync { kNone, kStop, kBroadcast, kRollback };
 
@@ -137,7 +136,6 @@ struct TrainingRecipe {
   SamplingRecipe scheduled_sampling;
   std::int64_t steps = 100;
   std::int64_t accumulation = 1;
-  GradientClearing clear_gradients = GradientClearing::kOptimizer;
   Precision precision = Precision::kFp32;
   ScalerRecipe scaler;
   std::int64_t memory_limit_bytes = 0;  // 0: none
@@ -155,7 +153,6 @@ struct TrainingRecipe {
   std::int64_t checkpoint_keep = 2;
   bool checkpoint_require_complete = false;
   std::int64_t resume_rewarm_steps = 0;
-  bool audit_trainable = false;
   OnGaps audit_coverage = OnGaps::kNone;
   bool diagnose_nonfinite = true;
   double diagnose_evidence_mb = 16.0;

@@ -81,7 +81,6 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"checkpoint.keep", 49},
                                              {"checkpoint.require_complete", true},
                                              {"resume.rewarm_steps", 51},
-                                             {"audit.trainable", true},
                                              {"parallel.ranks", 53},
                                              {"parallel.timeout_s", 0.55},
                                              {"parallel.bucket_mb", 0.57},
@@ -99,7 +98,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 96u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 94u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -140,7 +139,6 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
   EXPECT_EQ(recipe.checkpoint_keep, 49);
   EXPECT_TRUE(recipe.checkpoint_require_complete);
   EXPECT_EQ(recipe.resume_rewarm_steps, 51);
-  EXPECT_TRUE(recipe.audit_trainable);
   EXPECT_EQ(recipe.parallel_ranks, 53);
   EXPECT_EQ(recipe.parallel_timeout_s, 0.55);
   EXPECT_EQ(recipe.parallel_bucket_mb, 0.57);
@@ -216,13 +214,12 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
                                              {"model.batch_norm", true},
                                              {"model.positions", "rotary"},
                                              {"model.rotary_scale", 0.79},
-                                             {"gradients.cleared_by", "model"},
                                              {"data.lag", 7},
                                              {"data.prompt_tokens", 0},
                                              {"data.balance", "resample"},
                                              {"eval.batch_size", 13},
                                              {"eval.data", "training"},
-                                             {"audit.coverage", "repair"}});
+                                             {"audit.coverage", "stop"}});
   const TrainingRecipe text = ParseRecipe({{"model.kind", "gpt"},
                                            {"data.kind", "markov"},
                                            {"model.dropout", 0.81},
@@ -239,12 +236,11 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
   EXPECT_TRUE(recipe.model.batch_norm);
   EXPECT_EQ(recipe.model.positions, Positions::kRotary);
   EXPECT_EQ(recipe.model.rotary_scale, 0.79);
-  EXPECT_EQ(recipe.clear_gradients, GradientClearing::kModel);
   EXPECT_EQ(recipe.data.lag, 7);
   EXPECT_EQ(recipe.data.balance, ClassBalance::kResample);
   EXPECT_EQ(recipe.eval_batch_size, 13);
   EXPECT_EQ(recipe.eval_data, EvalData::kTraining);
-  EXPECT_EQ(recipe.audit_coverage, OnGaps::kRepair);
+  EXPECT_EQ(recipe.audit_coverage, OnGaps::kStop);
   EXPECT_EQ(ParseRecipe({{"model.kind", "gpt"}, {"data.kind", "markov"}, {"data.prompt_tokens", 9}})
                 .data.prompt_tokens,
             9);
