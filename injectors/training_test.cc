@@ -101,7 +101,8 @@ TEST_F(CorruptSampleInTraining, TurnsTheLossIntoNanAtItsStep) {
   for (int step = 0; step < 20; ++step) EXPECT_EQ(std::isnan(loss[step]), step >= 5) << step;
   ASSERT_EQ(run.Events("fired").size(), 1U);
   ASSERT_EQ(run.Events("nonfinite_batch").size(), 1U);
-  EXPECT_EQ(run.Events("nonfinite_batch")[0]["samples"], Json({run.Events("fired")[0]["sample"]}));
+  EXPECT_EQ(run.Events("nonfinite_batch")[0]["samples"],
+            Json::array({run.Events("fired")[0]["sample"]}));
 }
 
 TEST_F(CorruptSampleInTraining, IsStoppedByTheLoadersGuard) {
