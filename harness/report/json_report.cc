@@ -423,4 +423,8 @@ StoredReport ReadJsonReport(const std::string& path) {
   }
 }
 
+namespace {
+const ReportRegistration registration(1, {.name = "json", .text = JsonReport});
+}  // namespace
+
 }  // namespace trainwreck

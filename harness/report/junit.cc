@@ -153,4 +153,8 @@ std::string JunitReport(const std::vector<Verdict>& verdicts, const RunInfo& inf
   return xml + "</testsuites>\n";
 }
 
+namespace {
+const ReportRegistration registration(2, {.name = "junit", .text = JunitReport});
+}  // namespace
+
 }  // namespace trainwreck

@@ -118,4 +118,8 @@ std::string MarkdownReport(const std::vector<Verdict>& verdicts, const RunInfo& 
   return text;
 }
 
+namespace {
+const ReportRegistration registration(3, {.name = "markdown", .text = MarkdownReport});
+}  // namespace
+
 }  // namespace trainwreck

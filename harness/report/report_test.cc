@@ -181,7 +181,7 @@ TEST(JsonReportTest, HoldsEverythingThatTheVerdictsHold) {
 
 TEST(JsonReportTest, ReadsBackWhatItWrote) {
   const std::string path = TempFile("verdicts.json");
-  WriteReport(ReportKind::kJson, path, OneOfEach(), Info());
+  WriteReport(*FindReportFormat("json"), path, OneOfEach(), Info());
   const StoredReport stored = ReadJsonReport(path);
   EXPECT_EQ(JsonReport(stored.verdicts, stored.info), ReadFile(path));
   EXPECT_EQ(JunitReport(stored.verdicts, stored.info),
@@ -213,11 +213,11 @@ TEST(JunitReportTest, IsValid) {
     GTEST_SKIP() << "xmllint is not installed: the report's form is not checked";
   }
   const std::string path = TempFile("junit.xml");
-  WriteReport(ReportKind::kJunit, path, OneOfEach(), Info());
+  WriteReport(*FindReportFormat("junit"), path, OneOfEach(), Info());
   const std::string command =
       "xmllint --noout --schema harness/report/testdata/junit.xsd '" + path + "'";
   EXPECT_EQ(std::system(command.c_str()), 0) << ReadFile(path);
-  WriteReport(ReportKind::kJunit, path, {}, {});
+  WriteReport(*FindReportFormat("junit"), path, {}, {});
   EXPECT_EQ(std::system(command.c_str()), 0) << ReadFile(path);
 }
 
@@ -279,8 +279,8 @@ TEST(ReportTest, WritesWholeFilesAndLeavesNothingBeside) {
   const std::string folder = ::testing::TempDir() + "/report_whole";
   std::filesystem::remove_all(folder);
   const std::string path = folder + "/deep/verdicts.json";
-  WriteReport(ReportKind::kJson, path, {Passed()}, Info());
-  WriteReport(ReportKind::kJson, path, {Failed()}, Info());
+  WriteReport(*FindReportFormat("json"), path, {Passed()}, Info());
+  WriteReport(*FindReportFormat("json"), path, {Failed()}, Info());
   EXPECT_EQ(ReadFile(path), JsonReport({Failed()}, Info()));
   int files = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder + "/deep")) {
@@ -291,19 +291,27 @@ TEST(ReportTest, WritesWholeFilesAndLeavesNothingBeside) {
 
 TEST(ReportTest, NamesThePathThatCannotBeWritten) {
   try {
-    WriteReport(ReportKind::kJson, "/proc/nowhere/verdicts.json", {}, {});
+    WriteReport(*FindReportFormat("json"), "/proc/nowhere/verdicts.json", {}, {});
     FAIL() << "no exception";
   } catch (const std::system_error& error) {
     EXPECT_THAT(error.what(), HasSubstr("/proc/nowhere/verdicts.json"));
   }
-  EXPECT_THROW(WriteReport(ReportKind::kJunit, "/dev/full", {Failed()}, {}), std::system_error);
+  EXPECT_THROW(WriteReport(*FindReportFormat("junit"), "/dev/full", {Failed()}, {}),
+               std::system_error);
 }
 
-TEST(ReportTest, KindsHaveNames) {
-  EXPECT_EQ(ParseReportKind("json"), ReportKind::kJson);
-  EXPECT_EQ(ParseReportKind("junit"), ReportKind::kJunit);
-  EXPECT_EQ(ParseReportKind("md"), ReportKind::kMarkdown);
-  EXPECT_EQ(ParseReportKind("html"), std::nullopt);
+TEST(ReportTest, AFormatIsWhatRegistersItself) {
+  static const ReportRegistration registration(
+      100, {.name = "haiku", .text = [](const std::vector<Verdict>& verdicts, const RunInfo&) {
+              return std::to_string(verdicts.size()) + " verdicts";
+            }});
+  std::vector<std::string> names;
+  for (const ReportFormat& format : ReportFormats()) names.push_back(format.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"json", "junit", "markdown", "haiku"}));
+  const std::string path = testing::TempDir() + "/haiku.txt";
+  WriteReport(*FindReportFormat("haiku"), path, OneOfEach(), Info());
+  EXPECT_EQ(ReadFile(path), std::to_string(OneOfEach().size()) + " verdicts");
+  EXPECT_FALSE(FindReportFormat("html"));
 }
 
 TEST(SparklineTest, ShowsTheShape) {
@@ -429,7 +437,7 @@ TEST(ReportTest, TablesOfArmsHaveTheLastWordsOfABadEnd) {
   EXPECT_THAT(MarkdownReport({verdict}, {}), HasSubstr("- fault ended: seed 2: failed"));
   EXPECT_THAT(JunitReport({verdict}, {}), HasSubstr("fail; seed 2: failed, rank 0 code 1"));
   const std::string path = TempFile("ended.json");
-  WriteReport(ReportKind::kJson, path, {verdict}, {});
+  WriteReport(*FindReportFormat("json"), path, {verdict}, {});
   EXPECT_EQ(ReadJsonReport(path).verdicts[0].arms.back().ended, verdict.arms.back().ended);
 }
 
@@ -464,7 +472,7 @@ TEST(ReportTest, RemarksStandWithTheArms) {
   EXPECT_THAT(out.str(), HasSubstr("    note: decoy 'decay' does nothing\n"));
   EXPECT_THAT(MarkdownReport({verdict}, {}), HasSubstr("- decoy 'decay' does nothing\n"));
   const std::string path = TempFile("remarks.json");
-  WriteReport(ReportKind::kJson, path, {verdict}, {});
+  WriteReport(*FindReportFormat("json"), path, {verdict}, {});
   const Verdict read = ReadJsonReport(path).verdicts[0];
   EXPECT_EQ(read.remarks, verdict.remarks);
   EXPECT_EQ(read.tolerated_seeds, verdict.tolerated_seeds);

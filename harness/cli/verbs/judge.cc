@@ -196,7 +196,7 @@ int JudgeVerb(const JudgeOptions& options) {
   requests.insert(requests.end(), judge.reports.begin(), judge.reports.end());
   std::vector<std::string> files;
   for (const ReportRequest& request : requests) {
-    WriteReport(*ParseReportKind(request.kind), request.path, verdicts, info);
+    WriteReport(*FindReportFormat(request.kind), request.path, verdicts, info);
     files.push_back(request.path);
   }
   console.End(verdicts, info, files);

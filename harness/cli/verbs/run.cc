@@ -115,7 +115,7 @@ WrittenReports WriteReports(const RunOptions& options, const std::string& output
   };
   for (const ReportRequest& request : ReportsOf(options, output)) {
     const bool is_there =
-        attempt([&] { WriteReport(*ParseReportKind(request.kind), request.path, verdicts, info); });
+        attempt([&] { WriteReport(*FindReportFormat(request.kind), request.path, verdicts, info); });
     if (is_there) written.files.push_back(request.path);
   }
   attempt([&] { AppendStepSummary(verdicts, info); });
