@@ -139,14 +139,19 @@ class Checker {
     }
     if (!has_signal) Fail(node, "no signal on either side: this never changes");
     LimitGlobs(node, GlobsOf(node).size());
-    if (errors_.size() > before || node.op != CompareOp::kEqual || vocabulary_.target == nullptr) {
+    if (errors_.size() > before || !IsEquality(node.op) || vocabulary_.target == nullptr) return;
+    const auto is_whole = [](const Node& side) {
+      return side.kind == Kind::kNumber && side.number == std::floor(side.number);
+    };
+    if ((is_whole(node.child(0)) && IsAsRecorded(node.child(1))) ||
+        (is_whole(node.child(1)) && IsAsRecorded(node.child(0)))) {
       return;
     }
     for (const auto& side : node.children) {
       if (IsExact(*side, *vocabulary_.target)) continue;
-      Fail(*side, "== on a value that is not exact",
-           "== is for counts, digests and exit codes; compare with <= and a tolerance: "
-           "abs(a - b) <= 1e-6");
+      Fail(*side, fmt::format("{} on a value that is not exact", ToString(node.op)),
+           "== and != are for counts, digests and exit codes, and for a recorded value and a whole "
+           "number: max(x[:]) == 0; else give a tolerance: abs(a - b) <= 1e-6");
     }
   }
 
@@ -307,7 +312,7 @@ class Checker {
   void UnknownEvent(const Node& node) {
     if (vocabulary_.target->FindSignal(node.name) != nullptr) {
       return Fail(node, fmt::format("'{}' is a signal, a number", node.name),
-                  "compare it: < <= > >= ==");
+                  "compare it: < <= > >= == !=");
     }
     std::vector<std::string> known = events_;
     if (node.has_call) {

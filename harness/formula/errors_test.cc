@@ -30,7 +30,7 @@ TEST(ParseErrors, NameTheirPlaceAndTheLikelyFix) {
       {"loss < ", "7-7: the formula ends where a signal, an event, a function or '(' is expected"},
       {"always loss << 3", "13-14: '<' where a signal, an event, a function or '(' is expected"},
       {"always loss = 3", "12-13: '=' where a comparison is expected (write == to compare)"},
-      {"always loss != 3", "12-14: unknown operator '!=' (write: not (a == b))"},
+      {"always loss ! 3", "12-13: unknown operator '!' (write: not)"},
       {"always loss < 3 && fired", "16-18: unknown operator '&' (write: and)"},
       {"always loss < 3 adn fired",
        "16-19: 'adn' where the end of the formula or 'and', 'or', 'implies' is expected (did you "
@@ -39,11 +39,11 @@ TEST(ParseErrors, NameTheirPlaceAndTheLikelyFix) {
       {"always loss < 3)",
        "15-16: ')' where the end of the formula or 'and', 'or', 'implies' is expected"},
       {"1 < loss[0] < 3", "12-13: comparisons do not chain (write: a < b and b < c)"},
-      {"always loss", "7-11: 'loss' is a signal, a number (compare it: < <= > >= ==)"},
+      {"always loss", "7-11: 'loss' is a signal, a number (compare it: < <= > >= == !=)"},
       {"loss + 1",
-       "0-8: a number, where something true or false is expected (compare it: < <= > >= ==)"},
+       "0-8: a number, where something true or false is expected (compare it: < <= > >= == !=)"},
       {"mean(loss[:5])",
-       "0-14: a number, where something true or false is expected (compare it: < <= > >= ==)"},
+       "0-14: a number, where something true or false is expected (compare it: < <= > >= == !=)"},
       {"(loss < 3) + 1 < 3", "1-9: true or false, where a number is expected"},
       {"maen(loss[:5]) < 3", "0-4: no function is called 'maen' (did you mean 'mean'?)"},
       {"mean() < 3", "0-4: mean takes a slice of a signal"},
@@ -102,8 +102,8 @@ TEST(CheckErrors, NameTheirPlaceAndTheLikelyFix) {
       {"holds(loss < 3, for=3)",
        "0-22: this is true or false at a step; say at which (say always, eventually, never or "
        "at_end: eventually holds(loss < 3, for=3))"},
-      {"loss", "0-4: 'loss' is a signal, a number (compare it: < <= > >= ==)"},
-      {"eventually loss", "11-15: 'loss' is a signal, a number (compare it: < <= > >= ==)"},
+      {"loss", "0-4: 'loss' is a signal, a number (compare it: < <= > >= == !=)"},
+      {"eventually loss", "11-15: 'loss' is a signal, a number (compare it: < <= > >= == !=)"},
       {"eventually staled", "11-17: unknown event or signal 'staled' (did you mean 'stalled'?)"},
       {"eventually staled(waiting_rank=0)",
        "11-33: unknown event or function 'staled' (did you mean 'stalled'?)"},
@@ -143,15 +143,22 @@ TEST(CheckErrors, NameTheirPlaceAndTheLikelyFix) {
       {"loss < 3 until[:3s] lr > 1", "14-19: until takes a window in steps"},
       {"always (loss < 3 precedes[:3s] lr > 1)",
        "25-30: precedes takes seconds only where no temporal operator is around it"},
-      {"always loss == 3",
-       "7-11: == on a value that is not exact (== is for counts, digests and exit codes; compare "
-       "with <= and a tolerance: abs(a - b) <= 1e-6)"},
+      {"always skipped == loss",
+       "18-22: == on a value that is not exact (== and != are for counts, digests and exit codes, "
+       "and for a recorded value and a whole number: max(x[:]) == 0; else give a tolerance: "
+       "abs(a - b) <= 1e-6)"},
       {"mean(skipped[:]) == 0",
-       "0-16: == on a value that is not exact (== is for counts, digests and exit codes; compare "
-       "with <= and a tolerance: abs(a - b) <= 1e-6)"},
+       "0-16: == on a value that is not exact (== and != are for counts, digests and exit codes, "
+       "and for a recorded value and a whole number: max(x[:]) == 0; else give a tolerance: "
+       "abs(a - b) <= 1e-6)"},
+      {"always 2 * loss != 3",
+       "7-15: != on a value that is not exact (== and != are for counts, digests and exit codes, "
+       "and for a recorded value and a whole number: max(x[:]) == 0; else give a tolerance: "
+       "abs(a - b) <= 1e-6)"},
       {"always skipped == 0.5",
-       "18-21: == on a value that is not exact (== is for counts, digests and exit codes; compare "
-       "with <= and a tolerance: abs(a - b) <= 1e-6)"},
+       "18-21: == on a value that is not exact (== and != are for counts, digests and exit codes, "
+       "and for a recorded value and a whole number: max(x[:]) == 0; else give a tolerance: "
+       "abs(a - b) <= 1e-6)"},
       {"1 < 2", "0-5: no signal on either side: this never changes"},
       {"eval_loss < 3 precedes loss > 4",
        "0-9: 'eval_loss' is recorded at some steps only, precedes reads all (put it inside always, "

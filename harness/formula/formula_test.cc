@@ -70,10 +70,25 @@ TEST(Comparisons, EqualityOfExactValues) {
   ExpectMargin(Read("not sum(skipped[:]) == 5", run), Unit::kPlain, 3);
 }
 
+TEST(Comparisons, ARecordedValueMayBeComparedWithAWholeNumber) {
+  constexpr double kTiny = 5e-324;  // equality is one of bits: the least number above 0 is not 0
+  const TestRun run = TestRun(3).With("grad_norm", {0, kTiny, 2}).With("loss", {1, kNan, 1});
+  ExpectTruth("grad_norm[0] == 0", run, Truth::kTrue);
+  ExpectTruth("grad_norm[1] == 0", run, Truth::kFalse);
+  ExpectTruth("grad_norm[1] != 0", run, Truth::kTrue);
+  ExpectTruth("loss[1] == 1", run, Truth::kUnknown);
+  ExpectTruth("loss[1] != 1", run, Truth::kUnknown);
+  ExpectMargin(Read("grad_norm[0] == 0", run), Unit::kPlain, 0);
+  ExpectMargin(Read("grad_norm[2] == 0", run), Unit::kPlain, -2);
+  ExpectMargin(Read("grad_norm[2] != 0", run), Unit::kPlain, 2);
+  ExpectMargin(Read("grad_norm[0] != 0", run), Unit::kPlain, 0);
+  ExpectTruth("grad_norm[0] != 0", run, Truth::kFalse);
+}
+
 TEST(Comparisons, ExactValuesAndEqualityArePlain) {
   const TestRun run = TestRun(1).With("tokens", {4}).With("loss", {4});
   ExpectMargin(Read("tokens[0] < 8", run), Unit::kPlain, 4);  // a count, though it spans decades
-  ExpectMargin(Read("loss[0] == 8", run), Unit::kPlain, -4);  // the checker rejects it
+  ExpectMargin(Read("loss[0] == 8", run), Unit::kPlain, -4);
   EXPECT_FALSE(Read("loss[0] == 8", run).margins[static_cast<int>(Unit::kOctave)]);
 }
 

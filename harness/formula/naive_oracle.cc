@@ -42,6 +42,8 @@ bool Holds(CompareOp op, double left, double right) {
       return left >= right;
     case CompareOp::kEqual:
       return left == right;
+    case CompareOp::kNotEqual:
+      return left != right;
   }
   return false;
 }
@@ -135,14 +137,18 @@ Value NaiveOracle::CompareAt(const Node& node, int step) const {
   }
   const double left = Number(node.child(0), step), right = Number(node.child(1), step);
   if (std::isnan(left) || std::isnan(right)) {
-    Value unknown =
-        WithMargin(kMaybe, unit, node.op == CompareOp::kEqual ? Interval{-kInf, 0} : kAll);
+    const Interval any = node.op == CompareOp::kEqual      ? Interval{-kInf, 0}
+                         : node.op == CompareOp::kNotEqual ? Interval{0, kInf}
+                                                           : kAll;
+    Value unknown = WithMargin(kMaybe, unit, any);
     unknown.lacking = Lacks(node, step, /*for_good=*/false);
     return unknown;
   }
   double margin = left == right ? 0 : octaves ? std::log2(right / left) : right - left;
   if (node.op == CompareOp::kEqual) {
     margin = -std::abs(margin);
+  } else if (node.op == CompareOp::kNotEqual) {
+    margin = std::abs(margin);
   } else if (node.op == CompareOp::kGreater || node.op == CompareOp::kGreaterEqual) {
     margin = left == right ? 0 : octaves ? std::log2(left / right) : left - right;
   }

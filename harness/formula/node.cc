@@ -218,6 +218,8 @@ std::string_view ToString(CompareOp op) {
       return ">=";
     case CompareOp::kEqual:
       return "==";
+    case CompareOp::kNotEqual:
+      return "!=";
   }
   return "?";
 }

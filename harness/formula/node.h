@@ -51,7 +51,7 @@ enum class Kind {
   kHistorically,
 };
 
-enum class CompareOp { kLess, kLessEqual, kGreater, kGreaterEqual, kEqual };
+enum class CompareOp { kLess, kLessEqual, kGreater, kGreaterEqual, kEqual, kNotEqual };
 enum class Aggregate { kMean, kMedian, kMin, kMax, kFirst, kLast, kSum, kStd, kSlope, kCount };
 
 // [from:to] of a temporal operator, both ends inside.
@@ -135,6 +135,10 @@ struct FunctionInfo {
 };
 const FunctionInfo* FindFunction(std::string_view name);
 std::vector<std::string> FunctionNames();
+
+constexpr bool IsEquality(CompareOp op) {
+  return op == CompareOp::kEqual || op == CompareOp::kNotEqual;
+}
 
 std::string_view ToString(CompareOp op);
 std::string_view ToString(Aggregate aggregate);

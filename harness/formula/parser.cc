@@ -45,6 +45,7 @@ std::optional<CompareOp> Comparison(const Token& token) {
   if (token.Is(">")) return CompareOp::kGreater;
   if (token.Is(">=")) return CompareOp::kGreaterEqual;
   if (token.Is("==")) return CompareOp::kEqual;
+  if (token.Is("!=")) return CompareOp::kNotEqual;
   return std::nullopt;
 }
 
@@ -163,7 +164,7 @@ class Parser {
       return node;
     }
     return Fail(node->begin, node->end, "a number, where something true or false is expected",
-                "compare it: < <= > >= ==");
+                "compare it: < <= > >= == !=");
   }
 
   NodePtr AsExpression(NodePtr node) {

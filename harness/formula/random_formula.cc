@@ -46,6 +46,12 @@ std::string SparseAtom(Tape& tape) {
   }
 }
 
+std::string EqualityAtom(Tape& tape) {
+  static const char* const signals[] = {"skipped", "lr", "loss"};
+  const std::string signal = signals[tape.Pick(4) % 3];
+  return signal + (tape.Pick(3) == 0 ? " != " : " == ") + std::to_string(tape.Pick(3));
+}
+
 std::string InnerAtom(Tape& tape, int steps, const FormulaKinds& kinds) {
   if (kinds.rising) return RisingAtom(tape);
   if (kinds.sparse && tape.Pick(5) == 4) return SparseAtom(tape);
@@ -61,7 +67,7 @@ std::string InnerAtom(Tape& tape, int steps, const FormulaKinds& kinds) {
     case 4:
       return "loss" + Op(tape) + Number(tape) + " * " + SlicedNumber(tape, steps, kinds);
     case 5:
-      return "skipped == " + std::to_string(tape.Pick(2));
+      return EqualityAtom(tape);
     case 6:
       return "spike(grad_norm, ratio=" + Number(tape) +
              ", window=" + std::to_string(1 + tape.Pick(3)) + ")";

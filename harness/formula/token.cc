@@ -95,8 +95,7 @@ class Lexer {
   void Symbol() {
     const char c = text_[at_];
     const char next = Peek(1);
-    if (c == '!' && next == '=') return Fail(2, "unknown operator '!='", "write: not (a == b)");
-    if (c == '!') return Fail(1, "unknown operator '!'", "write: not");
+    if (c == '!' && next != '=') return Fail(1, "unknown operator '!'", "write: not");
     if (c == '&') return Fail(next == c ? 2 : 1, "unknown operator '&'", "write: and");
     if (c == '|') return Fail(next == c ? 2 : 1, "unknown operator '|'", "write: or");
     if ((c == '-' || c == '=') && next == '>') {
@@ -104,7 +103,7 @@ class Lexer {
                   c == '=' ? "write: implies, or >= for 'at least'" : "write: implies");
     }
     if (c == '%') return Fail(1, "unknown operator '%'", "write a share as a number: 50% is 0.5");
-    if ((c == '<' || c == '>' || c == '=') && next == '=') {
+    if ((c == '<' || c == '>' || c == '=' || c == '!') && next == '=') {
       return Add(TokenKind::kSymbol, 2, text_.substr(at_, 2));
     }
     if (std::string_view("()[],:.@+-*/<>=").find(c) != std::string_view::npos) {

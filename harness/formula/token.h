@@ -16,7 +16,7 @@ enum class TokenKind {
   kDuration,  // 5s, 0.2s
   kString,    // 'x' or "x", without escapes
   kGlob,      // {head.*}
-  kSymbol,    // ( ) [ ] , : . @ + - * / < <= > >= == =
+  kSymbol,    // ( ) [ ] , : . @ + - * / < <= > >= == != =
   kEnd,
 };
 

@@ -70,8 +70,24 @@ bool IsExact(const Node& node, const TargetDescription& target) {
   }
 }
 
+bool IsAsRecorded(const Node& node) {
+  switch (node.kind) {
+    case Kind::kSignal:
+      return true;
+    case Kind::kAggregate:
+      return node.aggregate == Aggregate::kMin || node.aggregate == Aggregate::kMax ||
+             node.aggregate == Aggregate::kFirst || node.aggregate == Aggregate::kLast;
+    case Kind::kAbs:
+    case Kind::kNegate:
+    case Kind::kSpread:  // a difference is 0 for equal numbers only
+      return IsAsRecorded(node.child(0));
+    default:
+      return false;
+  }
+}
+
 bool ComparesInOctaves(const Node& comparison, const TargetDescription& target) {
-  if (comparison.op == CompareOp::kEqual) return false;
+  if (IsEquality(comparison.op)) return false;
   const Positivity left = PositivityOf(comparison.child(0), target);
   const Positivity right = PositivityOf(comparison.child(1), target);
   if (left == Positivity::kNo || right == Positivity::kNo) return false;

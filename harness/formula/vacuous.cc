@@ -351,8 +351,9 @@ class VacuousFinder {
       case CompareOp::kGreaterEqual:
         return {left + " < " + right, true};
       case CompareOp::kEqual:
+      case CompareOp::kNotEqual:
         if (right < left) std::swap(left, right);
-        return {left + " == " + right, false};
+        return {left + " == " + right, node.op == CompareOp::kNotEqual};
     }
     return {TextOf(node), false};
   }

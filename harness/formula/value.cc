@@ -167,6 +167,10 @@ Compared Compare(CompareOp op, const Interval& left, const Interval& right, bool
       return Less(right, left, false, octaves);
     case CompareOp::kEqual:
       return Equal(left, right);
+    case CompareOp::kNotEqual: {
+      const Compared equal = Equal(left, right);
+      return {static_cast<Tri>(-equal.truth), Negate(equal.margin)};
+    }
   }
   return {};
 }

@@ -182,6 +182,7 @@ std::vector<std::string> FilesBelow(const fs::path& folder) {
   std::vector<std::string> files;
   AddFilesBelow(folder, files);
   std::erase_if(files, IsFaultFile);
+  std::erase_if(files, IsDefaultsFile);
   return files;
 }
 
@@ -227,6 +228,10 @@ std::string ScenarioHint(const std::string& word, const std::vector<std::string>
 }
 
 std::vector<std::string> OneScenario(const std::string& file, const std::string& root) {
+  if (IsDefaultsFile(file)) {
+    throw UsageError("'" + file + "' holds the defaults of its folder and no scenario; they are " +
+                     "checked with each scenario that takes them over");
+  }
   if (IsFaultFile(file)) {
     throw UsageError("'" + file + "' holds faults and no scenario; those below " + root +
                      " are checked with every call: say 'trainwreck validate'");

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/spec/defaults.h"
+
 namespace trainwreck {
 namespace {
 
@@ -13,25 +15,6 @@ namespace fs = std::filesystem;
 // What a scenario says about itself alone.
 bool IsInherited(const std::string& key) {
   return key != "name" && key != "title" && key != "extends" && key.rfind("x-", 0) != 0;
-}
-
-void MergeInto(YamlNode& base, YamlNode child) {
-  for (std::size_t i = 0; i < child.keys.size(); ++i) {
-    auto same = std::find_if(base.keys.begin(), base.keys.end(),
-                             [&](const YamlNode& key) { return key.text == child.keys[i].text; });
-    if (same == base.keys.end()) {
-      base.keys.push_back(std::move(child.keys[i]));
-      base.items.push_back(std::move(child.items[i]));
-      continue;
-    }
-    YamlNode& value = base.items[same - base.keys.begin()];
-    *same = std::move(child.keys[i]);
-    if (value.IsMap() && child.items[i].IsMap() && !child.items[i].keys.empty()) {
-      MergeInto(value, std::move(child.items[i]));
-    } else {
-      value = std::move(child.items[i]);
-    }
-  }
 }
 
 class Chain {
@@ -43,19 +26,26 @@ class Chain {
     const int source = errors_.AddSource(file, text);
     std::optional<YamlNode> root = ParseYaml(text, source, errors_);
     if (!root || !root->IsMap()) return root;
-    const YamlNode* extends = root->Find("extends");
-    if (extends == nullptr) return root;
-    // Without its base most of a scenario is missing: nothing more can be said about it.
-    std::optional<YamlNode> base = ParseBase(*extends);
-    if (!base || !base->IsMap()) return std::nullopt;
-    YamlNode merged = Inheritable(std::move(*base));
-    merged.source = root->source;
-    merged.position = root->position;
-    MergeInto(merged, std::move(*root));
-    return merged;
+    if (const YamlNode* extends = root->Find("extends")) {
+      // Without its base most of a scenario is missing: nothing more can be said about it.
+      std::optional<YamlNode> base = ParseBase(*extends);
+      if (!base || !base->IsMap()) return std::nullopt;
+      root = Over(Inheritable(std::move(*base)), std::move(*root));
+    }
+    std::optional<YamlNode> defaults = ParseDefaults(file, options_.scenarios_root, errors_);
+    if (defaults && !defaults->IsMap()) return std::nullopt;
+    return defaults ? Over(std::move(*defaults), std::move(*root)) : root;
   }
 
  private:
+  static YamlNode Over(YamlNode below, YamlNode above) {
+    below.source = above.source;
+    below.position = above.position;
+    below.is_partial = below.is_partial || above.is_partial;
+    MergeInto(below, std::move(above));
+    return below;
+  }
+
   std::optional<YamlNode> ParseBase(const YamlNode& extends) {
     if (!extends.IsScalar()) {
       errors_.Add(extends, std::string("'extends' must be a file, but is ") + Describe(extends));

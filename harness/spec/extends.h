@@ -1,5 +1,5 @@
-// `extends`: one scenario taken over by another. Maps merge key by key, everything else is
-// replaced.
+// What a scenario takes over: first from the scenario that it `extends`, then from the defaults of
+// its folders (defaults.h).
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace trainwreck {
 
 inline constexpr int kMaxExtends = 4;  // files in a chain above the first
 
-// The tree of `text` with everything that it extends; its nodes remember their files.
+// The tree of `text` with everything that it takes over; its nodes remember their files.
 std::optional<YamlNode> ParseWithExtends(const std::string& text, const std::string& file,
                                          const LoadOptions& options, Errors& errors);
 

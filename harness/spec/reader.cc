@@ -79,7 +79,7 @@ class Reader {
                         : "");
       }
     }
-    if (const YamlNode* node = fields.Require("name")) ReadScenarioName(*node);
+    if (const YamlNode* node = fields.Take("name")) ReadScenarioName(*node);
     if (const YamlNode* node = fields.Require("title", "title: WHAT BREAKS AND WHAT HELPS")) {
       scenario().title = ReadText(*node, "'title'", errors_).value_or("");
     }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
+#include "harness/spec/defaults.h"
 #include "harness/spec/extends.h"
 #include "harness/spec/reader.h"
 #include "harness/spec/validate.h"
@@ -35,6 +37,22 @@ std::string LackingName(const std::vector<std::string>& unserved, const LoadOpti
   return unserved.empty() ? "" : unserved.front();
 }
 
+bool IsScenarioName(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '/';
+  });
+}
+
+// A scenario that does not say its name is called by its path.
+void NameByPath(Scenario& scenario, const LoadOptions& options, Errors& errors) {
+  scenario.name = NameBelow(scenario.file, options.scenarios_root);
+  if (scenario.name.empty()) scenario.name = std::filesystem::path(scenario.file).stem().string();
+  if (IsScenarioName(scenario.name)) return;
+  errors.Add(0, {}, "the file's path gives no name: '" + scenario.name + "'",
+             "use a-z, 0-9, '-' and '_' for files and folders, or give it a 'name'");
+  scenario.name.clear();
+}
+
 }  // namespace
 
 bool IsElsewhere(const std::string& what, const LoadOptions& options) {
@@ -43,10 +61,15 @@ bool IsElsewhere(const std::string& what, const LoadOptions& options) {
 
 ScenarioFile LoadScenario(const std::string& path, const TargetDescription& target,
                           const LoadOptions& options) {
+  ScenarioFile file;
+  if (IsDefaultsFile(path)) {
+    file.errors.push_back({path, {}, "this is no scenario: it holds the defaults of its folder",
+                           "a scenario cannot be called 'defaults'", ""});
+    return file;
+  }
   std::string why;
   std::optional<std::string> text = ReadSmallFile(path, why);
   if (text) return ParseScenario(*text, path, target, options);
-  ScenarioFile file;
   file.errors.push_back({path, {}, "cannot read the scenario: " + why, "", ""});
   return file;
 }
@@ -58,8 +81,11 @@ ScenarioFile ParseScenario(const std::string& text, const std::string& file,
   if (std::optional<YamlNode> root = ParseWithExtends(text, file, options, errors)) {
     Draft draft = ReadScenario(*root, target, errors);
     draft.scenario.file = file;
+    if (root->IsMap() && root->Find("name") == nullptr) NameByPath(draft.scenario, options, errors);
     for (int source = 1; source < errors.SourceCount(); ++source) {
-      draft.scenario.extended.push_back(errors.SourceName(source));
+      std::vector<std::string>& extended = draft.scenario.extended;
+      const std::string& name = errors.SourceName(source);
+      if (std::count(extended.begin(), extended.end(), name) == 0) extended.push_back(name);
     }
     Validate(draft, target, options, errors);
     draft.scenario.unserved = LackingName(errors.unserved(), options);

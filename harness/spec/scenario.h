@@ -98,7 +98,7 @@ struct Budget {
 
 struct Scenario {
   std::string file;                   // as named on the command line
-  std::vector<std::string> extended;  // files whose content it takes over
+  std::vector<std::string> extended;  // files whose content it takes over, defaults among them
   std::string name;
   std::string title;
   std::vector<std::string> sources;
@@ -138,6 +138,10 @@ struct LoadOptions {
   bool is_own = false;
   std::set<std::string> elsewhere;  // names of other targets of the same file; "*": all
 };
+
+// A file of this name gives what the scenarios of its folder have in common, and is none itself.
+inline constexpr char kDefaultsFile[] = "defaults.yaml";
+bool IsDefaultsFile(const std::string& path);
 
 // Whether another target of the same file has `what`: then this scenario may be for that one.
 bool IsElsewhere(const std::string& what, const LoadOptions& options);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/spec/claim_checks.h"
+#include "harness/spec/defaults.h"
 #include "harness/spec/point_checks.h"
 #include "harness/text/glob.h"
 #include "harness/text/nearest.h"
@@ -53,20 +54,11 @@ class Validator {
 
   void CheckScenarioName() {
     if (!options_.check_name || scenario_.name.empty()) return;
-    const fs::path file(scenario_.file);
-    const fs::path stem = file.parent_path() / file.stem();
-    fs::path relative = stem.lexically_normal().lexically_relative(
-        fs::path(options_.scenarios_root).lexically_normal());
-    if (relative.empty() || *relative.begin() == "..") {
-      std::error_code error;
-      relative =
-          fs::absolute(stem, error)
-              .lexically_normal()
-              .lexically_relative(fs::absolute(options_.scenarios_root, error).lexically_normal());
-    }
+    if (draft_.root->Find("name") == nullptr) return;  // it is the path
     // A file that lies elsewhere has only its own name to be called by.
-    const bool is_inside = !relative.empty() && *relative.begin() != "..";
-    const std::string wanted = is_inside ? relative.generic_string() : file.stem().string();
+    const std::string below = NameBelow(scenario_.file, options_.scenarios_root);
+    const bool is_inside = !below.empty();
+    const std::string wanted = is_inside ? below : fs::path(scenario_.file).stem().string();
     const std::string name = scenario_.name;
     const bool fits = is_inside ? name == wanted : name.substr(name.rfind('/') + 1) == wanted;
     if (!fits) {

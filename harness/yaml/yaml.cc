@@ -456,6 +456,11 @@ void Errors::Add(int source, Position position, std::string message, std::string
     hint.clear();
     position = {};
   }
+  // A file that is taken over twice is two sources, and its mistakes are still told once.
+  const auto first = std::find_if(sources_.begin(), sources_.end(), [&](const Source& one) {
+    return one.name == sources_[source].name;
+  });
+  source = static_cast<int>(first - sources_.begin());
   if (!seen_.emplace(source, position.line, position.column, message).second) return;
   found_.push_back({source,
                     {sources_[source].name, position, std::move(message), std::move(hint),
