@@ -307,22 +307,6 @@ void PlaceOnDevices(Case& planned, const TargetDescription& target, const PlanOp
 
 }  // namespace
 
-const char* ToString(ArmKind kind) {
-  switch (kind) {
-    case ArmKind::kControl:
-      return "control";
-    case ArmKind::kFault:
-      return "fault";
-    case ArmKind::kRemedy:
-      return "remedy";
-    case ArmKind::kDecoy:
-      return "decoy";
-    case ArmKind::kReference:
-      return "reference";
-  }
-  return "?";
-}
-
 std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const TargetDescription& target,
                             const PlanOptions& options) {
   std::vector<Case> cases;

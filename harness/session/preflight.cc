@@ -216,7 +216,7 @@ PreflightResult Preflight(const Session& session, const std::vector<Case>& cases
   }
   for (const Case& one : cases) {
     // A case that is to fail or to be skipped says nothing about the program.
-    if (!one.skip_reason.empty() || one.scenario->expect.verdict != "pass") continue;
+    if (!one.skip_reason.empty() || one.scenario->expect.verdict != VerdictKind::kPass) continue;
     if (const Run* control = ControlOf(one)) {
       return Flight(session, *spec, MentionedSignals(*one.scenario)).Make(*control);
     }

@@ -214,8 +214,9 @@ void DoseSession::Take(Question& question, const Verdict& verdict, int dose) {
                                 : check.arm == "fault" && check.check == question.name;
     if (!is_its_own || check.check == "fired" || check.check == "seeds") continue;
     is_asked = true;
-    is_broken |= !check.failure_class.empty() && check.failure_class != "undecided";
-    is_unknown |= check.failure_class == "undecided" || check.failure_class == "infrastructure";
+    is_broken |= !check.failure_class.empty() && !(check.failure_class == FailureClass::kUndecided);
+    is_unknown |= check.failure_class == FailureClass::kUndecided ||
+                  check.failure_class == FailureClass::kInfrastructure;
   }
   if (!is_asked || (is_unknown && !(question.is_remedy && is_broken))) return;
   const bool yes = question.is_remedy ? is_broken : !is_broken;
