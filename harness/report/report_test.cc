@@ -46,14 +46,14 @@ Verdict Passed() {
   verdict.file = "scenarios/nan/lr-too-high.yaml";
   verdict.title = "Blows up";
   verdict.tags = {"smoke"};
-  verdict.verdict = "pass";
+  verdict.verdict = VerdictKind::kPass;
   verdict.worst_margin = 0.3125;
   verdict.worst_margin_unit = formula::Unit::kOctave;
   verdict.wall_seconds = 3.25;
   verdict.cpu_seconds = 3;
   ArmSummary arm;
   arm.arm = "control";
-  arm.status = "ok";
+  arm.status = ArmStatus::kOk;
   arm.median_seed = 1;
   arm.final_loss = 1.25;
   arm.steps = {0, 10, 20};
@@ -68,8 +68,8 @@ Verdict Failed() {
   Verdict verdict = Passed();
   verdict.case_name = "nan/lr-too-high[adamw]";
   verdict.point = "adamw";
-  verdict.verdict = "fail";
-  verdict.failure_class = "symptom_absent";
+  verdict.verdict = VerdictKind::kFail;
+  verdict.failure_class = FailureClass::kSymptomAbsent;
   verdict.reason = "'blows_up' in fault: a < b & \"c\" | `d` ]]> \x1b[31m \xff\xfe end";
   verdict.worst_margin.reset();
   verdict.undo_remedies = {"as_it_was"};
@@ -90,7 +90,7 @@ Verdict Failed() {
   check.disagree = 2;
   check.worst_margin = -3;
   check.unit = formula::Unit::kStep;
-  check.failure_class = "symptom_absent";
+  check.failure_class = FailureClass::kSymptomAbsent;
   check.message = "expected true in 2 of 2 seeds, seen false in 2 (seeds 0, 1)";
   check.seen = "seed 0: loss = nan (step 63)";
   check.evidence = "/out/fault/0/evidence-rank0";
@@ -100,7 +100,7 @@ Verdict Failed() {
   ArmSummary arm;
   arm.arm = "fault";
   arm.kind = ArmKind::kFault;
-  arm.status = "fail";
+  arm.status = ArmStatus::kFail;
   arm.median_seed = 0;
   arm.final_loss = kNan;
   arm.steps = {0, 1, 2};
@@ -115,18 +115,19 @@ Verdict Failed() {
   return verdict;
 }
 
-Verdict WithOutcome(const std::string& verdict_name, const std::string& failure_class) {
+Verdict WithOutcome(VerdictKind kind, const FailureClass& failure_class) {
   Verdict verdict = Passed();
-  verdict.case_name = verdict.scenario = "x/" + verdict_name;
-  verdict.verdict = verdict_name;
+  verdict.case_name = verdict.scenario = std::string("x/") + ToString(kind);
+  verdict.verdict = kind;
   verdict.failure_class = failure_class;
   verdict.reason = "because";
   return verdict;
 }
 
 std::vector<Verdict> OneOfEach() {
-  return {Passed(), Failed(), WithOutcome("inconclusive", "undecided"),
-          WithOutcome("error", "timeout"), WithOutcome("skip", "requires:device:cuda")};
+  return {Passed(), Failed(), WithOutcome(VerdictKind::kInconclusive, FailureClass::kUndecided),
+          WithOutcome(VerdictKind::kError, FailureClass::kTimeout),
+          WithOutcome(VerdictKind::kSkip, FailureClass::Requires("device:cuda"))};
 }
 
 RunInfo Info() {
@@ -466,7 +467,7 @@ TEST(ReportTest, RemarksStandWithTheArms) {
   Verdict verdict = Failed();
   verdict.remarks = {"decoy 'decay' does nothing"};
   verdict.tolerated_seeds = {3};
-  verdict.seen_verdict = "fail";
+  verdict.seen_verdict = VerdictKind::kFail;
   std::ostringstream out;
   ConsoleReport(out, {}).Finished(verdict);
   EXPECT_THAT(out.str(), HasSubstr("    note: decoy 'decay' does nothing\n"));
@@ -476,13 +477,13 @@ TEST(ReportTest, RemarksStandWithTheArms) {
   const Verdict read = ReadJsonReport(path).verdicts[0];
   EXPECT_EQ(read.remarks, verdict.remarks);
   EXPECT_EQ(read.tolerated_seeds, verdict.tolerated_seeds);
-  EXPECT_EQ(read.seen_verdict, "fail");
+  EXPECT_EQ(read.seen_verdict, VerdictKind::kFail);
 }
 
 TEST(ConsoleTest, KnownLimitsAreCountedByWhatHappened) {
   Verdict verdict = Passed();
   verdict.expected_limit = true;
-  verdict.seen_verdict = "error";
+  verdict.seen_verdict = VerdictKind::kError;
   std::ostringstream out;
   ConsoleReport(out, {}).End({verdict, Passed()}, {}, {});
   EXPECT_THAT(out.str(), HasSubstr("2 cases: 2 pass (known limits: 1 error)"));
