@@ -3,6 +3,7 @@
 # Sourced by ci/test.sh and ci/run_scenarios.sh. Uses no network when nothing is missing.
 #
 #   TORCH_HOME  an unpacked LibTorch (include/ and lib/); default: found, else unpacked into the cache
+#   TORCH_VERSION  which LibTorch to find or unpack; default: 2.11.0, or any that is installed already
 #   CUDA_HOME   a CUDA toolkit; default: /usr/local/cuda when it is there
 #   BAZEL       the bazel to use; default: the one on PATH, else Debian's bazel-bootstrap
 #   WITH_PYTHON_STACKS  when not empty, also what ci/test.sh --with-python-stacks needs
@@ -11,7 +12,9 @@ set -euo pipefail
 
 REPO_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 TRAINWRECK_CACHE="${TRAINWRECK_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/trainwreck}"
-TORCH_VERSION=2.11.0
+OLDEST_TORCH=2.11
+WANTED_TORCH="${TORCH_VERSION:-}"
+TORCH_VERSION="${TORCH_VERSION:-2.11.0}"
 CUDA_RUNTIME_VERSION=13.0.96
 CUDA_CUPTI_VERSION=13.0.85
 
@@ -72,6 +75,21 @@ install_debian_packages() {
 
 # A folder is a usable LibTorch when the CPU library and the headers are in it.
 is_libtorch() { [ -e "$1/lib/libtorch_cpu.so" ] && [ -e "$1/include/torch/csrc/api/include/torch/torch.h" ]; }
+
+# "2.11.0": what its headers say; empty: they say nothing, as those before 2.9.
+torch_version_of() {
+  local header="$1/include/torch/headeronly/version.h"
+  [ -e "$header" ] || return 0
+  sed -n 's/^#define TORCH_VERSION_\(MAJOR\|MINOR\|PATCH\) \([0-9]*\)$/\2/p' "$header" | paste -sd.
+}
+
+# Older ones lack headers and functions that the trainer calls: said here, not by the compiler.
+refuse_old_torch() {
+  local version="$1" where="$2"
+  [[ "$version" =~ ^[0-9]+\.[0-9]+ ]] || die "$where is not a version of LibTorch; say, TORCH_VERSION=2.11.0"
+  [ "$(printf '%s\n' "$OLDEST_TORCH" "$version" | sort -V | head -n 1)" = "$OLDEST_TORCH" ] ||
+    die "$where is too old: trainwreck needs LibTorch $OLDEST_TORCH or newer"
+}
 
 # libtorch_cpu.so of the CUDA wheels needs these two even on a machine without a GPU.
 link_cuda_runtime() {
@@ -149,13 +167,19 @@ unpack_wheels() {
 
 find_libtorch() {
   local candidate
-  for candidate in "${TORCH_HOME:-}" /opt/libtorch /usr/local/libtorch "$TRAINWRECK_CACHE/libtorch-$TORCH_VERSION"; do
-    if [ -n "$candidate" ] && is_libtorch "$candidate"; then
-      TORCH_HOME="$candidate"
-      return 0
-    fi
+  if [ -n "${TORCH_HOME:-}" ]; then
+    is_libtorch "$TORCH_HOME" || die "TORCH_HOME=$TORCH_HOME holds no LibTorch (lib/libtorch_cpu.so, include/)"
+    candidate="$(torch_version_of "$TORCH_HOME")"
+    refuse_old_torch "${candidate:-0.0}" "TORCH_HOME=$TORCH_HOME (LibTorch ${candidate:-of unknown version})"
+    return 0
+  fi
+  refuse_old_torch "$TORCH_VERSION" "TORCH_VERSION=$TORCH_VERSION"
+  for candidate in /opt/libtorch /usr/local/libtorch "$TRAINWRECK_CACHE/libtorch-$TORCH_VERSION"; do
+    is_libtorch "$candidate" || continue
+    [ -z "$WANTED_TORCH" ] || [ "$(torch_version_of "$candidate")" = "$WANTED_TORCH" ] || continue
+    TORCH_HOME="$candidate"
+    return 0
   done
-  [ -z "${TORCH_HOME:-}" ] || die "TORCH_HOME=$TORCH_HOME holds no LibTorch (lib/libtorch_cpu.so, include/)"
   TORCH_HOME="$TRAINWRECK_CACHE/libtorch-$TORCH_VERSION"
   unpack_wheels "$TORCH_HOME"
   is_libtorch "$TORCH_HOME" || die "unpacking LibTorch into $TORCH_HOME failed"

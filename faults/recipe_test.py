@@ -64,7 +64,7 @@ class RecipeFaultsTest(unittest.TestCase):
                 for param in self.faults[name]["params"]}
 
     def test_all_are_offered_and_documented(self):
-        self.assertEqual(len(self.table), 24)
+        self.assertEqual(len(self.table), 17)
         for name, said in self.table.items():
             with self.subTest(name):
                 fault = self.faults[name]
@@ -100,9 +100,8 @@ class RecipeFaultsTest(unittest.TestCase):
                 ("recipe.high_label_smoothing", "value", -0.5), ("recipe.bad_init", "kind", "other"),
                 ("recipe.bad_init", "std", -0.5), ("recipe.low_precision_state", "dtype", "fp32"),
                 ("recipe.lr_restart", "step", 0), ("recipe.lr_restart", "ratio", -1),
-                ("recipe.mask_looks_ahead", "by", 0), ("recipe.saturating_activation", "kind", "relu"),
-                ("recipe.small_batch", "size", 0), ("recipe.stretched_positions", "factor", 1.5),
-                ("recipe.wrong_reduction", "kind", "mean"), ("memory.budget", "bytes", 0),
+                ("recipe.saturating_activation", "kind", "relu"),
+                ("recipe.small_batch", "size", 0), ("recipe.stretched_positions", "factor", 1.5), ("memory.budget", "bytes", 0),
                 ("precision.static_loss_scale", "scale", 0.5), ("precision.static_loss_scale", "scale", 1e39)]:
             with self.subTest(name, param=param, value=value):
                 self.write("bad", name, {**self.values(name), param: value})

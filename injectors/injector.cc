@@ -13,8 +13,9 @@ std::map<std::string, Json> Complete(const PlannedFault& fault, const FaultInfo&
   const std::string where = "fault `" + fault.id + "` (" + fault.fault + "): ";
   std::map<std::string, Json> with = fault.with;
   for (const auto& [name, value] : fault.with) {
-    const bool known = std::any_of(info.params.begin(), info.params.end(),
-                                   [&](const ParamInfo& param) { return param.name == name; });
+    const bool known =
+        std::any_of(info.params.begin(), info.params.end(),
+                    [&name = name](const ParamInfo& param) { return param.name == name; });
     if (!known) throw std::runtime_error(where + "unknown parameter `" + name + "`");
   }
   for (const ParamInfo& param : info.params) {

@@ -5,10 +5,22 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 namespace trainwreck {
 namespace {
+
+// What scenario files of format version 1 call a fault that was one of the recipe.
+const std::map<std::string, std::string> kKeptNames = {
+    {"loss.softmax_over_batch", "recipe.softmax_over_batch"},
+    {"loss.softmax_over_positions", "recipe.softmax_over_positions"},
+    {"loss.summed_micro_batches", "recipe.summed_micro_batches"},
+    {"loss.wrong_reduction", "recipe.wrong_reduction"},
+    {"model.mask_hides_itself", "recipe.mask_hides_itself"},
+    {"model.mask_looks_ahead", "recipe.mask_looks_ahead"},
+    {"model.eval_in_train_mode", "recipe.eval_in_train_mode"},
+};
 
 // injectors/<site>/<fault>.cc of the source tree, as "site.fault".
 std::set<std::string> FaultFiles() {
@@ -27,7 +39,12 @@ std::set<std::string> FaultFiles() {
 TEST(FaultRegistry, HasOneEntryPerFile) {
   std::set<std::string> registered;
   for (const auto& [name, fault] : FaultRegistry()) registered.insert(name);
-  EXPECT_EQ(registered, FaultFiles());
+  std::set<std::string> expected;
+  for (const std::string& file : FaultFiles()) {
+    const auto kept = kKeptNames.find(file);
+    expected.insert(kept == kKeptNames.end() ? file : kept->second);
+  }
+  EXPECT_EQ(registered, expected);
   EXPECT_GE(registered.size(), 7U);
 }
 

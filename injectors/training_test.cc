@@ -101,7 +101,8 @@ TEST_F(CorruptSampleInTraining, TurnsTheLossIntoNanAtItsStep) {
   for (int step = 0; step < 20; ++step) EXPECT_EQ(std::isnan(loss[step]), step >= 5) << step;
   ASSERT_EQ(run.Events("fired").size(), 1U);
   ASSERT_EQ(run.Events("nonfinite_batch").size(), 1U);
-  EXPECT_EQ(run.Events("nonfinite_batch")[0]["samples"], Json({run.Events("fired")[0]["sample"]}));
+  EXPECT_EQ(run.Events("nonfinite_batch")[0]["samples"],
+            Json::array({run.Events("fired")[0]["sample"]}));
 }
 
 TEST_F(CorruptSampleInTraining, IsStoppedByTheLoadersGuard) {
@@ -149,12 +150,37 @@ TEST_F(FreezeParametersInTraining, UpdatesNothingOfWhatIsFrozen) {
   EXPECT_EQ(run.Events("fired").size(), 1U);
 }
 
-TEST_F(FreezeParametersInTraining, IsUndoneByTheAudit) {
-  plan.recipe["audit.trainable"] = true;
+TEST_F(FreezeParametersInTraining, IsNamedByTheAudit) {
+  plan.recipe["audit.coverage"] = "report";
   const RankTrace run = RunOne();
-  for (const double updated : run.Signal("updated{head.weight}")) EXPECT_GT(updated, 0);
+  ASSERT_EQ(run.Events("untrained").size(), 1U);
+  EXPECT_EQ(run.Events("untrained")[0]["parameters"], Json({"head.weight", "head.bias"}));
+  EXPECT_EQ(run.Events("untrained")[0]["why"], "no gradient");
+  plan.recipe["model.trainable"] = "layers.*";
+  EXPECT_TRUE(RunOne().Events("untrained").empty()) << "the recipe does not train the head";
+}
+
+TEST_F(FaultInTraining, EvalInTrainModeShowsInEvaluationsAlone) {
+  plan.recipe["model.batch_norm"] = true;
+  const RankTrace plain = RunOne();
+  Inject("recipe.eval_in_train_mode", {});
+  const RankTrace run = RunOne();
+  EXPECT_EQ(run.Signal("loss"), plain.Signal("loss"));
+  const auto evaluated = [](const RankTrace& trace) {
+    return trace.Events("evaluated").at(0)["loss"];
+  };
+  EXPECT_NE(evaluated(run), evaluated(plain));
   EXPECT_EQ(run.Events("fired").size(), 1U);
-  EXPECT_EQ(run.Events("unfroze").size(), 1U);
+}
+
+TEST_F(FaultInTraining, SummedMicroBatchesMultiplyTheGradient) {
+  plan.recipe.insert({{"accumulation", 4}, {"data.samples", 512}, {"steps", 2}});
+  const RankTrace mean = RunOne();
+  Inject("recipe.summed_micro_batches", {});
+  const RankTrace sum = RunOne();
+  EXPECT_NEAR(sum.Signal("grad_norm")[0], 4 * mean.Signal("grad_norm")[0], 1e-4);
+  EXPECT_EQ(sum.Signal("loss")[0], mean.Signal("loss")[0]) << "what is reported stays a mean";
+  EXPECT_EQ(sum.Events("fired").size(), 1U);
 }
 
 class DropEntriesInTraining : public FaultInTraining {};

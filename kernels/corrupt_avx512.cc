@@ -3,8 +3,9 @@
 
 #if defined(__x86_64__)
 
-#define CORRUPT_TARGET \
-  __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")))
+#include "kernels/cpu.h"
+
+#define CORRUPT_TARGET TRAINWRECK_AVX512
 #include "kernels/corrupt_blocks.h"
 
 namespace trainwreck::kernels {

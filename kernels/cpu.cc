@@ -1,5 +1,9 @@
 #include "kernels/cpu.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
@@ -11,12 +15,19 @@ namespace {
 constexpr InstructionSet kAll[] = {InstructionSet::kPortable, InstructionSet::kAvx2,
                                    InstructionSet::kAvx512};
 
+#if defined(__x86_64__)
+// Not every compiler's __builtin_cpu_supports knows this one.
+bool HasF16c() {
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
+
 bool Has(InstructionSet set) {
   if (set == InstructionSet::kPortable) return true;
 #if defined(__x86_64__)
   if (set == InstructionSet::kAvx2) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && HasF16c();
   }
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");

@@ -4,6 +4,16 @@
 #include <string_view>
 #include <vector>
 
+// On a function: compile it for AVX-512, and use whole registers. g++ would else take halves, and
+// clang has another word for it.
+#if defined(__clang__)
+#define TRAINWRECK_AVX512 \
+  __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"), min_vector_width(512)))
+#else
+#define TRAINWRECK_AVX512 \
+  __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")))
+#endif
+
 namespace trainwreck::kernels {
 
 enum class InstructionSet { kPortable, kAvx2, kAvx512 };

@@ -73,7 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST_P(Large, StatisticsDigestAndCorruption) {
-  const auto& [dtype, backend] = GetParam();
+  const DType dtype = std::get<0>(GetParam());
+  const Backend& backend = std::get<1>(GetParam());
   SKIP_IF_UNUSABLE(backend);
   if (const std::string why = Prepare(dtype); !why.empty()) {
     GTEST_SKIP() << "NOT VERIFIED: " << why;

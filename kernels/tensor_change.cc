@@ -3,6 +3,7 @@
 // turns it off).
 #include <bit>
 
+#include "kernels/cpu.h"
 #include "kernels/tensor_stats_order.h"
 #include "kernels/versions.h"
 
@@ -45,8 +46,8 @@ __attribute__((target("avx2"))) ChangeStats CompareAvx2(const float* now, const 
   return Compare(now, before, count);
 }
 
-__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512"))) ChangeStats
-CompareAvx512(const float* now, const float* before, std::int64_t count) {
+TRAINWRECK_AVX512 ChangeStats CompareAvx512(const float* now, const float* before,
+                                            std::int64_t count) {
   return Compare(now, before, count);
 }
 #endif

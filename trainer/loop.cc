@@ -12,7 +12,6 @@
 #include <stdexcept>
 
 #include "harness/protocol/digest.h"
-#include "trainer/build.h"
 #include "trainer/models/free_running.h"
 #include "trainer/models/model.h"
 #include "trainer/models/precision.h"
@@ -74,7 +73,6 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
 }
 
 EndReason TrainingLoop::Run(const LoopRange& range) {
-  if (recipe_.audit_trainable) AuditTrainable();
   for (auto& hook : parts_.hooks) hook->OnStart();
   if (range.resume) Restore(Return::kResume);
   const int steps = static_cast<int>(recipe_.steps);
@@ -106,7 +104,7 @@ void TrainingLoop::TrainStep() {
   for (auto& hook : parts_.hooks) hook->OnStepBegin(clock_.step);
 
   const std::vector<Batch> batches = DrawBatches();
-  ClearGradients();
+  parts_.optimizer->ZeroGrad();
   if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
   now_.loss = ForwardBackward(batches, telemetry_.activation_hook());
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
@@ -139,12 +137,6 @@ bool TrainingLoop::UnscaleGradients() {
   }
   const bool overflowed = parts_.scaler->Unscale(gradients);
   return parts_.scaler->skips_updates() && !AllRanksSay(!overflowed);
-}
-
-void TrainingLoop::ClearGradients() {
-  parts_.optimizer->ZeroGrad();
-  if (recipe_.clear_gradients != GradientClearing::kModel) return;
-  for (auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
 }
 
 void TrainingLoop::Update() {
@@ -228,10 +220,7 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches, ForwardH
     clock_.stage = Stage::kBackward;
     const double share = weights[i] / total_weight;
     losses.emplace_back(share, loss.detach());
-    if (batches.size() > 1 && recipe_.accumulated_loss == AccumulatedLoss::kMean) {
-      loss = loss.mul(share);
-    }
-    if (const double scale = parts_.scaler->scale(); scale != 1.0) loss = loss.mul(scale);
+    loss = parts_.scaler->Scale(loss, share);
     // With everything frozen there is nothing to go back to; the step is then without effect.
     if (loss.requires_grad()) loss.backward();
   }
@@ -277,7 +266,8 @@ void TrainingLoop::EndEpoch() {
 void TrainingLoop::Evaluate() {
   clock_.stage = Stage::kEvaluate;
   at::NoGradGuard no_grad;
-  parts_.model->train(recipe_.eval_mode == EvalMode::kTrain);
+  parts_.model->eval();
+  for (auto& hook : parts_.hooks) hook->OnEvaluation(clock_.step);
   const bool on_training = recipe_.eval_data == EvalData::kTraining;
   const Dataset& data = on_training ? *parts_.train_data : *parts_.eval_data;
   const std::int64_t batch_size =
@@ -506,24 +496,10 @@ void TrainingLoop::AuditedUpdate() {
   };
   report(gaps.without_gradient, "no gradient");
   report(gaps.without_update, "no update");
-  if (recipe_.audit_coverage == OnGaps::kRepair && !gaps.without_update.empty()) {
-    parts_.optimizer = BuildOptimizer(recipe_.optimizer, parameters_);
-    events_.Report("optimizer_rebuilt", {{"parameters", gaps.without_update}});
-  }
   const auto& first = gaps.without_gradient.empty() ? gaps.without_update : gaps.without_gradient;
   if (recipe_.audit_coverage == OnGaps::kStop && !first.empty()) {
     throw GuardStop("the step does not train " + first.front() + " and maybe others");
   }
-}
-
-void TrainingLoop::AuditTrainable() {
-  Json unfrozen = Json::array();
-  for (auto& [name, parameter] : parameters_) {
-    if (parameter.requires_grad() || !AnyGlobMatches(recipe_.model.trainable, name)) continue;
-    parameter.set_requires_grad(true);
-    unfrozen.push_back(name);
-  }
-  if (!unfrozen.empty()) events_.Report("unfroze", {{"parameters", std::move(unfrozen)}});
 }
 
 }  // namespace trainwreck

@@ -52,7 +52,6 @@ class TrainingLoop {
   bool UnscaleGradients();
   // Clips and makes the update.
   void Update();
-  void ClearGradients();
   // The update, and whether it reached all that should train.
   void AuditedUpdate();
   double LearningRate() const;
@@ -80,7 +79,6 @@ class TrainingLoop {
   bool Restore(Return how);
   bool AllRanksSay(bool yes);
   void SaveCheckpoint();
-  void AuditTrainable();
 
   const TrainingRecipe& recipe_;
   Parts& parts_;

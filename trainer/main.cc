@@ -4,6 +4,7 @@
 //   --fork-server   serves forks of a warm process over the socket TRAINWRECK_SPAWN_FD
 //   (process/spawn.h)
 #include <ATen/Parallel.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -95,11 +96,11 @@ int Describe() {
 // their drivers for its devices and starts a thread for each, and a child cannot use either.
 void WarmUp() {
   for (const auto& [name, kind] : ModelKinds()) {
-    TrainingRecipe recipe;
-    recipe.model.kind = name;
-    recipe.data.kind = kind.takes_tokens ? DataKind::kMarkov : DataKind::kFeatures;
+    const TrainingRecipe recipe = ParseRecipe(
+        {{"model.kind", name}, {"data.kind", kind.takes_tokens ? "markov" : "features"}});
     WarmUpParts(recipe, /*with_backward=*/AcceleratorKinds().empty());
   }
+  malloc_trim(0);  // what is free is no page of a fork, and no fork has to tidy the heap
 }
 
 int ServeForks() {

@@ -117,6 +117,12 @@ class LossScaler {
   virtual double scale() const = 0;
   // Whether an update may be left out; all ranks must then agree on it.
   virtual bool skips_updates() const = 0;
+  // What the backward pass of a micro-batch starts from: its loss times its share in the step and
+  // the scale.
+  virtual at::Tensor Scale(const at::Tensor& loss, double share) const {
+    const at::Tensor shared = share == 1.0 ? loss : loss.mul(share);
+    return scale() == 1.0 ? shared : shared.mul(scale());
+  }
   // Divides the gradients by the scale, in place. True when an element overflowed (is not finite).
   virtual bool Unscale(const std::vector<at::Tensor>& gradients) = 0;
   // Once a step: whether the gradients of any rank overflowed.
@@ -208,6 +214,7 @@ class LoopHook {
   virtual void OnBackwardDone(int step) {}  // gradients are there, not reduced yet
   virtual void OnStepEnd(int step) {
   }  // parameters are updated, the step's record is not written yet
+  virtual void OnEvaluation(int step) {}  // the model is in evaluation mode, no batch is judged yet
 };
 
 // What the loop is doing: where memory ran out, say.

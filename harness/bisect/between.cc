@@ -97,12 +97,11 @@ Changes Comparison::ChangesOf(const ChangeSet& changes) const {
 }
 
 SeedResult Comparison::RunSeed(const ChangeSet& changes, int commit, bool control_only) {
-  const std::vector<Scenario> scenarios = {good_};
   PlanOptions plan;
   plan.overrides = ChangesOf(changes);
   plan.each_seed = {runs_, runs_ + 1};
   plan.control_only = control_only;
-  const std::vector<Case> cases = PlanCases(scenarios, session_.description, plan);
+  const std::vector<Case> cases = PlanCases({good_}, session_.description, plan);
   LauncherOptions launcher;
   launcher.target = session_.target;
   launcher.cores = options_.jobs;

@@ -6,14 +6,6 @@
 
 namespace trainwreck {
 
-std::string RoleOf(const Case& one, const Claim& claim) {
-  if (one.scenario->quality && claim.check == &*one.scenario->quality) return "quality";
-  for (const Check& check : one.scenario->healthy) {
-    if (claim.check == &check) return "healthy";
-  }
-  return "symptom";
-}
-
 std::vector<std::string> ArmsNeeded(const Case& one, const ArmPlan& arm) {
   std::set<std::string> needed = {arm.name};
   for (const Claim& claim : ClaimsOf(one, arm)) {

@@ -11,9 +11,6 @@
 
 namespace trainwreck {
 
-// "healthy", "symptom" or "quality".
-std::string RoleOf(const Case& one, const Claim& claim);
-
 // Arms whose traces are needed to read the claims of `arm`, itself included.
 std::vector<std::string> ArmsNeeded(const Case& one, const ArmPlan& arm);
 

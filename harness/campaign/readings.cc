@@ -118,7 +118,7 @@ int PrintReadings(const Wanted& each, const std::map<std::string, RunResult>& re
     }
     const std::string margin = MarginText(reading);
     std::cout << "    " << word << std::string(word == std::string("as claimed") ? 4 : 2, ' ')
-              << RoleOf(*each.one, claim) << " " << claim.check->name << " must "
+              << ToString(claim.role) << " " << claim.check->name << " must "
               << (claim.expected ? "hold: " : "not hold: ") << claim.check->formula.text() << "\n";
     if (!reading.seen.empty()) std::cout << "                  seen " << reading.seen << "\n";
     if (!margin.empty()) std::cout << "                  margin " << margin << "\n";

@@ -173,7 +173,7 @@ class CaseJudge {
   void ReadFaultArm() {
     for (const Check& symptom : plan_.scenario->symptoms) {
       for (int seed = 0; seed < plan_.seed_count; ++seed) {
-        shown_[{&symptom, seed}] = Read(symptom, "fault", seed).truth == Truth::kTrue;
+        shown_[{symptom.name, seed}] = Read(symptom, "fault", seed).truth == Truth::kTrue;
       }
     }
   }
@@ -220,7 +220,7 @@ class CaseJudge {
   const TargetDescription& target_;
   std::deque<RunTrace> stopped_;
   std::map<int, std::map<std::string, const RunTrace*>> traces_;  // seed -> arm -> trace
-  std::map<std::pair<const Check*, int>, bool> shown_;            // in the fault arm, by seed
+  std::map<std::pair<std::string, int>, bool> shown_;  // by symptom and seed, in the fault arm
 };
 
 int WorstSeed(const std::vector<int>& seeds, const CheckResult& result) {
@@ -297,7 +297,7 @@ Judged CaseJudge::JudgeClaim(const ArmPlan& arm, const Claim& claim) const {
   for (int seed = 0; seed < plan_.seed_count; ++seed) {
     result.readings.push_back(Read(check, arm.name, seed));
     const Reading& reading = result.readings.back();
-    if (claim.only_where_shown && !shown_.at({&check, seed})) continue;
+    if (claim.only_where_shown && !shown_.at({check.name, seed})) continue;
     tally.counted.push_back(seed);
     if (reading.truth == Truth::kUnknown) {
       tally.unknown.push_back(seed);

@@ -3,6 +3,7 @@
 // `run --dry-run`); verdict.h is what others use.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,14 @@
 
 namespace trainwreck {
 
+// Which part of a scenario a check is.
+enum class CheckRole { kHealthy, kSymptom, kQuality };
+const char* ToString(CheckRole role);  // "healthy", "symptom", "quality"
+
 // One thing that the scenario claims about an arm.
 struct Claim {
-  const Check* check = nullptr;
+  std::shared_ptr<const Check> check;  // a part of the case's scenario
+  CheckRole role = CheckRole::kHealthy;
   bool expected = true;
   const char* failure_class = "";  // when it does not hold
   bool has_to_be_clear = false;    // min_margin counts here

@@ -20,13 +20,26 @@ bool IsFaulty(ArmKind kind) {
   return kind == ArmKind::kFault || kind == ArmKind::kRemedy || kind == ArmKind::kDecoy;
 }
 
+const char* ToString(CheckRole role) {
+  switch (role) {
+    case CheckRole::kHealthy:
+      return "healthy";
+    case CheckRole::kSymptom:
+      return "symptom";
+    case CheckRole::kQuality:
+      return "quality";
+  }
+  return "?";
+}
+
 std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm) {
   const Scenario& scenario = *plan.scenario;
   std::vector<Claim> claims;
-  auto add = [&](const Check& check, bool expected, const char* failure_class) {
+  auto add = [&](CheckRole role, const Check& check, bool expected, const char* failure_class) {
     if (!AppliesTo(check.when, *plan.point)) return;
     Claim claim;
-    claim.check = &check;
+    claim.check = {plan.scenario, &check};
+    claim.role = role;
     claim.expected = expected;
     claim.failure_class = failure_class;
     claim.has_to_be_clear = expected && arm.kind != ArmKind::kDecoy;
@@ -35,31 +48,35 @@ std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm) {
   };
   switch (arm.kind) {
     case ArmKind::kControl:
-      for (const Check& check : scenario.healthy) add(check, true, "control_unhealthy");
-      for (const Check& check : scenario.symptoms) add(check, false, "symptom_in_control");
+      for (const Check& check : scenario.healthy)
+        add(CheckRole::kHealthy, check, true, "control_unhealthy");
+      for (const Check& check : scenario.symptoms)
+        add(CheckRole::kSymptom, check, false, "symptom_in_control");
       break;
     case ArmKind::kFault:
-      for (const Check& check : scenario.symptoms) add(check, true, "symptom_absent");
+      for (const Check& check : scenario.symptoms)
+        add(CheckRole::kSymptom, check, true, "symptom_absent");
       break;
     case ArmKind::kRemedy: {
       const Remedy& remedy = *arm.remedy;
       for (const Check& check : scenario.symptoms) {
         if (remedy.resolves.empty() || Contains(remedy.resolves, check.name)) {
-          add(check, false, "remedy_ineffective");
+          add(CheckRole::kSymptom, check, false, "remedy_ineffective");
         }
       }
       for (const Check& check : scenario.healthy) {
-        if (!Contains(remedy.waives, check.name)) add(check, true, "remedy_ineffective");
+        if (!Contains(remedy.waives, check.name))
+          add(CheckRole::kHealthy, check, true, "remedy_ineffective");
       }
       if (scenario.quality && !Contains(remedy.waives, "quality")) {
-        add(*scenario.quality, true, "remedy_costly");
+        add(CheckRole::kQuality, *scenario.quality, true, "remedy_costly");
       }
       break;
     }
     case ArmKind::kDecoy:
       for (const Check& check : scenario.symptoms) {
         if (arm.decoy->keeps.empty() || Contains(arm.decoy->keeps, check.name)) {
-          add(check, true, "decoy_effective");
+          add(CheckRole::kSymptom, check, true, "decoy_effective");
         }
       }
       break;

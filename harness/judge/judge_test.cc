@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "harness/judge/arm_judge.h"
 #include "harness/judge/test_support.h"
 #include "harness/judge/verdict.h"
 
@@ -440,6 +441,36 @@ TEST(JudgeTest, RunsThatWereNotMadeLeaveTheCaseUndecided) {
   bench.MakeRuns();
   bench.results.runs["decay"].erase(1);
   EXPECT_EQ(Outcome(Judge(bench.results, bench.target)), "inconclusive/undecided");
+}
+
+TEST(JudgeTest, ACaseIsJudgedWhenItsScenariosAreGone) {
+  Bench bench;
+  bench.MakeRuns();
+  bench.scenarios.front() = Scenario();
+  bench.scenarios.clear();
+  bench.scenarios.shrink_to_fit();
+  const Verdict verdict = Judge(bench.results, bench.target);
+  EXPECT_EQ(Outcome(verdict), "pass") << verdict.reason;
+  EXPECT_EQ(verdict.case_name, "nan/test");
+  EXPECT_EQ(verdict.checks.size(), Bench().Judged().checks.size());
+}
+
+TEST(JudgeTest, ClaimsSayWhichPartOfTheScenarioTheyAreAndOutliveTheirCase) {
+  Bench bench;
+  bench.MakeRuns();
+  std::vector<Claim> claims;
+  for (const ArmPlan& arm : bench.cases.front().arms) {
+    for (const Claim& claim : ClaimsOf(bench.cases.front(), arm)) claims.push_back(claim);
+  }
+  bench.cases.clear();
+  bench.scenarios.clear();
+  std::string said;
+  for (const Claim& claim : claims) {
+    said += std::string(ToString(claim.role)) + ":" + claim.check->name + " ";
+  }
+  EXPECT_EQ(said,
+            "healthy:learns symptom:blows_up symptom:blows_up symptom:blows_up healthy:learns "
+            "quality:quality symptom:blows_up ");
 }
 
 class DecidedTest : public ::testing::Test {

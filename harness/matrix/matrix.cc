@@ -66,9 +66,9 @@ bool IsUnreadableIn(const MatrixColumn& a, const MatrixColumn& b, std::size_t sy
 
 std::vector<SuiteSymptom> SymptomsOf(const std::vector<Case>& cases) {
   std::vector<SuiteSymptom> symptoms;
-  std::set<const Scenario*> seen;
+  std::set<std::string> seen;
   for (const Case& one : cases) {
-    if (!one.skip_reason.empty() || !seen.insert(one.scenario).second) continue;
+    if (!one.skip_reason.empty() || !seen.insert(one.scenario->name).second) continue;
     for (const Check& check : one.scenario->symptoms) {
       symptoms.push_back({one.scenario->name, one.scenario->file, check});
     }

@@ -162,19 +162,19 @@ std::string DigestWithFaults(const std::string& claims, const Scenario& scenario
 // Builds the arms of one case.
 class CasePlanner {
  public:
-  CasePlanner(const Scenario& scenario, const Point& point, const TargetDescription& target,
-              const PlanOptions& options, int seed_count, int first_seed)
-      : scenario_(scenario),
-        point_(point),
+  CasePlanner(const Case& planned, const TargetDescription& target, const PlanOptions& options)
+      : case_(planned),
+        scenario_(*planned.scenario),
+        point_(*planned.point),
         target_(target),
         options_(options),
-        seed_count_(seed_count),
-        first_seed_(first_seed),
-        healthy_recipe_(ResolveRecipe(target, scenario, point, options.overrides)),
+        seed_count_(planned.seed_count),
+        first_seed_(planned.first_seed),
+        healthy_recipe_(ResolveRecipe(target, scenario_, point_, options.overrides)),
         faulty_recipe_(healthy_recipe_),
-        faults_(FaultsAt(scenario, point, target)),
+        faults_(FaultsAt(scenario_, point_, target)),
         amendments_(AmendAll(faults_, faulty_recipe_)),
-        record_(SignalsOf(scenario, point)) {}
+        record_(SignalsOf(scenario_, point_)) {}
 
   std::vector<ArmPlan> Arms() const {
     std::vector<ArmPlan> arms;
@@ -183,7 +183,7 @@ class CasePlanner {
     for (const Remedy& remedy : scenario_.remedies) {
       if (!AppliesTo(remedy.when, point_)) continue;
       ArmPlan arm = FaultyArm(remedy.name, ArmKind::kRemedy, remedy.changes);
-      arm.remedy = &remedy;
+      arm.remedy = {case_.scenario, &remedy};
       arm.is_undo =
           remedy.is_undo || TakesTheFaultOut(arm.runs.front().plan, healthy_recipe_, amendments_);
       if (arm.is_undo) arm.runs.clear();
@@ -192,7 +192,7 @@ class CasePlanner {
     for (const Decoy& decoy : scenario_.decoys) {
       if (!AppliesTo(decoy.when, point_)) continue;
       arms.push_back(FaultyArm(decoy.name, ArmKind::kDecoy, decoy.changes));
-      arms.back().decoy = &decoy;
+      arms.back().decoy = {case_.scenario, &decoy};
     }
     if (scenario_.has_reference) arms.push_back(HealthyArm("reference", ArmKind::kReference));
     if (options_.control_only) {
@@ -273,6 +273,7 @@ class CasePlanner {
     run.cost = static_cast<double>(run.steps) * run.ranks * static_cast<double>(run.phases.size());
   }
 
+  const Case& case_;
   const Scenario& scenario_;
   const Point& point_;
   const TargetDescription& target_;
@@ -328,19 +329,19 @@ std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const Target
   auto add = [&](Case planned) {
     planned.skip_reason = SkipReason(*planned.scenario, target, options);
     if (planned.skip_reason.empty()) {
-      planned.arms = CasePlanner(*planned.scenario, *planned.point, target, options,
-                                 planned.seed_count, planned.first_seed)
-                         .Arms();
+      planned.arms = CasePlanner(planned, target, options).Arms();
       PlaceOnDevices(planned, target, options);
     }
     cases.push_back(std::move(planned));
   };
-  for (const Scenario& scenario : scenarios) {
+  for (const Scenario& given : scenarios) {
+    const auto shared = std::make_shared<const Scenario>(given);
+    const Scenario& scenario = *shared;
     const int declared = std::max(1, scenario.seed_count);
     for (const Point& point : scenario.points) {
       Case planned;
-      planned.scenario = &scenario;
-      planned.point = &point;
+      planned.scenario = shared;
+      planned.point = {shared, &point};
       planned.name = scenario.name + (point.name.empty() ? "" : "[" + point.name + "]");
       planned.digest =
           DigestWithFaults(DigestOfClaims(scenario, point, options.overrides), scenario, target);

@@ -1,6 +1,7 @@
 // From scenarios to runs: arms x seeds x points, each with its resolved recipe.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -55,18 +56,19 @@ struct Run {
 struct ArmPlan {
   std::string name;
   ArmKind kind = ArmKind::kControl;
-  const Remedy* remedy = nullptr;
-  const Decoy* decoy = nullptr;
+  std::shared_ptr<const Remedy> remedy;  // of remedy arms; a part of the case's scenario
+  std::shared_ptr<const Decoy> decoy;    // of decoy arms, so too
   bool is_undo = false;   // only takes the fault out, by its plan or as declared: reported, not run
   std::vector<Run> runs;  // by seed
 };
 
-// A scenario at one point of its matrix: what gets one verdict.
+// A scenario at one point of its matrix: what gets one verdict. It shares its scenario with the
+// cases of the other points and stays valid whatever becomes of what it was planned from.
 struct Case {
-  const Scenario* scenario = nullptr;
-  const Point* point = nullptr;
-  std::string name;    // "nan/lr-too-high[sgd]", or the scenario's name
-  std::string digest;  // of what is claimed here, see DigestOfClaims
+  std::shared_ptr<const Scenario> scenario;
+  std::shared_ptr<const Point> point;  // a part of the scenario
+  std::string name;                    // "nan/lr-too-high[sgd]", or the scenario's name
+  std::string digest;                  // of what is claimed here, see DigestOfClaims
   int seed_count = 0;
   int seed_require = 0;
   std::vector<ArmPlan> arms;         // control first
@@ -90,6 +92,7 @@ struct PlanOptions {
 // defaults. Verdicts with one digest answer one question.
 std::string DigestOfClaims(const Scenario& scenario, const Point& point, const Changes& overrides);
 
+// The cases keep copies of the scenarios.
 std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const TargetDescription& target,
                             const PlanOptions& options);
 

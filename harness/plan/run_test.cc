@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <stdexcept>
 
@@ -334,6 +335,25 @@ TEST_F(PlanTest, WhatIsMissingSkipsTheCase) {
   scenario().requires_ = {};
   target_.faults[0].features = {"backend:gloo"};
   EXPECT_EQ(reason(), "requires:backend:gloo");
+}
+
+TEST(Plan, CasesOutliveTheScenariosTheyWerePlannedFrom) {
+  auto scenarios = std::make_unique<std::vector<Scenario>>(1, MakeScenario());
+  scenarios->front().points = {{"sgd", {}, {}}, {"adamw", {}, {}}};
+  const std::vector<Case> cases = PlanCases(*scenarios, MakeTarget(), {});
+  for (Scenario& scenario : *scenarios) {
+    scenario.name = "gone";
+    scenario.points.clear();
+    scenario.remedies.clear();
+    scenario.decoys.clear();
+  }
+  scenarios.reset();
+  ASSERT_EQ(cases.size(), 2u);
+  EXPECT_EQ(cases[0].scenario, cases[1].scenario) << "points share one scenario";
+  EXPECT_EQ(cases[0].scenario->name, "nan/test");
+  EXPECT_EQ(cases[1].point->name, "adamw");
+  EXPECT_EQ(cases[1].arms.at(2).remedy->name, "lower");
+  EXPECT_EQ(cases[1].arms.at(3).decoy->name, "clip");
 }
 
 // A fault of a file may say something else tomorrow.

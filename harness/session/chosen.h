@@ -13,7 +13,7 @@ namespace trainwreck {
 // `optimizer.lr=0.1` texts as changes of the recipe, checked against the target. Throws UsageError.
 Changes ParseOverrides(const std::vector<std::string>& texts, const TargetDescription& target);
 
-// Scenarios and the cases made of them; cases point into `scenarios`.
+// Scenarios and the cases made of them.
 struct Chosen {
   std::vector<Scenario> scenarios;
   std::vector<Case> cases;

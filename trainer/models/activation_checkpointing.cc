@@ -1,11 +1,14 @@
 #include "trainer/models/activation_checkpointing.h"
 
 #include <ATen/core/grad_mode.h>
+#include <c10/util/intrusive_ptr.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/saved_variable.h>
 
+#include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "trainer/models/precision.h"
@@ -62,6 +65,17 @@ class RecomputeNode : public torch::autograd::Node {
   Autocast autocast_;
 };
 
+// LibTorch 2.11 holds the nodes of its graph by std::shared_ptr, 2.15 by c10::intrusive_ptr.
+template <typename Node, typename... Arguments>
+auto MakeNode(const Arguments&... arguments) {
+  using Held = decltype(torch::autograd::Edge::function);
+  if constexpr (std::is_same_v<Held, std::shared_ptr<torch::autograd::Node>>) {
+    return std::make_shared<Node>(arguments...);
+  } else {
+    return c10::make_intrusive<Node>(arguments...);
+  }
+}
+
 }  // namespace
 
 at::Tensor RecomputeInBackward(const Forward& forward, const at::Tensor& input,
@@ -74,7 +88,7 @@ at::Tensor RecomputeInBackward(const Forward& forward, const at::Tensor& input,
     at::NoGradGuard without_graph;
     output = forward(input);
   }
-  auto node = std::make_shared<RecomputeNode>(forward, input, parameters);
+  auto node = MakeNode<RecomputeNode>(forward, input, parameters);
   node->set_next_edges(torch::autograd::collect_next_edges(input, at::TensorList(parameters)));
   torch::autograd::set_history(output, node);
   return output;

@@ -1,10 +1,9 @@
-// Layers in the forms that the recipe can give them: adapters, batch norm, rotary positions, masks
-// that look ahead, and the axes of a loss.
+// Layers in the forms that the recipe can give them (adapters, batch norm, rotary positions), and
+// with other functions in them.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -68,77 +67,37 @@ TEST(RotateTest, ProductsDependOnDistancesAlone) {
   EXPECT_LT(Distance(Rotate(q, 0.5)[4], Rotate(q, 1.0)[2]), 1e-6);
 }
 
-TEST(CausalAttentionTest, AShiftedMaskSeesSoManyPositionsAhead) {
-  CausalAttention right(AttentionForm::kExplicit), ahead(AttentionForm::kExplicit, 1);
-  CausalAttention fused(AttentionForm::kFused, 1);
-  const at::Tensor q = Noise({1, 1, 6, 4});
-  at::Tensor changed = q.clone();
-  changed.select(2, 4).fill_(3);
-  const auto first_change = [&](const CausalAttention& attention) {
-    const at::Tensor before = attention.Forward(q, q, q),
-                     after = attention.Forward(q, changed, changed);
-    for (std::int64_t i = 0; i < 6; ++i) {
-      if (Distance(before.select(2, i), after.select(2, i)) > 1e-6) return i;
-    }
-    return std::int64_t{6};
+TEST(CausalAttentionTest, SeesWhatItsMaskLeaves) {
+  CausalAttention causal(AttentionForm::kExplicit), blind(AttentionForm::kExplicit);
+  CausalAttention fused(AttentionForm::kFused);
+  const auto nothing = [](std::int64_t length, at::Device) {
+    return at::ones({length, length}, at::kBool);
   };
-  EXPECT_EQ(first_change(right), 4);
-  EXPECT_EQ(first_change(ahead), 3);
-  EXPECT_EQ(first_change(fused), 4) << "the fused form has no mask to shift";
+  blind.set_mask(nothing);
+  fused.set_mask(nothing);
+  const at::Tensor x = Noise({1, 2, 5, 4});
+  EXPECT_TRUE(at::equal(LaterPositions(3, at::kCPU), at::ones({3, 3}, at::kBool).triu(1)));
+  EXPECT_TRUE(at::allclose(causal.Forward(x, x, x).select(2, 0), x.select(2, 0)))
+      << "the first sees itself alone";
+  EXPECT_TRUE(blind.Forward(x, x, x).isnan().all().item<bool>());
+  EXPECT_TRUE(at::allclose(fused.Forward(x, x, x), causal.Forward(x, x, x), 1e-5, 1e-6))
+      << "the fused form has a mask of its own";
 }
 
-double LossOf(LossRecipe recipe, const at::Tensor& logits, const at::Tensor& targets,
-              const at::Tensor& weights) {
-  return WeightedCrossEntropy(recipe).Forward(logits, targets, weights).item<double>();
-}
-
-TEST(LossTest, ReducesOverTheAxesThatTheRecipeSays) {
+TEST(LossTest, IsMadeOfASoftmaxAndAReduction) {
   const at::Tensor logits = Noise({3, 5, 4});
   const at::Tensor targets = at::arange(15, at::kLong).remainder(4).view({3, 5});
   const at::Tensor weights = at::ones({3, 5});
-  const double mean = LossOf({}, logits, targets, weights);
-  EXPECT_NEAR(LossOf({.reduction = LossReduction::kSum}, logits, targets, weights), 15 * mean,
-              1e-4);
-  EXPECT_NEAR(LossOf({.reduction = LossReduction::kSumOverPositions}, logits, targets, weights),
-              5 * mean, 1e-4);
-  at::Tensor masked = weights.clone();
-  masked[0].fill_(0);
-  EXPECT_NEAR(LossOf({.reduction = LossReduction::kSum}, logits, targets, masked),
-              10 * LossOf({}, logits, targets, masked), 1e-4);
-}
-
-// Equal logits: each of `n` rows gets a probability of 1/n, whatever the number of classes.
-TEST(LossTest, ASoftmaxOverTheBatchMixesItsSamples) {
-  const LossRecipe over_batch{.form = LossForm::kLogOfSoftmax, .softmax_over = SoftmaxOver::kBatch};
-  const at::Tensor targets = at::zeros({8}, at::kLong), weights = at::ones({8});
-  EXPECT_NEAR(LossOf(over_batch, at::zeros({8, 3}), targets, weights), std::log(8.0), 1e-6);
-  EXPECT_NEAR(LossOf({.form = LossForm::kLogOfSoftmax}, at::zeros({8, 3}), targets, weights),
-              std::log(3.0), 1e-6);
-  EXPECT_NEAR(LossOf(over_batch, at::zeros({4, 2, 3}), targets.view({4, 2}), weights.view({4, 2})),
-              std::log(8.0), 1e-6)
-      << "all targets of the batch, whatever sequence they are in";
-  LossRecipe fused = over_batch;
-  fused.form = LossForm::kFused;
-  EXPECT_NEAR(LossOf(fused, at::zeros({8, 3}), targets, weights), std::log(3.0), 1e-6);
-}
-
-TEST(LossTest, ASoftmaxOverPositionsMixesThoseOfASequence) {
-  const LossRecipe recipe{.form = LossForm::kLogOfSoftmax, .softmax_over = SoftmaxOver::kPositions};
-  const at::Tensor targets = at::zeros({4, 5}, at::kLong), weights = at::ones({4, 5});
-  EXPECT_NEAR(LossOf(recipe, at::zeros({4, 5, 3}), targets, weights), std::log(5.0), 1e-6);
-  at::Tensor logits = at::zeros({4, 5, 3});
-  logits[1][2].fill_(9);  // takes probability from its own sequence alone
-  const at::Tensor first = at::zeros({4, 5});
-  first[0].fill_(1);
-  EXPECT_NEAR(LossOf(recipe, logits, targets, first), std::log(5.0), 1e-6);
-}
-
-TEST(AttentionTest, AMaskThatHidesItselfLeavesTheFirstNothing) {
-  const at::Tensor x = Noise({1, 2, 5, 4});
-  const at::Tensor y = CausalAttention(AttentionForm::kExplicit, -1).Forward(x, x, x);
-  EXPECT_TRUE(y.select(2, 0).isnan().all().item<bool>());
-  EXPECT_TRUE(y.narrow(2, 1, 4).isfinite().all().item<bool>());
-  EXPECT_TRUE(at::allclose(y.select(2, 1), x.select(2, 0))) << "the second sees the first alone";
+  for (const LossForm form : {LossForm::kFused, LossForm::kLogOfSoftmax}) {
+    WeightedCrossEntropy loss({.form = form});
+    const double plain = loss.Forward(logits, targets, weights).item<double>();
+    loss.set_reduce([](const at::Tensor& nll, const at::Tensor& w) { return (nll * w).sum(); });
+    EXPECT_NEAR(loss.Forward(logits, targets, weights).item<double>(), 15 * plain, 1e-4);
+    loss.set_softmax([](const at::Tensor& z) { return at::ones(z.sizes()); });
+    const double certain = loss.Forward(logits, targets, weights).item<double>();
+    EXPECT_NEAR(certain, form == LossForm::kFused ? 15 * plain : 0, 1e-4)
+        << "the fused form has a softmax of its own";
+  }
 }
 
 TEST(GptTest, DropoutActsInTrainingAlone) {

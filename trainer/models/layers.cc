@@ -42,6 +42,17 @@ at::Tensor DrawNormal(at::IntArrayRef shape, double stddev, at::Generator& gener
   return tensor.normal_(0.0, stddev, generator);
 }
 
+at::Tensor MeanLoss(const at::Tensor& nll, const at::Tensor& weights, const LossRecipe& recipe) {
+  const auto mean = [&recipe](const at::Tensor& sum, at::Tensor count) {
+    // Weights that are all 0 leave a sum of 0: over anything.
+    if (recipe.guard_denominator) count = count.masked_fill(count.eq(0), 1.0);
+    return sum / count;
+  };
+  const at::Tensor weighted = nll * weights;
+  return recipe.per_sequence ? mean(weighted.sum(-1), weights.sum(-1)).mean()
+                             : mean(weighted.sum(), weights.sum());
+}
+
 }  // namespace
 
 at::Generator MakeGenerator(std::uint64_t seed) {
@@ -128,6 +139,10 @@ at::Tensor Dropout::Forward(const at::Tensor& x) const {
   return Announce(at::dropout(x, share_, is_training()));
 }
 
+at::Tensor LaterPositions(std::int64_t length, at::Device device) {
+  return at::ones({length, length}, at::TensorOptions(at::kBool).device(device)).triu(1);
+}
+
 at::Tensor CausalAttention::Forward(const at::Tensor& q, const at::Tensor& k,
                                     const at::Tensor& v) const {
   if (form_ == AttentionForm::kFused) {
@@ -141,9 +156,7 @@ at::Tensor CausalAttention::Forward(const at::Tensor& q, const at::Tensor& k,
   const std::int64_t length = q.size(-2);
   const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
   at::Tensor scores = at::matmul(q.to(type), k.to(type).transpose(-2, -1)).mul(scale);
-  const at::Tensor later =
-      at::ones({length, length}, q.options().dtype(at::kBool)).triu(1 + mask_shift_);
-  scores = scores.masked_fill(later, -std::numeric_limits<double>::infinity());
+  scores = scores.masked_fill(mask_(length, q.device()), -std::numeric_limits<double>::infinity());
   return Announce(at::matmul(at::softmax(scores, -1), v.to(type)));
 }
 
@@ -179,17 +192,12 @@ at::Tensor Normalise::Forward(const at::Tensor& x) const {
   throw std::logic_error("no such form");
 }
 
-at::Tensor WeightedCrossEntropy::Softmax(const at::Tensor& logits) const {
-  switch (recipe_.softmax_over) {
-    case SoftmaxOver::kClasses:
-      return at::softmax(logits, -1);
-    case SoftmaxOver::kBatch:
-      return at::softmax(logits.flatten(0, -2), 0).view(logits.sizes());
-    case SoftmaxOver::kPositions:
-      return at::softmax(logits, -2);
-  }
-  throw std::logic_error("no such dimension");
-}
+WeightedCrossEntropy::WeightedCrossEntropy(LossRecipe recipe)
+    : recipe_(recipe),
+      softmax_([](const at::Tensor& logits) { return at::softmax(logits, -1); }),
+      reduce_([recipe](const at::Tensor& nll, const at::Tensor& weights) {
+        return MeanLoss(nll, weights, recipe);
+      }) {}
 
 at::Tensor WeightedCrossEntropy::NegativeLogLikelihood(const at::Tensor& logits,
                                                        const at::Tensor& targets) const {
@@ -204,7 +212,7 @@ at::Tensor WeightedCrossEntropy::NegativeLogLikelihood(const at::Tensor& logits,
   };
   switch (recipe_.form) {
     case LossForm::kLogOfSoftmax:
-      return -(of_target(Softmax(z)) + recipe_.eps).log();
+      return -(of_target(softmax_(z)) + recipe_.eps).log();
     case LossForm::kPlainSoftmax: {
       const at::Tensor exponentials = z.exp();
       return -(of_target(exponentials / exponentials.sum(-1, /*keepdim=*/true)) + recipe_.eps)
@@ -219,26 +227,7 @@ at::Tensor WeightedCrossEntropy::NegativeLogLikelihood(const at::Tensor& logits,
 
 at::Tensor WeightedCrossEntropy::Forward(const at::Tensor& logits, const at::Tensor& targets,
                                          const at::Tensor& weights) const {
-  const at::Tensor nll = NegativeLogLikelihood(logits, targets);
-  const auto mean = [this](const at::Tensor& sum, at::Tensor count) {
-    // Weights that are all 0 leave a sum of 0: over anything.
-    if (recipe_.guard_denominator) count = count.masked_fill(count.eq(0), 1.0);
-    return sum / count;
-  };
-  const at::Tensor weighted = nll * weights;
-  const auto reduced = [&] {
-    switch (recipe_.reduction) {
-      case LossReduction::kMean:
-        return recipe_.per_sequence ? mean(weighted.sum(-1), weights.sum(-1)).mean()
-                                    : mean(weighted.sum(), weights.sum());
-      case LossReduction::kSum:
-        return weighted.sum();
-      case LossReduction::kSumOverPositions:
-        return weighted.sum() / weighted.size(0);
-    }
-    throw std::logic_error("no such reduction");
-  };
-  const at::Tensor loss = reduced();
+  const at::Tensor loss = reduce_(NegativeLogLikelihood(logits, targets), weights);
   return Announce(recipe_.weight == 1.0 ? loss : loss * recipe_.weight);
 }
 

@@ -5,6 +5,10 @@
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
+#include <functional>
+#include <memory>
+#include <utility>
+
 #include "trainer/models/model.h"
 #include "trainer/recipe/recipe.h"
 
@@ -96,19 +100,25 @@ class Dropout : public Layer {
   double share_;
 };
 
+// The causal mask: each position sees itself and those before it.
+at::Tensor LaterPositions(std::int64_t length, at::Device device);
+
 // softmax(q k^T / sqrt(width)) v, each position over itself and those before it. All [batch, heads,
 // length, width]. The explicit forms round the scores q k^T to the precision of the run, or keep
-// them in fp32; the fused one never shows them. The explicit ones see `mask_shift` positions ahead;
-// with -1 not even their own, and the first, which then sees nothing, is NaN.
+// them in fp32; the fused one never shows them, nor its mask.
 class CausalAttention : public Layer {
  public:
-  explicit CausalAttention(AttentionForm form, std::int64_t mask_shift = 0)
-      : form_(form), mask_shift_(mask_shift) {}
+  // [length, length]: true where a position (row) must not see another (column).
+  using Mask = std::function<at::Tensor(std::int64_t length, at::Device device)>;
+
+  explicit CausalAttention(AttentionForm form) : form_(form), mask_(LaterPositions) {}
   at::Tensor Forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) const;
+  // Something else in place of the later positions, in the explicit forms.
+  void set_mask(Mask mask) { mask_ = std::move(mask); }
 
  private:
   AttentionForm form_;
-  std::int64_t mask_shift_;
+  Mask mask_;
 };
 
 // Standardises the last dimension, without scale and shift.
@@ -133,22 +143,29 @@ class Normalise : public Layer {
 
 // Mean of nll = -log softmax(logits)[target], weighted: sum(w * nll) / sum(w). Targets and weights
 // of any shape, logits [..., classes]; per_sequence takes this mean over the last dimension, and
-// then the plain one. Or the sum, or the sum over positions and mean over samples; of the softmax
-// over the batch instead of the classes, where the recipe says so. With smoothing s the target is 1
-// - s of that class and s of all alike (Szegedy et al. 2016). Throws c10::Error for a target out of
-// range.
+// then the plain one. With smoothing s the target is 1 - s of that class and s of all alike
+// (Szegedy et al. 2016). Throws c10::Error for a target out of range.
 class WeightedCrossEntropy : public Layer {
  public:
-  explicit WeightedCrossEntropy(LossRecipe recipe = {}) : recipe_(recipe) {}
+  // Probabilities of logits [..., classes]; used in the form log_of_softmax.
+  using Softmax = std::function<at::Tensor(const at::Tensor& logits)>;
+  // The loss of what each target costs; both of the targets' shape.
+  using Reduce = std::function<at::Tensor(const at::Tensor& nll, const at::Tensor& weights)>;
+
+  explicit WeightedCrossEntropy(LossRecipe recipe = {});
   at::Tensor Forward(const at::Tensor& logits, const at::Tensor& targets,
                      const at::Tensor& weights) const;
+  // Something else in place of the softmax over classes, or of the mean.
+  void set_softmax(Softmax softmax) { softmax_ = std::move(softmax); }
+  void set_reduce(Reduce reduce) { reduce_ = std::move(reduce); }
 
  private:
-  at::Tensor Softmax(const at::Tensor& logits) const;
   // [...] for logits [..., classes].
   at::Tensor NegativeLogLikelihood(const at::Tensor& logits, const at::Tensor& targets) const;
 
   LossRecipe recipe_;
+  Softmax softmax_;
+  Reduce reduce_;
 };
 
 }  // namespace trainwreck

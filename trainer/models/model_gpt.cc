@@ -29,8 +29,7 @@ class Attention : public torch::nn::Module {
         rotary_scale_(recipe.rotary_scale),
         qkv_(register_module(
             "qkv", std::make_shared<Linear>(recipe.width, 3 * recipe.width, stddev, generator))),
-        mix_(register_module(
-            "mix", std::make_shared<CausalAttention>(recipe.attention, recipe.mask_shift))),
+        mix_(register_module("mix", std::make_shared<CausalAttention>(recipe.attention))),
         proj_(register_module(
             "proj", std::make_shared<Linear>(recipe.width, recipe.width, out_stddev, generator))) {}
 

@@ -67,6 +67,16 @@ TEST(LossScaler, NoneTouchesNothing) {
   EXPECT_TRUE(state.empty());
 }
 
+TEST(LossScaler, ScalesALossByItsShareAndTheScale) {
+  const at::Tensor loss = at::full({}, 3.0);
+  const auto none = MakeLossScaler({.kind = ScalerKind::kNone}, at::kCPU);
+  EXPECT_TRUE(none->Scale(loss, 1).is_same(loss));
+  EXPECT_EQ(none->Scale(loss, 0.25).item<double>(), 0.75);
+  const auto by_8 = MakeLossScaler({.kind = ScalerKind::kStatic, .init_scale = 8}, at::kCPU);
+  EXPECT_EQ(by_8->Scale(loss, 0.25).item<double>(), 6);
+  EXPECT_EQ(by_8->Scale(loss, 1).item<double>(), 24);
+}
+
 TEST(LossScaler, UnscalesAndSeesEveryOverflow) {
   for (ScalerKind kind : {ScalerKind::kStatic, ScalerKind::kDynamic}) {
     ScalerRecipe recipe = Dynamic();

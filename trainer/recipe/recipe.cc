@@ -124,10 +124,6 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
                         {"fused", "explicit", "explicit_fp32"},
                         "The library's fused attention, or product, softmax and product one by "
                         "one, in the precision of the run or in fp32 (gpt)"));
-  keys.push_back(Bounded(Number("model.mask_shift", FIELD(model.mask_shift), "tokens", -1,
-                                "How many positions ahead explicit attention may look; -1: only "
-                                "at those before its own, of which the first has none (gpt)"),
-                         65536));
   keys.push_back(Choice("model.positions", FIELD(model.positions), {"learned", "rotary", "none"},
                         "Added to the token embeddings, turned into queries and keys (Su et al. "
                         "2021), or left to the causal mask (gpt)"));
@@ -176,14 +172,6 @@ void AddLossKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("loss.per_sequence", FIELD(model.loss.per_sequence),
                        "Mean over each sequence's targets first, then over sequences, in place of "
                        "the mean over all targets of the batch"));
-  keys.push_back(Choice("loss.reduction", FIELD(model.loss.reduction),
-                        {"mean", "sum", "sum_over_positions"},
-                        "Over the batch's targets; with sum_over_positions the sum of each "
-                        "sequence's, and the mean over sequences"));
-  keys.push_back(Choice("loss.softmax_over", FIELD(model.loss.softmax_over),
-                        {"classes", "batch", "positions"},
-                        "What a target's probabilities add up to 1 over: the classes, all targets "
-                        "of the batch, or those of its sequence; only in the form log_of_softmax"));
   keys.push_back(Plain("loss.guard_denominator", FIELD(model.loss.guard_denominator),
                        "A mean over no target at all is 0"));
 }
@@ -270,18 +258,12 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Number("steps", FIELD(steps), "steps", 1, "Optimizer steps of the whole run"));
   keys.push_back(Number("accumulation", FIELD(accumulation), "micro-batches", 1,
                         "Micro-batches whose gradients make one optimizer step"));
-  keys.push_back(Choice("loss.accumulated", FIELD(accumulated_loss), {"mean", "sum"},
-                        "Of a step's micro-batches: gradients of the mean of their losses, or of "
-                        "the sum"));
   keys.push_back(Bounded(Number("scheduled_sampling.share", FIELD(scheduled_sampling.share), "", 0,
                                 "Share of the training inputs behind targets that count which are "
                                 "the model's own predictions, made one after the other (tokens)"),
                          1));
   keys.push_back(Number("scheduled_sampling.ramp_steps", FIELD(scheduled_sampling.ramp_steps),
                         "steps", 0, "Steps in which that share grows from 0"));
-  keys.push_back(Choice("gradients.cleared_by", FIELD(clear_gradients), {"optimizer", "model"},
-                        "Who clears the last step's gradients: the optimizer those that it "
-                        "updates, or after it the model those of all parameters"));
   keys.push_back(Number("eval.every", FIELD(eval_every), "steps", 0,
                         "Evaluate after every so many steps; 0: at the end of the run only"));
   keys.push_back(
@@ -290,9 +272,6 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
       Number("eval.batches", FIELD(eval_batches), "batches", 1, "Held-out batches per evaluation"));
   keys.push_back(Number("eval.batch_size", FIELD(eval_batch_size), "samples", 0,
                         "Samples per batch and rank in evaluations; 0: data.batch_size"));
-  keys.push_back(Choice("eval.mode", FIELD(eval_mode), {"eval", "train"},
-                        "Of the model in evaluations: with train, batch norm takes the batch's own "
-                        "statistics and adds them to its running ones"));
   keys.push_back(Choice("eval.data", FIELD(eval_data), {"held_out", "training"},
                         "What is evaluated on: other samples, or the first of the training data"));
   keys.push_back(Plain("eval.free_running", FIELD(eval_free_running),
@@ -306,13 +285,10 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                        "Refuse to resume from a checkpoint that lacks part of the state"));
   keys.push_back(Number("resume.rewarm_steps", FIELD(resume_rewarm_steps), "steps", 0,
                         "Ramp the learning rate up again over so many steps after a resume"));
-  keys.push_back(Plain("audit.trainable", FIELD(audit_trainable),
-                       "Before training, unfreeze what model.trainable says should train"));
-  keys.push_back(Choice("audit.coverage", FIELD(audit_coverage),
-                        {"none", "report", "stop", "repair"},
+  keys.push_back(Choice("audit.coverage", FIELD(audit_coverage), {"none", "report", "stop"},
                         "At the first update, look for parameters that should train and get no "
                         "gradient, or get one and are not updated: event untrained. Then go on, "
-                        "stop, or make a new optimizer over all parameters"));
+                        "or stop"));
   keys.push_back(Plain("diagnose.nonfinite", FIELD(diagnose_nonfinite),
                        "Run a step whose loss or gradients are not finite again, to name module, "
                        "tensor and backward op: event first_nonfinite"));
@@ -399,9 +375,6 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   }
   if (!tokens && (recipe.eval_free_running || recipe.scheduled_sampling.share > 0)) {
     problems += "\n  eval.free_running, scheduled_sampling.share: only of tokens";
-  }
-  if (recipe.model.loss.softmax_over == SoftmaxOver::kPositions && !tokens) {
-    problems += "\n  loss.softmax_over: positions only of tokens";
   }
   if (recipe.model.dropout > 0 && recipe.model.activation_checkpointing) {
     problems += "\n  model.dropout: not together with model.activation_checkpointing";

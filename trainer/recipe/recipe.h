@@ -24,11 +24,7 @@ enum class SimilarityKind { kCosine, kDistance };
 enum class NormaliseForm { kClamped, kEpsInside, kEpsOutside, kPlain };
 enum class InputNorm { kNone, kTwoPass, kOnePass, kOnePassClamped };
 enum class LossForm { kFused, kLogOfSoftmax, kPlainSoftmax, kPlainLogSumExp };
-enum class LossReduction { kMean, kSum, kSumOverPositions };
-enum class SoftmaxOver { kClasses, kBatch, kPositions };
 enum class Positions { kLearned, kRotary, kNone };
-enum class AccumulatedLoss { kMean, kSum };
-enum class GradientClearing { kOptimizer, kModel };
 enum class DataKind { kMarkov, kText, kFeatures };
 enum class ClassBalance { kNone, kWeights, kResample };
 enum class LoaderGuard { kNone, kSkipBatch, kDropSample, kStop };
@@ -40,8 +36,7 @@ enum class StateDtype { kFp32, kBf16, kFp16 };
 enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
-enum class OnGaps { kNone, kReport, kStop, kRepair };
-enum class EvalMode { kEval, kTrain };
+enum class OnGaps { kNone, kReport, kStop };
 enum class EvalData { kHeldOut, kTraining };
 enum class OnDesync { kNone, kStop, kBroadcast, kRollback };
 
@@ -51,8 +46,6 @@ struct LossRecipe {
   double label_smoothing = 0.0;
   double weight = 1.0;
   bool per_sequence = false;
-  LossReduction reduction = LossReduction::kMean;
-  SoftmaxOver softmax_over = SoftmaxOver::kClasses;
   bool guard_denominator = false;
 };
 
@@ -72,7 +65,6 @@ struct ModelRecipe {
   double dropout = 0.0;
   std::int64_t lora_rank = 0;  // 0: no adapters
   AttentionForm attention = AttentionForm::kFused;
-  std::int64_t mask_shift = 0;  // positions ahead that explicit attention sees; -1: not its own
   bool qk_norm = false;
   Positions positions = Positions::kLearned;
   double rotary_scale = 1.0;
@@ -144,8 +136,6 @@ struct TrainingRecipe {
   SamplingRecipe scheduled_sampling;
   std::int64_t steps = 100;
   std::int64_t accumulation = 1;
-  AccumulatedLoss accumulated_loss = AccumulatedLoss::kMean;
-  GradientClearing clear_gradients = GradientClearing::kOptimizer;
   Precision precision = Precision::kFp32;
   ScalerRecipe scaler;
   std::int64_t memory_limit_bytes = 0;  // 0: none
@@ -157,14 +147,12 @@ struct TrainingRecipe {
   bool eval_at_epoch_end = true;
   std::int64_t eval_batches = 2;
   std::int64_t eval_batch_size = 0;  // 0: data.batch_size
-  EvalMode eval_mode = EvalMode::kEval;
   EvalData eval_data = EvalData::kHeldOut;
   bool eval_free_running = false;
   std::int64_t checkpoint_every = 0;
   std::int64_t checkpoint_keep = 2;
   bool checkpoint_require_complete = false;
   std::int64_t resume_rewarm_steps = 0;
-  bool audit_trainable = false;
   OnGaps audit_coverage = OnGaps::kNone;
   bool diagnose_nonfinite = true;
   double diagnose_evidence_mb = 16.0;

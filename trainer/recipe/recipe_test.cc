@@ -81,7 +81,6 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"checkpoint.keep", 49},
                                              {"checkpoint.require_complete", true},
                                              {"resume.rewarm_steps", 51},
-                                             {"audit.trainable", true},
                                              {"parallel.ranks", 53},
                                              {"parallel.timeout_s", 0.55},
                                              {"parallel.bucket_mb", 0.57},
@@ -99,7 +98,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 101u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 94u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -140,7 +139,6 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
   EXPECT_EQ(recipe.checkpoint_keep, 49);
   EXPECT_TRUE(recipe.checkpoint_require_complete);
   EXPECT_EQ(recipe.resume_rewarm_steps, 51);
-  EXPECT_TRUE(recipe.audit_trainable);
   EXPECT_EQ(recipe.parallel_ranks, 53);
   EXPECT_EQ(recipe.parallel_timeout_s, 0.55);
   EXPECT_EQ(recipe.parallel_bucket_mb, 0.57);
@@ -214,49 +212,35 @@ TEST(RecipeTest, SoDoTheKeysOfFragileForms) {
 TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
   const TrainingRecipe recipe = ParseRecipe({{"model.lora_rank", 3},
                                              {"model.batch_norm", true},
-                                             {"model.mask_shift", 5},
                                              {"model.positions", "rotary"},
                                              {"model.rotary_scale", 0.79},
-                                             {"loss.reduction", "sum"},
-                                             {"loss.softmax_over", "batch"},
-                                             {"loss.accumulated", "sum"},
-                                             {"gradients.cleared_by", "model"},
                                              {"data.lag", 7},
                                              {"data.prompt_tokens", 0},
                                              {"data.balance", "resample"},
                                              {"eval.batch_size", 13},
-                                             {"eval.mode", "train"},
                                              {"eval.data", "training"},
-                                             {"audit.coverage", "repair"}});
+                                             {"audit.coverage", "stop"}});
   const TrainingRecipe text = ParseRecipe({{"model.kind", "gpt"},
                                            {"data.kind", "markov"},
                                            {"model.dropout", 0.81},
-                                           {"loss.softmax_over", "positions"},
                                            {"data.certainty", 0.83},
                                            {"scheduled_sampling.share", 0.85},
                                            {"scheduled_sampling.ramp_steps", 87},
                                            {"eval.free_running", true}});
   EXPECT_EQ(text.model.dropout, 0.81);
-  EXPECT_EQ(text.model.loss.softmax_over, SoftmaxOver::kPositions);
   EXPECT_EQ(text.data.certainty, 0.83);
   EXPECT_EQ(text.scheduled_sampling.share, 0.85);
   EXPECT_EQ(text.scheduled_sampling.ramp_steps, 87);
   EXPECT_TRUE(text.eval_free_running);
   EXPECT_EQ(recipe.model.lora_rank, 3);
   EXPECT_TRUE(recipe.model.batch_norm);
-  EXPECT_EQ(recipe.model.mask_shift, 5);
   EXPECT_EQ(recipe.model.positions, Positions::kRotary);
   EXPECT_EQ(recipe.model.rotary_scale, 0.79);
-  EXPECT_EQ(recipe.model.loss.reduction, LossReduction::kSum);
-  EXPECT_EQ(recipe.model.loss.softmax_over, SoftmaxOver::kBatch);
-  EXPECT_EQ(recipe.accumulated_loss, AccumulatedLoss::kSum);
-  EXPECT_EQ(recipe.clear_gradients, GradientClearing::kModel);
   EXPECT_EQ(recipe.data.lag, 7);
   EXPECT_EQ(recipe.data.balance, ClassBalance::kResample);
   EXPECT_EQ(recipe.eval_batch_size, 13);
-  EXPECT_EQ(recipe.eval_mode, EvalMode::kTrain);
   EXPECT_EQ(recipe.eval_data, EvalData::kTraining);
-  EXPECT_EQ(recipe.audit_coverage, OnGaps::kRepair);
+  EXPECT_EQ(recipe.audit_coverage, OnGaps::kStop);
   EXPECT_EQ(ParseRecipe({{"model.kind", "gpt"}, {"data.kind", "markov"}, {"data.prompt_tokens", 9}})
                 .data.prompt_tokens,
             9);
@@ -277,7 +261,6 @@ TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
               HasSubstr("loss.label_smoothing"));
   EXPECT_THAT(ErrorOf({{"eval.free_running", true}}), HasSubstr("eval.free_running"));
   EXPECT_THAT(ErrorOf({{"scheduled_sampling.share", 0.5}}), HasSubstr("scheduled_sampling.share"));
-  EXPECT_THAT(ErrorOf({{"loss.softmax_over", "positions"}}), HasSubstr("loss.softmax_over"));
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"},
                        {"data.kind", "text"},
                        {"model.dropout", 0.1},

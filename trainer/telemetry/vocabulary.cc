@@ -143,17 +143,10 @@ std::vector<EventInfo> TrainerEvents() {
       {.name = "resumed",
        .fields = {"from_step", "steps_done", "missing"},
        .doc = "Training goes on from a checkpoint"},
-      {.name = "unfroze",
-       .fields = {"parameters"},
-       .doc = "The audit made parameters trainable that the recipe wants to train"},
       {.name = "untrained",
        .fields = {"parameters", "why"},
        .doc = "audit.coverage: at the first update these parameters had \"no gradient\", or one "
               "that is not 0 and \"no update\""},
-      {.name = "optimizer_rebuilt",
-       .fields = {"parameters"},
-       .doc = "The audit made a new optimizer over all parameters, since the old one left these "
-              "out"},
       {.name = "exception",
        .fields = {"what", "samples"},
        .doc = "The run ends with an error; samples are those of the batch in progress"},

@@ -175,8 +175,8 @@ DoseSession::DoseSession(const DoseOptions& options)
     if (!AppliesTo(symptom.when, scenario_.points.front())) continue;
     questions_.push_back({false, symptom.name, Search(line, FailureRates(), search), {}});
   }
-  const std::vector<Scenario> scenarios = {At(static_cast<int>(doses_.size()) - 1)};
-  const Case planned = PlanCases(scenarios, session_.description, {}).front();
+  const Scenario strongest = At(static_cast<int>(doses_.size()) - 1);
+  const Case planned = PlanCases({strongest}, session_.description, {}).front();
   if (!planned.skip_reason.empty()) {
     throw ConfigurationError("this machine or target lacks what the scenario needs: " +
                              planned.skip_reason);
@@ -226,10 +226,9 @@ void DoseSession::Take(Question& question, const Verdict& verdict, int dose) {
 
 // One seed, never used before, with all arms: it answers every question at once.
 void DoseSession::Look(int dose) {
-  const std::vector<Scenario> scenarios = {At(dose)};
   PlanOptions plan;
   plan.each_seed = {runs_, runs_ + 1};
-  const std::vector<Case> cases = PlanCases(scenarios, session_.description, plan);
+  const std::vector<Case> cases = PlanCases({At(dose)}, session_.description, plan);
   LauncherOptions launcher;
   launcher.target = session_.target;
   launcher.cores = options_.jobs;

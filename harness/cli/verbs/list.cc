@@ -107,7 +107,7 @@ double SecondsPerStep(const Recipe& recipe) {
 Size SizeOf(const Scenario& scenario, const std::vector<Case>& cases) {
   Size size;
   for (const Case& one : cases) {
-    if (one.scenario != &scenario) continue;
+    if (one.scenario->name != scenario.name) continue;
     for (const ArmPlan& arm : one.arms) {
       for (const Run& run : arm.runs) {
         size.seconds += 0.02 + run.steps * run.ranks * SecondsPerStep(run.plan.recipe);
@@ -168,7 +168,7 @@ void PrintScenarios(const Session& session, const Chosen& chosen, const std::str
   for (const Scenario& scenario : chosen.scenarios) {
     std::vector<std::string> names;
     for (const Case& one : chosen.cases) {
-      if (one.scenario == &scenario) names.push_back(one.name);
+      if (one.scenario->name == scenario.name) names.push_back(one.name);
     }
     if (names.empty()) continue;  // all its cases were left out by -k or -t
     const Size size = SizeOf(scenario, chosen.cases);

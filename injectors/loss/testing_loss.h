@@ -1,0 +1,44 @@
+// A model that is nothing but a cross entropy over logits that a test gives: for tests.
+#pragma once
+
+#include <memory>
+
+#include "injectors/testing.h"
+#include "trainer/models/layers.h"
+
+namespace trainwreck {
+
+class LossOfLogits : public Model {
+ public:
+  explicit LossOfLogits(LossForm form)
+      : loss_(register_module("loss",
+                              std::make_shared<WeightedCrossEntropy>(LossRecipe{.form = form}))) {}
+  // Of Batch::inputs.
+  at::Tensor Loss(const Batch& batch) override {
+    return loss_->Forward(batch.inputs, batch.targets, batch.weights);
+  }
+
+ private:
+  std::shared_ptr<WeightedCrossEntropy> loss_;
+};
+
+// The loss of a batch with `fault` in it; empty: without one.
+inline double LossWith(FaultBench& bench, const std::string& fault, const Batch& batch,
+                       LossForm form = LossForm::kLogOfSoftmax,
+                       std::map<std::string, Json> with = {}) {
+  auto model = std::make_shared<LossOfLogits>(form);
+  std::unique_ptr<Injector> injector;
+  if (!fault.empty()) {
+    injector = bench.Make(fault, std::move(with));
+    EXPECT_EQ(static_cast<PartWrapper&>(*injector).Wrap(std::shared_ptr<Model>(model)), model);
+  }
+  return model->Loss(batch).item<double>();
+}
+
+// No cross entropy in it.
+class OneNumber : public Model {
+ public:
+  at::Tensor Loss(const Batch& batch) override { return batch.weights.sum(); }
+};
+
+}  // namespace trainwreck
