@@ -319,6 +319,7 @@ class Checker {
       for (const std::string& name : FunctionNames()) known.push_back(name);
     } else {
       known.insert(known.end(), signals_.begin(), signals_.end());
+      known.insert(known.end(), vocabulary_.checks.begin(), vocabulary_.checks.end());
     }
     Fail(node,
          fmt::format("unknown {} '{}'", node.has_call ? "event or function" : "event or signal",

@@ -28,6 +28,15 @@ Unit MainUnit(const Node& root, const TargetDescription& target) {
   return has_steps ? Unit::kStep : Unit::kPlain;
 }
 
+void AddMentions(const Node& node, bool at_steps, std::vector<Mention>& mentions) {
+  if (node.kind == Kind::kEvent && !node.has_call) {
+    mentions.push_back({node.name, node.arm, at_steps, node.begin, node.end});
+  }
+  const bool is_logic = node.kind == Kind::kNot || node.kind == Kind::kAnd ||
+                        node.kind == Kind::kOr || node.kind == Kind::kImplies;
+  for (const auto& child : node.children) AddMentions(*child, at_steps || !is_logic, mentions);
+}
+
 Truth TruthOf(Tri truth) {
   return truth == kYes ? Truth::kTrue : truth == kNo ? Truth::kFalse : Truth::kUnknown;
 }
@@ -127,6 +136,12 @@ std::set<std::string> Formula::events() const {
     if (node.kind == Kind::kEvent) events.insert(node.name);
   });
   return events;
+}
+
+std::vector<Mention> Formula::mentions() const {
+  std::vector<Mention> mentions;
+  AddMentions(*root_, false, mentions);
+  return mentions;
 }
 
 bool Formula::reads_own_run() const {

@@ -69,6 +69,7 @@ struct Vocabulary {
   int planned_steps = 0;       // windows and slices must lie inside
   int world_size = 1;
   std::set<std::string> fault_ids;  // what fired(...) may name
+  std::set<std::string> checks;     // names that may stand for other formulas, for suggestions
 };
 
 // The runs that a formula is read over: its own, and those of other arms with the same seed and
@@ -76,6 +77,15 @@ struct Vocabulary {
 struct Runs {
   const RunTrace* self = nullptr;
   std::map<std::string, const RunTrace*> arms;  // missing arm: everything about it is unknown
+};
+
+// A bare name in a formula: an event, or what the caller gives a meaning.
+struct Mention {
+  std::string name;
+  std::string arm;
+  bool at_steps = false;  // below anything but and, or, not, implies
+  std::size_t begin = 0;
+  std::size_t end = 0;
 };
 
 struct Node;  // the syntax tree, private to this package
@@ -103,10 +113,11 @@ class Formula {
   // when it is among them.
   std::vector<std::string> signals() const;
   std::set<std::string> arms() const;
-  std::set<std::string> events() const;  // names of the events it mentions
-  bool reads_own_run() const;            // not only runs of other arms
-  bool counts_from_end() const;          // by a slice or index such as [-20:], [-1]
-  double furthest_step() const;          // that a window or slice names; 0: none
+  std::set<std::string> events() const;   // names of the events it mentions
+  std::vector<Mention> mentions() const;  // bare names, in the order of the text
+  bool reads_own_run() const;             // not only runs of other arms
+  bool counts_from_end() const;           // by a slice or index such as [-20:], [-1]
+  double furthest_step() const;           // that a window or slice names; 0: none
   // Whether it names an event of how a run ended (exited, stalled, ...). Only such a formula can
   // excuse an abnormal end; whether it does, the judge finds by reading it without that end.
   bool mentions_ending() const;

@@ -74,9 +74,8 @@ TEST_F(Folder, GivesWhatAScenarioLeavesOutAndTheNearestWins) {
   const Recipe recipe = ResolveRecipe(TestTarget(), scenario, scenario.points[0], {});
   EXPECT_EQ(recipe.at("steps"), 80);
   EXPECT_EQ(recipe.at("optimizer.lr"), 0.5);
-  EXPECT_EQ(scenario.extended,
-            (std::vector<std::string>{(root_ / "family/defaults.yaml").string(),
-                                      (root_ / "defaults.yaml").string()}));
+  EXPECT_EQ(scenario.extended, (std::vector<std::string>{(root_ / "family/defaults.yaml").string(),
+                                                         (root_ / "defaults.yaml").string()}));
 }
 
 TEST_F(Folder, DefaultsLieBelowWhatIsExtended) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/spec/parts_reader.h"
+#include "harness/spec/point_parts.h"
 #include "harness/spec/recipe_reader.h"
 #include "harness/yaml/fields.h"
 
@@ -70,6 +71,7 @@ class MatrixReader {
     Fields fields(node, what, errors_);
     point.changes = ReadChanges(fields, what, target_, errors_);
     if (const YamlNode* with = fields.Take("with")) ReadWith(*with, what, point);
+    for (const std::string& section : PointSections()) fields.Take(section);
     fields.RejectRest();
     return point;
   }
@@ -143,6 +145,7 @@ class MatrixReader {
         Combine(part, point);
       }
       if (IsExcluded(coordinates)) continue;
+      point.coordinates = std::move(coordinates);
       const bool is_new = std::none_of(points.begin(), points.end(), [&](const Point& other) {
         return other.name == point.name;
       });

@@ -1,6 +1,7 @@
 #include "harness/spec/parts_reader.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -11,6 +12,7 @@
 namespace trainwreck {
 namespace {
 
+constexpr char kAllBut[] = "all but ";
 constexpr int kMaxStep = 1'000'000'000;
 
 template <typename Part>
@@ -159,6 +161,7 @@ std::optional<Check> ReadCheck(const YamlNode& key, const YamlNode& node, const 
                                Errors& errors, Draft& draft) {
   const YamlNode* text = &node;
   std::optional<formula::Amount> min_margin;
+  std::string margin_reason;
   std::vector<std::string> when;
   if (!node.IsScalar()) {
     if (!node.IsMap()) {
@@ -170,14 +173,21 @@ std::optional<Check> ReadCheck(const YamlNode& key, const YamlNode& node, const 
     text = fields.Require("assert");
     if (const YamlNode* amount = fields.Take("min_margin"))
       min_margin = ReadAmount(*amount, errors);
+    if (const YamlNode* reason = fields.Take("reason")) {
+      margin_reason = ReadText(*reason, "'reason'", errors).value_or("");
+      if (node.Find("min_margin") == nullptr) {
+        errors.Add(*reason, "'reason' belongs to 'min_margin', which is missing");
+      }
+    }
     when = ReadWhen(fields, errors);
     fields.RejectRest();
     if (text == nullptr) return std::nullopt;
   }
-  draft.formulas[path] = text;
+  draft.formulas[path] = {text, {}};
   std::optional<formula::Formula> parsed = ReadFormula(*text, "a formula", errors);
   if (!parsed) return std::nullopt;
-  Check check{key.text, std::move(*parsed), min_margin, std::move(when), {}, {}};
+  Check check{
+      key.text, std::move(*parsed), min_margin, std::move(margin_reason), std::move(when), {}, {}};
   SetPlace(*text, errors, check);
   return check;
 }
@@ -255,6 +265,27 @@ void CheckUndo(const YamlNode& key, const YamlNode& node, const std::string& wha
   }
 }
 
+// The symptoms that `keeps` or `resolves` names.
+std::vector<std::string> ReadSymptoms(const YamlNode& node, const std::string& what, Errors& errors,
+                                      const Draft& draft) {
+  std::vector<std::string> names = ReadTexts(node, what, errors);
+  if (!IsAllBut(node)) return names;
+  names.front().erase(0, std::strlen(kAllBut));
+  std::vector<std::string> left = draft.symptom_names;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const YamlNode& place = node.IsList() ? node.items[i] : node;
+    if (std::count(draft.symptom_names.begin(), draft.symptom_names.end(), names[i]) == 0) {
+      errors.Add(place, "the scenario has no symptom '" + names[i] + "'",
+                 SuggestName(names[i], draft.symptom_names));
+    }
+    std::erase(left, names[i]);
+  }
+  if (left.empty() && !draft.symptom_names.empty()) {
+    errors.Add(node, what + " leaves no symptom", "name those that are meant");
+  }
+  return left;
+}
+
 void ReadRemedy(const YamlNode& key, const YamlNode& node, const TargetDescription& target,
                 Errors& errors, Draft& draft) {
   Remedy remedy;
@@ -279,7 +310,7 @@ void ReadRemedy(const YamlNode& key, const YamlNode& node, const TargetDescripti
     RequireChanges(remedy.changes, key, node, what, errors);
   }
   if (const YamlNode* resolves = fields.Take("resolves")) {
-    remedy.resolves = ReadTexts(*resolves, "'resolves'", errors);
+    remedy.resolves = ReadSymptoms(*resolves, "'resolves'", errors, draft);
   } else {
     remedy.resolves = draft.symptom_names;
   }
@@ -305,7 +336,7 @@ void ReadDecoy(const YamlNode& key, const YamlNode& node, const TargetDescriptio
   decoy.changes = ReadChanges(fields, what, target, errors);
   RequireChanges(decoy.changes, key, node, what, errors);
   if (const YamlNode* keeps = fields.Take("keeps")) {
-    decoy.keeps = ReadTexts(*keeps, "'keeps'", errors);
+    decoy.keeps = ReadSymptoms(*keeps, "'keeps'", errors, draft);
   } else {
     decoy.keeps = draft.symptom_names;
   }
@@ -385,6 +416,11 @@ void ReadDecoys(Fields& fields, const TargetDescription& target, Errors& errors,
   for (std::size_t i = 0; i < node->keys.size(); ++i) {
     ReadDecoy(node->keys[i], node->items[i], target, errors, draft);
   }
+}
+
+bool IsAllBut(const YamlNode& node) {
+  const YamlNode* first = node.IsList() && !node.items.empty() ? &node.items[0] : &node;
+  return first->IsScalar() && first->text.rfind(kAllBut, 0) == 0;
 }
 
 Position PlaceInFormula(const YamlNode& node, std::size_t from, std::size_t to,

@@ -23,6 +23,9 @@ void ReadRemedies(Fields& fields, const TargetDescription& target, Errors& error
 void ReadDecoys(Fields& fields, const TargetDescription& target, Errors& errors, Draft& draft);
 
 // Where the bytes [from, to) of a formula stand in the file, as well as can be told.
+// `keeps: all but NAME` or `[all but NAME, OTHER]`: what is left of the symptoms.
+bool IsAllBut(const YamlNode& node);
+
 Position PlaceInFormula(const YamlNode& node, std::size_t from, std::size_t to,
                         const Errors& errors);
 

@@ -7,6 +7,7 @@
 
 #include "harness/protocol/recipe_view.h"
 #include "harness/spec/parts_reader.h"
+#include "harness/spec/references.h"
 #include "harness/text/nearest.h"
 
 namespace trainwreck {
@@ -260,7 +261,8 @@ class PointChecks {
   void CheckFormula(const Point& point, const Check& check, const std::string& path,
                     bool may_see_fault, const Extent& extent, const std::string& suffix) {
     if (!AppliesTo(check.when, point)) return;
-    const YamlNode& node = *draft_.formulas.at(path);
+    const FormulaPlace& place = draft_.formulas.at(path);
+    const YamlNode& node = *place.node;
     const bool arms_are_sound = CheckArms(point, check, node, may_see_fault);
     formula::Vocabulary vocabulary;
     vocabulary.target = &target_;
@@ -275,12 +277,26 @@ class PointChecks {
     vocabulary.planned_steps = extent.steps;
     vocabulary.world_size = extent.ranks;
     vocabulary.fault_ids.insert(draft_.fault_ids.begin(), draft_.fault_ids.end());
+    const bool is_symptom = path.rfind("symptoms.", 0) == 0;
+    const std::vector<std::string>& names =
+        is_symptom ? draft_.symptom_names : draft_.healthy_names;
+    vocabulary.checks.insert(names.begin(), names.end());
     std::vector<formula::FormulaError> wrong = check.formula.Check(vocabulary);
     if (wrong.empty() && arms_are_sound) wrong = WhatIsVacuous(check, node, vocabulary);
     for (const formula::FormulaError& error : wrong) {
-      const Position position = PlaceInFormula(node, error.begin, error.end, errors_);
+      if (IsToldElsewhere(point, ReferenceAt(place, error.begin, error.end))) continue;
+      const Position position = PlaceOf(place, error.begin, error.end, errors_);
       at_points_.Add(point.name, node.source, position, error.message + suffix, error.hint);
     }
+  }
+
+  // A mistake in a check that another one names is told where it was made.
+  bool IsToldElsewhere(const Point& point, const std::string& reference) const {
+    const auto tells = [&](const Check& check) {
+      return check.name == reference && AppliesTo(check.when, point);
+    };
+    return std::any_of(scenario_.symptoms.begin(), scenario_.symptoms.end(), tells) ||
+           std::any_of(scenario_.healthy.begin(), scenario_.healthy.end(), tells);
   }
 
   // What would hold, or fail, whatever the run does.
@@ -288,7 +304,7 @@ class PointChecks {
                                                           const formula::Vocabulary& vocabulary) {
     std::vector<formula::FormulaError> found = check.formula.FindVacuous(vocabulary);
     if (found.empty() && !check.formula.reads_own_run()) {
-      found.push_back({0, node.text.size(),
+      found.push_back({0, check.formula.text().size(),
                        "this reads other arms only, and says nothing of the run that it is "
                        "checked in",
                        "name a signal of the run itself, without an arm before it"});

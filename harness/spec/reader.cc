@@ -6,7 +6,9 @@
 
 #include "harness/spec/matrix_reader.h"
 #include "harness/spec/parts_reader.h"
+#include "harness/spec/point_parts.h"
 #include "harness/spec/recipe_reader.h"
+#include "harness/spec/references.h"
 #include "harness/text/nearest.h"
 #include "harness/yaml/fields.h"
 
@@ -22,7 +24,7 @@ class Reader {
  public:
   Reader(const TargetDescription& target, Errors& errors) : target_(target), errors_(errors) {}
 
-  Draft Read(const YamlNode& root) {
+  Draft Read(YamlNode& root) {
     draft_.root = &root;
     Fields fields(root, "the scenario", errors_);
     if (!fields.is_map()) return std::move(draft_);
@@ -30,10 +32,12 @@ class Reader {
     if (const YamlNode* node = fields.Require("inject", "inject: {NAME: {fault: FAULT}}"))
       ReadFaults(*node, target_, errors_, draft_);
     ReadRecipeAndPoints(fields);
+    TakeOutPointParts(root, scenario().points, errors_);
     if (const YamlNode* node = fields.Take("seeds")) ReadSeeds(*node);
     if (const YamlNode* node = fields.Take("phases")) ReadPhases(*node);
     if (scenario().phases.empty()) scenario().phases = {{"train", std::nullopt}};
     ReadChecks(fields, errors_, draft_);
+    ResolveReferences(target_, errors_, draft_);
     ReadRemedies(fields, target_, errors_, draft_);
     ReadDecoys(fields, target_, errors_, draft_);
     if (const YamlNode* node = fields.Take("reference")) {
@@ -294,7 +298,7 @@ class Reader {
 
 }  // namespace
 
-Draft ReadScenario(const YamlNode& root, const TargetDescription& target, Errors& errors) {
+Draft ReadScenario(YamlNode& root, const TargetDescription& target, Errors& errors) {
   return Reader(target, errors).Read(root);
 }
 

@@ -11,6 +11,17 @@
 
 namespace trainwreck {
 
+// Where a formula was written, and the parts of its text that stand for names of other checks.
+struct FormulaPlace {
+  struct Inserted {
+    std::size_t begin, end;  // in the formula's text
+    std::size_t from, to;    // of the name, as written
+    std::string check;
+  };
+  const YamlNode* node = nullptr;
+  std::vector<Inserted> inserted;
+};
+
 // A scenario as far as it could be read. Names are there even where what they name is broken, so
 // that one mistake is not reported again wherever the name is used.
 struct Draft {
@@ -20,12 +31,13 @@ struct Draft {
   std::vector<std::string> symptom_names;
   std::vector<std::string> fault_ids;
   std::vector<std::string> phase_names;
-  std::map<std::string, const YamlNode*> formulas;  // "symptoms.blows_up" -> where its text stands
-  bool is_recipe_sound = true;                      // false: steps and ranks cannot be relied on
+  std::map<std::string, FormulaPlace> formulas;  // of "symptoms.blows_up"
+  bool is_recipe_sound = true;                   // false: steps and ranks cannot be relied on
   bool has_seed_require = false;
 };
 
-Draft ReadScenario(const YamlNode& root, const TargetDescription& target, Errors& errors);
+// Takes the parts of points out of the matrix (point_parts.h), so that `root` changes.
+Draft ReadScenario(YamlNode& root, const TargetDescription& target, Errors& errors);
 
 // Where something stands: follows keys and list indices ("2") from `root` as far as they exist. An
 // element with dots may stand for nested keys, as in recipes. A map, a list or nothing is shown by

@@ -1,5 +1,7 @@
 #include "harness/spec/scenario.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -63,8 +65,11 @@ ScenarioFile LoadScenario(const std::string& path, const TargetDescription& targ
                           const LoadOptions& options) {
   ScenarioFile file;
   if (IsDefaultsFile(path)) {
-    file.errors.push_back({path, {}, "this is no scenario: it holds the defaults of its folder",
-                           "a scenario cannot be called 'defaults'", ""});
+    file.errors.push_back({path,
+                           {},
+                           "this is no scenario: it holds the defaults of its folder",
+                           "a scenario cannot be called 'defaults'",
+                           ""});
     return file;
   }
   std::string why;
@@ -129,6 +134,25 @@ std::vector<AmendedKey> Amend(const FaultInfo& fault, const std::map<std::string
     amended.push_back(std::move(change));
   }
   return amended;
+}
+
+std::vector<std::string> RemarksOn(const Scenario& scenario) {
+  std::vector<std::string> remarks;
+  const auto look = [&](const Check& check) {
+    if (!check.min_margin || !check.margin_reason.empty()) return;
+    const double least = check.min_margin->unit == formula::Unit::kStep ? 1 : 0.1;
+    if (check.min_margin->value >= least) return;
+    const std::string unit = formula::ToString(check.min_margin->unit);
+    remarks.push_back(fmt::format(
+        "{}:{}:{}: remark: check '{}' has a min_margin of {}{}: less than {} is hardly one; raise "
+        "it, or say in 'reason' why it is enough",
+        check.file, check.position.line, check.position.column, check.name, check.min_margin->value,
+        unit.empty() ? "" : " " + unit, least));
+  };
+  for (const Check& check : scenario.healthy) look(check);
+  for (const Check& check : scenario.symptoms) look(check);
+  if (scenario.quality) look(*scenario.quality);
+  return remarks;
 }
 
 bool AppliesTo(const std::vector<std::string>& when, const Point& point) {

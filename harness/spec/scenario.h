@@ -37,6 +37,7 @@ struct Check {
   std::string name;
   formula::Formula formula;
   std::optional<formula::Amount> min_margin;
+  std::string margin_reason;      // why so small a margin is enough
   std::vector<std::string> when;  // globs of point names; empty: all points
   Position position;
   std::string file;
@@ -68,6 +69,7 @@ struct Decoy {
 // One named point of the matrix; a scenario without a matrix has one point with an empty name.
 struct Point {
   std::string name;
+  std::map<std::string, std::string> coordinates;           // axis -> its point
   Changes changes;                                          // of the recipe, before the fault
   std::map<std::string, std::map<std::string, Json>> with;  // fault id -> parameters
 };
@@ -173,6 +175,9 @@ struct AmendedKey {
 // Performs a fault of the recipe (FaultInfo::amends not empty) with complete parameters.
 std::vector<AmendedKey> Amend(const FaultInfo& fault, const std::map<std::string, Json>& with,
                               Recipe& recipe);
+
+// Margins so small that they are none, without a `reason`: one line each, with its place.
+std::vector<std::string> RemarksOn(const Scenario& scenario);
 
 bool AppliesTo(const std::vector<std::string>& when, const Point& point);
 

@@ -69,6 +69,15 @@ TEST(LoadScenario, FillsInWhatIsNotSaid) {
   EXPECT_FALSE(scenario.has_reference);
 }
 
+TEST(LoadScenario, ReadsWhatIsShort) {
+  const Scenario scenario = Load("short/short");
+  EXPECT_EQ(scenario.name, "short/short");
+  EXPECT_EQ(scenario.seed_count, 3);
+  EXPECT_EQ(scenario.symptoms.size(), 4U);
+  EXPECT_EQ(scenario.remedies[0].resolves,
+            (std::vector<std::string>{"blows_up", "sgd_tells", "adamw_tells"}));
+}
+
 TEST(LoadScenario, ReadsHeadAndRecipe) {
   const Scenario scenario = Load("family/everything");
   EXPECT_EQ(scenario.title, "Every key at least once");

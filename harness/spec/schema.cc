@@ -161,18 +161,28 @@ Json CheckSchema() {
                      {"min_margin",
                       {{"type", {"string", "number"}},
                        {"description", "How clearly it must hold: 10 steps, 1 octave, 0.2."}}},
+                     {"reason", Text("Why a min_margin below 0.1 is enough.")},
                      {"when", Texts("Globs of the points where it is checked.")}},
                     {}, "A formula with its conditions.");
   return {{"anyOf", {Text("A formula."), map}}};
 }
+
+Json RemedySchema(const Json& set, const Json& scale);
+Json DecoySchema(const Json& set, const Json& scale);
 
 Json MatrixSchema(const Json& set, const Json& scale) {
   Json with = {{"type", "object"},
                {"additionalProperties", {{"type", "object"}}},
                {"minProperties", 1},
                {"description", "Parameters of faults at this point: {FAULT_ID: {NAME: VALUE}}."}};
-  Json point = Object({{"set", set}, {"scale", scale}, {"with", with}}, {},
-                      "What is different at this point.");
+  Json point = Object({{"set", set},
+                       {"scale", scale},
+                       {"with", with},
+                       {"healthy", NamedEntries(CheckSchema(), "Of this point alone.")},
+                       {"symptoms", NamedEntries(CheckSchema(), "Of this point alone.")},
+                       {"remedies", NamedEntries(RemedySchema(set, scale), "Of this point alone.")},
+                       {"decoys", NamedEntries(DecoySchema(set, scale), "Of this point alone.")}},
+                      {}, "What is different at this point.");
   Json axis = NamedEntries(point, "The points of one axis.");
   axis["patternProperties"] = {{"^[a-z][a-z0-9_-]{0,63}$", point}};
   return {{"type", "object"},
@@ -200,7 +210,8 @@ Json ArmProperties(const Json& set, const Json& scale) {
 
 Json RemedySchema(const Json& set, const Json& scale) {
   Json properties = ArmProperties(set, scale);
-  properties["resolves"] = Texts("Names of the symptoms that go away; all when left out.");
+  properties["resolves"] =
+      Texts("Names of the symptoms that go away, or all but NAME; all when left out.");
   properties["waives"] = Texts("`quality` or names of healthy checks that need not hold.");
   properties["kind"] = {{"enum", {"correct", "mitigate", "undo"}},
                         {"description",
@@ -211,7 +222,8 @@ Json RemedySchema(const Json& set, const Json& scale) {
 
 Json DecoySchema(const Json& set, const Json& scale) {
   Json properties = ArmProperties(set, scale);
-  properties["keeps"] = Texts("Names of the symptoms that must stay; all when left out.");
+  properties["keeps"] =
+      Texts("Names of the symptoms that must stay, or all but NAME; all when left out.");
   return Object(std::move(properties), {}, "A popular fix that must not help.");
 }
 
@@ -365,17 +377,18 @@ Json ScenarioSchema(const TargetDescription& target) {
       {"budget", BudgetSchema()},
   };
   properties["quality"]["description"] = "How good a remedy's run must be, unless it waives this.";
-  Json schema = Object(std::move(properties), {"apiVersion", "kind", "name", "title"},
+  Json schema = Object(std::move(properties), {"title"},
                        "What breaks a training run, how it shows, and what helps.");
   schema["$schema"] = "http://json-schema.org/draft-07/schema#";
   schema["title"] = "trainwreck scenario";
   schema["patternProperties"] = {{"^x-", {{"description", "A note; not read."}}}};
-  // All this a scenario may also take over by `extends`.
+  // All this a scenario may also take over by `extends`; apiVersion and kind from defaults.yaml.
   const auto entries_need = [](const char* key) -> Json {
     return {{"patternProperties", {{kName, {{"required", {key}}}}}}};
   };
   schema["if"] = {{"required", {"extends"}}};
-  schema["else"] = {{"required", {"inject", "symptoms"}},
+  schema["else"] = {{"required", {"inject"}},
+                    {"anyOf", {{{"required", {"symptoms"}}}, {{"required", {"matrix"}}}}},
                     {"properties",
                      {{"inject", entries_need("fault")},
                       {"healthy", entries_need("assert")},

@@ -59,6 +59,7 @@ TEST_F(ScenarioSchemaTest, AcceptsGoodScenarios) {
   for (const char* name : {"minimal", "everything", "child"}) {
     EXPECT_EQ(CheckFile(std::string("harness/spec/testdata/family/") + name + ".yaml"), "") << name;
   }
+  EXPECT_EQ(CheckFile("harness/spec/testdata/short/short.yaml"), "");
   EXPECT_EQ(CheckFile("tests/bad_scenarios/support/good.yaml"), "");
 }
 

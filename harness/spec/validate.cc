@@ -7,6 +7,7 @@
 
 #include "harness/spec/claim_checks.h"
 #include "harness/spec/defaults.h"
+#include "harness/spec/parts_reader.h"
 #include "harness/spec/point_checks.h"
 #include "harness/text/glob.h"
 #include "harness/text/nearest.h"
@@ -166,19 +167,21 @@ class Validator {
     }
   }
 
+  static bool IsWrittenOut(const YamlNode* names) { return names != nullptr && !IsAllBut(*names); }
+
   void CheckCoverage() {
     const bool all_read = scenario_.symptoms.size() == draft_.symptom_names.size();
     if (!all_read) return;
-    // Only what was written out: a default means the symptoms that there are.
+    // A default and "all but" mean the symptoms that there are.
     for (const Remedy& remedy : scenario_.remedies) {
       const YamlNode* node = draft_.root->Find("remedies")->Find(remedy.name);
-      if (node != nullptr && node->Find("resolves") != nullptr) {
+      if (node != nullptr && IsWrittenOut(node->Find("resolves"))) {
         CheckMeets({"remedies", remedy.name, "resolves"}, remedy.when, remedy.resolves);
       }
     }
     for (const Decoy& decoy : scenario_.decoys) {
       const YamlNode* node = draft_.root->Find("decoys")->Find(decoy.name);
-      if (node != nullptr && node->Find("keeps") != nullptr) {
+      if (node != nullptr && IsWrittenOut(node->Find("keeps"))) {
         CheckMeets({"decoys", decoy.name, "keeps"}, decoy.when, decoy.keeps);
       }
     }

@@ -7,6 +7,7 @@
 #include "harness/cli/verbs/templates.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
+#include "harness/spec/canonical.h"
 
 namespace trainwreck {
 namespace {
@@ -33,7 +34,10 @@ int NewScenario(const NewOptions& options) {
   }
   const std::string root = FindScenariosRoot(options.common);
   const std::string path = root + "/" + name + ".yaml";
-  WriteNew(path, ScenarioSkeleton(name));
+  // As `fmt` would have it: without what the defaults of its folder give.
+  Errors errors;
+  const std::string skeleton = ScenarioSkeleton(name);
+  WriteNew(path, CanonicalScenario(skeleton, path, root, errors).value_or(skeleton));
   try {
     LoadScenarios(OpenSession(options.common), {path});
   } catch (const ConfigurationError& error) {

@@ -15,7 +15,6 @@ constexpr const char* kScenario =
 #   trainwreck run @NAME@ -v
 apiVersion: trainwreck/v1
 kind: Scenario
-name: @NAME@
 title: One sentence that says what breaks
 tags: [new]
 

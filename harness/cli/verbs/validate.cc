@@ -4,6 +4,7 @@
 #include "harness/cli/verb.h"
 #include "harness/session/chosen.h"
 #include "harness/session/session.h"
+#include "harness/text/clean_text.h"
 
 namespace trainwreck {
 namespace {
@@ -21,6 +22,9 @@ int ValidateVerb(const ValidateOptions& options) {
     std::cerr << "trainwreck: nothing to validate: the selection leaves none of " << chosen.planned
               << " cases\n";
     return kExitNothingRun;
+  }
+  for (const Scenario& scenario : chosen.scenarios) {
+    for (const std::string& remark : RemarksOn(scenario)) std::cout << CleanText(remark) << "\n";
   }
   for (const Case& one : chosen.cases) {
     if (!one.scenario->unserved.empty()) {
