@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Counts the test cases of a Bazel run from its build event file: `N passed, N failed, N skipped`.
 
+    count_tests.py EVENTS [CHECK=passed|failed|skipped ...]     with checks that ran outside of Bazel
+
 A target that did not build, timed out or left no readable test.xml counts as one failed case.
 """
 import json
@@ -61,6 +63,16 @@ def main():
                 print(f"SKIPPED {label} {name}: {reason or 'no reason given'}")
             passed, failed = passed + good, failed + bad
             skipped += skips
+    for check in sys.argv[2:]:
+        name, _, outcome = check.rpartition("=")
+        if outcome == "passed":
+            passed += 1
+        elif outcome == "skipped":
+            print(f"SKIPPED {name}")
+            skipped.append((name, ""))
+        else:
+            print(f"FAILED {name}")
+            failed += 1
     if passed + failed == 0:
         print("no test was executed")
         failed = 1

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Sets up, builds everything and runs all tests: ci/test.sh [--with-python-stacks] [bazel test options]
+# Sets up, builds everything and runs all tests: ci/test.sh [--all] [--with-python-stacks] [bazel test options]
+# --all also runs what takes too long for every change: clang-tidy over all sources, a build with link-time
+# optimization that looks for two types of one name, and the example of a foreign repository built from outside.
 # --with-python-stacks installs scikit-learn, PyTorch, TensorBoard and MPI to test with (3 GB to download, 5 GB on disk: PyTorch
 # brings its CUDA libraries); else they are used if found.
 # Ends with a line `N passed, N failed, N skipped` that counts test cases, and says each skip with its reason.
@@ -7,10 +9,15 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 STACKS=()
 WITH_PYTHON_STACKS=""
-if [ "${1:-}" = --with-python-stacks ]; then
+ALL=""
+while true; do
+  case "${1:-}" in
+    --with-python-stacks) WITH_PYTHON_STACKS=1 ;;
+    --all) ALL=1 WITH_CLANG_TOOLS=1 ;;
+    *) break ;;
+  esac
   shift
-  WITH_PYTHON_STACKS=1
-fi
+done
 source ci/setup.sh
 
 if [ -n "$WITH_PYTHON_STACKS" ]; then
@@ -29,5 +36,19 @@ trap 'rm -f "$EVENTS"' EXIT
 status=0
 "$BAZEL" test //... --keep_going --show_progress_rate_limit=20 --noshow_loading_progress \
   --build_event_json_file="$EVENTS" ${STACKS[@]+"${STACKS[@]}"} "$@" || status=$?
-python3 ci/count_tests.py "$EVENTS" || status=1
+
+OUTSIDE=()
+outside() { # NAME COMMAND...: a check that is no Bazel test
+  local name="$1" outcome=passed
+  shift
+  printf '\n== %s: %s\n' "$name" "$*"
+  "$@" || outcome=failed
+  OUTSIDE+=("$name=$outcome")
+}
+if [ -n "$ALL" ]; then
+  outside one-definition-rule "$BAZEL" build --config=odr --noshow_progress //harness/cli:trainwreck
+  outside clang-tidy ci/tidy.sh --all
+  outside out-of-tree ci/out_of_tree.sh
+fi
+python3 ci/count_tests.py "$EVENTS" ${OUTSIDE[@]+"${OUTSIDE[@]}"} || status=1
 exit "$status"
