@@ -24,6 +24,11 @@ MAY_BE_SLOW = ("trainer/models/model.h", "trainer/models/layers.h", "injectors/o
 # The reference loop knows of no faults.
 FAULT_BRANCH = re.compile(r"\bif\s*\([^)]*\b(fault|inject)", re.IGNORECASE)
 BAD_NAMES = re.compile(r"\b(class|struct)\s+\w*Manager\b")
+# Verdicts, classes and states have types (harness/outcome/outcome.h): their names are read and written at the edges
+# only. A snake_case word of that table stands in no other source of the harness.
+OUTCOME_TABLE = "harness/outcome/outcome.cc"
+OUTCOME_NAME = re.compile(r'\{(?:VerdictKind|FailureClass)::k\w+,[^"]*"(\w+)"')
+OUTCOME_COMPARED = re.compile(r'(?:verdict|status|class|expect)\w*(?:\(\))?\s*[!=]=\s*"')
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"`[^`]*`")
 LIST_MARK = re.compile(r"^([-*]|\d+\.) +")
@@ -99,6 +104,19 @@ def check_names(texts):
                 yield path, number, f"{space}::{name} is also a type of {found[0][0]}"
 
 
+def check_outcomes(texts):
+    names = OUTCOME_NAME.findall(texts.get(OUTCOME_TABLE, ""))
+    literal = re.compile("|".join(f'"{name}"' for name in names if "_" in name) or r"(?!)")
+    compared = re.compile(r'[!=]=\s*"(?:inconclusive|undecided)"')
+    for path, text in texts.items():
+        if not path.startswith("harness/") or path == OUTCOME_TABLE or "test" in path:
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            code = line.partition("//")[0]
+            if literal.search(code) or compared.search(code) or OUTCOME_COMPARED.search(code):
+                yield path, number, "an outcome by its name: harness/outcome/outcome.h has a type for it"
+
+
 def check_width(lines):
     """Tables, headings, code and what no space divides may be wider."""
     for number, line in lines:
@@ -170,6 +188,7 @@ def main():
             texts[path] = file.read()
         findings += [(path, line, what) for line, what in check_text(path, texts[path])]
     findings += check_names(texts)
+    findings += check_outcomes(texts)
     for path in documents:
         findings += [(path, line, what) for line, what in check_document(root, path)]
     for path, line, what in findings:

@@ -12,6 +12,8 @@ printf '// The parts.\n#pragma once\n#include "trainer/models/model.h"\n' >"$pla
 mkdir -p "$planted/harness/a" "$planted/harness/b"
 printf '// A.\n#pragma once\nnamespace trainwreck {\n\nstruct History {\n  int a;\n};\n\n}  // namespace trainwreck\n' \
   | tee "$planted/harness/a/x.h" >"$planted/harness/b/y.h"
+printf 'bool F(const Verdict& v) {\n  return v.verdict == "fail";\n}\n' >"$planted/harness/a/z.cc"
+printf 'bool g = word == "inconclusive";\n' >"$planted/harness/b/z.cc"
 wide="$(printf 'word %.0s' {1..30})"
 long="$(printf 'x%.0s' {1..100})"
 # What may be wide stands first: a table, a heading, code, an address, and code that no space divides.
@@ -22,6 +24,8 @@ if python3 "$root/ci/style_check.py" "$planted" >"$planted/out"; then
   echo "the style check did not find the planted errors"; exit 1
 fi
 grep -q 'trainwreck::History is also a type of harness/a/x.h' "$planted/out"
+grep -q 'harness/a/z.cc:2: an outcome by its name' "$planted/out"
+grep -q 'harness/b/z.cc:1: an outcome by its name' "$planted/out"
 grep -q 'a class named Manager' "$planted/out"
 grep -q 'no branch on faults' "$planted/out"
 grep -q 'a header that is slow to compile' "$planted/out"

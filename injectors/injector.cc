@@ -45,7 +45,7 @@ bool Injector::ActsAt(int step) const {
 void Injector::Fired(Json fields) {
   fields["id"] = fault_.id;
   fields["fault"] = fault_.fault;
-  context_.events->Report("fired", std::move(fields));
+  context_.events->Report(events::kFired, std::move(fields));
 }
 
 bool Injector::AnyMatches(const std::vector<std::string>& globs, const std::string& text) {

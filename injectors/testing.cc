@@ -15,7 +15,7 @@ std::unique_ptr<Injector> FaultBench::Make(const std::string& fault,
   return std::move(MakeInjectors({planned}, context).at(0));
 }
 
-void FaultBench::Report(const std::string& name, Json fields) {
+void FaultBench::Write(const std::string& name, Json fields) {
   EXPECT_EQ(name, "fired");
   EXPECT_EQ(fields.value("id", ""), "it");
   EXPECT_TRUE(FaultRegistry().contains(fields.value("fault", ""))) << fields;

@@ -23,7 +23,7 @@ class FaultBench : public EventSink {
   std::unique_ptr<Injector> Make(const std::string& fault, std::map<std::string, Json> with = {},
                                  Trigger trigger = {});
 
-  void Report(const std::string& name, Json fields) override;
+  void Write(const std::string& name, Json fields) override;
   // The `fired` events so far; any other event fails the test.
   const std::vector<Json>& fired() const { return fired_; }
 

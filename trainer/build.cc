@@ -146,7 +146,7 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
                  {.rank = rank, .world_size = world_size, .deterministic = recipe.deterministic});
   parts.device->LimitMemory(recipe.memory_limit_bytes);
   sink.Report(
-      "device_opened",
+      events::kDeviceOpened,
       {{"kind", at::DeviceTypeName(parts.device->torch_device().type(), /*lower_case=*/true)},
        {"name", parts.device->name()}});
   parts.communicator = WrapAll(wrappers, BuildCommunicator(*parts.device,
@@ -248,7 +248,7 @@ void ReportOutOfMemory(Process& process, const std::string& what) {
     fields["allocated_bytes"] = refusal->allocated_bytes;
     fields["limit_bytes"] = refusal->limit_bytes;
   }
-  process.sink->Report("out_of_memory", std::move(fields));
+  process.sink->Report(events::kOutOfMemory, std::move(fields));
 }
 
 // Says why in the trace and on stderr.
@@ -260,7 +260,7 @@ int Fail(Process& process, const std::exception& error, const std::string& why, 
   LimitCpuMemory(0);  // what is left to do must not fail for the same reason
   try {
     if (dynamic_cast<const c10::OutOfMemoryError*>(&error)) ReportOutOfMemory(process, what);
-    if (why == "exception") process.sink->Report("exception", std::move(fields));
+    if (why == "exception") process.sink->Report(events::kException, std::move(fields));
     process.sink->End(why);
   } catch (const std::exception& trace_error) {  // a full disk, say: stderr has to do
     std::cerr << "trainwreck-trainer: " << trace_error.what() << std::endl;

@@ -294,9 +294,9 @@ void TrainingLoop::Evaluate() {
   Evaluation evaluation{.loss = means[0].item<double>()};
   if (recipe_.eval_free_running) evaluation.free_running_accuracy = means[1].item<double>();
   telemetry_.Evaluated(evaluation);
-  events_.Report("evaluated", {{"loss", EncodeNumber(evaluation.loss)},
-                               {"batches", recipe_.eval_batches},
-                               {"data", on_training ? "training" : "held_out"}});
+  events_.Report(events::kEvaluated, {{"loss", EncodeNumber(evaluation.loss)},
+                                      {"batches", recipe_.eval_batches},
+                                      {"data", on_training ? "training" : "held_out"}});
 }
 
 void TrainingLoop::ReportNonfinite(const std::vector<Batch>& batches) {
@@ -312,10 +312,10 @@ void TrainingLoop::ReportNonfinite(const std::vector<Batch>& batches) {
       if (field.empty()) field = defect->field;
     }
   }
-  events_.Report("nonfinite_batch", {{"batch_step", clock_.step},
-                                     {"loss", EncodeNumber(now_.loss)},
-                                     {"samples", std::move(samples)},
-                                     {"field", field}});
+  events_.Report(events::kNonfiniteBatch, {{"batch_step", clock_.step},
+                                           {"loss", EncodeNumber(now_.loss)},
+                                           {"samples", std::move(samples)},
+                                           {"field", field}});
 }
 
 void TrainingLoop::DiagnoseNonfinite(const std::vector<Batch>& batches,
@@ -343,7 +343,7 @@ bool TrainingLoop::CheckReplicas() {
   if (!desync) return true;
   if (parts_.communicator->rank() == 0) {
     events_.Report(
-        "desync",
+        events::kDesync,
         {{"ranks", desync->ranks}, {"tensors", desync->tensors}, {"reference", desync->reference}});
   }
   switch (recipe_.parallel_on_desync) {
@@ -380,7 +380,7 @@ void TrainingLoop::BroadcastFromRankZero() {
   BroadcastState(*parts_.communicator, state, /*root=*/0);
   parts_.optimizer->Load(state);  // one that saves copies needs them back
   if (parts_.communicator->rank() == 0) {
-    events_.Report("rebroadcast", {{"root", 0}, {"entries", state.size()}});
+    events_.Report(events::kRebroadcast, {{"root", 0}, {"entries", state.size()}});
   }
 }
 
@@ -395,7 +395,7 @@ void TrainingLoop::RollBack() {
   if (!Restore(Return::kRollBack)) {
     throw GuardStop("the ranks' parameters differ, and there is no checkpoint to go back to");
   }
-  events_.Report("rolled_back", {{"from_step", from_step}, {"to_step", clock_.step}});
+  events_.Report(events::kRolledBack, {{"from_step", from_step}, {"to_step", clock_.step}});
 }
 
 StateDict TrainingLoop::Capture() const {
@@ -420,9 +420,9 @@ void TrainingLoop::SaveCheckpoint() {
   for (auto& [name, tensor] : state) tensor = tensor.cpu();
   const std::size_t entries = state.size();
   parts_.checkpoints->Save(clock_.step, state);
-  events_.Report("checkpoint_saved", {{"steps_done", clock_.step},
-                                      {"entries", entries},
-                                      {"digest", DigestSignal(DigestTensors(parameters_))}});
+  events_.Report(events::kCheckpointSaved, {{"steps_done", clock_.step},
+                                            {"entries", entries},
+                                            {"digest", DigestSignal(DigestTensors(parameters_))}});
 }
 
 bool TrainingLoop::Restore(Return how) {
@@ -442,7 +442,7 @@ bool TrainingLoop::Restore(Return how) {
     if (recipe_.checkpoint_require_complete) {
       const bool complete = missing.empty();
       if (!complete) {
-        events_.Report("checkpoint_incomplete",
+        events_.Report(events::kCheckpointIncomplete,
                        {{"steps_done", *steps_done}, {"missing", std::move(missing)}});
       }
       if (!AllRanksSay(complete)) continue;  // or ranks would go on from different steps
@@ -471,7 +471,7 @@ bool TrainingLoop::Restore(Return how) {
     if (rolls_back) return true;
     resumed_at_ = clock_.step;
     events_.Report(
-        "resumed",
+        events::kResumed,
         {{"from_step", clock_.step}, {"steps_done", *steps_done}, {"missing", std::move(missing)}});
     return true;
   }
@@ -492,7 +492,7 @@ void TrainingLoop::AuditedUpdate() {
   if (coverage_due_) return;
   const CoverageGaps gaps = coverage_.AfterUpdate();
   const auto report = [this](const std::vector<std::string>& names, const char* why) {
-    if (!names.empty()) events_.Report("untrained", {{"parameters", names}, {"why", why}});
+    if (!names.empty()) events_.Report(events::kUntrained, {{"parameters", names}, {"why", why}});
   };
   report(gaps.without_gradient, "no gradient");
   report(gaps.without_update, "no update");

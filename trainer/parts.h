@@ -16,6 +16,7 @@
 
 #include "harness/protocol/json.h"
 #include "trainer/devices/device_health.h"
+#include "trainer/events.h"
 
 namespace trainwreck {
 
@@ -279,7 +280,14 @@ class PartWrapper {
 class EventSink {
  public:
   virtual ~EventSink() = default;
-  virtual void Report(const std::string& name, Json fields) = 0;
+  // Throws std::logic_error for fields that the event is not described with.
+  void Report(const EventKind& event, Json fields) {
+    event.Check(fields);
+    Write(event.name(), std::move(fields));
+  }
+
+ protected:
+  virtual void Write(const std::string& name, Json fields) = 0;
 };
 
 }  // namespace trainwreck

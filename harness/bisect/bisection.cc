@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "harness/outcome/outcome.h"
 #include "harness/protocol/parse_json.h"
 
 namespace trainwreck {
@@ -59,8 +60,10 @@ Mark MarkFrom(const std::string& name) {
 }
 
 // Classes of runs that ended before they could show anything else.
-bool IsEnd(const std::string& failure_class) {
-  return failure_class == "crash" || failure_class == "timeout" || failure_class == "leak";
+bool IsEnd(const std::string& name) {
+  const std::optional<FailureClass> end = FailureClass::Find(name);
+  return end == FailureClass(FailureClass::kCrash) || end == FailureClass(FailureClass::kTimeout) ||
+         end == FailureClass(FailureClass::kLeak);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace trainwreck {
 
 // One claim of a scenario that did not hold.
 struct Failure {
-  std::string failure_class;
+  std::string failure_class;  // the text of a FailureClass, or "test" of a command that failed
   std::string check;
   std::string arm;
   auto operator<=>(const Failure&) const = default;

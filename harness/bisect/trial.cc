@@ -185,8 +185,8 @@ std::vector<SeedResult> ScenarioTrial::Measured(const TrialRequest& request,
     result.commit = request.commit;
     result.seed = std::stoi(folder.filename().string());
     const StoredRun stored = LoadStoredRun(folder.string());
-    if (stored.end == ToString(RunEnd::kInfrastructure)) {
-      result.error = stored.end + ": " + stored.detail;
+    if (stored.end == RunEnd::kInfrastructure) {
+      result.error = std::string(ToString(*stored.end)) + ": " + stored.detail;
     } else {
       result.margin = StoredMargin(folder.string(), *metric_, *target);
     }

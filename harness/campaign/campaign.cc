@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kAgain = ".again";
 
 bool Counts(const Verdict& verdict) {
-  return verdict.verdict == "pass" || verdict.verdict == "skip";
+  return verdict.verdict == VerdictKind::kPass || verdict.verdict == VerdictKind::kSkip;
 }
 
 }  // namespace
@@ -66,7 +66,8 @@ CampaignResult Campaign::Execute(const std::function<void(const Verdict&)>& judg
         ++progress_[i].missing;
       }
     }
-    const bool expects_difference = cases_[i].scenario->expect.failure_class == kNondeterministic;
+    const bool expects_difference =
+        cases_[i].scenario->expect.failure_class == FailureClass::kNondeterministic;
     if (options_.verify_determinism || expects_difference) PlanRepetitions(i);
   }
   for (const Run& run : repetitions_) runs.push_back(&run);

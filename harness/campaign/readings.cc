@@ -123,9 +123,9 @@ int PrintReadings(const Wanted& each, const std::map<std::string, RunResult>& re
     if (!reading.seen.empty()) std::cout << "                  seen " << reading.seen << "\n";
     if (!margin.empty()) std::cout << "                  margin " << margin << "\n";
   }
-  const std::string end = ClassOfEnd(result, target);
+  const FailureClass end = ClassOfEnd(result, target);
   if (end.empty() || about_endings) return status;
-  if (end == "incomplete") std::cout << "    " << SentenceOfEnd(result) << "\n";
+  if (end == FailureClass::kIncomplete) std::cout << "    " << SentenceOfEnd(result) << "\n";
   return kExitInfrastructure;
 }
 

@@ -7,17 +7,13 @@
 #include <utility>
 
 #include "harness/protocol/digest.h"
+#include "harness/protocol/recipe_view.h"
 
 namespace trainwreck {
 namespace {
 
 using formula::Formula;
 using formula::Truth;
-
-int IntOf(const Recipe& recipe, const std::string& key) {
-  auto found = recipe.find(key);
-  return found != recipe.end() && found->second.is_number_integer() ? found->second.get<int>() : 1;
-}
 
 const RunResult* Find(const BatchResults& results, const std::string& variant, int seed) {
   auto found = results.find(variant);
@@ -43,19 +39,22 @@ std::vector<Variant> ToRun(const Run& given, const TargetDescription& target) {
 }  // namespace
 
 std::vector<Variant> VariantsOf(const Recipe& recipe, const TargetDescription& target) {
-  const int in_step = IntOf(recipe, "data.batch_size") * IntOf(recipe, "parallel.ranks") *
-                      IntOf(recipe, "accumulation");
-  const int pairs = 2 * IntOf(recipe, "parallel.ranks") * IntOf(recipe, "accumulation");
+  const RecipeView view(recipe, &target);
+  const int at_once =
+      view.Int(KeyRole::kRanks).value_or(1) * view.Int(KeyRole::kAccumulation).value_or(1);
+  const int in_step = at_once * view.Int(KeyRole::kBatchSize).value_or(1);
+  const int pairs = 2 * at_once;
+  const auto key = [](KeyRole role) { return std::string(KeyOf(role)); };
   std::vector<Variant> variants = {
       {kGiven, "as given", {}},
-      {"lr_10", "LR / 10", {.set = {}, .scale = {{"optimizer.lr", 0.1}}}},
-      {"clip", "clip 1.0", {.set = {{"optimizer.clip_norm", 1.0}}, .scale = {}}},
-      {"fp32", "fp32", {.set = {{"precision", "fp32"}}, .scale = {}}},
+      {"lr_10", "LR / 10", {.set = {}, .scale = {{key(KeyRole::kLearningRate), 0.1}}}},
+      {"clip", "clip 1.0", {.set = {{key(KeyRole::kClipNorm), 1.0}}, .scale = {}}},
+      {"fp32", "fp32", {.set = {{key(KeyRole::kPrecision), "fp32"}}, .scale = {}}},
       {"two_examples",
        "two examples",
-       {.set = {{"data.samples", pairs}, {"data.batch_size", 2}}, .scale = {}}},
-      {"one_batch", "one batch", {.set = {{"data.samples", in_step}}, .scale = {}}},
-      {"guard", "data checked", {.set = {{"loader.guard", "stop"}}, .scale = {}}},
+       {.set = {{key(KeyRole::kSamples), pairs}, {key(KeyRole::kBatchSize), 2}}, .scale = {}}},
+      {"one_batch", "one batch", {.set = {{key(KeyRole::kSamples), in_step}}, .scale = {}}},
+      {"guard", "data checked", {.set = {{key(KeyRole::kLoaderGuard), "stop"}}, .scale = {}}},
   };
   for (Variant& variant : variants) {
     for (const auto& [key, value] : variant.changes.set) {

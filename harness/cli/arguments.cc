@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "harness/cli/verb.h"
+#include "harness/report/report.h"
 #include "harness/session/session.h"
 #include "harness/text/nearest.h"
 
@@ -262,17 +263,23 @@ void VerbArguments::HistoryFile(std::string& file) {
 }
 
 void VerbArguments::Reports(std::vector<ReportRequest>& reports, bool of_stored) {
-  std::vector<std::string> kinds = {"json", "junit", "markdown"};
-  if (of_stored) kinds.push_back(kTensorBoard);
+  std::vector<std::string> kinds;
+  std::string help = "Write reports:";
+  for (const ReportFormat& format : ReportFormats()) {
+    kinds.push_back(format.name);
+    help += " " + format.name + "=FILE,";
+  }
+  if (of_stored) {
+    kinds.push_back(kTensorBoard);
+    help += " tensorboard=DIR,";
+  }
+  help.back() = ';';
   DeclaredOption option = ParsedEach(
       "--report",
       [&reports, kinds](const std::vector<std::string>& texts) {
         reports = ParseReports(texts, kinds);
       },
-      of_stored ? "Write reports: junit=FILE, json=FILE, markdown=FILE, tensorboard=DIR; several "
-                  "with commas"
-                : "Write reports: junit=FILE, json=FILE, markdown=FILE; several with commas",
-      "KIND=FILE,...");
+      (help + " several with commas").c_str(), "KIND=FILE,...");
   if (of_stored) option.Required();
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "harness/formula/detectors.h"
 #include "harness/formula/typing.h"
 #include "harness/text/nearest.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int kMaxGlobs = 2;  // of one comparison: all pairs are looked at
 constexpr double kMaxDetectorWindow = 4096;
+constexpr double kMaxDetectorCount = 1e9;
 
 class Checker {
  public:
@@ -56,10 +58,7 @@ class Checker {
         return CheckCompare(node, place);
       case Kind::kEvent:
         return CheckEvent(node);
-      case Kind::kNonfinite:
-      case Kind::kSpike:
-      case Kind::kPlateau:
-      case Kind::kOscillates:
+      case Kind::kDetector:
         return CheckDetector(node, place);
       case Kind::kHolds:
         NeedSteps(node, place);
@@ -335,30 +334,32 @@ class Checker {
            "eventually[10:60] nonfinite(loss)");
     } else if (CheckSignal(operand)) {
       const SignalInfo* info = InfoOf(operand);
-      if (node.kind == Kind::kNonfinite) {
+      if (node.detector->judges_each_sample) {
         NeedsEveryStep(operand, place);
       } else if (info != nullptr && info->sparse) {
         Fail(operand, fmt::format("'{}' is recorded at some steps only", operand.name));
       }
     }
-    if (node.kind == Kind::kNonfinite) return;
-    const bool window = CheckCount(node, "window", kMaxDetectorWindow);
-    CheckPositive(node, "ratio");
-    CheckPositive(node, "tolerance");
-    if (node.kind == Kind::kOscillates && window && CheckCount(node, "crossings", 1e9) &&
-        node.parameter("crossings") > node.parameter("window") - 2) {
-      const Parameter& crossings = node.parameters.at("crossings");
-      Fail(crossings.begin, crossings.end,
-           fmt::format("{} samples turn at most {} times", node.parameter("window"),
-                       std::max(node.parameter("window") - 2, 0.0)));
+    bool usable = true;
+    for (const std::string_view key : node.detector->parameters) {
+      const bool is_count = node.detector->Counts(key);
+      usable = (is_count ? CheckCount(node, std::string(key),
+                                      key == "window" ? kMaxDetectorWindow : kMaxDetectorCount)
+                         : CheckPositive(node, std::string(key))) &&
+               usable;
+    }
+    if (!usable || node.detector->refuse == nullptr) return;
+    if (const auto refusal = node.detector->refuse(node)) {
+      const Parameter& parameter = node.parameters.at(std::string(refusal->parameter));
+      Fail(parameter.begin, parameter.end, refusal->message);
     }
   }
 
-  void CheckPositive(const Node& node, const std::string& key) {
+  bool CheckPositive(const Node& node, const std::string& key) {
     auto found = node.parameters.find(key);
-    if (found != node.parameters.end() && !(found->second.value > 0)) {
-      Fail(found->second.begin, found->second.end, key + " must be positive");
-    }
+    if (found == node.parameters.end() || found->second.value > 0) return true;
+    Fail(found->second.begin, found->second.end, key + " must be positive");
+    return false;
   }
 
   bool CheckCount(const Node& node, const std::string& key, double most) {

@@ -1,5 +1,7 @@
 #include "harness/formula/detectors.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -181,34 +183,65 @@ Track Oscillates(const Samples& samples, int steps, int length, double crossings
   return track;
 }
 
+int WindowOf(const Node& node, int steps) { return Length(node.parameter("window"), steps); }
+
+std::optional<Refusal> TooManyCrossings(const Node& node) {
+  const double most = std::max(node.parameter("window") - 2, 0.0);
+  if (!(node.parameter("crossings") > most)) return std::nullopt;
+  return Refusal{"crossings",
+                 fmt::format("{} samples turn at most {} times", node.parameter("window"), most)};
+}
+
 }  // namespace
 
 std::optional<Unit> AtomUnit(const Node& atom, const TargetDescription& target) {
   switch (atom.kind) {
     case Kind::kCompare:
       return ComparesInOctaves(atom, target) ? Unit::kOctave : Unit::kPlain;
-    case Kind::kSpike:
-    case Kind::kPlateau:
-      return Unit::kOctave;
-    case Kind::kOscillates:
-      return Unit::kPlain;
+    case Kind::kDetector:
+      return atom.detector->unit;
     default:
       return std::nullopt;
   }
 }
 
+const std::vector<Detector>& Detectors() {
+  static const std::vector<Detector> all = {
+      {.name = "nonfinite",
+       .judges_each_sample = true,
+       .detect = [](const Node&, const Samples& samples,
+                    int steps) { return Nonfinite(samples, steps); }},
+      {.name = "spike",
+       .parameters = {"ratio", "window"},
+       .counts = {"window"},
+       .unit = Unit::kOctave,
+       .detect =
+           [](const Node& node, const Samples& samples, int steps) {
+             return Spike(samples, steps, node.parameter("ratio"), WindowOf(node, steps));
+           }},
+      {.name = "plateau",
+       .parameters = {"window", "tolerance"},
+       .counts = {"window"},
+       .unit = Unit::kOctave,
+       .detect =
+           [](const Node& node, const Samples& samples, int steps) {
+             return Plateau(samples, steps, WindowOf(node, steps), node.parameter("tolerance"));
+           }},
+      {.name = "oscillates",
+       .parameters = {"window", "crossings"},
+       .counts = {"window", "crossings"},
+       .unit = Unit::kPlain,
+       .detect =
+           [](const Node& node, const Samples& samples, int steps) {
+             return Oscillates(samples, steps, WindowOf(node, steps), node.parameter("crossings"));
+           },
+       .refuse = TooManyCrossings},
+  };
+  return all;
+}
+
 Track Detect(const Node& detector, const Samples& samples, int steps) {
-  const int length = Length(detector.parameter("window"), steps);
-  switch (detector.kind) {
-    case Kind::kSpike:
-      return Spike(samples, steps, detector.parameter("ratio"), length);
-    case Kind::kPlateau:
-      return Plateau(samples, steps, length, detector.parameter("tolerance"));
-    case Kind::kOscillates:
-      return Oscillates(samples, steps, length, detector.parameter("crossings"));
-    default:
-      return Nonfinite(samples, steps);
-  }
+  return detector.detector->detect(detector, samples, steps);
 }
 
 Track HeldFor(Track track, double length) {

@@ -1,7 +1,11 @@
 // The patterns that have a name: nonfinite, spike, plateau, oscillates, holds.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "harness/formula/formula.h"
 #include "harness/formula/node.h"
@@ -13,8 +17,33 @@ namespace trainwreck::formula {
 // The unit in which an atom has a margin of its own; none for events and nonfinite.
 std::optional<Unit> AtomUnit(const Node& atom, const TargetDescription& target);
 
-// `detector` is one of nonfinite, spike, plateau, oscillates; docs/reference/formulas.md defines
-// them. Linear in the steps.
+// What a detector says against its parameters.
+struct Refusal {
+  std::string_view parameter;
+  std::string message;
+};
+
+// A pattern of one signal: nonfinite, spike, plateau, oscillates; docs/reference/formulas.md defines
+// them. A new one is one more entry of Detectors(), with its oracle and its text there.
+struct Detector {
+  std::string_view name;
+  std::vector<std::string_view> parameters;  // key=value, all required, all positive
+  std::vector<std::string_view> counts;      // of them, those that are whole numbers
+  std::optional<Unit> unit;                  // of its margin
+  // It judges each sample by itself: one that is missing leaves its step open. The others look at a
+  // window, and need a signal that is recorded at every step.
+  bool judges_each_sample = false;
+  Track (*detect)(const Node& node, const Samples& samples, int steps) = nullptr;
+  std::optional<Refusal> (*refuse)(const Node& node) = nullptr;  // null: takes all
+
+  bool Counts(std::string_view key) const {
+    return std::find(counts.begin(), counts.end(), key) != counts.end();
+  }
+};
+
+const std::vector<Detector>& Detectors();
+
+// Of a node of kind kDetector. Linear in the steps.
 Track Detect(const Node& detector, const Samples& samples, int steps);
 
 // At each step: whether `track` holds there and at each of the `length - 1` steps before. False

@@ -206,10 +206,7 @@ Value Evaluator::OverRun(const Node& node, const Scope& scope) const {
 Track Evaluator::AtSteps(const Node& node, const Scope& scope) const {
   switch (node.kind) {
     case Kind::kCompare:
-    case Kind::kNonfinite:
-    case Kind::kSpike:
-    case Kind::kPlateau:
-    case Kind::kOscillates: {
+    case Kind::kDetector: {
       const std::vector<Scope> scopes = context_.Bound(node, scope);
       if (scopes.empty()) return Constant(UnknownOf(node, context_.target()), context_.steps());
       std::optional<Track> all;
@@ -324,7 +321,7 @@ Track Evaluator::DetectorAtSteps(const Node& node, const Scope& scope) const {
   }
   Track track = Detect(node, context_.SamplesOf(node.child(0), scope), context_.steps());
   Absence absence;
-  if (node.kind == Kind::kNonfinite) MarkAbsent(node.child(0), scope, absence);
+  if (node.detector->judges_each_sample) MarkAbsent(node.child(0), scope, absence);
   track.open = std::move(absence.left_out);
   track.lacking = std::move(absence.lacking);
   return track;

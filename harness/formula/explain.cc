@@ -209,10 +209,7 @@ class Explainer {
       }
       case Kind::kCompare:
         return Operands(node, DecisiveChoice(node, scope, truth_at, truth).first, step);
-      case Kind::kNonfinite:
-      case Kind::kSpike:
-      case Kind::kPlateau:
-      case Kind::kOscillates: {
+      case Kind::kDetector: {
         const auto bound = DecisiveChoice(node, scope, truth_at, truth).first;
         if (!bound || node.child(0).kind != Kind::kSignal) return "unknown";
         return WithModules(node.child(0), *bound) + " = " + RawText(node.child(0), *bound, step);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <vector>
 
+#include "harness/formula/detectors.h"
 #include "harness/formula/test_support.h"
 #include "harness/formula/typing.h"
 
@@ -159,7 +161,7 @@ Value NaiveOracle::DetectorAt(const Node& node, int step) const {
   const Node& signal = node.child(0);
   const int window = static_cast<int>(node.parameter("window"));
   const double now = Sample(signal, step);
-  if (node.kind == Kind::kNonfinite) {
+  if (node.detector->name == "nonfinite") {
     auto found = run_.series.find({signal.name, 0});
     if (found == run_.series.end() || !found->second.Has(step)) {
       Value missing = Truth(kMaybe);
@@ -169,7 +171,7 @@ Value NaiveOracle::DetectorAt(const Node& node, int step) const {
     }
     return Truth(std::isfinite(now) ? kNo : kYes);
   }
-  if (node.kind == Kind::kSpike) {
+  if (node.detector->name == "spike") {
     if (step == 0 || now <= 0) return WithMargin(kNo, Unit::kOctave, MarginOf(kNo));
     std::vector<double> before;
     for (int s = std::max(0, step - window); s < step; ++s) before.push_back(Sample(signal, s));
@@ -180,7 +182,7 @@ Value NaiveOracle::DetectorAt(const Node& node, int step) const {
     const double margin = now == level ? 0 : std::log2(now / level);
     return WithMargin(now >= level ? kYes : kNo, Unit::kOctave, {margin, margin});
   }
-  // oscillates
+  if (node.detector->name != "oscillates") throw std::logic_error("no oracle for a detector");
   if (step + 1 < window) return WithMargin(kNo, Unit::kPlain, MarginOf(kNo));
   double sure = 0, possible = 0;
   for (int s = step - window + 2; s < step; ++s) {
@@ -260,9 +262,7 @@ Value NaiveOracle::At(const Node& node, int step) const {
   switch (node.kind) {
     case Kind::kCompare:
       return CompareAt(node, step);
-    case Kind::kNonfinite:
-    case Kind::kSpike:
-    case Kind::kOscillates:
+    case Kind::kDetector:
       return DetectorAt(node, step);
     case Kind::kEvent: {
       for (const Event& event : run_.events) {

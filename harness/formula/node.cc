@@ -4,33 +4,37 @@
 
 #include <algorithm>
 
+#include "harness/formula/detectors.h"
+
 namespace trainwreck::formula {
 namespace {
 
 const std::vector<FunctionInfo>& Functions() {
-  static const std::vector<FunctionInfo> functions = {
-      {"mean", Kind::kAggregate, Aggregate::kMean, 1, {}},
-      {"median", Kind::kAggregate, Aggregate::kMedian, 1, {}},
-      {"min", Kind::kAggregate, Aggregate::kMin, 1, {}},
-      {"max", Kind::kAggregate, Aggregate::kMax, 1, {}},
-      {"first", Kind::kAggregate, Aggregate::kFirst, 1, {}},
-      {"last", Kind::kAggregate, Aggregate::kLast, 1, {}},
-      {"sum", Kind::kAggregate, Aggregate::kSum, 1, {}},
-      {"std", Kind::kAggregate, Aggregate::kStd, 1, {}},
-      {"slope", Kind::kAggregate, Aggregate::kSlope, 1, {}},
-      {"count", Kind::kAggregate, Aggregate::kCount, 1, {}},
-      {"overlap", Kind::kOverlap, {}, 2, {}},
-      {"spread", Kind::kSpread, {}, 1, {}},
-      {"abs", Kind::kAbs, {}, 1, {}},
-      {"nonfinite", Kind::kNonfinite, {}, 1, {}},
-      {"spike", Kind::kSpike, {}, 1, {"ratio", "window"}},
-      {"plateau", Kind::kPlateau, {}, 1, {"window", "tolerance"}},
-      {"oscillates", Kind::kOscillates, {}, 1, {"window", "crossings"}},
-      {"holds", Kind::kHolds, {}, 1, {"for"}},
-      {"all_ranks", Kind::kAllRanks, {}, 1, {}},
-      {"any_rank", Kind::kAnyRank, {}, 1, {}},
-      {"any_module", Kind::kAnyModule, {}, 1, {}},
-  };
+  static const std::vector<FunctionInfo> functions = [] {
+    std::vector<FunctionInfo> all = {
+        {"mean", Kind::kAggregate, Aggregate::kMean, 1, {}},
+        {"median", Kind::kAggregate, Aggregate::kMedian, 1, {}},
+        {"min", Kind::kAggregate, Aggregate::kMin, 1, {}},
+        {"max", Kind::kAggregate, Aggregate::kMax, 1, {}},
+        {"first", Kind::kAggregate, Aggregate::kFirst, 1, {}},
+        {"last", Kind::kAggregate, Aggregate::kLast, 1, {}},
+        {"sum", Kind::kAggregate, Aggregate::kSum, 1, {}},
+        {"std", Kind::kAggregate, Aggregate::kStd, 1, {}},
+        {"slope", Kind::kAggregate, Aggregate::kSlope, 1, {}},
+        {"count", Kind::kAggregate, Aggregate::kCount, 1, {}},
+        {"overlap", Kind::kOverlap, {}, 2, {}},
+        {"spread", Kind::kSpread, {}, 1, {}},
+        {"abs", Kind::kAbs, {}, 1, {}},
+        {"holds", Kind::kHolds, {}, 1, {"for"}},
+        {"all_ranks", Kind::kAllRanks, {}, 1, {}},
+        {"any_rank", Kind::kAnyRank, {}, 1, {}},
+        {"any_module", Kind::kAnyModule, {}, 1, {}},
+    };
+    for (const Detector& detector : Detectors()) {
+      all.push_back({detector.name, Kind::kDetector, {}, 1, detector.parameters, &detector});
+    }
+    return all;
+  }();
   return functions;
 }
 
@@ -174,7 +178,9 @@ std::string_view WordOf(Kind kind) {
 }
 
 std::string CallText(const Node& node) {
-  std::string text(node.kind == Kind::kAggregate ? ToString(node.aggregate) : WordOf(node.kind));
+  std::string text(node.kind == Kind::kAggregate  ? ToString(node.aggregate)
+                   : node.kind == Kind::kDetector ? node.detector->name
+                                                  : WordOf(node.kind));
   text += "(";
   for (std::size_t i = 0; i < node.children.size(); ++i) {
     text += (i > 0 ? ", " : "") + ToText(node.child(i));

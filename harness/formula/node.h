@@ -27,10 +27,7 @@ enum class Kind {
   kDivide,
   // Atoms.
   kCompare,
-  kNonfinite,
-  kSpike,
-  kPlateau,
-  kOscillates,
+  kDetector,
   kEvent,
   // Formulas over formulas.
   kHolds,
@@ -91,6 +88,8 @@ struct Parameter {
   std::size_t end = 0;
 };
 
+struct Detector;  // in detectors.h
+
 struct Node {
   Kind kind = Kind::kNumber;
   std::size_t begin = 0;  // bytes of the formula's text
@@ -109,7 +108,8 @@ struct Node {
   Aggregate aggregate = Aggregate::kMean;       // kAggregate
   CompareOp op = CompareOp::kLess;              // kCompare
   Window window;                                // temporal operators
-  std::map<std::string, Parameter> parameters;  // detectors
+  const Detector* detector = nullptr;           // kDetector
+  std::map<std::string, Parameter> parameters;  // kDetector, kHolds
   std::optional<std::string> fault;             // kEvent: fired(ID)
   std::vector<Filter> filters;                  // kEvent
 
@@ -132,6 +132,7 @@ struct FunctionInfo {
   Aggregate aggregate;
   int arguments;                             // expressions or formulas
   std::vector<std::string_view> parameters;  // key=value, all required
+  const Detector* detector = nullptr;        // kDetector
 };
 const FunctionInfo* FindFunction(std::string_view name);
 std::vector<std::string> FunctionNames();

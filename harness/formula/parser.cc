@@ -378,6 +378,7 @@ class Parser {
     auto node = std::make_unique<Node>();
     node->kind = function->kind;
     node->aggregate = function->aggregate;
+    node->detector = function->detector;
     const bool wants_formula = function->kind >= Kind::kHolds;
     if (!Enter()) return nullptr;
     while (!Now().Is(")")) {

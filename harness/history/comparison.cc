@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "harness/history/comparison_parts.h"
-#include "harness/judge/exit_status.h"
+#include "harness/outcome/exit_status.h"
 
 namespace trainwreck {
 namespace {
@@ -11,16 +11,19 @@ namespace {
 using Environment = std::map<std::string, std::string>;
 
 std::string OutcomeOf(const CaseRecord& record) {
-  return record.verdict + (record.failure_class.empty() ? "" : "/" + record.failure_class);
+  return OutcomeText(record.verdict, record.failure_class);
 }
 
-Direction DirectionOf(const std::string& before, const std::string& after) {
-  auto badness = [](const std::string& verdict) {
-    if (verdict == "pass") return 0;
-    return verdict == "inconclusive" ? 1 : 2;
+Direction DirectionOf(VerdictKind before, VerdictKind after) {
+  const auto badness = [](VerdictKind verdict) {
+    if (verdict == VerdictKind::kPass) return 0;
+    return verdict == VerdictKind::kInconclusive ? 1 : 2;
   };
-  if (after == "skip") return Direction::kWorse;  // what is not run may hide anything
-  if (before == "skip") return after == "pass" ? Direction::kBetter : Direction::kOther;
+  // What is not run may hide anything.
+  if (after == VerdictKind::kSkip) return Direction::kWorse;
+  if (before == VerdictKind::kSkip) {
+    return after == VerdictKind::kPass ? Direction::kBetter : Direction::kOther;
+  }
   const int change = badness(after) - badness(before);
   if (change == 0) return Direction::kOther;
   return change > 0 ? Direction::kWorse : Direction::kBetter;

@@ -104,7 +104,7 @@ void CompareArms(const CaseRecord& a, const CaseRecord& b, Cause cause, Comparis
 }
 
 void FindLostChecks(const CaseRecord& a, const CaseRecord& b, Comparison& comparison) {
-  if (b.verdict == "skip") return;  // that is worse already
+  if (b.verdict == VerdictKind::kSkip) return;  // that is worse already
   std::set<std::pair<std::string, std::string>> has;
   for (const MarginRecord& margin : b.margins) has.insert({margin.arm, margin.check});
   LostChecks lost;

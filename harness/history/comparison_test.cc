@@ -16,8 +16,8 @@ Record Before() { return TestRecord("aaaaaaaaaaaaaaaa", "1111111111111111"); }
 Record After() { return TestRecord("bbbbbbbbbbbbbbbb", "2222222222222222"); }
 
 void Fail(CaseRecord& record) {
-  record.verdict = "fail";
-  record.failure_class = "control_unhealthy";
+  record.verdict = VerdictKind::kFail;
+  record.failure_class = FailureClass::kControlUnhealthy;
   record.margins[0].agree = 2;
 }
 
@@ -62,8 +62,8 @@ TEST(Compare, EveryPairOfVerdictsHasADirection) {
   for (const std::string& before : verdicts) {
     for (const std::string& after : verdicts) {
       Record a = Before(), b = After();
-      a.cases[0].verdict = before;
-      b.cases[0].verdict = after;
+      a.cases[0].verdict = *FindVerdict(before);
+      b.cases[0].verdict = *FindVerdict(after);
       const Comparison comparison = Compare(a, b, {});
       const bool is_worse = comparison.CountVerdicts(Direction::kWorse) > 0;
       if (is_worse) (after == "skip" ? skips : seen) += before + ">" + after + " ";
@@ -179,9 +179,9 @@ TEST(Combine, TakesTheNewestSampleOfEachSeed) {
   EXPECT_EQ(combined.cases[0].trainings.size(), 5U);
   // A case that was repeated within one invocation: its last round counts.
   Record repeated = Before();
-  repeated.cases = {TestCase("nan/a", "pass"), TestCase("nan/a", "fail")};
+  repeated.cases = {TestCase("nan/a"), TestCase("nan/a", VerdictKind::kFail)};
   ASSERT_EQ(Combine({repeated}).cases.size(), 1U);
-  EXPECT_EQ(Combine({repeated}).cases[0].verdict, "fail");
+  EXPECT_EQ(Combine({repeated}).cases[0].verdict, VerdictKind::kFail);
 }
 
 // Twelve margins on both sides from one distribution, over and over: the whole comparison may call

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "harness/history/comparison.h"
-#include "harness/judge/exit_status.h"
+#include "harness/outcome/exit_status.h"
 #include "harness/report/text.h"
 
 namespace trainwreck {

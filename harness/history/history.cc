@@ -155,7 +155,8 @@ void AddCase(Database& database, std::int64_t run_id, const CaseRecord& record) 
                     "INSERT INTO verdict(run_id, case_name, scenario, scenario_digest, "
                     "environment, verdict, class, reason) VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
   verdict.Bind(run_id).Bind(record.name).Bind(record.scenario).Bind(record.scenario_digest);
-  verdict.Bind(Dump(record.environment)).Bind(record.verdict).Bind(record.failure_class);
+  verdict.Bind(Dump(record.environment)).Bind(ToString(record.verdict));
+  verdict.Bind(record.failure_class.text());
   verdict.Bind(record.reason).Step();
   const std::int64_t verdict_id = database.last_insert_id();
   Statement reading(database, "INSERT INTO reading VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
@@ -179,6 +180,13 @@ RecordSummary SummaryFrom(const Statement& row) {
   return summary;
 }
 
+template <typename T>
+T Named(std::optional<T> (*find)(std::string_view), const std::string& name) {
+  const std::optional<T> found = find(name);
+  if (!found) throw std::runtime_error("it holds an unknown name, '" + name + "'");
+  return *found;
+}
+
 constexpr const char* kSummaryColumns =
     "run.id, run.started_utc, run.commit_hash, run.dirty, run.target, run.target_digest";
 constexpr const char* kCaseColumns =
@@ -190,8 +198,8 @@ CaseRecord CaseFrom(const Statement& row, int first) {
   record.scenario = row.Text(first + 2);
   record.scenario_digest = row.Text(first + 3);
   record.environment = Decode(row.Text(first + 4), TextsFrom);
-  record.verdict = row.Text(first + 5);
-  record.failure_class = row.Text(first + 6);
+  record.verdict = Named(FindVerdict, row.Text(first + 5));
+  record.failure_class = Named(FailureClass::Find, row.Text(first + 6));
   record.reason = row.Text(first + 7);
   return record;
 }

@@ -25,13 +25,15 @@ inline MarginRecord TestMargin(const std::string& arm, const std::string& check,
           .seeds = seeds};
 }
 
-inline CaseRecord TestCase(const std::string& name, const std::string& verdict = "pass") {
+inline CaseRecord TestCase(const std::string& name, VerdictKind verdict = VerdictKind::kPass) {
   CaseRecord record;
   record.name = record.scenario = name;
   record.scenario_digest = "claims-of-" + name;
   record.environment = {{"blas", "MKL"}, {"cpu", "model"}};
   record.verdict = verdict;
-  if (verdict == "fail") record.failure_class = "control_unhealthy";
+  if (verdict == VerdictKind::kFail) {
+    record.failure_class = FailureClass::kControlUnhealthy;
+  };
   record.reason = "because of \"it\"\n";
   record.margins = {
       TestMargin("control", "learns", {{0, 1.0}, {1, 1.25}, {2, 0.75}, {3, 1.5}, {4, 1.125}})};

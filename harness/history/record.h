@@ -42,8 +42,8 @@ struct CaseRecord {
   std::string scenario;
   std::string scenario_digest;                     // empty: not recorded
   std::map<std::string, std::string> environment;  // with the machine's
-  std::string verdict;
-  std::string failure_class;
+  VerdictKind verdict = VerdictKind::kPass;
+  FailureClass failure_class;
   std::string reason;
   std::vector<MarginRecord> margins;
   std::vector<TrainingRecord> trainings;

@@ -81,9 +81,9 @@ struct Tally {
 struct Judged {
   CheckResult result;
   Tally tally;
-  std::string broken_class;  // where a seed disagrees
-  std::string weak_class;    // where it holds by less than min_margin
-  bool is_settled = false;   // no seed of it may be lost: `result` says it all
+  FailureClass broken_class;  // where a seed disagrees
+  FailureClass weak_class;    // where it holds by less than min_margin
+  bool is_settled = false;    // no seed of it may be lost: `result` says it all
 };
 
 // The seeds of a case by whether every claim of every arm holds in them. Arms of a seed belong
@@ -207,9 +207,9 @@ class CaseJudge {
                                 const std::vector<Judged>& judged) const;
   bool EndIsClaimed(const ArmPlan& arm, const std::vector<Claim>& claims,
                     const std::vector<Judged>& judged, const RunResult& run, int seed) const;
-  Judged Finding(const ArmPlan& arm, const char* check, const std::string& failure_class,
+  Judged Finding(const ArmPlan& arm, const char* check, FailureClass failure_class,
                  const std::vector<int>& seeds) const;
-  Judged UnclaimedEnd(const ArmPlan& arm, const std::string& failure_class,
+  Judged UnclaimedEnd(const ArmPlan& arm, FailureClass failure_class,
                       const std::vector<int>& seeds) const;
   Judged Restarted(const ArmPlan& arm, const std::vector<int>& seeds) const;
   LostSeeds Lost(const std::vector<Judged>& all) const;
@@ -282,8 +282,8 @@ Judged CaseJudge::JudgeClaim(const ArmPlan& arm, const Claim& claim) const {
   const Check& check = *claim.check;
   Judged judged;
   judged.broken_class = claim.failure_class;
-  const bool is_symptom = judged.broken_class == "symptom_absent";
-  judged.weak_class = is_symptom ? "symptom_weak" : judged.broken_class;
+  const bool is_symptom = judged.broken_class == FailureClass::kSymptomAbsent;
+  judged.weak_class = is_symptom ? FailureClass::kSymptomWeak : judged.broken_class;
   CheckResult& result = judged.result;
   result.check = check.name;
   result.formula = check.formula.text();
@@ -347,7 +347,7 @@ void CaseJudge::Settle(const LostSeeds& lost, Judged& judged) const {
     }
   }
   const std::vector<int>* to_look_at = &tally.counted;
-  const auto fail = [&](const std::vector<int>& seeds, const std::string& failure_class) {
+  const auto fail = [&](const std::vector<int>& seeds, FailureClass failure_class) {
     if (seeds.empty() || !result.failure_class.empty()) return;
     result.failure_class = failure_class;
     to_look_at = &seeds;
@@ -357,8 +357,8 @@ void CaseJudge::Settle(const LostSeeds& lost, Judged& judged) const {
     fail(tally.weak, judged.weak_class);
   }
   if (lost.too_many()) {
-    fail(tally.unknown, "undecided");
-    fail(tally.unclear, "undecided");
+    fail(tally.unknown, FailureClass::kUndecided);
+    fail(tally.unclear, FailureClass::kUndecided);
   }
   if (!result.failure_class.empty() && lost.allowed > 0) {
     result.message += "; some claim is broken or unknown in " + SeedList(lost.Sorted()) +
@@ -373,7 +373,8 @@ void CaseJudge::Settle(const LostSeeds& lost, Judged& judged) const {
 // Faulty arms must have performed the fault, all others must not.
 Judged CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault) const {
   Judged judged;
-  judged.broken_class = IsFaulty(arm.kind) ? "fault_not_fired" : "control_unhealthy";
+  judged.broken_class =
+      IsFaulty(arm.kind) ? FailureClass::kFaultNotFired : FailureClass::kControlUnhealthy;
   CheckResult& result = judged.result;
   result.check = "fired";
   result.formula = "fired(" + fault.id + ")";
@@ -420,7 +421,8 @@ bool CaseJudge::HasToBeSound(const ArmPlan& arm) const {
 // Every signal, not only those that the scenario's formulas mention.
 Judged CaseJudge::JudgeSignals(const ArmPlan& arm) const {
   Judged judged;
-  judged.broken_class = arm.kind == ArmKind::kControl ? "control_unhealthy" : "remedy_ineffective";
+  judged.broken_class = arm.kind == ArmKind::kControl ? FailureClass::kControlUnhealthy
+                                                      : FailureClass::kRemedyIneffective;
   CheckResult& result = judged.result;
   result.check = kSignalHealth;
   result.formula = "every signal is read, finite, and positive where its scale says so";
@@ -465,13 +467,13 @@ bool CaseJudge::EndIsClaimed(const ArmPlan& arm, const std::vector<Claim>& claim
 
 std::vector<Judged> CaseJudge::JudgeEnds(const ArmPlan& arm, const std::vector<Claim>& claims,
                                          const std::vector<Judged>& judged) const {
-  std::map<std::string, std::vector<int>> seeds_by_class;
+  std::map<FailureClass, std::vector<int>> seeds_by_class;
   std::vector<int> restarted;
   const auto runs = results_.runs.find(arm.name);
   if (runs == results_.runs.end()) return {};
   for (const auto& [seed, run] : runs->second) {
     if (run.restarts > 0 && !IsFaulty(arm.kind)) restarted.push_back(seed);
-    const std::string failure_class = ClassOfEnd(run, target_);
+    const FailureClass failure_class = ClassOfEnd(run, target_);
     if (failure_class.empty() || EndIsClaimed(arm, claims, judged, run, seed)) continue;
     seeds_by_class[failure_class].push_back(seed);
   }
@@ -484,7 +486,7 @@ std::vector<Judged> CaseJudge::JudgeEnds(const ArmPlan& arm, const std::vector<C
 }
 
 // What no seed may be lost to, with the first of its seeds to look at.
-Judged CaseJudge::Finding(const ArmPlan& arm, const char* check, const std::string& failure_class,
+Judged CaseJudge::Finding(const ArmPlan& arm, const char* check, FailureClass failure_class,
                           const std::vector<int>& seeds) const {
   Judged judged;
   judged.is_settled = true;
@@ -499,7 +501,7 @@ Judged CaseJudge::Finding(const ArmPlan& arm, const char* check, const std::stri
   return judged;
 }
 
-Judged CaseJudge::UnclaimedEnd(const ArmPlan& arm, const std::string& failure_class,
+Judged CaseJudge::UnclaimedEnd(const ArmPlan& arm, FailureClass failure_class,
                                const std::vector<int>& seeds) const {
   const RunResult& run = *FindRun(arm.name, seeds.front());
   Judged judged = Finding(arm, "end", failure_class, seeds);
@@ -516,7 +518,7 @@ Judged CaseJudge::UnclaimedEnd(const ArmPlan& arm, const std::string& failure_cl
 
 // What was restarted did not train on in health, whatever its last attempt shows.
 Judged CaseJudge::Restarted(const ArmPlan& arm, const std::vector<int>& seeds) const {
-  Judged judged = Finding(arm, "restarts", "control_unhealthy", seeds);
+  Judged judged = Finding(arm, "restarts", FailureClass::kControlUnhealthy, seeds);
   judged.result.message = "a healthy run needs no restart, " + SeedList(seeds) + " had one";
   judged.result.seen += std::to_string(FindRun(arm.name, seeds.front())->restarts) + " restarts";
   return judged;

@@ -20,9 +20,9 @@ struct Claim {
   std::shared_ptr<const Check> check;  // a part of the case's scenario
   CheckRole role = CheckRole::kHealthy;
   bool expected = true;
-  const char* failure_class = "";  // when it does not hold
-  bool has_to_be_clear = false;    // min_margin counts here
-  bool only_where_shown = false;   // in seeds whose fault arm shows the symptom
+  FailureClass failure_class;     // when it does not hold
+  bool has_to_be_clear = false;   // min_margin counts here
+  bool only_where_shown = false;  // in seeds whose fault arm shows the symptom
 };
 
 // In the order in which they are reported.

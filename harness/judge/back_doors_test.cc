@@ -25,7 +25,7 @@ using ::testing::Not;
 using testing::WithLoss;
 
 std::string Outcome(const Verdict& verdict) {
-  return verdict.verdict + (verdict.failure_class.empty() ? "" : "/" + verdict.failure_class);
+  return OutcomeText(verdict.verdict, verdict.failure_class);
 }
 
 void Add(std::vector<Check>& checks, const std::string& name, const std::string& formula) {
@@ -221,7 +221,7 @@ TEST(IncompleteTest, ARunThatWroteItsTraceWithoutAnyStep) {
 TEST(IncompleteTest, WhereNoNumberOfStepsIsPlannedThereAreNeverTooFew) {
   Bench bench;
   bench.In("decay", -1, [](RunResult& run) { run.trace.planned_steps = 0; });
-  EXPECT_NE(bench.Judged().verdict, "error");
+  EXPECT_NE(bench.Judged().verdict, VerdictKind::kError);
 }
 
 TEST(IncompleteTest, AnyRankThatStopsBeforeTheOthers) {
@@ -278,7 +278,7 @@ TEST(SeedsTest, ARemedyMayNotFailInTheSeedsInWhichTheSymptomWasShown) {
   }
   // Four seeds without the symptom and four others with a remedy that fails: two are left.
   const Verdict verdict = bench.Judged();
-  EXPECT_EQ(verdict.verdict, "fail") << Outcome(verdict);
+  EXPECT_EQ(verdict.verdict, VerdictKind::kFail) << Outcome(verdict);
   EXPECT_THAT(verdict.reason, HasSubstr("`require: 6` lets 4 go"));
 }
 
@@ -289,7 +289,7 @@ TEST(SeedsTest, EachSeedIsLostAsAWholeOverAllArmsAndChecks) {
   }
   EXPECT_EQ(Outcome(bench.Judged()), "pass") << "the same four in all arms";
   bench.In("lower_lr", 9, WithLoss(LearningLoss(4)));
-  EXPECT_EQ(bench.Judged().verdict, "fail") << "a fifth";
+  EXPECT_EQ(bench.Judged().verdict, VerdictKind::kFail) << "a fifth";
 }
 
 TEST(SeedsTest, UnknownSeedsAreCountedWithTheBroken) {
@@ -471,19 +471,19 @@ TEST(RemarksTest, RemediesAndDecoysThatClaimNothingHere) {
 
 TEST(ExpectationTest, WhatHappenedStaysWhatItWas) {
   Bench bench;
-  EXPECT_EQ(bench.Judged().seen_verdict, "pass");
-  bench.scenario().expect = {"error", "crash", "a known limit"};
+  EXPECT_EQ(bench.Judged().seen_verdict, VerdictKind::kPass);
+  bench.scenario().expect = {VerdictKind::kError, FailureClass::kCrash, "a known limit"};
   bench.In("fault", 0, Crashing(1, 0));
   const Verdict crashed = bench.Judged();
   EXPECT_EQ(Outcome(crashed), "pass");
-  EXPECT_EQ(crashed.seen_verdict, "error");
+  EXPECT_EQ(crashed.seen_verdict, VerdictKind::kError);
 
   Bench skipped;
   skipped.scenario().requires_.features = {"antigravity"};
-  skipped.scenario().expect = {"skip", "", "not yet"};
+  skipped.scenario().expect = {VerdictKind::kSkip, FailureClass::kNone, "not yet"};
   const Verdict verdict = skipped.Judged();
   EXPECT_EQ(Outcome(verdict), "pass");
-  EXPECT_EQ(verdict.seen_verdict, "skip");
+  EXPECT_EQ(verdict.seen_verdict, VerdictKind::kSkip);
   EXPECT_EQ(ExitCode({verdict}), 4) << "nothing was executed";
   EXPECT_EQ(ExitCode({verdict, crashed}), 0);
 }

@@ -35,7 +35,7 @@ const char* ToString(CheckRole role) {
 std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm) {
   const Scenario& scenario = *plan.scenario;
   std::vector<Claim> claims;
-  auto add = [&](CheckRole role, const Check& check, bool expected, const char* failure_class) {
+  auto add = [&](CheckRole role, const Check& check, bool expected, FailureClass failure_class) {
     if (!AppliesTo(check.when, *plan.point)) return;
     Claim claim;
     claim.check = {plan.scenario, &check};
@@ -49,34 +49,34 @@ std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm) {
   switch (arm.kind) {
     case ArmKind::kControl:
       for (const Check& check : scenario.healthy)
-        add(CheckRole::kHealthy, check, true, "control_unhealthy");
+        add(CheckRole::kHealthy, check, true, FailureClass::kControlUnhealthy);
       for (const Check& check : scenario.symptoms)
-        add(CheckRole::kSymptom, check, false, "symptom_in_control");
+        add(CheckRole::kSymptom, check, false, FailureClass::kSymptomInControl);
       break;
     case ArmKind::kFault:
       for (const Check& check : scenario.symptoms)
-        add(CheckRole::kSymptom, check, true, "symptom_absent");
+        add(CheckRole::kSymptom, check, true, FailureClass::kSymptomAbsent);
       break;
     case ArmKind::kRemedy: {
       const Remedy& remedy = *arm.remedy;
       for (const Check& check : scenario.symptoms) {
         if (remedy.resolves.empty() || Contains(remedy.resolves, check.name)) {
-          add(CheckRole::kSymptom, check, false, "remedy_ineffective");
+          add(CheckRole::kSymptom, check, false, FailureClass::kRemedyIneffective);
         }
       }
       for (const Check& check : scenario.healthy) {
         if (!Contains(remedy.waives, check.name))
-          add(CheckRole::kHealthy, check, true, "remedy_ineffective");
+          add(CheckRole::kHealthy, check, true, FailureClass::kRemedyIneffective);
       }
       if (scenario.quality && !Contains(remedy.waives, "quality")) {
-        add(CheckRole::kQuality, *scenario.quality, true, "remedy_costly");
+        add(CheckRole::kQuality, *scenario.quality, true, FailureClass::kRemedyCostly);
       }
       break;
     }
     case ArmKind::kDecoy:
       for (const Check& check : scenario.symptoms) {
         if (arm.decoy->keeps.empty() || Contains(arm.decoy->keeps, check.name)) {
-          add(CheckRole::kSymptom, check, true, "decoy_effective");
+          add(CheckRole::kSymptom, check, true, FailureClass::kDecoyEffective);
         }
       }
       break;

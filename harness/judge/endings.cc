@@ -70,23 +70,23 @@ bool IsIncomplete(const RunTrace& trace, const TargetDescription& target) {
 
 }  // namespace
 
-std::string ClassOfEnd(const RunResult& run, const TargetDescription& target) {
+FailureClass ClassOfEnd(const RunResult& run, const TargetDescription& target) {
   switch (run.end) {
     case RunEnd::kCompleted:
-      return IsIncomplete(run.trace, target) ? "incomplete" : "";
+      return IsIncomplete(run.trace, target) ? FailureClass::kIncomplete : FailureClass::kNone;
     case RunEnd::kDecided:
-      return "";
+      return FailureClass::kNone;
     case RunEnd::kFailed:
     case RunEnd::kGarbage:
-      return "crash";
+      return FailureClass::kCrash;
     case RunEnd::kStalled:
     case RunEnd::kTimeout:
-      return "timeout";
+      return FailureClass::kTimeout;
     case RunEnd::kLeak:
-      return "leak";
+      return FailureClass::kLeak;
     case RunEnd::kDiskBudget:
     case RunEnd::kInfrastructure:
-      return "infrastructure";
+      return FailureClass::kInfrastructure;
   }
   std::abort();  // every end has its class
 }

@@ -9,9 +9,9 @@
 
 namespace trainwreck {
 
-// The verdict class of a run that ended so; empty where the end is as planned. A run that
+// The verdict class of a run that ended so; none where the end is as planned. A run that
 // "completed" with fewer steps than planned is `incomplete`.
-std::string ClassOfEnd(const RunResult& run, const TargetDescription& target);
+FailureClass ClassOfEnd(const RunResult& run, const TargetDescription& target);
 // One sentence for people: "failed, rank 1 exited with code 3", "completed after 10 of 30 steps".
 std::string SentenceOfEnd(const RunResult& run);
 

@@ -21,7 +21,7 @@ using testing::WithLoss;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::string Outcome(const Verdict& verdict) {
-  return verdict.verdict + (verdict.failure_class.empty() ? "" : "/" + verdict.failure_class);
+  return OutcomeText(verdict.verdict, verdict.failure_class);
 }
 
 void Crash(RunResult& run) {
@@ -193,18 +193,18 @@ TEST(StopTest, AnArmThatClaimsNothingIsRunToItsEnd) {
 TEST(NondeterminismTest, IsAFailureUnlessItIsExpected) {
   Scenario scenario;
   Verdict verdict;
-  verdict.verdict = "pass";
+  verdict.verdict = VerdictKind::kPass;
   FailAsNondeterministic(scenario, "run a and its repetition differ", verdict);
   EXPECT_EQ(Outcome(verdict), "fail/nondeterministic");
   EXPECT_EQ(verdict.reason, "run a and its repetition differ");
-  scenario.expect.failure_class = kNondeterministic;
+  scenario.expect.failure_class = FailureClass::kNondeterministic;
   scenario.expect.reason = "atomics";
   FailAsNondeterministic(scenario, "they differ", verdict);
   EXPECT_EQ(Outcome(verdict), "pass");
-  EXPECT_EQ(verdict.seen_verdict, "fail");
+  EXPECT_EQ(verdict.seen_verdict, VerdictKind::kFail);
   EXPECT_THAT(verdict.reason, HasSubstr("atomics"));
   verdict = {};
-  verdict.verdict = "error";
+  verdict.verdict = VerdictKind::kError;
   FailAsNondeterministic(scenario, "they differ", verdict);
   EXPECT_EQ(Outcome(verdict), "error");
 }

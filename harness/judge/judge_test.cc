@@ -31,7 +31,7 @@ const CheckResult& Find(const Verdict& verdict, const std::string& check, const 
 }
 
 std::string Outcome(const Verdict& verdict) {
-  return verdict.verdict + (verdict.failure_class.empty() ? "" : "/" + verdict.failure_class);
+  return OutcomeText(verdict.verdict, verdict.failure_class);
 }
 
 TEST(JudgeTest, PassesWhenEveryClaimHolds) {
@@ -186,11 +186,11 @@ const Mutation kMutations[] = {
      [](Bench& b) { b.scenario().requires_.devices = {"cuda"}; }},
     {"UnexpectedPass", "fail/unexpected_pass",
      [](Bench& b) {
-       b.scenario().expect = {"fail", "symptom_absent", "a known limit"};
+       b.scenario().expect = {VerdictKind::kFail, FailureClass::kSymptomAbsent, "a known limit"};
      }},
     {"OtherClassThanExpected", "fail/remedy_costly",
      [](Bench& b) {
-       b.scenario().expect = {"fail", "symptom_absent", "a known limit"};
+       b.scenario().expect = {VerdictKind::kFail, FailureClass::kSymptomAbsent, "a known limit"};
        b.In("lower_lr", -1, WithLoss(LearningLoss(1.8)));
      }},
     {"ErrorOutranksFailure", "error/leak",
@@ -295,13 +295,14 @@ TEST(JudgeTest, AScenarioMaySayWhyItHasNoRemedy) {
 
 TEST(JudgeTest, AnExpectedFailurePassesAndSaysSo) {
   Bench bench;
-  bench.scenario().expect = {"fail", "symptom_absent", "the detector is blind here"};
+  bench.scenario().expect = {VerdictKind::kFail, FailureClass::kSymptomAbsent,
+                             "the detector is blind here"};
   bench.In("fault", -1, WithLoss(LearningLoss(1)));
   const Verdict verdict = bench.Judged();
   EXPECT_EQ(Outcome(verdict), "pass");
   EXPECT_TRUE(verdict.expected_limit);
   EXPECT_THAT(verdict.reason, HasSubstr("the detector is blind here"));
-  EXPECT_EQ(Find(verdict, "blows_up", "fault").failure_class, "symptom_absent");
+  EXPECT_EQ(Find(verdict, "blows_up", "fault").failure_class, FailureClass::kSymptomAbsent);
 }
 
 // A scenario about a hang: the symptom is the way in which the run ends.
@@ -405,7 +406,7 @@ TEST(JudgeTest, SummarizesTheMedianRunOfEachArm) {
   EXPECT_EQ(verdict.arms[0].median_seed, 2);
   EXPECT_EQ(verdict.arms[0].final_loss, 1.0);
   EXPECT_EQ(verdict.arms[0].loss.size(), 20u);
-  EXPECT_EQ(verdict.arms[0].status, "ok");
+  EXPECT_EQ(verdict.arms[0].status, ArmStatus::kOk);
   EXPECT_TRUE(std::isnan(verdict.arms[1].final_loss));
 }
 
@@ -419,10 +420,10 @@ TEST(JudgeTest, TheStatusOfAnArmIsTheWorstOfItsChecks) {
   bench.In("decay", 0, EndingWith(RunEnd::kDecided));
   const Verdict verdict = bench.Judged();
   ASSERT_EQ(verdict.arms.size(), 4u);
-  EXPECT_EQ(verdict.arms[0].status, "ok");
-  EXPECT_EQ(verdict.arms[1].status, "fail");
-  EXPECT_EQ(verdict.arms[2].status, "error");
-  EXPECT_EQ(verdict.arms[3].status, "undecided");
+  EXPECT_EQ(verdict.arms[0].status, ArmStatus::kOk);
+  EXPECT_EQ(verdict.arms[1].status, ArmStatus::kFail);
+  EXPECT_EQ(verdict.arms[2].status, ArmStatus::kError);
+  EXPECT_EQ(verdict.arms[3].status, ArmStatus::kUndecided);
 }
 
 TEST(JudgeTest, SummariesHoldAtMost200PointsWithBothEnds) {
@@ -597,7 +598,7 @@ TEST(ExitCodeTest, FollowsTheWorst) {
     std::vector<Verdict> verdicts;
     for (std::string& name : names) {
       verdicts.emplace_back();
-      verdicts.back().verdict = std::move(name);
+      verdicts.back().verdict = *FindVerdict(name);
     }
     return ExitCode(verdicts);
   };

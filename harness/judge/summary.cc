@@ -40,18 +40,16 @@ void Downsample(const Series& series, ArmSummary& summary) {
   }
 }
 
-std::string StatusOf(const std::string& arm, const std::vector<CheckResult>& checks) {
-  int worst = 0;
+ArmStatus StatusOf(const std::string& arm, const std::vector<CheckResult>& checks) {
+  ArmStatus worst = ArmStatus::kOk;
   for (const CheckResult& check : checks) {
     if (check.arm != arm || check.failure_class.empty()) continue;
-    if (check.check == "end") {
-      worst = 3;
-    } else {
-      worst = std::max(worst, check.failure_class == "undecided" ? 1 : 2);
-    }
+    const bool is_undecided = check.failure_class == FailureClass::kUndecided;
+    worst = std::max(worst, check.check == "end" ? ArmStatus::kError
+                            : is_undecided       ? ArmStatus::kUndecided
+                                                 : ArmStatus::kFail);
   }
-  constexpr const char* kNames[] = {"ok", "undecided", "fail", "error"};
-  return kNames[worst];
+  return worst;
 }
 
 std::string LastLine(const std::string& text) {
@@ -92,7 +90,7 @@ std::vector<ArmSummary> SummarizeArms(const CaseResults& results,
     summary.is_undo = arm.is_undo;
     if (arm.remedy != nullptr) summary.note = arm.remedy->note;
     if (arm.decoy != nullptr) summary.note = arm.decoy->note;
-    summary.status = arm.is_undo ? "undo" : StatusOf(arm.name, checks);
+    summary.status = arm.is_undo ? ArmStatus::kUndo : StatusOf(arm.name, checks);
     summary.final_loss = std::numeric_limits<double>::quiet_NaN();
     std::vector<Ending> endings;
     auto runs = results.runs.find(arm.name);

@@ -5,38 +5,15 @@
 #include <tuple>
 
 #include "harness/judge/arm_judge.h"
-#include "harness/judge/exit_status.h"
 #include "harness/judge/notes.h"
 #include "harness/judge/remarks.h"
 #include "harness/judge/summary.h"
 #include "harness/launch/trace_bits.h"
+#include "harness/outcome/exit_status.h"
 #include "harness/plan/device.h"
 
 namespace trainwreck {
 namespace {
-
-// The worst first: a case has the verdict of the first of these that occurs.
-struct Outcome {
-  const char* verdict;
-  const char* failure_class;
-};
-constexpr Outcome kPrecedence[] = {
-    {"error", "infrastructure"},
-    {"error", "leak"},
-    {"error", "crash"},
-    {"error", "timeout"},
-    {"error", "incomplete"},
-    {"fail", "fault_not_fired"},
-    {"fail", "control_unhealthy"},
-    {"fail", "symptom_in_control"},
-    {"fail", "symptom_absent"},
-    {"fail", "symptom_weak"},
-    {"fail", "remedy_ineffective"},
-    {"fail", "remedy_costly"},
-    {"fail", "decoy_effective"},
-    {"inconclusive", "undecided"},
-    {"inconclusive", "too_few_seeds"},
-};
 
 // A run that ended badly, a fault that did not act and a signal that was not read come before the
 // checks that are false or unknown because of it.
@@ -53,40 +30,39 @@ void PutCausesFirst(std::vector<CheckResult>& checks) {
 std::string NameOf(const CheckResult& check) { return "'" + check.check + "' in " + check.arm; }
 
 void DecideOutcome(Verdict& verdict) {
-  for (const Outcome& outcome : kPrecedence) {
+  for (const ClassInfo& outcome : ClassesByRank()) {
     int more = -1;
     for (const CheckResult& check : verdict.checks) {
-      if (check.failure_class != outcome.failure_class) continue;
+      if (!(check.failure_class == outcome.id)) continue;
       if (++more > 0) continue;
       verdict.verdict = outcome.verdict;
-      verdict.failure_class = outcome.failure_class;
+      verdict.failure_class = outcome.id;
       verdict.reason = NameOf(check) + ": " + check.message;
       if (!check.seen.empty()) verdict.reason += "; " + check.seen;
     }
     if (more > 0) verdict.reason += " (and " + std::to_string(more) + " more like it)";
     if (more >= 0) return;
   }
-  verdict.verdict = "pass";
+  verdict.verdict = VerdictKind::kPass;
 }
 
 // A scenario may declare a known limit: then that outcome passes, and a pass is what has to be
 // reported.
 void CompareWithExpectation(const Expectation& expect, Verdict& verdict) {
   verdict.seen_verdict = verdict.verdict;
-  if (expect.verdict == "pass" || expect.verdict.empty()) return;
-  const std::string expected =
-      expect.verdict + (expect.failure_class.empty() ? "" : "/" + expect.failure_class);
+  if (expect.verdict == VerdictKind::kPass) return;
+  const std::string expected = OutcomeText(expect.verdict, expect.failure_class);
   const bool matches =
       verdict.verdict == expect.verdict &&
       (expect.failure_class.empty() || verdict.failure_class == expect.failure_class);
   if (matches) {
-    verdict.verdict = "pass";
-    verdict.failure_class.clear();
+    verdict.verdict = VerdictKind::kPass;
+    verdict.failure_class = FailureClass::kNone;
     verdict.expected_limit = true;
     verdict.reason = "known limit, " + expected + " as expected: " + expect.reason;
-  } else if (verdict.verdict == "pass") {
-    verdict.verdict = "fail";
-    verdict.failure_class = "unexpected_pass";
+  } else if (verdict.verdict == VerdictKind::kPass) {
+    verdict.verdict = VerdictKind::kFail;
+    verdict.failure_class = FailureClass::kUnexpectedPass;
     verdict.reason = "every claim holds, but the scenario expects " + expected + " (" +
                      expect.reason + "): the limit is gone, remove `expect`";
   } else {
@@ -110,7 +86,7 @@ void CheckTheScenarioItself(const Case& plan, Verdict& verdict) {
     if (arm.is_undo) verdict.undo_remedies.push_back(arm.name);
     has_remedy |= !arm.is_undo && ResolvesSomething(plan, arm);
   }
-  auto add = [&](const char* name, const char* failure_class, std::string message) {
+  auto add = [&](const char* name, FailureClass failure_class, std::string message) {
     CheckResult result;
     result.check = name;
     result.arm = "all arms";
@@ -119,7 +95,7 @@ void CheckTheScenarioItself(const Case& plan, Verdict& verdict) {
     verdict.checks.push_back(std::move(result));
   };
   if (!plan.is_control_only && !has_remedy && scenario.no_remedy.empty()) {
-    add("remedies", "remedy_ineffective",
+    add("remedies", FailureClass::kRemedyIneffective,
         verdict.undo_remedies.empty()
             ? "there is no remedy here that resolves a symptom; add one, or say why there is none "
               "with `no_remedy`"
@@ -127,7 +103,7 @@ void CheckTheScenarioItself(const Case& plan, Verdict& verdict) {
               "with the fault in, or say why there is none with `no_remedy`");
   }
   if (!plan.is_one_seed && plan.seed_count < scenario.seed_require) {
-    add("seeds", "too_few_seeds",
+    add("seeds", FailureClass::kTooFewSeeds,
         std::to_string(plan.seed_count) + " seeds were run, the scenario requires " +
             std::to_string(scenario.seed_require) + " that agree");
   }
@@ -185,7 +161,8 @@ void FindWorstMargin(Verdict& verdict) {
   auto rank = [](double margin, formula::Unit unit) {
     return std::make_tuple(std::isinf(margin), static_cast<int>(unit), margin);
   };
-  const std::string wanted = verdict.verdict == "pass" ? "" : verdict.failure_class;
+  const FailureClass wanted =
+      verdict.verdict == VerdictKind::kPass ? FailureClass::kNone : verdict.failure_class;
   for (const CheckResult& check : verdict.checks) {
     if (check.failure_class != wanted || !check.worst_margin) continue;
     if (std::isinf(*check.worst_margin) && wanted.empty()) continue;
@@ -214,10 +191,9 @@ Verdict Judge(const CaseResults& results, const TargetDescription& target) {
     AddTo(verdict.environment, "device", DescribeDevice(device, target));
   }
   if (!plan.skip_reason.empty()) {
-    verdict.verdict = "skip";
-    verdict.failure_class = plan.skip_reason;
-    verdict.reason =
-        "this machine or target lacks " + plan.skip_reason.substr(plan.skip_reason.find(':') + 1);
+    verdict.verdict = VerdictKind::kSkip;
+    verdict.failure_class = *FailureClass::Find(plan.skip_reason);
+    verdict.reason = "this machine or target lacks " + verdict.failure_class.lacking();
     CompareWithExpectation(plan.scenario->expect, verdict);
     return verdict;
   }
@@ -265,30 +241,29 @@ std::string CompareTraces(const RunTrace& a, const RunTrace& b) {
 
 void FailAsNondeterministic(const Scenario& scenario, const std::string& difference,
                             Verdict& verdict) {
-  if (verdict.verdict == "error") return;
+  if (verdict.verdict == VerdictKind::kError) return;
   const Expectation& expect = scenario.expect;
-  verdict.seen_verdict = "fail";
-  verdict.expected_limit = expect.failure_class == kNondeterministic;
-  verdict.verdict = verdict.expected_limit ? "pass" : "fail";
-  verdict.failure_class = verdict.expected_limit ? "" : kNondeterministic;
+  verdict.seen_verdict = VerdictKind::kFail;
+  verdict.expected_limit = expect.failure_class == FailureClass::kNondeterministic;
+  verdict.verdict = verdict.expected_limit ? VerdictKind::kPass : VerdictKind::kFail;
+  verdict.failure_class =
+      verdict.expected_limit ? FailureClass::kNone : FailureClass::kNondeterministic;
   verdict.reason = verdict.expected_limit
                        ? "known limit, fail/nondeterministic as expected: " + expect.reason
                        : difference;
 }
 
 int ExitCode(const std::vector<Verdict>& verdicts) {
-  auto any = [&](const char* name) {
-    return std::any_of(verdicts.begin(), verdicts.end(),
-                       [&](const Verdict& verdict) { return verdict.verdict == name; });
-  };
-  if (any("fail")) return kExitFailed;
-  if (any("error")) return kExitInfrastructure;
-  if (any("inconclusive")) return kExitInconclusive;
+  for (VerdictKind worst : {VerdictKind::kFail, VerdictKind::kError, VerdictKind::kInconclusive}) {
+    const bool any = std::any_of(verdicts.begin(), verdicts.end(),
+                                 [&](const Verdict& one) { return one.verdict == worst; });
+    if (any) return ExitStatusOf(worst);
+  }
   // A skip that was expected is still nothing that was executed.
   const bool any_executed = std::any_of(verdicts.begin(), verdicts.end(), [](const Verdict& one) {
-    return one.verdict == "pass" && one.seen_verdict != "skip";
+    return one.verdict == VerdictKind::kPass && one.seen_verdict != VerdictKind::kSkip;
   });
-  return any_executed ? kExitPassed : kExitNothingRun;
+  return ExitStatusOf(any_executed ? VerdictKind::kPass : VerdictKind::kSkip);
 }
 
 }  // namespace trainwreck

@@ -9,6 +9,7 @@
 
 #include "harness/formula/formula.h"
 #include "harness/launch/launcher.h"
+#include "harness/outcome/outcome.h"
 #include "harness/plan/run.h"
 
 namespace trainwreck {
@@ -26,21 +27,21 @@ struct CheckResult {
   // Over the seeds, signed so that positive agrees with `expected`.
   std::optional<double> worst_margin;
   formula::Unit unit = formula::Unit::kPlain;
-  std::string failure_class;  // empty: as claimed
-  std::string message;        // what was expected, in how many seeds it was seen; for people
-  std::string seen;           // "seed 4: loss = 3.2 (step 60)"; may be empty
-  std::string rerun_command;  // empty when as claimed
-  std::string evidence;       // the folder that the run to look at left, if it left any
-  int worst_seed = -1;        // the one to look at first; -1: none
+  FailureClass failure_class;  // none: as claimed
+  std::string message;         // what was expected, in how many seeds it was seen; for people
+  std::string seen;            // "seed 4: loss = 3.2 (step 60)"; may be empty
+  std::string rerun_command;   // empty when as claimed
+  std::string evidence;        // the folder that the run to look at left, if it left any
+  int worst_seed = -1;         // the one to look at first; -1: none
 };
 
 // What reports show of an arm: the loss of one typical run of it.
 struct ArmSummary {
   std::string arm;
   ArmKind kind = ArmKind::kControl;
-  bool is_undo = false;      // a remedy that only undoes the fault; it was not run
-  std::string note;          // of the remedy or decoy
-  std::string status;        // the worst of its checks: ok, undecided, fail, error; or undo
+  bool is_undo = false;  // a remedy that only undoes the fault; it was not run
+  std::string note;      // of the remedy or decoy
+  ArmStatus status = ArmStatus::kOk;
   std::string ended;         // how its first run that ended badly did, with its last words
   int median_seed = -1;      // the run with the median final loss; -1: there is none
   double final_loss = 0;     // of that run, its last sample; NaN when there is none
@@ -70,12 +71,13 @@ struct Verdict {
   std::map<std::string, std::string> environment;
   std::vector<std::string> tags;
   std::vector<std::string>
-      devices;                  // that its runs got: "cpu", "cuda"; empty: not the harness's choice
-  std::string verdict;          // pass, fail, inconclusive, error, skip
-  std::string failure_class;    // "" for pass; "requires:WHAT" for skip
+      devices;  // that its runs got: "cpu", "cuda"; empty: not the harness's choice
+  VerdictKind verdict = VerdictKind::kPass;
+  FailureClass failure_class;   // none for pass
   std::string reason;           // one sentence
   bool expected_limit = false;  // passed because `expect` names this outcome
-  std::string seen_verdict;     // what happened, whatever `expect` makes of it; gates count this
+  // What happened, whatever `expect` makes of it; gates count this.
+  VerdictKind seen_verdict = VerdictKind::kPass;
   std::vector<int> tolerated_seeds;  // in which a claim does not hold, as many as `seeds` allows
   std::vector<std::string> remarks;  // what is no failure and should be known: sentences
   std::vector<CheckResult> checks;
@@ -99,8 +101,6 @@ struct CaseResults {
 };
 
 Verdict Judge(const CaseResults& results, const TargetDescription& target);
-
-inline constexpr const char* kNondeterministic = "nondeterministic";
 
 // The verdict of a case whose run and its repetition differ: a failure of its own, unless the
 // scenario expects it. What ended in an error stays one.

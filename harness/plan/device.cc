@@ -2,20 +2,16 @@
 
 #include <algorithm>
 
+#include "harness/protocol/recipe_view.h"
+
 namespace trainwreck {
 namespace {
 
-constexpr char kKey[] = "device";
 constexpr char kAuto[] = "auto";
 constexpr char kCpu[] = "cpu";
 
 bool Contains(const std::vector<std::string>& texts, const std::string& text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
-}
-
-int RanksOf(const Recipe& recipe) {
-  const auto ranks = recipe.find("parallel.ranks");
-  return ranks != recipe.end() && ranks->second.is_number() ? ranks->second.get<int>() : 1;
 }
 
 // What is missing to give each rank a device of the kind; empty: nothing.
@@ -32,18 +28,16 @@ std::string Lacking(const std::string& kind, int ranks, const TargetDescription&
 
 DevicePick PickDevice(const Recipe& recipe, const Requirements& needs,
                       const TargetDescription& target, const std::vector<std::string>& beyond) {
-  const ParamInfo* key = target.FindRecipeKey(kKey);
-  const auto wanted = recipe.find(kKey);
-  if (key == nullptr || !Contains(key->choices, kAuto) || wanted == recipe.end() ||
-      !wanted->second.is_string()) {
-    return {};
-  }
-  const int ranks = RanksOf(recipe);
+  const ParamInfo* key = target.FindRecipeKey(KeyOf(KeyRole::kDevice));
+  const RecipeView view(recipe);
+  const std::optional<std::string> wanted = view.Text(KeyRole::kDevice);
+  if (key == nullptr || !Contains(key->choices, kAuto) || !wanted) return {};
+  const int ranks = view.Int(KeyRole::kRanks).value_or(1);
   auto pick = [&](const std::string& kind) {
     return DevicePick{kind, Lacking(kind, ranks, target, beyond)};
   };
-  if (wanted->second != kAuto) {
-    const std::string kind = wanted->second.get<std::string>();
+  if (*wanted != kAuto) {
+    const std::string& kind = *wanted;
     if (needs.devices.empty() || Contains(needs.devices, kind)) return pick(kind);
     return DevicePick{kind, "device:" + needs.devices.front()};
   }

@@ -49,20 +49,21 @@ Json Encode(const std::vector<Check>& checks, const Point& point) {
 }  // namespace
 
 std::string DigestOfClaims(const Scenario& scenario, const Point& point, const Changes& overrides) {
-  Json json = {{"name", scenario.name},
-               {"point", point.name},
-               {"recipe", Encode(scenario.recipe)},
-               {"changes", Encode(point.changes)},
-               {"overrides", Encode(overrides)},
-               {"faults", Json::array()},
-               {"healthy", Encode(scenario.healthy, point)},
-               {"symptoms", Encode(scenario.symptoms, point)},
-               {"quality", scenario.quality ? Encode(*scenario.quality) : Json()},
-               {"remedies", Json::array()},
-               {"decoys", Json::array()},
-               {"phases", Json::array()},
-               {"reference", scenario.has_reference},
-               {"expect", {scenario.expect.verdict, scenario.expect.failure_class}}};
+  Json json = {
+      {"name", scenario.name},
+      {"point", point.name},
+      {"recipe", Encode(scenario.recipe)},
+      {"changes", Encode(point.changes)},
+      {"overrides", Encode(overrides)},
+      {"faults", Json::array()},
+      {"healthy", Encode(scenario.healthy, point)},
+      {"symptoms", Encode(scenario.symptoms, point)},
+      {"quality", scenario.quality ? Encode(*scenario.quality) : Json()},
+      {"remedies", Json::array()},
+      {"decoys", Json::array()},
+      {"phases", Json::array()},
+      {"reference", scenario.has_reference},
+      {"expect", {ToString(scenario.expect.verdict), scenario.expect.failure_class.text()}}};
   for (const InjectedFault& fault : scenario.faults) json["faults"].push_back(Encode(fault, point));
   for (const Remedy& remedy : scenario.remedies) {
     if (!AppliesTo(remedy.when, point)) continue;

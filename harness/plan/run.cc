@@ -8,23 +8,13 @@
 
 #include "harness/plan/device.h"
 #include "harness/protocol/digest.h"
+#include "harness/protocol/recipe_view.h"
 
 namespace trainwreck {
 namespace {
 
 // Relative: 15 * 0.067 undoes a factor of 15, and so does a hair's breadth beside it.
 constexpr double kSameValue = 0.02;
-
-int IntValue(const Recipe& recipe, const std::string& key, int fallback) {
-  auto found = recipe.find(key);
-  return found != recipe.end() && found->second.is_number() ? found->second.get<int>() : fallback;
-}
-
-double NumberValue(const Recipe& recipe, const std::string& key, double fallback) {
-  auto found = recipe.find(key);
-  return found != recipe.end() && found->second.is_number() ? found->second.get<double>()
-                                                            : fallback;
-}
 
 bool SameValue(const Json& a, const Json& b) {
   if (!a.is_number() || !b.is_number()) return a == b;
@@ -113,7 +103,7 @@ std::string SkipReason(const Scenario& scenario, const TargetDescription& target
   };
   const Requirements& needs = scenario.requires_;
   if (needs.ranks > 1) {
-    const ParamInfo* ranks = target.FindRecipeKey("parallel.ranks");
+    const ParamInfo* ranks = target.FindRecipeKey(KeyOf(KeyRole::kRanks));
     if (ranks == nullptr || (ranks->max && *ranks->max < needs.ranks)) {
       return "requires:ranks:" + std::to_string(needs.ranks);
     }
@@ -260,14 +250,15 @@ class CasePlanner {
     plan.record = record_;
     run.device =
         PickDevice(plan.recipe, scenario_.requires_, target_, options_.available_features).kind;
-    if (!run.device.empty()) plan.recipe["device"] = run.device;
-    run.ranks = std::max(1, IntValue(plan.recipe, "parallel.ranks", 1));
+    if (!run.device.empty()) plan.recipe[KeyOf(KeyRole::kDevice)] = run.device;
+    const RecipeView recipe(plan.recipe, &target_);
+    run.ranks = std::max(1, recipe.Int(KeyRole::kRanks).value_or(1));
     run.processes = target_.HasFeature("one-process") ? 1 : 0;
-    run.steps = std::max(0, IntValue(plan.recipe, "steps", 0));
-    run.policy.max_restarts = IntValue(plan.recipe, "supervisor.max_restarts", 0);
+    run.steps = std::max(0, recipe.Int(KeyRole::kSteps).value_or(0));
+    run.policy.max_restarts = recipe.Int(KeyRole::kMaxRestarts).value_or(0);
     run.policy.seconds = scenario_.budget.seconds;
     run.policy.has_seconds = scenario_.budget.has_seconds;
-    const double stall_seconds = NumberValue(plan.recipe, "supervisor.stall_s", 0);
+    const double stall_seconds = recipe.Number(KeyRole::kStallSeconds).value_or(0);
     run.policy.stall_seconds = stall_seconds > 0 ? stall_seconds : scenario_.budget.stall_seconds;
     run.policy.has_stall_seconds = stall_seconds > 0 || scenario_.budget.has_stall_seconds;
     run.cost = static_cast<double>(run.steps) * run.ranks * static_cast<double>(run.phases.size());
@@ -306,22 +297,6 @@ void PlaceOnDevices(Case& planned, const TargetDescription& target, const PlanOp
 }
 
 }  // namespace
-
-const char* ToString(ArmKind kind) {
-  switch (kind) {
-    case ArmKind::kControl:
-      return "control";
-    case ArmKind::kFault:
-      return "fault";
-    case ArmKind::kRemedy:
-      return "remedy";
-    case ArmKind::kDecoy:
-      return "decoy";
-    case ArmKind::kReference:
-      return "reference";
-  }
-  return "?";
-}
 
 std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const TargetDescription& target,
                             const PlanOptions& options) {

@@ -7,13 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "harness/outcome/outcome.h"
 #include "harness/protocol/plan.h"
 #include "harness/spec/scenario.h"
 
 namespace trainwreck {
-
-enum class ArmKind { kControl, kFault, kRemedy, kDecoy, kReference };
-const char* ToString(ArmKind kind);
 
 // What a fault of the recipe did to it.
 struct AppliedAmendment {

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kProgressInterval{100};
 constexpr int kSparkWidth = 40;
-constexpr const char* kVerdicts[] = {"pass", "fail", "inconclusive", "error", "skip"};
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);
@@ -48,11 +47,20 @@ std::string OneLine(const std::string& text) {
   return line;
 }
 
-const char* ColorOf(const std::string& verdict) {
-  if (verdict == "pass") return "\x1b[32m";
-  if (verdict == "fail") return "\x1b[31m";
-  if (verdict == "skip") return "\x1b[36m";
-  return verdict == "inconclusive" ? "\x1b[33m" : "\x1b[35m";
+const char* ColorOf(VerdictKind verdict) {
+  switch (verdict) {
+    case VerdictKind::kPass:
+      return "\x1b[32m";
+    case VerdictKind::kFail:
+      return "\x1b[31m";
+    case VerdictKind::kSkip:
+      return "\x1b[36m";
+    case VerdictKind::kInconclusive:
+      return "\x1b[33m";
+    case VerdictKind::kError:
+      return "\x1b[35m";
+  }
+  return "";
 }
 
 std::string Columns(const std::string& failure_class, const std::string& seconds,
@@ -78,7 +86,7 @@ ConsoleOptions ConsoleOptions::ForStream(int fd, ColorMode color) {
 ConsoleReport::ConsoleReport(std::ostream& out, ConsoleOptions options)
     : out_(out), options_(options) {}
 
-std::string ConsoleReport::Paint(const std::string& verdict, const std::string& text) const {
+std::string ConsoleReport::Paint(VerdictKind verdict, const std::string& text) const {
   return options_.color ? ColorOf(verdict) + text + "\x1b[0m" : text;
 }
 
@@ -122,13 +130,14 @@ void ConsoleReport::Finished(const Verdict& verdict) {
     const std::string name = formula::ToString(verdict.worst_margin_unit);
     if (!name.empty()) unit = name;
   }
-  out_ << Paint(verdict.verdict, Padded(UpperCase(verdict.verdict), 12))
-       << Columns(verdict.failure_class.empty() ? "-" : verdict.failure_class,
+  out_ << Paint(verdict.verdict, Padded(UpperCase(ToString(verdict.verdict)), 12))
+       << Columns(verdict.failure_class.empty() ? "-" : verdict.failure_class.text(),
                   FormatSeconds(verdict.wall_seconds), margin, unit, OneLine(verdict.case_name))
        << "\n";
-  const bool went_wrong = verdict.verdict != "pass" && verdict.verdict != "skip";
+  const bool went_wrong =
+      verdict.verdict != VerdictKind::kPass && verdict.verdict != VerdictKind::kSkip;
   if (verdict.expected_limit || (went_wrong && verdict.checks.empty()) ||
-      verdict.failure_class == "unexpected_pass") {
+      verdict.failure_class == FailureClass::kUnexpectedPass) {
     out_ << "    " << OneLine(verdict.reason) << "\n";
   }
   if (went_wrong) PrintFailures(verdict);
@@ -171,7 +180,7 @@ void ConsoleReport::PrintArms(const Verdict& verdict) {
        << (scale.log ? " (log scale)" : "") << "\n";
   for (const ArmSummary& arm : verdict.arms) {
     out_ << "    " << Padded(OneLine(arm.arm), name_width) << "  " << Padded(ToString(arm.kind), 9)
-         << "  " << Padded(arm.status, 9) << "  "
+         << "  " << Padded(ToString(arm.status), 9) << "  "
          << RightPadded(arm.median_seed < 0 ? "-" : FormatNumber(arm.final_loss), 10) << "  "
          << Sparkline(arm.loss, width, options_.unicode, scale) << "\n";
     if (!arm.ended.empty()) {
@@ -193,18 +202,18 @@ void ConsoleReport::End(const std::vector<Verdict>& verdicts, const RunInfo& inf
   ClearProgress();
   out_ << "#\n# " << verdicts.size() << (verdicts.size() == 1 ? " case:" : " cases:");
   bool any = false;
-  for (const char* name : kVerdicts) {
+  for (const VerdictInfo& info : AllVerdicts()) {
     const auto count = std::count_if(verdicts.begin(), verdicts.end(), [&](const Verdict& verdict) {
-      return verdict.verdict == name;
+      return verdict.verdict == info.id;
     });
     if (count == 0) continue;
-    out_ << (any ? ", " : " ") << Paint(name, std::to_string(count) + " " + name);
+    out_ << (any ? ", " : " ") << Paint(info.id, std::to_string(count) + " " + info.name);
     any = true;
   }
   if (!any) out_ << " nothing was executed";
   std::map<std::string, int> limits;  // what happened where a scenario expects it
   for (const Verdict& verdict : verdicts) {
-    if (verdict.expected_limit) ++limits[verdict.seen_verdict];
+    if (verdict.expected_limit) ++limits[ToString(verdict.seen_verdict)];
   }
   for (auto limit = limits.begin(); limit != limits.end(); ++limit) {
     out_ << (limit == limits.begin() ? " (known limits: " : ", ") << limit->second << " "

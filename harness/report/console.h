@@ -52,7 +52,7 @@ class ConsoleReport {
   void PrintFailures(const Verdict& verdict);
   void PrintArms(const Verdict& verdict);
   void PrintNotes(const Verdict& verdict, bool all);
-  std::string Paint(const std::string& verdict, const std::string& text) const;
+  std::string Paint(VerdictKind verdict, const std::string& text) const;
 
   std::ostream& out_;
   ConsoleOptions options_;

@@ -50,8 +50,6 @@ constexpr std::array<RunEnd, 9> kEnds = {
     RunEnd::kCompleted,  RunEnd::kDecided, RunEnd::kFailed,
     RunEnd::kStalled,    RunEnd::kTimeout, RunEnd::kLeak,
     RunEnd::kDiskBudget, RunEnd::kGarbage, RunEnd::kInfrastructure};
-constexpr std::array<ArmKind, 5> kArmKinds = {ArmKind::kControl, ArmKind::kFault, ArmKind::kRemedy,
-                                              ArmKind::kDecoy, ArmKind::kReference};
 
 template <std::size_t N>
 int IndexOf(const std::array<const char*, N>& names, const std::string& name) {
@@ -67,6 +65,15 @@ T Named(const std::array<T, N>& values, const std::string& name) {
     if (name == ToString(value)) return value;
   }
   throw std::runtime_error("unknown name '" + name + "'");
+}
+
+// A value of outcome.h by its name.
+template <typename T>
+T Read(std::optional<T> (*find)(std::string_view), const Json& json) {
+  const std::string name = json;
+  const std::optional<T> found = find(name);
+  if (!found) throw std::runtime_error("unknown name '" + name + "'");
+  return *found;
 }
 
 Json NumberOrNull(const std::optional<double>& value) {
@@ -134,7 +141,7 @@ Json Encode(const CheckResult& check) {
           {"worst_margin", NumberOrNull(check.worst_margin)},
           {"unit", kUnitNames[static_cast<int>(check.unit)]},
           {"worst_seed", check.worst_seed},
-          {"class", check.failure_class},
+          {"class", check.failure_class.text()},
           {"message", check.message},
           {"seen", check.seen},
           {"rerun", check.rerun_command},
@@ -156,7 +163,7 @@ CheckResult DecodeCheck(const Json& json) {
   if (!json.at("worst_margin").is_null()) check.worst_margin = Number(json["worst_margin"]);
   check.unit = static_cast<Unit>(IndexOf(kUnitNames, json.at("unit")));
   check.worst_seed = json.at("worst_seed");
-  check.failure_class = json.at("class");
+  check.failure_class = Read(FailureClass::Find, json.at("class"));
   check.message = json.at("message");
   check.seen = json.at("seen");
   check.rerun_command = json.at("rerun");
@@ -233,7 +240,7 @@ Json EncodeArm(const ArmSummary& arm, const Verdict& verdict) {
           {"kind", ToString(arm.kind)},
           {"undo", arm.is_undo},
           {"note", arm.note},
-          {"status", arm.status},
+          {"status", ToString(arm.status)},
           {"ended", arm.ended},
           {"median_seed", arm.median_seed},
           {"final_loss", EncodeNumber(arm.final_loss)},
@@ -249,7 +256,7 @@ Json Encode(const Note& note) {
 
 Note DecodeNote(const Json& json) {
   return {.arm = json.at("arm"),
-          .kind = Named(kArmKinds, json.at("kind")),
+          .kind = Read(FindArmKind, json.at("kind")),
           .seed = json.at("seed"),
           .seeds = json.at("seeds"),
           .step = json.at("step"),
@@ -259,10 +266,10 @@ Note DecodeNote(const Json& json) {
 void DecodeArm(const Json& json, Verdict& verdict) {
   ArmSummary arm;
   arm.arm = json.at("arm");
-  arm.kind = Named(kArmKinds, json.at("kind"));
+  arm.kind = Read(FindArmKind, json.at("kind"));
   arm.is_undo = json.at("undo");
   arm.note = json.at("note");
-  arm.status = json.at("status");
+  arm.status = Read(FindArmStatus, json.at("status"));
   arm.ended = json.value("ended", "");
   arm.median_seed = json.at("median_seed");
   arm.final_loss = Number(json.at("final_loss"));
@@ -282,11 +289,11 @@ Json Encode(const Verdict& verdict) {
                {"environment", verdict.environment},
                {"tags", verdict.tags},
                {"devices", verdict.devices},
-               {"verdict", verdict.verdict},
-               {"class", verdict.failure_class},
+               {"verdict", ToString(verdict.verdict)},
+               {"class", verdict.failure_class.text()},
                {"reason", verdict.reason},
                {"expected_limit", verdict.expected_limit},
-               {"seen_verdict", verdict.seen_verdict},
+               {"seen_verdict", ToString(verdict.seen_verdict)},
                {"tolerated_seeds", verdict.tolerated_seeds},
                {"remarks", verdict.remarks},
                {"worst_margin", nullptr},
@@ -317,11 +324,12 @@ Verdict DecodeVerdict(const Json& json) {
   verdict.scenario_digest = json.value("scenario_digest", "");
   verdict.environment = json.value("environment", verdict.environment);
   verdict.devices = json.value("devices", std::vector<std::string>{});
-  verdict.verdict = json.at("verdict");
-  verdict.failure_class = json.at("class");
+  verdict.verdict = Read(FindVerdict, json.at("verdict"));
+  verdict.failure_class = Read(FailureClass::Find, json.at("class"));
   verdict.reason = json.at("reason");
   verdict.expected_limit = json.at("expected_limit");
-  verdict.seen_verdict = json.value("seen_verdict", verdict.verdict);
+  verdict.seen_verdict =
+      json.contains("seen_verdict") ? Read(FindVerdict, json["seen_verdict"]) : verdict.verdict;
   verdict.tolerated_seeds = json.value("tolerated_seeds", std::vector<int>{});
   verdict.remarks = json.value("remarks", std::vector<std::string>{});
   verdict.undo_remedies = json.at("undo_remedies").get<std::vector<std::string>>();
@@ -387,11 +395,11 @@ std::string JsonReport(const std::vector<Verdict>& verdicts, const RunInfo& info
                {"run", Encode(info)},
                {"counts", Json::object()},
                {"verdicts", Json::array()}};
-  for (const char* name : {"pass", "fail", "inconclusive", "error", "skip"}) {
-    json["counts"][name] = 0;
-  }
+  Json& counts = json["counts"];
+  for (const VerdictInfo& info : AllVerdicts()) counts[info.name] = 0;
   for (const Verdict& verdict : verdicts) {
-    json["counts"][verdict.verdict] = json["counts"].value(verdict.verdict, 0) + 1;
+    Json& count = counts[ToString(verdict.verdict)];
+    count = count.get<int>() + 1;
     json["verdicts"].push_back(Encode(verdict));
   }
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -422,5 +430,9 @@ StoredReport ReadJsonReport(const std::string& path) {
     throw std::runtime_error(path + ": " + error.what());
   }
 }
+
+namespace {
+const ReportRegistration registration(1, {.name = "json", .text = JsonReport});
+}  // namespace
 
 }  // namespace trainwreck

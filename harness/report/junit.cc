@@ -56,9 +56,10 @@ struct Totals {
 
   void Add(const Verdict& verdict) {
     ++tests;
-    failures += verdict.verdict == "fail";
-    errors += verdict.verdict == "error" || verdict.verdict == "inconclusive";
-    skipped += verdict.verdict == "skip";
+    failures += verdict.verdict == VerdictKind::kFail;
+    errors +=
+        verdict.verdict == VerdictKind::kError || verdict.verdict == VerdictKind::kInconclusive;
+    skipped += verdict.verdict == VerdictKind::kSkip;
     seconds += verdict.wall_seconds;
   }
   std::string Attributes() const {
@@ -87,12 +88,12 @@ std::string Details(const Verdict& verdict) {
 }
 
 void AddOutcome(std::string& xml, const Verdict& verdict) {
-  if (verdict.verdict == "skip") {
-    xml += "      <skipped" + Attribute("message", verdict.failure_class) + "/>\n";
-  } else if (verdict.verdict != "pass") {
-    const char* element = verdict.verdict == "fail" ? "failure" : "error";
+  if (verdict.verdict == VerdictKind::kSkip) {
+    xml += "      <skipped" + Attribute("message", verdict.failure_class.text()) + "/>\n";
+  } else if (verdict.verdict != VerdictKind::kPass) {
+    const char* element = verdict.verdict == VerdictKind::kFail ? "failure" : "error";
     xml += std::string("      <") + element + Attribute("message", verdict.reason) +
-           Attribute("type", verdict.failure_class) + ">" + Escape(Details(verdict)) + "</" +
+           Attribute("type", verdict.failure_class.text()) + ">" + Escape(Details(verdict)) + "</" +
            element + ">\n";
   }
 }
@@ -101,8 +102,8 @@ void AddCase(std::string& xml, const Verdict& verdict, const std::string& classn
   xml += "    <testcase" + Attribute("name", verdict.case_name) +
          Attribute("classname", classname) + Attribute("time", Seconds(verdict.wall_seconds)) +
          Attribute("file", verdict.file) + ">\n      <properties>\n";
-  AddProperty(xml, "verdict", verdict.verdict);
-  AddProperty(xml, "class", verdict.failure_class);
+  AddProperty(xml, "verdict", ToString(verdict.verdict));
+  AddProperty(xml, "class", verdict.failure_class.text());
   AddProperty(xml, "title", verdict.title);
   AddProperty(xml, "point", verdict.point);
   if (verdict.expected_limit) AddProperty(xml, "expected_limit", verdict.reason);
@@ -111,7 +112,8 @@ void AddCase(std::string& xml, const Verdict& verdict, const std::string& classn
                 FormatMargin(*verdict.worst_margin, verdict.worst_margin_unit));
   }
   for (const ArmSummary& arm : verdict.arms) {
-    AddProperty(xml, "arm." + arm.arm, arm.status + (arm.ended.empty() ? "" : "; " + arm.ended));
+    AddProperty(xml, "arm." + arm.arm,
+                ToString(arm.status) + std::string(arm.ended.empty() ? "" : "; " + arm.ended));
   }
   xml += "      </properties>\n";
   AddOutcome(xml, verdict);
@@ -152,5 +154,9 @@ std::string JunitReport(const std::vector<Verdict>& verdicts, const RunInfo& inf
   }
   return xml + "</testsuites>\n";
 }
+
+namespace {
+const ReportRegistration registration(2, {.name = "junit", .text = JunitReport});
+}  // namespace
 
 }  // namespace trainwreck

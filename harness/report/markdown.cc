@@ -18,18 +18,27 @@ std::string Fenced(const std::string& text) {
   return fence + "text\n" + clean + (clean.ends_with('\n') ? "" : "\n") + fence + "\n";
 }
 
-const char* Icon(const std::string& verdict) {
-  if (verdict == "pass") return "✅";
-  if (verdict == "fail") return "❌";
-  if (verdict == "skip") return "⏭️";
-  return verdict == "inconclusive" ? "❔" : "⚠️";
+const char* Icon(VerdictKind verdict) {
+  switch (verdict) {
+    case VerdictKind::kPass:
+      return "✅";
+    case VerdictKind::kFail:
+      return "❌";
+    case VerdictKind::kSkip:
+      return "⏭️";
+    case VerdictKind::kInconclusive:
+      return "❔";
+    case VerdictKind::kError:
+      return "⚠️";
+  }
+  return "";
 }
 
 std::string Row(const Verdict& verdict) {
   const std::string margin =
       verdict.worst_margin ? FormatMargin(*verdict.worst_margin, verdict.worst_margin_unit) : "";
-  std::string outcome = verdict.verdict;
-  if (!verdict.failure_class.empty()) outcome += " / " + verdict.failure_class;
+  std::string outcome = ToString(verdict.verdict);
+  if (!verdict.failure_class.empty()) outcome += " / " + verdict.failure_class.text();
   if (verdict.expected_limit) outcome += " (known limit)";
   return std::string("| ") + Icon(verdict.verdict) + " | " + EscapeMarkdown(verdict.case_name) +
          " | " + EscapeMarkdown(outcome) + " | " + EscapeMarkdown(margin) + " | " +
@@ -44,8 +53,8 @@ std::string Arms(const Verdict& verdict) {
   std::string text = "| arm | kind | status | final loss | loss |\n|---|---|---|---:|---|\n";
   for (const ArmSummary& arm : verdict.arms) {
     const std::string spark = Sparkline(arm.loss, kSparkWidth, true, scale);
-    text += "| " + EscapeMarkdown(arm.arm) + " | " + ToString(arm.kind) + " | " + arm.status +
-            " | " + FormatNumber(arm.final_loss) + " | " +
+    text += "| " + EscapeMarkdown(arm.arm) + " | " + ToString(arm.kind) + " | " +
+            ToString(arm.status) + " | " + FormatNumber(arm.final_loss) + " | " +
             (spark.empty() ? "" : "`" + spark + "`") + " |\n";
   }
   text += "\n";
@@ -58,7 +67,7 @@ std::string Arms(const Verdict& verdict) {
 
 std::string Details(const Verdict& verdict) {
   std::string text = "<details><summary>" + EscapeMarkdown(verdict.case_name) + ": " +
-                     EscapeMarkdown(verdict.failure_class) + "</summary>\n\n" +
+                     EscapeMarkdown(verdict.failure_class.text()) + "</summary>\n\n" +
                      EscapeMarkdown(verdict.reason) + "\n\n" + Arms(verdict);
   for (const std::string& remark : verdict.remarks) text += "- " + EscapeMarkdown(remark) + "\n";
   if (!verdict.remarks.empty()) text += "\n";
@@ -89,8 +98,8 @@ std::string Notes(const std::vector<Verdict>& verdicts) {
 std::string MarkdownReport(const std::vector<Verdict>& verdicts, const RunInfo& info) {
   int passed = 0, skipped = 0;
   for (const Verdict& verdict : verdicts) {
-    passed += verdict.verdict == "pass";
-    skipped += verdict.verdict == "skip";
+    passed += verdict.verdict == VerdictKind::kPass;
+    skipped += verdict.verdict == VerdictKind::kSkip;
   }
   const int executed = static_cast<int>(verdicts.size()) - skipped;
   std::string text = "## trainwreck: " + std::to_string(passed) + " of " +
@@ -104,7 +113,7 @@ std::string MarkdownReport(const std::vector<Verdict>& verdicts, const RunInfo& 
   text += "\n" + Notes(verdicts);
   int left_out = 0;
   for (const Verdict& verdict : verdicts) {
-    if (verdict.verdict == "pass" || verdict.verdict == "skip") continue;
+    if (verdict.verdict == VerdictKind::kPass || verdict.verdict == VerdictKind::kSkip) continue;
     const std::string details = Details(verdict);
     if (text.size() + details.size() > kMaxTextBytes) {
       ++left_out;
@@ -117,5 +126,9 @@ std::string MarkdownReport(const std::vector<Verdict>& verdicts, const RunInfo& 
   }
   return text;
 }
+
+namespace {
+const ReportRegistration registration(3, {.name = "markdown", .text = MarkdownReport});
+}  // namespace
 
 }  // namespace trainwreck

@@ -7,10 +7,17 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <system_error>
+#include <utility>
 
 namespace trainwreck {
 namespace {
+
+std::map<int, ReportFormat>& Formats() {
+  static std::map<int, ReportFormat> formats;
+  return formats;
+}
 
 [[noreturn]] void Fail(const std::string& what, const std::string& path) {
   throw std::system_error(errno, std::generic_category(), what + " " + path);
@@ -67,23 +74,26 @@ void ReplaceFile(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-std::optional<ReportKind> ParseReportKind(const std::string& name) {
-  if (name == "json") return ReportKind::kJson;
-  if (name == "junit") return ReportKind::kJunit;
-  if (name == "markdown" || name == "md") return ReportKind::kMarkdown;
+ReportRegistration::ReportRegistration(int place, ReportFormat format) {
+  if (!Formats().emplace(place, std::move(format)).second) std::abort();
+}
+
+std::vector<ReportFormat> ReportFormats() {
+  std::vector<ReportFormat> formats;
+  for (const auto& [place, format] : Formats()) formats.push_back(format);
+  return formats;
+}
+
+std::optional<ReportFormat> FindReportFormat(const std::string& name) {
+  for (const auto& [place, format] : Formats()) {
+    if (name == format.name) return format;
+  }
   return std::nullopt;
 }
 
-void WriteReport(ReportKind kind, const std::string& path, const std::vector<Verdict>& verdicts,
-                 const RunInfo& info) {
-  switch (kind) {
-    case ReportKind::kJson:
-      return ReplaceFile(path, JsonReport(verdicts, info));
-    case ReportKind::kJunit:
-      return ReplaceFile(path, JunitReport(verdicts, info));
-    case ReportKind::kMarkdown:
-      return ReplaceFile(path, MarkdownReport(verdicts, info));
-  }
+void WriteReport(const ReportFormat& format, const std::string& path,
+                 const std::vector<Verdict>& verdicts, const RunInfo& info) {
+  ReplaceFile(path, format.text(verdicts, info));
 }
 
 bool AppendStepSummary(const std::vector<Verdict>& verdicts, const RunInfo& info) {

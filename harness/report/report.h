@@ -1,7 +1,10 @@
 // Reports of a whole invocation, from its verdicts: JSON for programs (its schema is described in
-// json_report.cc), JUnit XML for CI servers, Markdown for people who read a pull request.
+// json_report.cc), JUnit XML for CI servers, Markdown for people who read a pull request. A format
+// is one file that registers itself; --report, its help and its checks follow:
 //
-//   WriteReport(ReportKind::kJunit, "junit.xml", verdicts, info);
+//   const ReportRegistration registration(2, {.name = "junit", .text = JunitReport});
+//
+//   WriteReport(*FindReportFormat("junit"), "junit.xml", verdicts, info);
 //
 // A file appears whole or not at all (written beside its place, then renamed).
 #pragma once
@@ -36,13 +39,23 @@ struct RunInfo {
   double cpu_seconds = 0;  // of the trainings
 };
 
-enum class ReportKind { kJson, kJunit, kMarkdown };
-// "json", "junit", "markdown" (or "md").
-std::optional<ReportKind> ParseReportKind(const std::string& name);
+struct ReportFormat {
+  std::string name;
+  std::string (*text)(const std::vector<Verdict>& verdicts, const RunInfo& info) = nullptr;
+};
+
+class ReportRegistration {
+ public:
+  ReportRegistration(int place, ReportFormat format);  // `place` in the list, each taken once
+};
+
+// In the order of their places.
+std::vector<ReportFormat> ReportFormats();
+std::optional<ReportFormat> FindReportFormat(const std::string& name);
 
 // Throws std::system_error that names `path`. Missing folders are made.
-void WriteReport(ReportKind kind, const std::string& path, const std::vector<Verdict>& verdicts,
-                 const RunInfo& info);
+void WriteReport(const ReportFormat& format, const std::string& path,
+                 const std::vector<Verdict>& verdicts, const RunInfo& info);
 
 // Appends the Markdown summary to the file that GITHUB_STEP_SUMMARY names; false when it is not
 // set.

@@ -46,14 +46,14 @@ Verdict Passed() {
   verdict.file = "scenarios/nan/lr-too-high.yaml";
   verdict.title = "Blows up";
   verdict.tags = {"smoke"};
-  verdict.verdict = "pass";
+  verdict.verdict = VerdictKind::kPass;
   verdict.worst_margin = 0.3125;
   verdict.worst_margin_unit = formula::Unit::kOctave;
   verdict.wall_seconds = 3.25;
   verdict.cpu_seconds = 3;
   ArmSummary arm;
   arm.arm = "control";
-  arm.status = "ok";
+  arm.status = ArmStatus::kOk;
   arm.median_seed = 1;
   arm.final_loss = 1.25;
   arm.steps = {0, 10, 20};
@@ -68,8 +68,8 @@ Verdict Failed() {
   Verdict verdict = Passed();
   verdict.case_name = "nan/lr-too-high[adamw]";
   verdict.point = "adamw";
-  verdict.verdict = "fail";
-  verdict.failure_class = "symptom_absent";
+  verdict.verdict = VerdictKind::kFail;
+  verdict.failure_class = FailureClass::kSymptomAbsent;
   verdict.reason = "'blows_up' in fault: a < b & \"c\" | `d` ]]> \x1b[31m \xff\xfe end";
   verdict.worst_margin.reset();
   verdict.undo_remedies = {"as_it_was"};
@@ -90,7 +90,7 @@ Verdict Failed() {
   check.disagree = 2;
   check.worst_margin = -3;
   check.unit = formula::Unit::kStep;
-  check.failure_class = "symptom_absent";
+  check.failure_class = FailureClass::kSymptomAbsent;
   check.message = "expected true in 2 of 2 seeds, seen false in 2 (seeds 0, 1)";
   check.seen = "seed 0: loss = nan (step 63)";
   check.evidence = "/out/fault/0/evidence-rank0";
@@ -100,7 +100,7 @@ Verdict Failed() {
   ArmSummary arm;
   arm.arm = "fault";
   arm.kind = ArmKind::kFault;
-  arm.status = "fail";
+  arm.status = ArmStatus::kFail;
   arm.median_seed = 0;
   arm.final_loss = kNan;
   arm.steps = {0, 1, 2};
@@ -115,18 +115,19 @@ Verdict Failed() {
   return verdict;
 }
 
-Verdict WithOutcome(const std::string& verdict_name, const std::string& failure_class) {
+Verdict WithOutcome(VerdictKind kind, const FailureClass& failure_class) {
   Verdict verdict = Passed();
-  verdict.case_name = verdict.scenario = "x/" + verdict_name;
-  verdict.verdict = verdict_name;
+  verdict.case_name = verdict.scenario = std::string("x/") + ToString(kind);
+  verdict.verdict = kind;
   verdict.failure_class = failure_class;
   verdict.reason = "because";
   return verdict;
 }
 
 std::vector<Verdict> OneOfEach() {
-  return {Passed(), Failed(), WithOutcome("inconclusive", "undecided"),
-          WithOutcome("error", "timeout"), WithOutcome("skip", "requires:device:cuda")};
+  return {Passed(), Failed(), WithOutcome(VerdictKind::kInconclusive, FailureClass::kUndecided),
+          WithOutcome(VerdictKind::kError, FailureClass::kTimeout),
+          WithOutcome(VerdictKind::kSkip, FailureClass::Requires("device:cuda"))};
 }
 
 RunInfo Info() {
@@ -181,7 +182,7 @@ TEST(JsonReportTest, HoldsEverythingThatTheVerdictsHold) {
 
 TEST(JsonReportTest, ReadsBackWhatItWrote) {
   const std::string path = TempFile("verdicts.json");
-  WriteReport(ReportKind::kJson, path, OneOfEach(), Info());
+  WriteReport(*FindReportFormat("json"), path, OneOfEach(), Info());
   const StoredReport stored = ReadJsonReport(path);
   EXPECT_EQ(JsonReport(stored.verdicts, stored.info), ReadFile(path));
   EXPECT_EQ(JunitReport(stored.verdicts, stored.info),
@@ -213,11 +214,11 @@ TEST(JunitReportTest, IsValid) {
     GTEST_SKIP() << "xmllint is not installed: the report's form is not checked";
   }
   const std::string path = TempFile("junit.xml");
-  WriteReport(ReportKind::kJunit, path, OneOfEach(), Info());
+  WriteReport(*FindReportFormat("junit"), path, OneOfEach(), Info());
   const std::string command =
       "xmllint --noout --schema harness/report/testdata/junit.xsd '" + path + "'";
   EXPECT_EQ(std::system(command.c_str()), 0) << ReadFile(path);
-  WriteReport(ReportKind::kJunit, path, {}, {});
+  WriteReport(*FindReportFormat("junit"), path, {}, {});
   EXPECT_EQ(std::system(command.c_str()), 0) << ReadFile(path);
 }
 
@@ -279,8 +280,8 @@ TEST(ReportTest, WritesWholeFilesAndLeavesNothingBeside) {
   const std::string folder = ::testing::TempDir() + "/report_whole";
   std::filesystem::remove_all(folder);
   const std::string path = folder + "/deep/verdicts.json";
-  WriteReport(ReportKind::kJson, path, {Passed()}, Info());
-  WriteReport(ReportKind::kJson, path, {Failed()}, Info());
+  WriteReport(*FindReportFormat("json"), path, {Passed()}, Info());
+  WriteReport(*FindReportFormat("json"), path, {Failed()}, Info());
   EXPECT_EQ(ReadFile(path), JsonReport({Failed()}, Info()));
   int files = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder + "/deep")) {
@@ -291,19 +292,27 @@ TEST(ReportTest, WritesWholeFilesAndLeavesNothingBeside) {
 
 TEST(ReportTest, NamesThePathThatCannotBeWritten) {
   try {
-    WriteReport(ReportKind::kJson, "/proc/nowhere/verdicts.json", {}, {});
+    WriteReport(*FindReportFormat("json"), "/proc/nowhere/verdicts.json", {}, {});
     FAIL() << "no exception";
   } catch (const std::system_error& error) {
     EXPECT_THAT(error.what(), HasSubstr("/proc/nowhere/verdicts.json"));
   }
-  EXPECT_THROW(WriteReport(ReportKind::kJunit, "/dev/full", {Failed()}, {}), std::system_error);
+  EXPECT_THROW(WriteReport(*FindReportFormat("junit"), "/dev/full", {Failed()}, {}),
+               std::system_error);
 }
 
-TEST(ReportTest, KindsHaveNames) {
-  EXPECT_EQ(ParseReportKind("json"), ReportKind::kJson);
-  EXPECT_EQ(ParseReportKind("junit"), ReportKind::kJunit);
-  EXPECT_EQ(ParseReportKind("md"), ReportKind::kMarkdown);
-  EXPECT_EQ(ParseReportKind("html"), std::nullopt);
+TEST(ReportTest, AFormatIsWhatRegistersItself) {
+  static const ReportRegistration registration(
+      100, {.name = "haiku", .text = [](const std::vector<Verdict>& verdicts, const RunInfo&) {
+              return std::to_string(verdicts.size()) + " verdicts";
+            }});
+  std::vector<std::string> names;
+  for (const ReportFormat& format : ReportFormats()) names.push_back(format.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"json", "junit", "markdown", "haiku"}));
+  const std::string path = testing::TempDir() + "/haiku.txt";
+  WriteReport(*FindReportFormat("haiku"), path, OneOfEach(), Info());
+  EXPECT_EQ(ReadFile(path), std::to_string(OneOfEach().size()) + " verdicts");
+  EXPECT_FALSE(FindReportFormat("html"));
 }
 
 TEST(SparklineTest, ShowsTheShape) {
@@ -429,7 +438,7 @@ TEST(ReportTest, TablesOfArmsHaveTheLastWordsOfABadEnd) {
   EXPECT_THAT(MarkdownReport({verdict}, {}), HasSubstr("- fault ended: seed 2: failed"));
   EXPECT_THAT(JunitReport({verdict}, {}), HasSubstr("fail; seed 2: failed, rank 0 code 1"));
   const std::string path = TempFile("ended.json");
-  WriteReport(ReportKind::kJson, path, {verdict}, {});
+  WriteReport(*FindReportFormat("json"), path, {verdict}, {});
   EXPECT_EQ(ReadJsonReport(path).verdicts[0].arms.back().ended, verdict.arms.back().ended);
 }
 
@@ -458,23 +467,23 @@ TEST(ReportTest, RemarksStandWithTheArms) {
   Verdict verdict = Failed();
   verdict.remarks = {"decoy 'decay' does nothing"};
   verdict.tolerated_seeds = {3};
-  verdict.seen_verdict = "fail";
+  verdict.seen_verdict = VerdictKind::kFail;
   std::ostringstream out;
   ConsoleReport(out, {}).Finished(verdict);
   EXPECT_THAT(out.str(), HasSubstr("    note: decoy 'decay' does nothing\n"));
   EXPECT_THAT(MarkdownReport({verdict}, {}), HasSubstr("- decoy 'decay' does nothing\n"));
   const std::string path = TempFile("remarks.json");
-  WriteReport(ReportKind::kJson, path, {verdict}, {});
+  WriteReport(*FindReportFormat("json"), path, {verdict}, {});
   const Verdict read = ReadJsonReport(path).verdicts[0];
   EXPECT_EQ(read.remarks, verdict.remarks);
   EXPECT_EQ(read.tolerated_seeds, verdict.tolerated_seeds);
-  EXPECT_EQ(read.seen_verdict, "fail");
+  EXPECT_EQ(read.seen_verdict, VerdictKind::kFail);
 }
 
 TEST(ConsoleTest, KnownLimitsAreCountedByWhatHappened) {
   Verdict verdict = Passed();
   verdict.expected_limit = true;
-  verdict.seen_verdict = "error";
+  verdict.seen_verdict = VerdictKind::kError;
   std::ostringstream out;
   ConsoleReport(out, {}).End({verdict, Passed()}, {}, {});
   EXPECT_THAT(out.str(), HasSubstr("2 cases: 2 pass (known limits: 1 error)"));

@@ -29,7 +29,7 @@ std::string FailureHeading(const CheckResult& check) {
         ":" + std::to_string(check.position.line) + ":" + std::to_string(check.position.column);
   }
   if (!place.empty()) place += ": ";
-  return place + check.failure_class + ": '" + check.check + "' in " + check.arm;
+  return place + check.failure_class.text() + ": '" + check.check + "' in " + check.arm;
 }
 
 std::vector<std::pair<std::string, std::string>> FailureLines(const CheckResult& check) {

@@ -14,15 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<RunEnd> EndFrom(const std::string& name) {
-  for (RunEnd end :
-       {RunEnd::kCompleted, RunEnd::kDecided, RunEnd::kFailed, RunEnd::kStalled, RunEnd::kTimeout,
-        RunEnd::kLeak, RunEnd::kDiskBudget, RunEnd::kGarbage, RunEnd::kInfrastructure}) {
-    if (name == ToString(end)) return end;
-  }
-  return std::nullopt;
-}
-
 std::string ValueText(const Recipe& recipe, const std::string& key) {
   auto found = recipe.find(key);
   return found == recipe.end() ? "not set" : found->second.dump();
@@ -65,8 +56,7 @@ std::string WhyAnother(const StoredRun& kept, const Run& wanted) {
     std::string path = patch.empty() ? "" : patch.front().value("path", "");
     return "it was planned otherwise (" + path + ")";
   }
-  const bool by_the_clock =
-      kept.end == ToString(RunEnd::kStalled) || kept.end == ToString(RunEnd::kTimeout);
+  const bool by_the_clock = kept.end == RunEnd::kStalled || kept.end == RunEnd::kTimeout;
   if (by_the_clock && (kept.run.policy.seconds != wanted.policy.seconds ||
                        kept.run.policy.stall_seconds != wanted.policy.stall_seconds)) {
     return "it ended by a budget of time that is another now";
@@ -108,15 +98,14 @@ void ReadLauncherEvents(RunResult& result) {
 
 // What is in the folder of a run that is `wanted`.
 KeptRun ReadRun(const std::string& folder, const StoredRun& kept) {
-  const std::optional<RunEnd> end = EndFrom(kept.end);
-  if (!end) return {std::nullopt, "it is not known how it ended"};
+  if (!kept.end) return {std::nullopt, "it is not known how it ended"};
   StoredTrace stored = LoadStoredTrace(folder);
   // One that was unreadable then has its verdict; one that has become so has none.
-  if (!stored.problems.empty() && *end != RunEnd::kGarbage) {
+  if (!stored.problems.empty() && kept.end != RunEnd::kGarbage) {
     return {std::nullopt, "it is damaged: " + stored.problems.front()};
   }
   RunResult result;
-  result.end = *end;
+  result.end = *kept.end;
   result.detail = kept.detail;
   result.folder = fs::absolute(folder).lexically_normal().string();
   result.trace = std::move(stored.trace);

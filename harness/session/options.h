@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/judge/exit_status.h"
+#include "harness/outcome/exit_status.h"
 
 namespace trainwreck {
 

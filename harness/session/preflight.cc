@@ -15,6 +15,7 @@
 
 #include "harness/launch/launcher.h"
 #include "harness/process/interruption.h"
+#include "harness/protocol/recipe_view.h"
 #include "harness/session/preflight_causes.h"
 
 namespace trainwreck {
@@ -118,10 +119,9 @@ Run DefaultRun(const TargetDescription& target) {
   run.arm = "control";
   for (const ParamInfo& key : target.recipe) run.plan.recipe[key.name] = key.default_value;
   run.phases = {{"train", std::nullopt}};
-  const auto steps = run.plan.recipe.find("steps");
-  run.steps = steps == run.plan.recipe.end() ? 1 : steps->second.get<int>();
-  const auto ranks = run.plan.recipe.find("parallel.ranks");
-  if (ranks != run.plan.recipe.end() && ranks->second.is_number()) run.ranks = ranks->second;
+  const RecipeView recipe(run.plan.recipe);
+  run.steps = recipe.Int(KeyRole::kSteps).value_or(1);
+  run.ranks = recipe.Int(KeyRole::kRanks).value_or(1);
   if (std::count(target.features.begin(), target.features.end(), "one-process") > 0)
     run.processes = 1;
   run.cost = 1;
@@ -216,7 +216,7 @@ PreflightResult Preflight(const Session& session, const std::vector<Case>& cases
   }
   for (const Case& one : cases) {
     // A case that is to fail or to be skipped says nothing about the program.
-    if (!one.skip_reason.empty() || one.scenario->expect.verdict != "pass") continue;
+    if (!one.skip_reason.empty() || one.scenario->expect.verdict != VerdictKind::kPass) continue;
     if (const Run* control = ControlOf(one)) {
       return Flight(session, *spec, MentionedSignals(*one.scenario)).Make(*control);
     }

@@ -140,6 +140,15 @@ void CheckWritable(const std::string& path, const std::string& option) {
   unlink(beside.c_str());
 }
 
+std::optional<RunEnd> FindRunEnd(const std::string& name) {
+  for (RunEnd end :
+       {RunEnd::kCompleted, RunEnd::kDecided, RunEnd::kFailed, RunEnd::kStalled, RunEnd::kTimeout,
+        RunEnd::kLeak, RunEnd::kDiskBudget, RunEnd::kGarbage, RunEnd::kInfrastructure}) {
+    if (name == ToString(end)) return end;
+  }
+  return std::nullopt;
+}
+
 Json ToJson(const Run& run) {
   Json json = {{"id", run.id},
                {"scenario", run.scenario},
@@ -229,7 +238,7 @@ void StoreRun(const Run& run, const RunResult& result) {
 StoredRun LoadStoredRun(const std::string& folder) {
   try {
     Json json = ParseJson(ReadWholeFile(folder + "/run.json"));
-    return {RunFromJson(json), json.value("end", ""), json.value("detail", "")};
+    return {RunFromJson(json), FindRunEnd(json.value("end", "")), json.value("detail", "")};
   } catch (const std::exception& error) {
     throw ConfigurationError("'" + folder + "' holds no stored run: " + error.what());
   }

@@ -36,9 +36,12 @@ void CheckWritable(const std::string& path, const std::string& option);
 
 struct StoredRun {
   Run run;
-  std::string end;  // ToString(RunEnd); empty: not known
+  std::optional<RunEnd> end;  // empty: not known
   std::string detail;
 };
+
+// By its name, as files have it; empty: there is no such end.
+std::optional<RunEnd> FindRunEnd(const std::string& name);
 
 Json ToJson(const Run& run);
 Run RunFromJson(const Json& json);  // throws std::runtime_error

@@ -30,8 +30,8 @@ void Lose(StoredTrace& stored, int rank, const std::string& problem) {
 // What the launcher knows of a run that it stored must still be there.
 void FindWhatIsGone(const std::string& folder, StoredTrace& stored) {
   if (!HasFile(folder, "launcher.jsonl")) Lose(stored, -1, "launcher.jsonl is missing");
-  if (stored.end == ToString(RunEnd::kDecided)) stored.trace.finished = false;  // we stopped it
-  if (stored.end != ToString(RunEnd::kCompleted)) return;
+  if (stored.end == RunEnd::kDecided) stored.trace.finished = false;  // we stopped it
+  if (stored.end != RunEnd::kCompleted) return;
   const int ranks = stored.run->processes > 0 ? stored.run->processes : stored.run->ranks;
   for (int rank = 0; rank < ranks; ++rank) {
     if (stored.trace.end_why.count(rank) > 0) continue;

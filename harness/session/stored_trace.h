@@ -15,8 +15,8 @@ namespace trainwreck {
 
 struct StoredTrace {
   RunTrace trace;
-  std::optional<Run> run;  // of folders that `run` stored
-  std::string end;
+  std::optional<Run> run;             // of folders that `run` stored
+  std::optional<RunEnd> end;          // of such a run
   std::vector<std::string> problems;  // of its files; they went to stderr, too
   bool has_open_end = false;          // it may go on, nobody knows for how many steps
 };

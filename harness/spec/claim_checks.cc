@@ -66,15 +66,19 @@ void CheckSeeds(const Draft& draft, Errors& errors) {
 void CheckExpectation(const Draft& draft, Errors& errors) {
   const Expectation& expect = draft.scenario.expect;
   const YamlNode& node = Locate(*draft.root, {"expect"});
-  if (expect.failure_class == "infrastructure") {
+  if (expect.failure_class == FailureClass::kInfrastructure) {
     errors.Add(Locate(*draft.root, {"expect", "class"}),
                "'infrastructure' cannot be expected: it says nothing about the training");
   }
-  if ((expect.verdict == "error" || expect.verdict == "inconclusive") &&
-      expect.failure_class.empty()) {
-    errors.Add(node, "'expect: " + expect.verdict + "' needs a class",
-               "such as {verdict: " + expect.verdict +
-                   ", class: " + (expect.verdict == "error" ? "timeout" : "undecided") +
+  const bool is_error = expect.verdict == VerdictKind::kError;
+  const YamlNode* said = draft.root->Find("expect");
+  const YamlNode* given = said == nullptr ? nullptr : said->Find("class");  // known or not
+  if ((is_error || expect.verdict == VerdictKind::kInconclusive) &&
+      (given == nullptr || given->text.empty())) {
+    const std::string verdict = ToString(expect.verdict);
+    const FailureClass example = is_error ? FailureClass::kTimeout : FailureClass::kUndecided;
+    errors.Add(node, "'expect: " + verdict + "' needs a class",
+               "such as {verdict: " + verdict + ", class: " + example.text() +
                    ", reason: ...}: not everything that goes wrong is the known limit");
   }
 }

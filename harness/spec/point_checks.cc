@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "harness/protocol/recipe_view.h"
 #include "harness/spec/parts_reader.h"
 #include "harness/spec/references.h"
 #include "harness/text/nearest.h"
@@ -16,11 +17,9 @@ namespace {
 constexpr int kUnknownSteps = 1 << 30;
 constexpr int kUnknownRanks = 4096;
 
-int IntOf(const Recipe& recipe, const std::string& key, int fallback) {
-  auto found = recipe.find(key);
-  if (found == recipe.end() || !found->second.is_number()) return fallback;
-  const double value = found->second.get<double>();
-  return value >= 0 && value <= kUnknownSteps ? static_cast<int>(value) : fallback;
+int CountOf(const Recipe& recipe, KeyRole role, int fallback) {
+  const int value = RecipeView(recipe).Int(role).value_or(-1);
+  return value >= 0 && value <= kUnknownSteps ? value : fallback;
 }
 
 // Errors that depend on the point: said once, with the first point where it is not all of them.
@@ -88,7 +87,7 @@ class PointChecks {
 
   Extent ExtentOf(const Recipe& recipe) const {
     if (!draft_.is_recipe_sound) return {};
-    return {IntOf(recipe, "steps", kUnknownSteps), IntOf(recipe, "parallel.ranks", 1)};
+    return {CountOf(recipe, KeyRole::kSteps, kUnknownSteps), CountOf(recipe, KeyRole::kRanks, 1)};
   }
 
   void CheckPoint(const Point& point) {

@@ -19,20 +19,6 @@ constexpr char kApiVersion[] = "trainwreck/v1";
 constexpr int kMaxSeeds = 1000;
 constexpr int kMaxSteps = 1'000'000'000;
 
-const std::vector<std::string>& ClassesOf(const std::string& verdict) {
-  static const std::map<std::string, std::vector<std::string>> kClasses = {
-      {"fail",
-       {"control_unhealthy", "symptom_in_control", "symptom_absent", "symptom_weak",
-        "fault_not_fired", "remedy_ineffective", "remedy_costly", "decoy_effective",
-        "unexpected_pass", "nondeterministic"}},
-      {"inconclusive", {"undecided", "too_few_seeds"}},
-      {"error", {"infrastructure", "timeout", "crash", "incomplete", "leak"}},
-  };
-  static const std::vector<std::string> kNone;
-  auto found = kClasses.find(verdict);
-  return found == kClasses.end() ? kNone : found->second;
-}
-
 // Reads the sections of one scenario, in the order of docs/guide/scenario.md.
 class Reader {
  public:
@@ -205,23 +191,37 @@ class Reader {
     } else {
       ReadVerdict(*node);
     }
-    if (expect.verdict != "pass" && expect.reason.empty()) {
-      errors_.Add(*node, "'expect: " + expect.verdict + "' needs a 'reason'",
+    if (expect.verdict != VerdictKind::kPass && expect.reason.empty()) {
+      errors_.Add(*node, std::string("'expect: ") + ToString(expect.verdict) + "' needs a 'reason'",
                   "add 'reason: ...': why this limit is known and accepted");
     }
   }
 
   void ReadVerdict(const YamlNode& node) {
-    static const std::vector<std::string> kVerdicts = {"pass", "fail", "inconclusive", "error",
-                                                       "skip"};
-    std::optional<std::string> verdict = ReadText(node, "'expect'", errors_);
-    if (!verdict) return;
-    if (std::count(kVerdicts.begin(), kVerdicts.end(), *verdict) == 0) {
-      errors_.Add(node, "no verdict is called '" + *verdict + "'",
-                  SuggestName(*verdict, kVerdicts));
+    std::optional<std::string> name = ReadText(node, "'expect'", errors_);
+    if (!name) return;
+    const std::optional<VerdictKind> verdict = FindVerdict(*name);
+    if (!verdict) {
+      errors_.Add(node, "no verdict is called '" + *name + "'", SuggestName(*name, VerdictNames()));
       return;
     }
     scenario().expect.verdict = *verdict;
+  }
+
+  void ReadClass(const YamlNode& node) {
+    Expectation& expect = scenario().expect;
+    const std::string name = ReadText(node, "'class'", errors_).value_or("");
+    const std::string verdict = ToString(expect.verdict);
+    const std::vector<std::string> classes = ClassNames(expect.verdict);
+    const std::optional<FailureClass> found = FailureClass::Find(name);
+    if (found && found->verdict() == expect.verdict) {
+      expect.failure_class = *found;
+    } else if (!name.empty()) {
+      std::string hint = NearestName(name, classes);
+      if (!hint.empty()) hint = "did you mean '" + hint + "'?";
+      errors_.Add(node, "verdict '" + verdict + "' has no class '" + name + "'",
+                  hint.empty() ? "'trainwreck explain " + verdict + "' shows its classes" : hint);
+    }
   }
 
   void ReadExpectationMap(const YamlNode& node) {
@@ -233,18 +233,7 @@ class Reader {
       expect.reason = ReadText(*reason, "'reason'", errors_).value_or("-");
     }
     if (const YamlNode* item = fields.Take("class")) {
-      expect.failure_class = ReadText(*item, "'class'", errors_).value_or("");
-      const std::vector<std::string>& classes = ClassesOf(expect.verdict);
-      const bool is_known =
-          std::count(classes.begin(), classes.end(), expect.failure_class) > 0 ||
-          (expect.verdict == "skip" && expect.failure_class.rfind("requires:", 0) == 0);
-      if (!is_known && !expect.failure_class.empty()) {
-        std::string hint = NearestName(expect.failure_class, classes);
-        if (!hint.empty()) hint = "did you mean '" + hint + "'?";
-        errors_.Add(
-            *item, "verdict '" + expect.verdict + "' has no class '" + expect.failure_class + "'",
-            hint.empty() ? "'trainwreck explain " + expect.verdict + "' shows its classes" : hint);
-      }
+      ReadClass(*item);
     }
     fields.RejectRest();
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/formula/formula.h"
+#include "harness/outcome/outcome.h"
 #include "harness/protocol/description.h"
 #include "harness/protocol/plan.h"
 #include "harness/yaml/diagnostic.h"
@@ -79,8 +80,8 @@ struct Phase {
 };
 
 struct Expectation {
-  std::string verdict = "pass";  // pass, fail, inconclusive, error, skip
-  std::string failure_class;     // empty: any
+  VerdictKind verdict = VerdictKind::kPass;
+  FailureClass failure_class;  // none: any
   std::string reason;
 };
 

@@ -61,7 +61,7 @@ TEST(LoadScenario, FillsInWhatIsNotSaid) {
   ASSERT_EQ(scenario.phases.size(), 1U);
   EXPECT_EQ(scenario.phases[0].name, "train");
   EXPECT_FALSE(scenario.phases[0].until);
-  EXPECT_EQ(scenario.expect.verdict, "pass");
+  EXPECT_EQ(scenario.expect.verdict, VerdictKind::kPass);
   EXPECT_EQ(scenario.requires_.ranks, 1);
   EXPECT_EQ(scenario.budget.seconds, 120);
   EXPECT_EQ(scenario.remedies[0].resolves, std::vector<std::string>{"blows_up"});
@@ -170,8 +170,8 @@ TEST(LoadScenario, ReadsTheRest) {
   ASSERT_EQ(scenario.phases.size(), 2U);
   EXPECT_EQ(scenario.phases[0].until, 30);
   EXPECT_EQ(scenario.phases[1].name, "resume");
-  EXPECT_EQ(scenario.expect.verdict, "fail");
-  EXPECT_EQ(scenario.expect.failure_class, "symptom_weak");
+  EXPECT_EQ(scenario.expect.verdict, VerdictKind::kFail);
+  EXPECT_EQ(scenario.expect.failure_class, FailureClass::kSymptomWeak);
   EXPECT_EQ(scenario.expect.reason, "only an example");
   EXPECT_EQ(scenario.requires_.devices, std::vector<std::string>{"cpu"});
   EXPECT_EQ(scenario.requires_.features, std::vector<std::string>{"backend:gloo"});

@@ -238,7 +238,7 @@ Json SeedsSchema() {
 }
 
 Json ExpectSchema() {
-  Json verdicts = {{"enum", {"pass", "fail", "inconclusive", "error", "skip"}}};
+  Json verdicts = {{"enum", VerdictNames()}};
   Json map = Object({{"verdict", verdicts},
                      {"class", Text("The class of that verdict, such as symptom_absent.")},
                      {"reason", Text("Why this limit is known and accepted.")}},

@@ -21,6 +21,7 @@
 #include <stdexcept>
 
 #include "harness/protocol/parse_json.h"
+#include "harness/protocol/recipe_view.h"
 #include "harness/protocol/trace.h"
 #include "harness/targets/globs.h"
 #include "harness/targets/growing_file.h"
@@ -95,8 +96,7 @@ class Adapter {
  private:
   // Where the program's launcher starts the ranks, there is one process, and the recipe counts.
   static int RanksOf(const Plan& plan) {
-    const auto ranks = plan.recipe.find("parallel.ranks");
-    return ranks != plan.recipe.end() && ranks->second.is_number() ? ranks->second.get<int>() : 1;
+    return RecipeView(plan.recipe).Int(KeyRole::kRanks).value_or(1);
   }
 
   bool writes_trace() const { return spec_.level == 0; }

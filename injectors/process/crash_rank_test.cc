@@ -17,7 +17,7 @@ int RunChild(std::map<std::string, Json> with, Trigger trigger, std::string* evi
   class PipeBench : public FaultBench {
    public:
     explicit PipeBench(int fd) : FaultBench(1, 2), fd_(fd) {}
-    void Report(const std::string& name, Json fields) override {
+    void Write(const std::string& name, Json fields) override {
       const std::string text = fields.dump();
       if (::write(fd_, text.data(), text.size()) < 0) ::_exit(43);
     }

@@ -119,16 +119,16 @@ std::vector<Sample> Loader::Guard(std::vector<Sample> samples) {
       good.push_back(sample);
       continue;
     }
-    events_.Report("sample_rejected", {{"sample", defect->sample},
-                                       {"field", defect->field},
-                                       {"position", defect->position},
-                                       {"value", EncodeNumber(defect->value)},
-                                       {"why", defect->why}});
+    events_.Report(events::kSampleRejected, {{"sample", defect->sample},
+                                             {"field", defect->field},
+                                             {"position", defect->position},
+                                             {"value", EncodeNumber(defect->value)},
+                                             {"why", defect->why}});
     if (guard_ == LoaderGuard::kStop) throw GuardStop(Describe(*defect));
   }
   if (good.size() == samples.size()) return samples;
   if (guard_ == LoaderGuard::kSkipBatch) {
-    events_.Report("batch_skipped", {{"samples", IdsOf(samples)}});
+    events_.Report(events::kBatchSkipped, {{"samples", IdsOf(samples)}});
     good.clear();
   }
   skipped_ += static_cast<std::int64_t>(samples.size() - good.size());

@@ -128,7 +128,7 @@ void EvidenceFolder::Save(const Evidence& evidence) {
   try {
     const std::vector<std::string> left_out = Write(evidence);
     events_.Report(
-        "evidence_saved",
+        events::kEvidenceSaved,
         {{"folder", path_}, {"bytes", FolderBytes(path_)}, {"left_out", left_out.size()}});
   } catch (const std::exception& error) {  // a full disk, say: the run is worth more
     std::cerr << "trainwreck-trainer: no evidence in " << path_ << ": " << error.what()

@@ -193,19 +193,19 @@ std::optional<NonfiniteFinding> NonfiniteDiagnosis::Explain(
     }
     if (found->stage <= NonfiniteStage::kForward) forward_explained_ = true;
     backward_explained_ = true;
-    events_.Report("first_nonfinite", {{"stage", ToString(found->stage)},
-                                       {"module", found->module},
-                                       {"tensor", found->tensor},
-                                       {"kind", found->nans > 0 ? "nan" : "inf"},
-                                       {"count", found->nans + found->infs},
-                                       {"elements", found->elements},
-                                       {"backward_op", backward_op}});
+    events_.Report(events::kFirstNonfinite, {{"stage", ToString(found->stage)},
+                                             {"module", found->module},
+                                             {"tensor", found->tensor},
+                                             {"kind", found->nans > 0 ? "nan" : "inf"},
+                                             {"count", found->nans + found->infs},
+                                             {"elements", found->elements},
+                                             {"backward_op", backward_op}});
     return found;
   } catch (const std::exception& error) {
     // The passes were possible once; a second time memory may not suffice. That must not end the
     // run.
     const std::string what = error.what();
-    events_.Report("first_nonfinite",
+    events_.Report(events::kFirstNonfinite,
                    {{"stage", "unknown"}, {"error", what.substr(0, what.find('\n'))}});
     return std::nullopt;
   }

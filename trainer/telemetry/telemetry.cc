@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "harness/protocol/digest.h"
 #include "kernels/digest.h"
@@ -58,7 +59,15 @@ class RecordLine {
 
 namespace {
 
-double Norm(double squares) { return std::sqrt(squares); }
+bool AsksForChanges(const AskedSignals& asked) {
+  const std::vector<ChangeSignal>& all = ChangeSignals();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const ChangeSignal& signal) { return asked.AsksAny(signal.info.name); });
+}
+
+std::string Of(const std::string& signal, const std::string& name) {
+  return signal + "{" + name + "}";
+}
 
 }  // namespace
 
@@ -78,7 +87,7 @@ void TraceSink::Start(Json fields) {
   writer_.Write(fields);
 }
 
-void TraceSink::Report(const std::string& name, Json fields) {
+void TraceSink::Write(const std::string& name, Json fields) {
   fields["t"] = "event";
   fields["event"] = name;
   fields["step"] = clock_.step;
@@ -121,8 +130,7 @@ void ActivationReader::OnOutput(const std::string& module, at::Tensor& output) {
 Telemetry::Telemetry(TraceSink& sink, const std::vector<std::string>& record)
     : sink_(sink),
       asked_(record),
-      reads_changes_(asked_.AsksAny("update_norm") || asked_.AsksAny("param_norm") ||
-                     asked_.AsksAny("updated")),
+      reads_changes_(AsksForChanges(asked_)),
       activations_("act", asked_),
       gradients_("grad", asked_),
       parameters_("param", asked_),
@@ -144,10 +152,11 @@ void Telemetry::Watch(NamedTensors parameters, std::optional<double> entropy_flo
     watched.name = name;
     now_.push_back(parameter.detach());
     if (reads_changes_ || updates_.active()) before_.push_back(now_.back().clone());
-    watched.update_norm = asked_.Asks("update_norm", name);
-    watched.param_norm = asked_.Asks("param_norm", name);
-    watched.updated = asked_.Asks("updated", name);
-    watched.digest = asked_.Asks("param_digest", name);
+    for (const ChangeSignal& signal : ChangeSignals()) {
+      if (!asked_.Asks(signal.info.name, name)) continue;
+      watched.changes.emplace_back(Of(signal.info.name, name), &signal);
+    }
+    watched.digest = asked_.Asks(ParameterDigest().name, name);
     watched_.push_back(std::move(watched));
   }
 }
@@ -209,49 +218,16 @@ void Telemetry::DropStep() {
 void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
   RecordLine line("step");
   line.Add("step", step);
-  line.Add("time", sink_.elapsed_s());
-  line.Add("loss", scalars.loss);
-  line.Add("grad_norm", scalars.grad_norm);
-  line.Add("clipped", scalars.clipped ? 1 : 0);
-  line.Add("lr", scalars.lr);
-  line.Add("loss_scale", scalars.loss_scale);
-  line.Add("overflow", scalars.overflow ? 1 : 0);
-  line.Add("skipped_updates", scalars.skipped_updates);
-  line.Add("nonfinite_grads", scalars.nonfinite_grads);
-  line.Add("tokens", scalars.tokens);
-  line.Add("loss_tokens", scalars.loss_tokens);
-  line.Add("epoch", scalars.epoch);
-  line.Add("skipped", scalars.skipped);
-  line.Add("step_s", scalars.step_s);
-  line.Add("data_s", scalars.data_s);
-  line.Add("comm_s", scalars.comm_s);
-  line.Add("memory_bytes", MemoryBytes());
-  if (scalars.memory) {
-    line.Add("memory_allocated_bytes", static_cast<double>(scalars.memory->allocated_bytes));
-    line.Add("memory_peak_bytes", static_cast<double>(scalars.memory->peak_bytes));
-  }
-  if (const auto& ids = scalars.sample_ids; !ids.empty()) {
-    const std::string_view bytes(reinterpret_cast<const char*>(ids.data()),
-                                 ids.size() * sizeof(ids[0]));
-    line.Add("sample_digest", DigestSignal(Digest(bytes)));
-    const auto [low, high] = std::minmax_element(ids.begin(), ids.end());
-    line.Add("sample_id_min", static_cast<double>(*low));
-    line.Add("sample_id_max", static_cast<double>(*high));
-  }
-  if (scalars.health) {
-    const DeviceHealth& health = *scalars.health;
-    if (health.temperature_c) line.Add("device_temperature_c", *health.temperature_c);
-    if (health.clock_mhz) line.Add("device_clock_mhz", *health.clock_mhz);
-    if (health.ecc_errors) line.Add("device_ecc_errors", *health.ecc_errors);
-  }
-  if (entropy_floor_) line.Add("entropy_floor", *entropy_floor_);
-  if (evaluation_) {
-    line.Add("eval_loss", evaluation_->loss);
-    if (const auto accuracy = evaluation_->free_running_accuracy) {
-      line.Add("free_running_accuracy", *accuracy);
+  const StepReading reading{.scalars = scalars,
+                            .time_s = sink_.elapsed_s(),
+                            .memory_bytes = MemoryBytes(),
+                            .entropy_floor = entropy_floor_,
+                            .evaluation = std::exchange(evaluation_, std::nullopt)};
+  for (const StepSignal& signal : StepSignals()) {
+    if (const std::optional<double> value = signal.value(reading)) {
+      line.Add(signal.info.name, *value);
     }
   }
-  evaluation_.reset();
   FlushFamilies([&](const std::string& key, double value) { line.Add(key, value); });
   if (reads_changes_) WriteChanges(line);
   WriteDigests(line, last);
@@ -260,36 +236,33 @@ void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
 }
 
 void Telemetry::WriteChanges(RecordLine& line) {
-  double change_squares = 0, now_squares = 0;
-  std::int64_t changed = 0;
-  for (const Watched& w : watched_) {
-    change_squares += w.change.change_squares;
-    now_squares += w.change.now_squares;
-    changed += w.change.changed;
-    if (w.update_norm) line.Add("update_norm{" + w.name + "}", Norm(w.change.change_squares));
-    if (w.param_norm) line.Add("param_norm{" + w.name + "}", Norm(w.change.now_squares));
-    if (w.updated) line.Add("updated{" + w.name + "}", static_cast<double>(w.change.changed));
+  kernels::ChangeStats all;
+  for (const Watched& watched : watched_) {
+    all.change_squares += watched.change.change_squares;
+    all.now_squares += watched.change.now_squares;
+    all.changed += watched.change.changed;
+    for (const auto& [key, signal] : watched.changes) line.Add(key, signal->value(watched.change));
   }
-  if (asked_.AsksTotal("update_norm")) line.Add("update_norm", Norm(change_squares));
-  if (asked_.AsksTotal("param_norm")) line.Add("param_norm", Norm(now_squares));
-  if (asked_.AsksTotal("updated")) line.Add("updated", static_cast<double>(changed));
+  for (const ChangeSignal& signal : ChangeSignals()) {
+    if (asked_.AsksTotal(signal.info.name)) line.Add(signal.info.name, signal.value(all));
+  }
 }
 
 void Telemetry::WriteDigests(RecordLine& line, bool last) {
-  const bool digest_all = last || asked_.AsksTotal("param_digest");
+  const bool digest_all = last || asked_.AsksTotal(ParameterDigest().name);
   std::vector<std::string> digest_keys;  // empty: only part of the digest of all
   std::vector<at::Tensor> digested;
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     const Watched& w = watched_[i];
     if (!digest_all && !w.digest) continue;
-    digest_keys.push_back(w.digest ? "param_digest{" + w.name + "}" : "");
+    digest_keys.push_back(w.digest ? Of(ParameterDigest().name, w.name) : "");
     digested.push_back(now_[i]);
   }
   const std::vector<std::uint64_t> digests = DigestsOf(digested);
   for (std::size_t i = 0; i < digests.size(); ++i) {
     if (!digest_keys[i].empty()) line.Add(digest_keys[i], DigestSignal(digests[i]));
   }
-  if (digest_all) line.Add("param_digest", DigestSignal(kernels::CombineDigests(digests)));
+  if (digest_all) line.Add(ParameterDigest().name, DigestSignal(kernels::CombineDigests(digests)));
 }
 
 std::uint64_t DigestTensors(const NamedTensors& tensors) {

@@ -1,5 +1,5 @@
 // What a run says about itself while it trains: the trace's start, step, collective, event and end
-// records. Which signals and events there are is listed in vocabulary.h.
+// records. Which signals there are is listed in step_signals.h and tensor_signals.h.
 #pragma once
 
 #include <chrono>
@@ -12,6 +12,7 @@
 #include "trainer/models/forward_hook.h"
 #include "trainer/optimizers/optimizers.h"
 #include "trainer/parts.h"
+#include "trainer/telemetry/step_signals.h"
 #include "trainer/telemetry/tensor_signals.h"
 
 namespace trainwreck {
@@ -24,7 +25,7 @@ class TraceSink : public EventSink {
   TraceSink(const std::string& path, const Clock& clock);
 
   void Start(Json fields);
-  void Report(const std::string& name, Json fields) override;
+  void Write(const std::string& name, Json fields) override;
   void Collective(int call, const std::string& op, const std::string& shape,
                   const std::string& dtype);
   void Step(std::string line);  // a whole record
@@ -37,34 +38,6 @@ class TraceSink : public EventSink {
   TraceWriter writer_;
   const Clock& clock_;
   std::chrono::steady_clock::time_point began_;
-};
-
-// The scalars of one optimizer step that only the loop knows.
-struct StepScalars {
-  double loss = 0;
-  double grad_norm = 0;  // before clipping
-  bool clipped = false;
-  double lr = 0;
-  double loss_scale = 1;
-  bool overflow = false;  // of any rank: the update was skipped
-  double skipped_updates = 0;
-  double tokens = 0;       // targets, of this rank
-  double loss_tokens = 0;  // those with a weight that is not 0
-  double nonfinite_grads = 0;
-  double epoch = 0;
-  double skipped = 0;
-  double step_s = 0;
-  double data_s = 0;
-  double comm_s = 0;
-  std::vector<std::int64_t> sample_ids;
-  std::optional<MemoryUse> memory;     // peak_bytes: within the step
-  std::optional<DeviceHealth> health;  // when the device's sensors were read
-};
-
-// What an evaluation found: eval_loss, free_running_accuracy.
-struct Evaluation {
-  double loss = 0;
-  std::optional<double> free_running_accuracy;
 };
 
 class RecordLine;
@@ -109,7 +82,8 @@ class Telemetry {
   // What is recorded of one parameter.
   struct Watched {
     std::string name;
-    bool update_norm = false, param_norm = false, updated = false, digest = false;
+    std::vector<std::pair<std::string, const ChangeSignal*>> changes;  // "updated{NAME}", ...
+    bool digest = false;
     kernels::ChangeStats change;  // where changes are read
   };
   // Statistics of tensor_at(i) for each parameter whose `family` is asked for, in one read.
@@ -127,7 +101,7 @@ class Telemetry {
 
   TraceSink& sink_;
   AskedSignals asked_;
-  const bool reads_changes_;  // update_norm, param_norm or updated
+  const bool reads_changes_;  // some of ChangeSignals()
   FamilyRecorder activations_, gradients_, parameters_, updates_;
   ActivationReader activation_reader_;
   std::vector<Watched> watched_;

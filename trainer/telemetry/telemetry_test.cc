@@ -200,7 +200,7 @@ TEST(TelemetryTest, AnOverflowThatTheLossDoesNotShowIsDiagnosedWhenAskedFor) {
 
 class Events : public EventSink {
  public:
-  void Report(const std::string& name, Json fields) override {
+  void Write(const std::string& name, Json fields) override {
     fields["name"] = name;
     all.push_back(std::move(fields));
   }

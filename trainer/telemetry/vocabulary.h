@@ -1,5 +1,5 @@
-// The signals and events of the reference trainer, as `--describe` lists them. telemetry.cc records
-// the signals.
+// What the reference trainer says of itself: `--describe`. Signals are rows of step_signals.h and
+// tensor_signals.h, events of trainer/events.h.
 #pragma once
 
 #include <string>
@@ -12,7 +12,6 @@ namespace trainwreck {
 inline constexpr char kTrainerVersion[] = "0.1";
 
 std::vector<SignalInfo> TrainerSignals();
-std::vector<EventInfo> TrainerEvents();
 
 // All of it, with the recipe's keys; `faults` come from the injectors that are linked in.
 TargetDescription DescribeTrainer(std::vector<FaultInfo> faults);

@@ -1,13 +1,13 @@
 // trainwreck dose: how strong a fault must be before each symptom shows, and how strong it may be
 // before each remedy fails. The doses are a line, as commits are, and the search is that of bisect:
 // it looks for the first dose that runs fail at.
+#include "harness/bisect/dose.h"
+
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -44,12 +44,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSchema = "trainwreck/dose";
 constexpr int kSchemaVersion = 1;
-
-std::string Text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
 
 // "inject.hot_lr.with.factor"
 struct Parameter {
@@ -93,31 +87,16 @@ std::vector<double> DosesOf(const DoseOptions& options, const Parameter& paramet
   const double from = EndOf(options.from, info.min, "--from", "smallest", parameter);
   const double to = EndOf(options.to, info.max, "--to", "largest", parameter);
   if (from == to) throw UsageError("--from and --to are the same dose");
-  const bool is_log = from > 0 && to > 0 && !options.linear;
-  std::vector<double> doses;
-  for (int i = 0; i < options.levels; ++i) {
-    const double share = static_cast<double>(i) / (options.levels - 1);
-    double dose = is_log ? from * std::pow(to / from, share) : from + (to - from) * share;
-    if (i + 1 == options.levels) dose = to;
-    if (info.type == ValueType::kInt) dose = std::round(dose);
-    if (doses.empty() || doses.back() != dose) doses.push_back(dose);
-  }
+  const std::vector<double> doses =
+      SpreadDoses(from, to, options.levels, options.linear, info.type == ValueType::kInt);
   for (double dose : {doses.front(), doses.back()}) {
     const Json value =
         info.type == ValueType::kInt ? Json(static_cast<std::int64_t>(dose)) : Json(dose);
     const std::string wrong = CheckValue(info, value);
-    if (!wrong.empty()) throw UsageError("--param: the dose " + Text(dose) + " " + wrong);
+    if (!wrong.empty()) throw UsageError("--param: the dose " + DoseText(dose) + " " + wrong);
   }
   return doses;
 }
-
-// What is looked for: the first dose at which this is so.
-struct Question {
-  bool is_remedy = false;
-  std::string name;
-  Search search;
-  std::map<int, std::pair<int, int>> seen;  // dose -> runs with it, all runs
-};
 
 class DoseSession {
  public:
@@ -127,9 +106,8 @@ class DoseSession {
  private:
   Scenario At(int dose) const;
   void Look(int dose);
-  void Take(Question& question, const Verdict& verdict, int dose);
   int Report() const;
-  Json ToJson(const Question& question, const Step& step) const;
+  Json ToJson(const DoseQuestion& question, const Step& step) const;
 
   const DoseOptions& options_;
   Session session_;
@@ -137,7 +115,7 @@ class DoseSession {
   Scenario scenario_;
   Parameter parameter_;
   std::vector<double> doses_;
-  std::vector<Question> questions_;
+  std::vector<DoseQuestion> questions_;
   std::string output_;
   int runs_ = 0;
   bool interrupted_ = false;
@@ -204,26 +182,6 @@ Scenario DoseSession::At(int dose) const {
   return scenario;
 }
 
-// A symptom shows when its claim about the fault arm holds, min_margin included; a remedy fails
-// when a claim about its arm does not. What is undecided, or was not run, is no answer.
-void DoseSession::Take(Question& question, const Verdict& verdict, int dose) {
-  bool is_asked = false, is_broken = false, is_unknown = false;
-  for (const CheckResult& check : verdict.checks) {
-    const bool is_its_own = question.is_remedy
-                                ? check.arm == question.name
-                                : check.arm == "fault" && check.check == question.name;
-    if (!is_its_own || check.check == "fired" || check.check == "seeds") continue;
-    is_asked = true;
-    is_broken |= !check.failure_class.empty() && check.failure_class != "undecided";
-    is_unknown |= check.failure_class == "undecided" || check.failure_class == "infrastructure";
-  }
-  if (!is_asked || (is_unknown && !(question.is_remedy && is_broken))) return;
-  const bool yes = question.is_remedy ? is_broken : !is_broken;
-  question.search.Observe(dose, yes);
-  question.seen[dose].first += yes;
-  ++question.seen[dose].second;
-}
-
 // One seed, never used before, with all arms: it answers every question at once.
 void DoseSession::Look(int dose) {
   PlanOptions plan;
@@ -243,19 +201,19 @@ void DoseSession::Look(int dose) {
   interrupted_ = result.interrupted;
   if (interrupted_) return;
   for (const Verdict& verdict : result.verdicts) {
-    for (Question& question : questions_) Take(question, verdict, dose);
+    for (DoseQuestion& question : questions_) question.Take(verdict, dose);
   }
 }
 
 int DoseSession::Run() {
   std::cout << "# " << doses_.size() << " doses of " << options_.parameter << " from "
-            << Text(doses_.front()) << " to " << Text(doses_.back()) << "\n";
+            << DoseText(doses_.front()) << " to " << DoseText(doses_.back()) << "\n";
   // A dose whose runs say nothing is not asked for again and again.
   std::map<int, int> looks;
   constexpr int kVainLooks = 3;
   for (bool is_open = true; is_open && !interrupted_;) {
     is_open = false;
-    for (Question& question : questions_) {
+    for (DoseQuestion& question : questions_) {
       const Step step = question.search.Next();
       if (step.kind != Step::kRun) continue;
       is_open = true;
@@ -272,7 +230,7 @@ int DoseSession::Run() {
 }
 
 // How often it was so, from the weakest dose to the strongest; a dot where nobody looked.
-std::string Sparkline(const Question& question, int doses) {
+std::string Sparkline(const DoseQuestion& question, int doses) {
   constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string line;
   for (int dose = 0; dose < doses; ++dose) {
@@ -287,40 +245,8 @@ std::string Sparkline(const Question& question, int doses) {
   return line;
 }
 
-// The fewest neighbouring steps between two doses that hold the answer at this confidence, as the
-// weakest and the strongest dose. Nothing where "no step at all" cannot be excluded.
-std::optional<std::pair<double, double>> Range(const Search& search, double confidence,
-                                               const std::vector<double>& doses) {
-  const std::vector<double>& posterior = search.posterior();
-  const int steps = static_cast<int>(doses.size()) - 1;
-  for (int width = 1; width < steps; ++width) {
-    for (int first = 1; first + width - 1 <= steps; ++first) {
-      const double held =
-          std::accumulate(posterior.begin() + first, posterior.begin() + first + width, 0.0);
-      if (held >= confidence) return std::pair(doses[first - 1], doses[first + width - 1]);
-    }
-  }
-  return {};
-}
-
-// The dose that is asked for, or why there is none.
-std::string Limit(const Question& question, const Step& step, const std::vector<double>& doses,
-                  const std::optional<std::pair<double, double>>& range) {
-  if (step.kind == Step::kCulprit) {
-    return Text(doses[question.is_remedy ? step.commit - 1 : step.commit]);
-  }
-  if (step.kind == Step::kUndecided) {
-    return range ? Text(range->first) + " to " + Text(range->second) : "undecided";
-  }
-  int yes = 0, all = 0;
-  for (const auto& [dose, count] : question.seen) yes += count.first, all += count.second;
-  if (yes == 0) return question.is_remedy ? "> " + Text(doses.back()) : "none: it never shows";
-  if (yes == all) return question.is_remedy ? "none: it never holds" : "< " + Text(doses.front());
-  return "none: no dose makes a difference";
-}
-
-Json DoseSession::ToJson(const Question& question, const Step& step) const {
-  const auto range = Range(question.search, options_.confidence, doses_);
+Json DoseSession::ToJson(const DoseQuestion& question, const Step& step) const {
+  const auto range = RangeOfDoses(question.search, options_.confidence, doses_);
   Json looks = Json::array();
   for (const auto& [dose, count] : question.seen) {
     looks.push_back({{"dose", doses_[dose]}, {"yes", count.first}, {"runs", count.second}});
@@ -328,7 +254,7 @@ Json DoseSession::ToJson(const Question& question, const Step& step) const {
   Json json = {{"kind", question.is_remedy ? "remedy" : "symptom"},
                {"name", question.name},
                {"limit", nullptr},
-               {"text", Limit(question, step, doses_, range)},
+               {"text", LimitText(question, step, doses_, range)},
                {"confidence", question.search.confidence()},
                {"looks", looks}};
   if (step.kind == Step::kCulprit) {
@@ -345,20 +271,20 @@ int DoseSession::Report() const {
       {"question", "dose", "confidence", "rates", "weak to strong"}};
   Json answers = Json::array();
   bool is_decided = true;
-  for (const Question& question : questions_) {
+  for (const DoseQuestion& question : questions_) {
     const Step step = question.search.Next();
     is_decided = is_decided && step.kind != Step::kUndecided;
     const bool is_found = step.kind == Step::kCulprit;
     answers.push_back(ToJson(question, step));
     char confidence[16];
     std::snprintf(confidence, sizeof confidence, "%.1f%%", 100 * question.search.confidence());
-    rows.push_back(
-        {question.is_remedy ? "strongest that " + question.name + " holds"
-                            : "weakest that shows " + question.name,
-         answers.back().at("text").get<std::string>(), is_found ? confidence : "-",
-         is_found ? Text(question.search.GoodLevel()) + " -> " + Text(question.search.BadLevel())
-                  : "-",
-         Sparkline(question, static_cast<int>(doses_.size()))});
+    rows.push_back({question.is_remedy ? "strongest that " + question.name + " holds"
+                                       : "weakest that shows " + question.name,
+                    answers.back().at("text").get<std::string>(), is_found ? confidence : "-",
+                    is_found ? DoseText(question.search.GoodLevel()) + " -> " +
+                                   DoseText(question.search.BadLevel())
+                             : "-",
+                    Sparkline(question, static_cast<int>(doses_.size()))});
   }
   PrintTable(std::cout, rows);
   std::cout << "# " << runs_ << " seeds with all arms\n";

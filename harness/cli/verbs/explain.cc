@@ -157,8 +157,8 @@ bool ExplainScenario(const Session& session, const std::string& name) {
                     std::to_string(scenario.seed_count) + " must agree");
   for (const InjectedFault& fault : scenario.faults) Line("injects", fault.id + ": " + fault.fault);
   if (!scenario.expect.reason.empty()) {
-    Line("expects", scenario.expect.verdict + " " + scenario.expect.failure_class + ": " +
-                        scenario.expect.reason);
+    Line("expects", std::string(ToString(scenario.expect.verdict)) + " " +
+                        scenario.expect.failure_class.text() + ": " + scenario.expect.reason);
   }
   Line("no remedy", scenario.no_remedy);
   for (const Case& one : chosen.cases) {

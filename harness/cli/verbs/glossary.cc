@@ -1,87 +1,20 @@
 #include "harness/cli/verbs/glossary.h"
 
+#include "harness/outcome/outcome.h"
+
 namespace trainwreck {
 
-const std::vector<GlossaryEntry>& Glossary() {
-  static const std::vector<GlossaryEntry> entries = {
-      {"verdict", "pass", "Every claim of the scenario was checked and holds.", ""},
-      {"verdict", "fail", "A claim was checked and does not hold; the class says which kind.", ""},
-      {"verdict", "inconclusive",
-       "A claim could be neither confirmed nor refuted: unknown is not passed.", ""},
-      {"verdict", "error", "A run could not be made or judged; says nothing about the claims.", ""},
-      {"verdict", "skip", "The scenario requires what this machine or target lacks: requires:WHAT.",
-       "Run it where WHAT is there; --max-skips bounds how many may be skipped."},
-      {"verdict class", "control_unhealthy",
-       "A healthy check does not hold in the control arm, it was restarted, or the fault acted "
-       "there: nothing can be concluded.",
-       "Mend the recipe or the check; `trainwreck run NAME --arm control` shows the readings."},
-      {"verdict class", "symptom_in_control",
-       "A symptom holds in the control arm, where no fault is: the check cannot tell.",
-       "Tighten the formula."},
-      {"verdict class", "symptom_absent",
-       "A symptom does not hold in the fault arm: the fault does not do what is claimed.",
-       "Strengthen the fault (measure first), or correct the claim."},
-      {"verdict class", "symptom_weak",
-       "A symptom holds in the fault arm by less than its min_margin.",
-       "Strengthen the fault, or lower min_margin if the margin was a guess."},
-      {"verdict class", "fault_not_fired",
-       "A fault left no `fired` event, or its event shows that it changed nothing.",
-       "Look at its trigger: step, ranks, phase, attempt; `trainwreck explain SITE.FAULT` lists "
-       "them."},
-      {"verdict class", "remedy_ineffective",
-       "With a remedy in place a symptom that it resolves still holds, or the run is not healthy.",
-       "Correct the remedy, or list what it really does under `resolves` and `waives`."},
-      {"verdict class", "remedy_costly",
-       "A remedy takes the symptom away, but the quality gate does not hold.",
-       "Use a better remedy, or say `waives: [quality]` and `kind: mitigate`."},
-      {"verdict class", "decoy_effective",
-       "A decoy, which is said not to help, takes a symptom away.",
-       "It may be a remedy after all; or list what stays under `keeps`."},
-      {"verdict class", "unexpected_pass",
-       "The scenario says that it fails (`expect`), and it passes.", "Good news: remove `expect`."},
-      {"verdict class", "nondeterministic",
-       "The same run, made twice, gave different bits (--verify-determinism).",
-       "Look for an unseeded generator or a race; `trainwreck rerun RUN` repeats one run."},
-      {"verdict class", "undecided",
-       "A check is unknown: a NaN operand, a missing sample, a run that stopped before the window.",
-       "The message names what was unknown."},
-      {"verdict class", "too_few_seeds",
-       "Fewer seeds were run than the scenario requires to agree.",
-       "Leave --seeds away, or lower `seeds: require`."},
-      {"verdict class", "infrastructure", "A process could not be started, or a file not written.",
-       "`trainwreck doctor` checks this machine."},
-      {"verdict class", "timeout",
-       "A run used up its budget of seconds, or stalled, and no check is about that.",
-       "Raise `budget`, or look at the launcher.jsonl of the run."},
-      {"verdict class", "crash",
-       "A rank ended otherwise than by finishing, and no check is about that.",
-       "The last words of the rank are in the report and in rank<k>.stderr."},
-      {"verdict class", "incomplete",
-       "A run ended with exit code 0 before its planned steps were done, and no check is about "
-       "that.",
-       "Look at what the program did last; a run that is meant to end early can be claimed with "
-       "the event ended_early."},
-      {"verdict class", "leak", "A run left processes behind; they were killed.",
-       "The target must end its children."},
-      {"verdict class", "requires",
-       "Class of a skip: requires:ranks, requires:device:cuda, requires:memory, ...", ""},
-      {"exit status", "0", "Every executed scenario passed.", ""},
-      {"exit status", "1", "At least one failed.", ""},
-      {"exit status", "2", "The command line is wrong; nothing was run.", ""},
-      {"exit status", "3",
-       "A scenario, the target or the configuration is invalid; nothing was run.", ""},
-      {"exit status", "4", "Nothing was executed: nothing was selected, or all was skipped.", ""},
-      {"exit status", "5", "None failed, at least one was inconclusive.", ""},
-      {"exit status", "6", "--require or --max-skips was violated.", ""},
-      {"exit status", "7", "Infrastructure error or timeout, or a report could not be written.",
-       ""},
-      {"exit status", "8",
-       "Of compare: something differs (other bits, a better margin), and nothing is known to be "
-       "worse.",
-       ""},
-      {"exit status", "70", "Internal error: a bug of trainwreck.", ""},
-      {"exit status", "130", "Interrupted; the report holds what was judged until then.", ""},
-  };
+std::vector<GlossaryEntry> Glossary() {
+  std::vector<GlossaryEntry> entries;
+  for (const VerdictInfo& verdict : AllVerdicts()) {
+    entries.push_back({"verdict", verdict.name, verdict.meaning, verdict.remedy});
+  }
+  for (const ClassInfo& info : AllClasses()) {
+    entries.push_back({"verdict class", info.name, info.meaning, info.remedy});
+  }
+  for (const ExitInfo& exit : AllExitStatuses()) {
+    entries.push_back({"exit status", std::to_string(exit.status), exit.meaning, ""});
+  }
   return entries;
 }
 

@@ -13,6 +13,6 @@ struct GlossaryEntry {
   std::string remedy;  // what to do about it; may be empty
 };
 
-const std::vector<GlossaryEntry>& Glossary();
+std::vector<GlossaryEntry> Glossary();
 
 }  // namespace trainwreck

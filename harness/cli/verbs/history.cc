@@ -33,7 +33,6 @@ struct BaselineOptions {
 };
 
 constexpr int kSchemaVersion = 1;
-constexpr const char* kVerdicts[] = {"pass", "fail", "inconclusive", "error", "skip"};
 
 std::string CommitText(const RecordSummary& summary) {
   if (summary.commit.empty()) return "-";
@@ -67,8 +66,8 @@ Json Encode(const RecordSummary& summary, const CaseRecord& record) {
   json["scenario_digest"] = record.scenario_digest;
   json["environment"] = record.environment;
   json["fingerprint"] = Fingerprint(record.environment);
-  json["verdict"] = record.verdict;
-  json["class"] = record.failure_class;
+  json["verdict"] = ToString(record.verdict);
+  json["class"] = record.failure_class.text();
   json["reason"] = record.reason;
   json["trainings"] = Json::array();
   for (const TrainingRecord& training : record.trainings) {
@@ -105,7 +104,7 @@ int ListRuns(RunHistory& history, const HistoryOptions& options) {
       {"run", "started", "commit", "target", "program", "verdicts"}};
   for (const RecordSummary& run : runs) {
     std::string counts;
-    for (const char* verdict : kVerdicts) {
+    for (const std::string& verdict : VerdictNames()) {
       auto found = run.counts.find(verdict);
       if (found == run.counts.end()) continue;
       counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", found->second, verdict);
@@ -136,8 +135,8 @@ int ListCases(RunHistory& history, const HistoryOptions& options) {
     const double step_seconds = MedianOf(record, &TrainingRecord::step_seconds);
     const double bytes = MedianOf(record, &TrainingRecord::peak_memory_bytes);
     rows.push_back({std::to_string(run.id), run.started_utc, CommitText(run), ProgramText(run),
-                    Fingerprint(record.environment), record.verdict,
-                    record.failure_class.empty() ? "-" : record.failure_class,
+                    Fingerprint(record.environment), ToString(record.verdict),
+                    record.failure_class.empty() ? "-" : record.failure_class.text(),
                     std::to_string(record.seeds()),
                     step_seconds > 0 ? fmt::format("{:.3g}", 1e3 * step_seconds) : "-",
                     bytes > 0 ? fmt::format("{:.1f}", bytes / (1 << 20)) : "-", record.name});

@@ -110,9 +110,9 @@ Judged JudgeCase(const Case& one, KeptRuns& kept_runs, const TargetDescription& 
                           " runs are missing: " + Missing(missing);
   // Seeds that may disagree, or an expected "undecided", would let it pass; nobody has seen it.
   Verdict& verdict = judged.verdict;
-  if (verdict.verdict == "pass" || verdict.verdict == "inconclusive") {
-    verdict.verdict = "inconclusive";
-    verdict.failure_class = "undecided";
+  if (verdict.verdict == VerdictKind::kPass || verdict.verdict == VerdictKind::kInconclusive) {
+    verdict.verdict = VerdictKind::kInconclusive;
+    verdict.failure_class = FailureClass::kUndecided;
     verdict.expected_limit = false;
     verdict.reason = why;
   }
@@ -196,7 +196,7 @@ int JudgeVerb(const JudgeOptions& options) {
   requests.insert(requests.end(), judge.reports.begin(), judge.reports.end());
   std::vector<std::string> files;
   for (const ReportRequest& request : requests) {
-    WriteReport(*ParseReportKind(request.kind), request.path, verdicts, info);
+    WriteReport(*FindReportFormat(request.kind), request.path, verdicts, info);
     files.push_back(request.path);
   }
   console.End(verdicts, info, files);

@@ -6,6 +6,7 @@
 
 #include "harness/cli/table.h"
 #include "harness/cli/verb.h"
+#include "harness/protocol/recipe_view.h"
 #include "harness/session/chosen.h"
 #include "harness/session/session.h"
 
@@ -93,15 +94,13 @@ struct Size {
 // A tiny gpt makes a step in 10 ms on one core, a tiny mlp in well under one; wider models in
 // proportion.
 double SecondsPerStep(const Recipe& recipe) {
-  auto number = [&](const char* key, double fallback) {
-    auto found = recipe.find(key);
-    return found != recipe.end() && found->second.is_number() ? found->second.get<double>()
-                                                              : fallback;
+  const RecipeView view(recipe);
+  const auto number = [&](KeyRole role, double fallback) {
+    return view.Number(role).value_or(fallback);
   };
-  auto kind = recipe.find("model.kind");
-  if (kind != recipe.end() && kind->second == "mlp") return 0.0005;
-  return 0.010 * number("model.layers", 2) / 2 * number("data.batch_size", 8) / 8 *
-         number("accumulation", 1) * std::pow(number("model.width", 64) / 64, 1.5);
+  if (view.Text(KeyRole::kModelKind) == "mlp") return 0.0005;
+  return 0.010 * number(KeyRole::kModelLayers, 2) / 2 * number(KeyRole::kBatchSize, 8) / 8 *
+         number(KeyRole::kAccumulation, 1) * std::pow(number(KeyRole::kModelWidth, 64) / 64, 1.5);
 }
 
 Size SizeOf(const Scenario& scenario, const std::vector<Case>& cases) {

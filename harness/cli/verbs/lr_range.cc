@@ -14,6 +14,7 @@
 #include "harness/checkup/lr_curve.h"
 #include "harness/cli/table.h"
 #include "harness/cli/verb.h"
+#include "harness/protocol/recipe_view.h"
 #include "harness/report/console.h"
 #include "harness/report/text.h"
 #include "harness/session/preflight.h"
@@ -38,7 +39,7 @@ struct LrRangeOptions {
 
 constexpr const char* kSchema = "trainwreck/lr-range";
 constexpr int kSchemaVersion = 1;
-constexpr const char* kRate = "optimizer.lr";
+const char* const kRate = KeyOf(KeyRole::kLearningRate);
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<double> RatesOf(const LrRangeOptions& options, double own) {
@@ -193,7 +194,7 @@ Batch RunsAt(const Patient& patient, const std::vector<double>& rates, int steps
       run.id = run.id.substr(0, slash) + "/" + run.arm + run.id.substr(slash);
       run.plan.run = run.id;
       run.plan.recipe[kRate] = rates[i];
-      run.plan.recipe["steps"] = run.steps = steps;
+      run.plan.recipe[KeyOf(KeyRole::kSteps)] = run.steps = steps;
       runs.push_back(std::move(run));
     }
   }
@@ -274,11 +275,9 @@ int LrRangeVerb(const LrRangeOptions& options) {
   RequirePreflight(options.common, session, chosen.cases);
   const Patient patient = OnePatient(chosen, wanted.arm, 0, wanted.seeds);
   const Recipe& recipe = patient.runs.front().plan.recipe;
-  auto own = recipe.find(kRate);
-  if (own == recipe.end() || !own->second.is_number()) {
-    throw UsageError(std::string("the target has no recipe key ") + kRate);
-  }
-  const double own_rate = own->second.get<double>();
+  const std::optional<double> own = RecipeView(recipe).Number(kRate);
+  if (!own) throw UsageError(std::string("the target has no recipe key ") + kRate);
+  const double own_rate = *own;
   const int steps = wanted.steps > 0 ? wanted.steps : patient.runs.front().steps;
   std::cout << fmt::format("# lr-range of {} ({}): seeds of each rate: {}, {} steps\n",
                            patient.one->name, wanted.arm, wanted.seeds, steps);

@@ -78,7 +78,7 @@ int ReportVerb(const ReportOptions& options) {
       std::cout << "wrote " << request.path << "\n";
       continue;
     }
-    WriteReport(*ParseReportKind(request.kind), request.path, stored.verdicts, stored.info);
+    WriteReport(*FindReportFormat(request.kind), request.path, stored.verdicts, stored.info);
     std::cout << "wrote " << request.path << "\n";
   }
   return kExitPassed;

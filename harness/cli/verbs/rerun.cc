@@ -57,9 +57,9 @@ RunResult RunAgain(const Run& run, const LauncherOptions& options) {
 
 // Prints how the two runs compare; the exit status.
 int Compare(const StoredRun& stored, RunTrace before, RunResult after) {
-  const bool was_cut = stored.end == ToString(RunEnd::kDecided);
-  const std::string end = ToString(after.end);
-  const bool same_end = end == stored.end || stored.end.empty() || (was_cut && end == "completed");
+  const bool was_cut = stored.end == RunEnd::kDecided;
+  const bool same_end =
+      !stored.end || after.end == *stored.end || (was_cut && after.end == RunEnd::kCompleted);
   const int steps = std::min(LastStep(before), LastStep(after.trace)) + 1;
   const bool is_partial = was_cut || after.end != RunEnd::kCompleted;
   if (is_partial) {
@@ -68,7 +68,8 @@ int Compare(const StoredRun& stored, RunTrace before, RunResult after) {
   }
   const std::string difference = CompareTraces(before, after.trace);
   if (!same_end) {
-    std::cout << "ended otherwise: before '" << stored.end << "', now '" << end << "'\n";
+    std::cout << "ended otherwise: before '" << ToString(*stored.end) << "', now '"
+              << ToString(after.end) << "'\n";
   }
   if (!difference.empty()) {
     std::cout << "not the same bits: " << difference << "\n";

@@ -59,10 +59,11 @@ bool MeetsRequirements(const RunOptions& options, const std::vector<Verdict>& ve
       }
       ++found;
       // A known limit that is an error or a skip is no case that was executed.
-      const bool was_executed = verdict.seen_verdict == "pass" || verdict.seen_verdict == "fail";
-      if (verdict.verdict == "pass" && was_executed) continue;
+      const bool was_executed =
+          verdict.seen_verdict == VerdictKind::kPass || verdict.seen_verdict == VerdictKind::kFail;
+      if (verdict.verdict == VerdictKind::kPass && was_executed) continue;
       std::cerr << "trainwreck: --require " << name << ": " << verdict.case_name
-                << " did not pass (" << verdict.seen_verdict
+                << " did not pass (" << ToString(verdict.seen_verdict)
                 << (verdict.expected_limit ? ", as it expects" : "") << ")\n";
       met = false;
     }
@@ -71,7 +72,7 @@ bool MeetsRequirements(const RunOptions& options, const std::vector<Verdict>& ve
     met = false;
   }
   const auto skips = std::count_if(verdicts.begin(), verdicts.end(), [](const Verdict& verdict) {
-    return verdict.seen_verdict == "skip";  // an expected one, too
+    return verdict.seen_verdict == VerdictKind::kSkip;  // an expected one, too
   });
   if (options.max_skips && skips > *options.max_skips) {
     std::cerr << "trainwreck: " << skips << " cases were skipped, --max-skips allows "
@@ -115,7 +116,7 @@ WrittenReports WriteReports(const RunOptions& options, const std::string& output
   };
   for (const ReportRequest& request : ReportsOf(options, output)) {
     const bool is_there =
-        attempt([&] { WriteReport(*ParseReportKind(request.kind), request.path, verdicts, info); });
+        attempt([&] { WriteReport(*FindReportFormat(request.kind), request.path, verdicts, info); });
     if (is_there) written.files.push_back(request.path);
   }
   attempt([&] { AppendStepSummary(verdicts, info); });

@@ -1,0 +1,88 @@
+#include "trainer/events.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace trainwreck {
+namespace {
+
+std::vector<EventInfo>& Described() {
+  static std::vector<EventInfo> described;
+  return described;
+}
+
+}  // namespace
+
+EventKind::EventKind(std::string name, std::vector<std::string> fields, std::string doc)
+    : name_(std::move(name)), fields_(std::move(fields)), is_free_(false) {
+  Described().push_back({.name = name_, .fields = fields_, .doc = std::move(doc)});
+}
+
+EventKind EventKind::OfEveryTarget(std::string name) { return EventKind(std::move(name)); }
+
+void EventKind::Check(const Json& fields) const {
+  if (is_free_) return;
+  for (const auto& [field, value] : fields.items()) {
+    if (std::find(fields_.begin(), fields_.end(), field) == fields_.end()) {
+      throw std::logic_error("event `" + name_ + "` is not described with a field `" + field + "`");
+    }
+  }
+}
+
+const std::vector<EventInfo>& TrainerEvents() { return Described(); }
+
+namespace events {
+
+const EventKind kFired = EventKind::OfEveryTarget("fired");
+const EventKind kNonfiniteBatch(
+    "nonfinite_batch", {"batch_step", "loss", "samples", "field"},
+    "The first loss that is not finite, and which samples of its batch are at fault");
+const EventKind kFirstNonfinite(
+    "first_nonfinite",
+    {"stage", "module", "tensor", "kind", "count", "elements", "backward_op", "error"},
+    "Where the first number that is not finite was born: stage data, parameters, forward, "
+    "backward or after_backward; kind nan or inf. Of the rank's own passes, so that the "
+    "rank at fault says data, parameters, forward or backward and its peers "
+    "after_backward");
+const EventKind kEvidenceSaved(
+    "evidence_saved", {"folder", "bytes", "left_out"},
+    "What the failing step had is in a folder: see docs/guide/scenario.md");
+const EventKind kDesync(
+    "desync", {"ranks", "tensors", "reference"},
+    "Rank 0 says so of all: these ranks' parameters differ, in these tensors, from those "
+    "of the majority or, where there is none, of rank 0");
+const EventKind kRebroadcast("rebroadcast", {"root", "entries"},
+                             "Parameters and optimizer state of all ranks became those of one");
+const EventKind kRolledBack("rolled_back", {"from_step", "to_step"},
+                            "All ranks went back to a checkpoint on which they agree");
+const EventKind kSampleRejected("sample_rejected", {"sample", "field", "position", "value", "why"},
+                                "The loader's guard found a bad sample");
+const EventKind kBatchSkipped("batch_skipped", {"samples"},
+                              "The loader's guard dropped a whole batch");
+const EventKind kCheckpointSaved(
+    "checkpoint_saved", {"steps_done", "entries", "digest"},
+    "A checkpoint was handed to the store; digest is param_digest at that point");
+const EventKind kCheckpointIncomplete(
+    "checkpoint_incomplete", {"steps_done", "missing"},
+    "A checkpoint was refused because it lacks part of the state");
+const EventKind kResumed("resumed", {"from_step", "steps_done", "missing"},
+                         "Training goes on from a checkpoint");
+const EventKind kUntrained(
+    "untrained", {"parameters", "why"},
+    "audit.coverage: at the first update these parameters had \"no gradient\", or one "
+    "that is not 0 and \"no update\"");
+const EventKind kException(
+    "exception", {"what", "samples"},
+    "The run ends with an error; samples are those of the batch in progress");
+const EventKind kOutOfMemory(
+    "out_of_memory", {"stage", "requested_bytes", "allocated_bytes", "limit_bytes", "what"},
+    "An allocation failed; stage is build, restore, data, forward, backward, reduce, "
+    "update, evaluate or checkpoint. The run ends with an exception");
+const EventKind kDeviceOpened("device_opened", {"kind", "name"},
+                              "Where this rank's tensors live from here on");
+const EventKind kEvaluated("evaluated", {"loss", "batches", "data"},
+                           "An evaluation; data is held_out or training");
+
+}  // namespace events
+}  // namespace trainwreck

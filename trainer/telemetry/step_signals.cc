@@ -1,0 +1,194 @@
+#include "trainer/telemetry/step_signals.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "harness/protocol/digest.h"
+
+namespace trainwreck {
+namespace {
+
+SignalInfo Measured(const char* name, const char* unit, Scale scale, const char* doc) {
+  return {.name = name, .unit = unit, .scale = scale, .doc = doc};
+}
+
+SignalInfo Exact(const char* name, const char* unit, const char* doc) {
+  return {.name = name, .unit = unit, .exact = true, .doc = doc};
+}
+
+// Exact, and spans decades.
+SignalInfo Counted(const char* name, const char* unit, const char* doc) {
+  return {.name = name, .unit = unit, .scale = Scale::kLog, .exact = true, .doc = doc};
+}
+
+SignalInfo PerModule(SignalInfo signal) {
+  signal.per_module = true;
+  return signal;
+}
+
+SignalInfo Sparse(SignalInfo signal) {
+  signal.sparse = true;
+  return signal;
+}
+
+using Value = std::optional<double>;
+
+constexpr Scale kLog = Scale::kLog;
+constexpr Scale kLinear = Scale::kLinear;
+
+std::vector<StepSignal> TrainingSignals() {
+  using R = StepReading;
+  return {
+      {Measured("loss", "nats", kLog,
+                "Mean training loss of the step, over micro-batches and ranks"),
+       [](const R& r) -> Value { return r.scalars.loss; }},
+      {Sparse(Measured("eval_loss", "nats", kLog,
+                       "Mean loss on held-out data, or what eval.data says, when evaluated")),
+       [](const R& r) { return r.evaluation ? Value(r.evaluation->loss) : Value(); }},
+      {Sparse(Measured("free_running_accuracy", "", kLinear,
+                       "Share of evaluated targets that are the most probable token where the "
+                       "model goes on from its own ones; with eval.free_running")),
+       [](const R& r) { return r.evaluation ? r.evaluation->free_running_accuracy : Value(); }},
+      {Measured("entropy_floor", "nats", kLog,
+                "Entropy of the data source: no honest loss stays below it (markov data)"),
+       [](const R& r) { return r.entropy_floor; }},
+      {PerModule(Measured("grad_norm", "", kLog,
+                          "2-norm of the gradient before clipping: of all parameters, or of each "
+                          "that {glob} names")),
+       [](const R& r) -> Value { return r.scalars.grad_norm; }},
+      {Measured("lr", "", kLog, "Learning rate of the step"),
+       [](const R& r) -> Value { return r.scalars.lr; }},
+      {Measured("loss_scale", "times", kLog, "What the loss was multiplied by; 1 without a scaler"),
+       [](const R& r) -> Value { return r.scalars.loss_scale; }},
+      {Exact("overflow", "",
+             "1 when the scaler found a gradient of any rank that is not finite, and the update "
+             "was skipped; else 0"),
+       [](const R& r) -> Value { return r.scalars.overflow; }},
+      {Exact("skipped_updates", "steps", "Updates skipped because of an overflow so far"),
+       [](const R& r) -> Value { return r.scalars.skipped_updates; }},
+      {Exact("clipped", "", "1 when the gradients were clipped, else 0"),
+       [](const R& r) -> Value { return r.scalars.clipped; }},
+      {Exact("nonfinite_grads", "elements", "Gradient elements that are NaN or infinite"),
+       [](const R& r) -> Value { return r.scalars.nonfinite_grads; }},
+  };
+}
+
+Value OfSamples(const StepReading& step, double (*value)(const std::vector<std::int64_t>& ids)) {
+  const std::vector<std::int64_t>& ids = step.scalars.sample_ids;
+  return ids.empty() ? Value() : Value(value(ids));
+}
+
+using Ids = std::vector<std::int64_t>;
+
+double DigestOf(const Ids& ids) {
+  return DigestSignal(Digest(
+      std::string_view(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(ids[0]))));
+}
+
+double Smallest(const Ids& ids) {
+  return static_cast<double>(*std::min_element(ids.begin(), ids.end()));
+}
+
+double Largest(const Ids& ids) {
+  return static_cast<double>(*std::max_element(ids.begin(), ids.end()));
+}
+
+std::vector<StepSignal> DataSignals() {
+  using R = StepReading;
+  return {
+      {Exact("tokens", "targets", "Targets that this rank trained on in the step"),
+       [](const R& r) -> Value { return r.scalars.tokens; }},
+      {Exact("loss_tokens", "targets", "Of them, those whose weight in the loss is not 0"),
+       [](const R& r) -> Value { return r.scalars.loss_tokens; }},
+      {Exact("epoch", "", "Epoch that the step's data came from, from 0"),
+       [](const R& r) -> Value { return r.scalars.epoch; }},
+      {Exact("skipped", "samples", "Samples that the loader's guard has kept out so far"),
+       [](const R& r) -> Value { return r.scalars.skipped; }},
+      {Exact("sample_digest", "", "Digest of the ids of the step's samples, in order (52 bits)"),
+       [](const R& r) { return OfSamples(r, DigestOf); }},
+      {Exact("sample_id_min", "", "Smallest id among the step's samples"),
+       [](const R& r) { return OfSamples(r, Smallest); }},
+      {Exact("sample_id_max", "", "Largest id among the step's samples"),
+       [](const R& r) { return OfSamples(r, Largest); }},
+  };
+}
+
+Value OfMemory(const StepReading& step, std::int64_t MemoryUse::*bytes) {
+  const std::optional<MemoryUse>& memory = step.scalars.memory;
+  return memory ? Value(static_cast<double>((*memory).*bytes)) : Value();
+}
+
+Value OfHealth(const StepReading& step, Value DeviceHealth::*sensor) {
+  const std::optional<DeviceHealth>& health = step.scalars.health;
+  return health ? (*health).*sensor : Value();
+}
+
+std::vector<StepSignal> MachineSignals() {
+  using R = StepReading;
+  return {
+      {Measured("time", "s", kLinear, "Since the process began"),
+       [](const R& r) -> Value { return r.time_s; }},
+      {Measured("step_s", "s", kLog, "Duration of the step"),
+       [](const R& r) -> Value { return r.scalars.step_s; }},
+      {Measured("data_s", "s", kLog, "Of it, drawing the batch"),
+       [](const R& r) -> Value { return r.scalars.data_s; }},
+      {Measured("comm_s", "s", kLog, "Of it, waiting for other ranks; 0 with one rank"),
+       [](const R& r) -> Value { return r.scalars.comm_s; }},
+      {Measured("memory_bytes", "B", kLog, "Resident memory of the process"),
+       [](const R& r) -> Value { return r.memory_bytes; }},
+      {Counted("memory_allocated_bytes", "B", "Tensor memory that is in use after the step"),
+       [](const R& r) { return OfMemory(r, &MemoryUse::allocated_bytes); }},
+      {Counted("memory_peak_bytes", "B", "Most tensor memory that was in use within the step"),
+       [](const R& r) { return OfMemory(r, &MemoryUse::peak_bytes); }},
+      {Sparse(Measured("device_temperature_c", "C", kLinear,
+                       "Of the GPU, when its sensors were read (once a second at most)")),
+       [](const R& r) { return OfHealth(r, &DeviceHealth::temperature_c); }},
+      {Sparse(
+           Measured("device_clock_mhz", "MHz", kLinear, "Of the GPU's multiprocessors, likewise")),
+       [](const R& r) { return OfHealth(r, &DeviceHealth::clock_mhz); }},
+      {Sparse(Exact("device_ecc_errors", "",
+                    "Uncorrected memory errors of the GPU since its driver was loaded, likewise")),
+       [](const R& r) { return OfHealth(r, &DeviceHealth::ecc_errors); }},
+  };
+}
+
+}  // namespace
+
+const std::vector<StepSignal>& StepSignals() {
+  static const std::vector<StepSignal> all = [] {
+    std::vector<StepSignal> signals = TrainingSignals();
+    for (const auto& more : {DataSignals(), MachineSignals()}) {
+      signals.insert(signals.end(), more.begin(), more.end());
+    }
+    return signals;
+  }();
+  return all;
+}
+
+const std::vector<ChangeSignal>& ChangeSignals() {
+  using C = kernels::ChangeStats;
+  static const std::vector<ChangeSignal> all = {
+      {PerModule(Measured("update_norm", "", kLog, "2-norm of the change that the step made")),
+       [](const C& c) { return std::sqrt(c.change_squares); }},
+      {PerModule(Measured("param_norm", "", kLog, "2-norm of the parameters after the step")),
+       [](const C& c) { return std::sqrt(c.now_squares); }},
+      {PerModule(
+           Exact("updated", "elements",
+                 "Elements whose bits the step changed: of all parameters, or of each that {glob} "
+                 "names")),
+       [](const C& c) { return static_cast<double>(c.changed); }},
+  };
+  return all;
+}
+
+const SignalInfo& ParameterDigest() {
+  static const SignalInfo info = PerModule(
+      Exact("param_digest", "",
+            "Digest of all parameters after the step, or of each that {glob} names (52 bits); "
+            "where no formula mentions it, at the last step of a phase only"));
+  return info;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,67 @@
+// The signals of a step that are single numbers, and those of what the update changed. One row
+// describes a signal and says how it is read: --describe lists the rows, telemetry.cc writes them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "harness/protocol/description.h"
+#include "kernels/tensor_stats.h"
+#include "trainer/parts.h"
+
+namespace trainwreck {
+
+// The scalars of one optimizer step that only the loop knows.
+struct StepScalars {
+  double loss = 0;
+  double grad_norm = 0;  // before clipping
+  bool clipped = false;
+  double lr = 0;
+  double loss_scale = 1;
+  bool overflow = false;  // of any rank: the update was skipped
+  double skipped_updates = 0;
+  double tokens = 0;       // targets, of this rank
+  double loss_tokens = 0;  // those with a weight that is not 0
+  double nonfinite_grads = 0;
+  double epoch = 0;
+  double skipped = 0;
+  double step_s = 0;
+  double data_s = 0;
+  double comm_s = 0;
+  std::vector<std::int64_t> sample_ids;
+  std::optional<MemoryUse> memory;     // peak_bytes: within the step
+  std::optional<DeviceHealth> health;  // when the device's sensors were read
+};
+
+// What an evaluation found: eval_loss, free_running_accuracy.
+struct Evaluation {
+  double loss = 0;
+  std::optional<double> free_running_accuracy;
+};
+
+// All that a step's scalar signals are read from.
+struct StepReading {
+  const StepScalars& scalars;
+  double time_s = 0;        // since the process began
+  double memory_bytes = 0;  // resident, of the process
+  std::optional<double> entropy_floor;
+  std::optional<Evaluation> evaluation;  // of this step
+};
+
+struct StepSignal {
+  SignalInfo info;
+  std::optional<double> (*value)(const StepReading& step);  // empty: the step has none
+};
+const std::vector<StepSignal>& StepSignals();
+
+// Read from the parameters before and after the update: of all, or of each that a plan asks for.
+struct ChangeSignal {
+  SignalInfo info;
+  double (*value)(const kernels::ChangeStats& change);
+};
+const std::vector<ChangeSignal>& ChangeSignals();
+
+const SignalInfo& ParameterDigest();  // of all parameters, or of each that a plan asks for
+
+}  // namespace trainwreck
