@@ -4,7 +4,7 @@ SCENARIOS = [
     struct(
         name = "desync/sdc-bitflip",
         file = "desync/sdc-bitflip.yaml",
-        extended = [],
+        extended = ["desync/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 2,
@@ -12,7 +12,7 @@ SCENARIOS = [
     struct(
         name = "desync/unsynced-gradients",
         file = "desync/unsynced-gradients.yaml",
-        extended = [],
+        extended = ["desync/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 2,
@@ -20,7 +20,7 @@ SCENARIOS = [
     struct(
         name = "hang/silent-rank-death",
         file = "hang/silent-rank-death.yaml",
-        extended = [],
+        extended = ["hang/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 2,
@@ -28,7 +28,7 @@ SCENARIOS = [
     struct(
         name = "hang/uneven-shards",
         file = "hang/uneven-shards.yaml",
-        extended = [],
+        extended = ["hang/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 2,
@@ -36,7 +36,7 @@ SCENARIOS = [
     struct(
         name = "nan/adam-eps",
         file = "nan/adam-eps.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -44,7 +44,7 @@ SCENARIOS = [
     struct(
         name = "nan/bad-init-step-1",
         file = "nan/bad-init-step-1.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = ["smoke"],
         size = "small",
         cores = 1,
@@ -52,7 +52,7 @@ SCENARIOS = [
     struct(
         name = "nan/corrupt-sample",
         file = "nan/corrupt-sample.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = ["smoke"],
         size = "small",
         cores = 1,
@@ -60,7 +60,7 @@ SCENARIOS = [
     struct(
         name = "nan/div-by-zero",
         file = "nan/div-by-zero.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "medium",
         cores = 1,
@@ -68,7 +68,7 @@ SCENARIOS = [
     struct(
         name = "nan/empty-sequence",
         file = "nan/empty-sequence.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -76,7 +76,7 @@ SCENARIOS = [
     struct(
         name = "nan/fp16-overflow",
         file = "nan/fp16-overflow.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -84,7 +84,7 @@ SCENARIOS = [
     struct(
         name = "nan/fp16-softmax",
         file = "nan/fp16-softmax.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -92,7 +92,7 @@ SCENARIOS = [
     struct(
         name = "nan/fp16-static-scale",
         file = "nan/fp16-static-scale.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -100,7 +100,7 @@ SCENARIOS = [
     struct(
         name = "nan/fp16-underflow",
         file = "nan/fp16-underflow.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -108,7 +108,7 @@ SCENARIOS = [
     struct(
         name = "nan/label-out-of-range",
         file = "nan/label-out-of-range.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = ["smoke"],
         size = "small",
         cores = 1,
@@ -116,7 +116,7 @@ SCENARIOS = [
     struct(
         name = "nan/late-divergence",
         file = "nan/late-divergence.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -124,7 +124,7 @@ SCENARIOS = [
     struct(
         name = "nan/log-zero",
         file = "nan/log-zero.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "medium",
         cores = 1,
@@ -132,7 +132,7 @@ SCENARIOS = [
     struct(
         name = "nan/logsumexp-underflow",
         file = "nan/logsumexp-underflow.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -140,7 +140,7 @@ SCENARIOS = [
     struct(
         name = "nan/lr-too-high",
         file = "nan/lr-too-high.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = ["smoke"],
         size = "medium",
         cores = 1,
@@ -148,7 +148,7 @@ SCENARIOS = [
     struct(
         name = "nan/no-clipping",
         file = "nan/no-clipping.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -156,7 +156,7 @@ SCENARIOS = [
     struct(
         name = "nan/no-warmup",
         file = "nan/no-warmup.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "medium",
         cores = 1,
@@ -164,7 +164,7 @@ SCENARIOS = [
     struct(
         name = "nan/sequence-length-explosion",
         file = "nan/sequence-length-explosion.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -172,7 +172,7 @@ SCENARIOS = [
     struct(
         name = "nan/sqrt-negative",
         file = "nan/sqrt-negative.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "medium",
         cores = 1,
@@ -180,7 +180,7 @@ SCENARIOS = [
     struct(
         name = "nan/token-out-of-range",
         file = "nan/token-out-of-range.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -188,7 +188,7 @@ SCENARIOS = [
     struct(
         name = "nan/unstable-softmax",
         file = "nan/unstable-softmax.yaml",
-        extended = [],
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "medium",
         cores = 1,
@@ -196,7 +196,7 @@ SCENARIOS = [
     struct(
         name = "negative/budget-that-fits",
         file = "negative/budget-that-fits.yaml",
-        extended = ["oom/activations.yaml"],
+        extended = ["oom/activations.yaml", "defaults.yaml", "negative/defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -204,7 +204,7 @@ SCENARIOS = [
     struct(
         name = "negative/control-unhealthy",
         file = "negative/control-unhealthy.yaml",
-        extended = ["negative/sound.yaml"],
+        extended = ["negative/sound.yaml", "negative/defaults.yaml", "defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -212,7 +212,7 @@ SCENARIOS = [
     struct(
         name = "negative/crash",
         file = "negative/crash.yaml",
-        extended = ["negative/sound.yaml"],
+        extended = ["negative/sound.yaml", "negative/defaults.yaml", "defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -220,7 +220,7 @@ SCENARIOS = [
     struct(
         name = "negative/decoy-effective",
         file = "negative/decoy-effective.yaml",
-        extended = ["negative/sound.yaml"],
+        extended = ["negative/sound.yaml", "negative/defaults.yaml", "defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -228,7 +228,7 @@ SCENARIOS = [
     struct(
         name = "negative/fault-not-fired",
         file = "negative/fault-not-fired.yaml",
-        extended = ["negative/sound.yaml"],
+        extended = ["negative/sound.yaml", "negative/defaults.yaml", "defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -236,7 +236,7 @@ SCENARIOS = [
     struct(
         name = "negative/loss-scale-that-fits",
         file = "negative/loss-scale-that-fits.yaml",
-        extended = ["nan/fp16-static-scale.yaml"],
+        extended = ["nan/fp16-static-scale.yaml", "nan/defaults.yaml", "defaults.yaml", "negative/defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -244,7 +244,7 @@ SCENARIOS = [
     struct(
         name = "negative/remedy-costly",
         file = "negative/remedy-costly.yaml",
-        extended = ["negative/sound.yaml"],
+        extended = ["negative/sound.yaml", "negative/defaults.yaml", "defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -252,7 +252,7 @@ SCENARIOS = [
     struct(
         name = "negative/remedy-ineffective",
         file = "negative/remedy-ineffective.yaml",
-        extended = ["negative/sound.yaml"],
+        extended = ["negative/sound.yaml", "negative/defaults.yaml", "defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -260,7 +260,7 @@ SCENARIOS = [
     struct(
         name = "negative/skip",
         file = "negative/skip.yaml",
-        extended = ["negative/sound.yaml"],
+        extended = ["negative/sound.yaml", "negative/defaults.yaml", "defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -268,7 +268,7 @@ SCENARIOS = [
     struct(
         name = "negative/sound",
         file = "negative/sound.yaml",
-        extended = [],
+        extended = ["negative/defaults.yaml", "defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -276,7 +276,7 @@ SCENARIOS = [
     struct(
         name = "negative/symptom-absent",
         file = "negative/symptom-absent.yaml",
-        extended = ["negative/sound.yaml"],
+        extended = ["negative/sound.yaml", "negative/defaults.yaml", "defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -284,7 +284,7 @@ SCENARIOS = [
     struct(
         name = "negative/symptom-in-control",
         file = "negative/symptom-in-control.yaml",
-        extended = ["negative/sound.yaml"],
+        extended = ["negative/sound.yaml", "negative/defaults.yaml", "defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -292,7 +292,7 @@ SCENARIOS = [
     struct(
         name = "negative/symptom-weak",
         file = "negative/symptom-weak.yaml",
-        extended = ["negative/sound.yaml"],
+        extended = ["negative/sound.yaml", "negative/defaults.yaml", "defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -300,7 +300,7 @@ SCENARIOS = [
     struct(
         name = "negative/timeout",
         file = "negative/timeout.yaml",
-        extended = ["negative/sound.yaml"],
+        extended = ["negative/sound.yaml", "negative/defaults.yaml", "defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 2,
@@ -308,7 +308,7 @@ SCENARIOS = [
     struct(
         name = "negative/undecided",
         file = "negative/undecided.yaml",
-        extended = ["negative/sound.yaml"],
+        extended = ["negative/sound.yaml", "negative/defaults.yaml", "defaults.yaml"],
         tags = ["negative"],
         size = "small",
         cores = 1,
@@ -316,7 +316,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/accumulation-scale",
         file = "not-learning/accumulation-scale.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -324,7 +324,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/bad-init",
         file = "not-learning/bad-init.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -332,7 +332,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/batchnorm-eval",
         file = "not-learning/batchnorm-eval.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -340,7 +340,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/batchnorm-tiny-batch",
         file = "not-learning/batchnorm-tiny-batch.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -348,7 +348,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/dead-relu",
         file = "not-learning/dead-relu.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -356,7 +356,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/detached-graph",
         file = "not-learning/detached-graph.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -364,7 +364,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/frozen-params",
         file = "not-learning/frozen-params.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -372,7 +372,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/label-smoothing",
         file = "not-learning/label-smoothing.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -380,7 +380,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/loss-collapse",
         file = "not-learning/loss-collapse.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -388,7 +388,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/lr-oscillation",
         file = "not-learning/lr-oscillation.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -396,7 +396,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/lr-too-low",
         file = "not-learning/lr-too-low.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -404,7 +404,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/mask-hides-itself",
         file = "not-learning/mask-hides-itself.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -412,7 +412,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/mask-off-by-one",
         file = "not-learning/mask-off-by-one.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -420,7 +420,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/missing-zero-grad",
         file = "not-learning/missing-zero-grad.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -428,7 +428,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/no-normalisation",
         file = "not-learning/no-normalisation.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -436,7 +436,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/optimizer-misses-params",
         file = "not-learning/optimizer-misses-params.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -444,7 +444,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/over-regularised",
         file = "not-learning/over-regularised.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -452,7 +452,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/position-encoding",
         file = "not-learning/position-encoding.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "medium",
         cores = 1,
@@ -460,7 +460,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/reduction-wrong-axis",
         file = "not-learning/reduction-wrong-axis.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -468,7 +468,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/saturation",
         file = "not-learning/saturation.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -476,7 +476,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/shuffled-labels",
         file = "not-learning/shuffled-labels.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -484,7 +484,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/softmax-over-positions",
         file = "not-learning/softmax-over-positions.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -492,7 +492,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/softmax-wrong-dim",
         file = "not-learning/softmax-wrong-dim.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -500,7 +500,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/target-shift",
         file = "not-learning/target-shift.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -508,7 +508,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/teacher-forcing",
         file = "not-learning/teacher-forcing.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -516,7 +516,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/unmasked-prompt",
         file = "not-learning/unmasked-prompt.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -524,7 +524,7 @@ SCENARIOS = [
     struct(
         name = "not-learning/vanishing-gradient",
         file = "not-learning/vanishing-gradient.yaml",
-        extended = [],
+        extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
@@ -532,7 +532,7 @@ SCENARIOS = [
     struct(
         name = "oom/activations",
         file = "oom/activations.yaml",
-        extended = [],
+        extended = ["defaults.yaml"],
         tags = [],
         size = "medium",
         cores = 1,
@@ -540,7 +540,7 @@ SCENARIOS = [
     struct(
         name = "resume/optimizer-state-dropped",
         file = "resume/optimizer-state-dropped.yaml",
-        extended = [],
+        extended = ["defaults.yaml"],
         tags = [],
         size = "medium",
         cores = 1,

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <sstream>
 
 #include "harness/spec/defaults.h"
 #include "harness/spec/extends.h"
@@ -210,6 +213,111 @@ TEST(Canonical, OfAllScenariosSaysTheSameAndIsItsOwn) {
       }
     }
     EXPECT_TRUE(IsSameTree(before, after)) << file << "\n" << formatted;
+  }
+}
+
+// --- The suite's own files
+
+bool IsNegative(const std::string& file) { return file.find("/negative/") != std::string::npos; }
+
+TEST(Suite, IsWrittenInItsOneForm) {
+  for (const std::string& file : FilesBelow("scenarios")) {
+    std::string why;
+    const std::string text = *ReadSmallFile(file, why);
+    EXPECT_EQ(Format(text, file), text) << "run: trainwreck fmt " << file;
+  }
+}
+
+TEST(Suite, HasScenariosOfAtMost26LinesMostly) {
+  std::vector<std::size_t> lines;
+  for (const std::string& file : FilesBelow("scenarios")) {
+    if (IsDefaultsFile(file) || IsNegative(file)) continue;
+    std::string why;
+    const std::string text = *ReadSmallFile(file, why);
+    lines.push_back(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
+  }
+  std::sort(lines.begin(), lines.end());
+  ASSERT_GT(lines.size(), 50U);
+  EXPECT_LE(lines[lines.size() / 2], 26U);
+}
+
+// The parts of a formula between and, or and implies, without their parentheses.
+std::vector<std::string> PartsOf(std::string formula) {
+  for (const char* word : {" and ", " or ", " implies "}) {
+    for (std::size_t at = formula.find(word); at != std::string::npos; at = formula.find(word)) {
+      formula.replace(at, std::string(word).size(), "\n");
+    }
+  }
+  std::vector<std::string> parts;
+  std::istringstream stream(formula);
+  for (std::string part; std::getline(stream, part);) {
+    while (!part.empty() && (part.front() == '(' || part.rfind("not ", 0) == 0)) {
+      part.erase(0, part.front() == '(' ? 1 : 4);
+    }
+    while (std::count(part.begin(), part.end(), ')') > std::count(part.begin(), part.end(), '(')) {
+      part.pop_back();
+    }
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+struct WrittenCheck {
+  std::string section;
+  YamlNode node;
+};
+
+void CollectChecks(const YamlNode& root, std::vector<WrittenCheck>& checks) {
+  for (const char* section : {"healthy", "symptoms"}) {
+    const YamlNode* node = root.Find(section);
+    if (node == nullptr) continue;
+    for (const YamlNode& check : node->items) checks.push_back({section, check});
+  }
+  if (const YamlNode* quality = root.Find("quality")) checks.push_back({"quality", *quality});
+  const YamlNode* matrix = root.Find("matrix");
+  if (matrix == nullptr) return;
+  for (const YamlNode& axis : matrix->items) {
+    for (const YamlNode& point : axis.items) CollectChecks(point, checks);
+  }
+}
+
+std::vector<WrittenCheck> ChecksOf(const std::string& file) {
+  std::string why;
+  const std::string text = *ReadSmallFile(file, why);
+  Errors errors;
+  const std::optional<YamlNode> root = ParseYaml(text, errors.AddSource(file, text), errors);
+  std::vector<WrittenCheck> checks;
+  if (root) CollectChecks(*root, checks);
+  return checks;
+}
+
+TEST(Suite, RepeatsNoFormula) {
+  constexpr std::size_t kLong = 25;  // what is shorter is no longer than a name
+  std::size_t checks = 0;
+  for (const std::string& file : FilesBelow("scenarios")) {
+    std::map<std::string, int> counts;
+    for (const WrittenCheck& check : ChecksOf(file)) {
+      ++checks;
+      const YamlNode* formula = check.node.IsMap() ? check.node.Find("assert") : &check.node;
+      if (formula == nullptr) continue;
+      for (const std::string& part : PartsOf(formula->text)) {
+        if (part.size() >= kLong) ++counts[check.section + ": " + part];
+      }
+    }
+    for (const auto& [part, count] : counts) {
+      EXPECT_EQ(count, 1) << file << ": " << part << "\nlet one check name the other";
+    }
+  }
+  EXPECT_GT(checks, 150U);
+}
+
+TEST(Suite, GivesAReasonForSmallMargins) {
+  for (const std::string& file : FilesBelow("scenarios")) {
+    for (const WrittenCheck& check : ChecksOf(file)) {
+      const YamlNode* margin = check.node.IsMap() ? check.node.Find("min_margin") : nullptr;
+      if (margin == nullptr || check.node.Find("reason") != nullptr) continue;
+      EXPECT_GE(std::stod(margin->text), 0.1) << file << ": " << margin->position.line;
+    }
   }
 }
 
