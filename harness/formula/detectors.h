@@ -23,7 +23,7 @@ struct Refusal {
   std::string message;
 };
 
-// A pattern of one signal: nonfinite, spike, plateau, oscillates; docs/reference/formulas.md defines
+// A pattern of one signal: nonfinite, spike, plateau, oscillates. docs/reference/formulas.md defines
 // them. A new one is one more entry of Detectors(), with its oracle and its text there.
 struct Detector {
   std::string_view name;
