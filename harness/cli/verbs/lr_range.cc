@@ -92,13 +92,13 @@ int LrRangeVerb(const LrRangeOptions& options) {
   grid.own = OwnRateOf(patient);
   const int steps = options.steps > 0 ? options.steps : patient.runs.front().steps;
   std::cout << fmt::format("# lr-range of {} ({}): seeds of each rate: {}, {} steps\n",
-                           patient.one->name, options.arm, options.seeds, steps);
+                           patient.name, options.arm, options.seeds, steps);
   auto points = MeasureRange(grid, [&](const std::vector<double>& rates) {
     return RunAtRates(patient, rates, steps, session, options.cores);
   });
   if (!points) return kExitInterrupted;
   const LrRangeResult result =
-      ConcludeRange(patient.one->name, grid.own, std::move(*points), session);
+      ConcludeRange(patient.name, grid.own, std::move(*points), session);
   PrintPoints(result.points, result.range);
   PrintAdvice(result, options.recipe);
   if (!options.report.empty()) {
