@@ -39,7 +39,7 @@ TargetDescription MakeTarget() {
 }
 
 Check MakeCheck(const std::string& name, const std::string& text) {
-  return {name, *formula::Formula::Parse(text).formula, std::nullopt, {}, {}, ""};
+  return {name, *formula::Formula::Parse(text).formula, std::nullopt, "", {}, {}, ""};
 }
 
 Scenario MakeScenario() {
