@@ -61,7 +61,7 @@ inline Check MakeCheck(const std::string& name, const std::string& text,
                        const std::string& min_margin = "") {
   auto parsed = formula::Formula::Parse(text);
   if (!parsed.formula) throw std::runtime_error("bad formula " + text);
-  Check check{name, *parsed.formula, std::nullopt, {}, {7, 11, 5}, ""};
+  Check check{name, *parsed.formula, std::nullopt, "", {}, {7, 11, 5}, ""};
   if (!min_margin.empty()) check.min_margin = formula::ParseAmount(min_margin).value();
   return check;
 }

@@ -39,7 +39,7 @@ TargetDescription MakeTarget() {
 }
 
 Check MakeCheck(const std::string& name, const std::string& text) {
-  return {name, *formula::Formula::Parse(text).formula, std::nullopt, {}, {}, ""};
+  return {name, *formula::Formula::Parse(text).formula, std::nullopt, "", {}, {}, ""};
 }
 
 Scenario MakeScenario() {
@@ -148,8 +148,8 @@ TEST_F(PlanTest, OtherFaultsGoToTheTarget) {
 }
 
 TEST_F(PlanTest, PointsSetParametersAndChangeTheRecipe) {
-  scenario().points = {{"mild", {}, {{"hot", {{"factor", 3.0}}}}},
-                       {"slow", {{{"optimizer.lr", 0.01}}, {}}, {}}};
+  scenario().points = {{"mild", {}, {}, {{"hot", {{"factor", 3.0}}}}},
+                       {"slow", {}, {{{"optimizer.lr", 0.01}}, {}}, {}}};
   Planned();
   ASSERT_EQ(cases_.size(), 2u);
   EXPECT_EQ(cases_[0].name, "nan/test[mild]");

@@ -3,10 +3,13 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <optional>
 
+#include "harness/bisect/more_seeds.h"
 #include "harness/cli/verb.h"
-#include "harness/cli/verbs/more_seeds.h"
+#include "harness/cli/verbs/run.h"
 #include "harness/history/comparison.h"
+#include "harness/history/missing_seeds.h"
 #include "harness/process/command.h"
 #include "harness/session/recording.h"
 #include "harness/session/session.h"
@@ -129,81 +132,51 @@ struct Sides {
   Record a, b;
 };
 
-// How many more seeds each scenario needs where a margin is unknown.
-std::map<std::string, int> SeedsMissing(const Comparison& comparison) {
-  std::map<std::string, int> missing;
-  for (const MarginChange& change : comparison.margins) {
-    if (!change.counts() || change.result.answer != Answer::kUnknown) continue;
-    for (const CaseRecord& one : comparison.a.cases) {
-      if (one.name != change.case_name) continue;
-      int& seeds = missing[one.scenario];
-      seeds = std::max(seeds, change.result.more_seeds);
-    }
-  }
-  return missing;
-}
-
-int SeedsOf(const Record& side, const std::string& scenario) {
-  int seeds = 0;
-  for (const CaseRecord& one : side.cases) {
-    if (one.scenario == scenario) seeds = std::max(seeds, one.seeds());
-  }
-  return seeds;
-}
-
-// What a person would have to do, and the option that does it.
-std::string SeedsHint(const Comparison& comparison) {
-  int seeds = 0;
-  std::string names;
-  for (const auto& [scenario, more] : SeedsMissing(comparison)) {
-    const int has = std::min(SeedsOf(comparison.a, scenario), SeedsOf(comparison.b, scenario));
-    seeds = std::max(seeds, has + more);
-    names += " " + scenario;
-  }
-  return "seeds are missing: 'trainwreck compare --more-seeds' with the same words runs them; by "
-         "hand, with the program of A and with that of B: trainwreck run" +
-         names + " --seeds " + std::to_string(seeds);
-}
-
-// The same seeds for both sides: as many as the one with fewer has, and those that are missing.
-std::vector<MissingSeeds> MissingOf(const Record& side, const Sides& sides,
-                                    const std::map<std::string, int>& missing, int at_most) {
-  std::vector<MissingSeeds> list;
-  for (const auto& [scenario, more] : missing) {
-    const int has_a = SeedsOf(sides.a, scenario), has_b = SeedsOf(sides.b, scenario);
-    const int end = std::min(has_a, has_b) + (at_most > 0 ? std::min(more, at_most) : more);
-    const int first = SeedsOf(side, scenario);
-    if (first < end) list.push_back({scenario, first, end});
-  }
-  return list;
+// What the recorded `trainwreck run` was told; empty: it was no such command.
+std::optional<RecordedRun> ReadRecorded(const std::string& line) {
+  std::vector<std::string> words = SplitCommandLine(line);
+  if (words.size() < 2 || words[1] != "run") return std::nullopt;
+  words.erase(words.begin(), words.begin() + 2);
+  RunOptions options;
+  const bool is_read =
+      ReadOptions(words, [&](VerbArguments& arguments) { DeclareRun(arguments, options); });
+  if (!is_read) return std::nullopt;
+  return RecordedRun{.common = options.common,
+                     .paths = options.selection.paths,
+                     .points = options.points,
+                     .set = options.set,
+                     .cores = options.cores,
+                     .exec = options.exec,
+                     .full = options.full};
 }
 
 // Whether any seed was added.
 bool AddMissing(const CompareVerbOptions& compare, const std::string& name, const Sides& sides,
                 const std::map<std::string, int>& missing, Record& side) {
-  const auto list = MissingOf(side, sides, missing, compare.more_seeds);
+  const auto list = MissingOf(side, sides.a, sides.b, missing, compare.more_seeds);
   for (const MissingSeeds& one : list) {
     std::cout << "# " << name << ": running seeds " << one.first << " to " << one.end - 1 << " of "
               << one.scenario << "\n"
               << std::flush;
   }
   if (list.empty()) return false;
-  std::string why;
-  const std::vector<Record> records = RunMissingSeeds(side, list, why);
-  for (const Record& more : records) {
-    if (more.target_digest != side.target_digest) continue;
-    AddSeedsToHistory(compare.file, side.id, more);
-    side = Combine({side, more});
+  const auto recorded = ReadRecorded(side.command_line);
+  const MoreSeeds more =
+      recorded ? RunMissingSeeds(side, *recorded, list) : MoreSeeds{{}, "its command is not known"};
+  for (const Record& record : more.records) {
+    if (record.target_digest != side.target_digest) continue;
+    AddSeedsToHistory(compare.file, side.id, record);
+    side = Combine({side, record});
   }
-  if (!why.empty()) {
-    std::cout << "# " << name << ": no more seeds of it: " << why << "\n";
+  if (!more.why.empty()) {
+    std::cout << "# " << name << ": no more seeds of it: " << more.why << "\n";
     if (!side.commit.empty()) {
       std::cout << "# build commit " << side.commit.substr(0, 10)
                 << (side.is_dirty ? " with its changes" : "")
                 << ", and there: " << side.command_line << " --seeds " << list.back().end << "\n";
     }
   }
-  return !records.empty();
+  return !more.records.empty();
 }
 
 CompareOptions OptionsFrom(const CompareVerbOptions& compare) {
@@ -228,7 +201,7 @@ int CompareVerb(const CompareVerbOptions& options) {
   Sides sides{LoadSide(compare.a, history), LoadSide(compare.b, history)};
   const CompareOptions how = OptionsFrom(compare);
   Comparison comparison = Compare(sides.a, sides.b, how);
-  if (const auto missing = SeedsMissing(comparison); compare.more_seeds != 0 && !missing.empty()) {
+  if (const auto missing = SeedsWanted(comparison); compare.more_seeds != 0 && !missing.empty()) {
     try {
       const Sides before = sides;
       const bool more_of_a = AddMissing(compare, "A", before, missing, sides.a);

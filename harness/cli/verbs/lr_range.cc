@@ -97,8 +97,7 @@ int LrRangeVerb(const LrRangeOptions& options) {
     return RunAtRates(patient, rates, steps, session, options.cores);
   });
   if (!points) return kExitInterrupted;
-  const LrRangeResult result =
-      ConcludeRange(patient.name, grid.own, std::move(*points), session);
+  const LrRangeResult result = ConcludeRange(patient.name, grid.own, std::move(*points), session);
   PrintPoints(result.points, result.range);
   PrintAdvice(result, options.recipe);
   if (!options.report.empty()) {

@@ -2,17 +2,14 @@
 #include "harness/matrix/matrix.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
-#include <utility>
 
-#include "harness/campaign/batches.h"
+#include "harness/campaign/matrix_runs.h"
 #include "harness/cli/verb.h"
 #include "harness/session/chosen.h"
 #include "harness/session/preflight.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
-#include "harness/session/stored_trace.h"
 
 namespace trainwreck {
 namespace {
@@ -20,68 +17,11 @@ namespace {
 struct MatrixOptions {
   CommonOptions common;
   SelectionOptions selection;
-  int seeds = 0;          // 0: as the scenarios say
-  int control_seeds = 0;  // 0: as many as of the fault
-  int cores = 0;
+  MatrixRequest request;
   std::vector<std::string> set;
   std::string output;
   std::string from;  // the folder of a matrix that kept its runs; nothing is run
-  bool keep = false;
-  bool exec = false;
 };
-
-namespace fs = std::filesystem;
-
-bool IsWanted(const ArmPlan& arm) {
-  return arm.kind == ArmKind::kControl || arm.kind == ArmKind::kFault ||
-         arm.kind == ArmKind::kReference;
-}
-
-// The runs of a case, with everything recorded that any symptom reads.
-Batch RunsOf(const Case& one, const std::vector<std::string>& record,
-             const MatrixOptions& options) {
-  Batch batch;
-  for (const ArmPlan& arm : one.arms) {
-    if (!IsWanted(arm)) continue;
-    const int declared = one.scenario->seed_count;
-    const int seeds = options.seeds > 0 ? options.seeds : declared;
-    const int limit =
-        arm.kind == ArmKind::kFault || options.control_seeds == 0 ? seeds : options.control_seeds;
-    for (const Run& run : arm.runs) {
-      if (run.seed >= limit) continue;
-      batch.push_back(run);
-      std::vector<std::string>& own = batch.back().plan.record;
-      own.insert(own.end(), record.begin(), record.end());
-      std::sort(own.begin(), own.end());
-      own.erase(std::unique(own.begin(), own.end()), own.end());
-    }
-  }
-  return batch;
-}
-
-// What `matrix --keep` left of a case.
-MatrixColumn ReadStored(const Case& one, const std::string& folder,
-                        const std::vector<SuiteSymptom>& symptoms,
-                        const TargetDescription& target) {
-  std::map<std::string, std::map<int, StoredTrace>> stored;
-  const std::string point = one.point->name.empty() ? "" : "/" + one.point->name;
-  for (const ArmPlan& arm : one.arms) {
-    if (!IsWanted(arm)) continue;
-    const std::string runs = folder + "/" + one.scenario->name + point + "/" + arm.name;
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(runs, error)) {
-      if (!fs::is_regular_file(entry.path() / "run.json")) continue;
-      StoredTrace trace = LoadStoredTrace(entry.path().string());
-      const int seed = trace.run->seed;
-      stored[arm.name].emplace(seed, std::move(trace));
-    }
-  }
-  ArmTraces traces;
-  for (const auto& [arm, by_seed] : stored) {
-    for (const auto& [seed, trace] : by_seed) traces[arm][seed] = &trace.trace;
-  }
-  return ReadColumn(one, traces, symptoms, target);
-}
 
 // Without a selection, what says of itself that it must fail is no part of the suite.
 SelectionOptions WithoutNegatives(SelectionOptions selection) {
@@ -89,70 +29,28 @@ SelectionOptions WithoutNegatives(SelectionOptions selection) {
   return selection;
 }
 
-BatchesEnd RunColumns(const std::vector<Case>& cases, const MatrixOptions& options,
-                      const Session& session, const std::string& output, Matrix& matrix) {
-  const std::vector<std::string> record = SignalsOf(matrix.symptoms);
-  std::vector<Batch> batches;
-  for (const Case& one : cases) batches.push_back(RunsOf(one, record, options));
-  LauncherOptions launcher;
-  launcher.target = session.target;
-  launcher.isolation = options.exec ? Isolation::kExec : Isolation::kFork;
-  launcher.cores = options.cores;
-  launcher.output_dir = fs::absolute(output).lexically_normal().string();
-  if (options.keep) StoreDescription(output, session.description);
-  std::vector<MatrixColumn> columns(cases.size());
-  std::vector<std::string> unhealthy;
-  BatchesEnd end =
-      RunBatches(batches, launcher, options.keep, [&](std::size_t index, BatchResults& results) {
-        for (const auto& [seed, result] : results["control"]) {
-          if (result.end == RunEnd::kCompleted) continue;
-          unhealthy.push_back(cases[index].name + "/control/" + std::to_string(seed) +
-                              ": a healthy run ended as '" + ToString(result.end) + "'");
-        }
-        columns[index] =
-            ReadColumn(cases[index], TracesOf(results), matrix.symptoms, session.description);
-      });
-  end.troubles.insert(end.troubles.end(), unhealthy.begin(), unhealthy.end());
-  for (MatrixColumn& column : columns) {
-    if (!column.name.empty()) matrix.columns.push_back(std::move(column));
-  }
-  return end;
-}
-
 int MatrixVerb(const MatrixOptions& options) {
   const MatrixOptions& wanted = options;
   const Session session = OpenSession(options.common, /*builds=*/wanted.from.empty());
   PlanOptions plan;
   plan.overrides = ParseOverrides(wanted.set, session.description);
-  plan.seeds = wanted.seeds;
-  if (wanted.control_seeds > 0) plan.seeds = std::max(wanted.seeds, wanted.control_seeds);
+  plan.seeds = wanted.request.seeds;
+  if (wanted.request.control_seeds > 0)
+    plan.seeds = std::max(wanted.request.seeds, wanted.request.control_seeds);
   const Chosen chosen =
       ChooseCases(session, WithoutNegatives(wanted.selection), plan, /*points=*/{});
   if (wanted.from.empty()) RequirePreflight(options.common, session, chosen.cases);
   Matrix matrix;
-  matrix.symptoms = SymptomsOf(chosen.cases);
-  std::vector<Case> cases;
-  for (const Case& one : chosen.cases) {
-    if (one.skip_reason.empty()) {
-      cases.push_back(one);
-    } else {
-      matrix.skipped[one.name] = one.skip_reason;
-    }
-  }
+  const std::vector<Case> cases = StartMatrix(chosen.cases, matrix);
   BatchesEnd end;
   std::string output = wanted.output;
   if (!wanted.from.empty()) {
     const std::string folder = FindOutputFolder(wanted.from);
     if (output.empty()) output = folder;
-    for (const Case& one : cases) {
-      matrix.columns.push_back(ReadStored(one, folder, matrix.symptoms, session.description));
-      if (matrix.columns.back().control_runs > 0) continue;
-      matrix.skipped[one.name] = "no runs in " + folder;
-      matrix.columns.pop_back();
-    }
+    ReadKeptMatrix(cases, folder, session.description, matrix);
   } else if (!cases.empty()) {
     output = MakeOutputFolder(output, /*is_latest=*/false);
-    end = RunColumns(cases, options, session, output, matrix);
+    end = RunMatrix(cases, wanted.request, session, output, matrix);
   }
   if (end.interrupted) return kExitInterrupted;
   if (matrix.columns.empty()) {
@@ -171,19 +69,20 @@ int MatrixVerb(const MatrixOptions& options) {
 
 void Declare(VerbArguments& arguments, MatrixOptions& options) {
   arguments.Selection(options.selection);
-  arguments.Seeds(options.seeds);
+  arguments.Seeds(options.request.seeds);
   arguments
-      .Option("--control-seeds", options.control_seeds,
+      .Option("--control-seeds", options.request.control_seeds,
               "Seeds of control arms [as many as of the fault]", "N")
       .Between(1, 10000);
   arguments.Set(options.set);
-  arguments.Cores(options.cores);
+  arguments.Cores(options.request.cores);
   arguments.Option("--output", options.output,
                    "Folder for matrix.json and matrix.html [.trainwreck/runs/<UTC time>]", "DIR");
-  arguments.Flag("--keep", options.keep, "Keep the runs, so that --from can read them again");
+  arguments.Flag("--keep", options.request.keep,
+                 "Keep the runs, so that --from can read them again");
   arguments.Option("--from", options.from, "Read the runs that --keep left here; run nothing",
                    "DIR");
-  arguments.Isolation(options.exec);
+  arguments.Isolation(options.request.exec);
   arguments.Preflight(options.common);
   arguments.Common(options.common);
 }
