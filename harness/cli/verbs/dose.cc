@@ -4,6 +4,7 @@
 #include "harness/bisect/dose.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -87,7 +88,7 @@ std::vector<double> DosesOf(const DoseOptions& options, const Parameter& paramet
   const double from = EndOf(options.from, info.min, "--from", "smallest", parameter);
   const double to = EndOf(options.to, info.max, "--to", "largest", parameter);
   if (from == to) throw UsageError("--from and --to are the same dose");
-  const std::vector<double> doses =
+  std::vector<double> doses =
       SpreadDoses(from, to, options.levels, options.linear, info.type == ValueType::kInt);
   for (double dose : {doses.front(), doses.back()}) {
     const Json value =
@@ -240,7 +241,7 @@ std::string Sparkline(const DoseQuestion& question, int doses) {
       continue;
     }
     const double share = static_cast<double>(seen->second.first) / seen->second.second;
-    line += kBlocks[static_cast<int>(share * 7 + 0.5)];
+    line += kBlocks[std::lround(share * 7)];
   }
   return line;
 }
