@@ -13,7 +13,7 @@
 #include "harness/bisect/reduce.h"
 #include "harness/bisect/seed_result.h"
 #include "harness/campaign/campaign.h"
-#include "harness/session/selection.h"
+#include "harness/session/chosen.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
 
@@ -41,7 +41,6 @@ class Comparison {
   int Run();
 
  private:
-  Scenario Load(const std::string& name) const;
   bool Flips(const ChangeSet& changes);
   SeedResult RunSeed(const ChangeSet& changes, int commit, bool control_only);
   Changes ChangesOf(const ChangeSet& changes) const;
@@ -59,24 +58,11 @@ class Comparison {
 // Commit numbers of the line that every question is put to.
 constexpr int kGoodEnd = 0, kMiddle = 1, kBadEnd = 2;
 
-Scenario Comparison::Load(const std::string& name) const {
-  const auto files = FindScenarioFiles({name}, session_.scenarios_root);
-  if (files.size() != 1) throw UsageError("--between: '" + name + "' is several scenarios");
-  Scenario scenario = LoadScenarios(session_, PathsOf(files)).front();
-  std::erase_if(scenario.points, [&](const Point& point) {
-    return !files.front().point.empty() && point.name != files.front().point;
-  });
-  if (scenario.points.size() != 1) {
-    throw UsageError("--between: '" + name + "' has several points; name one, as 'nan/x[sgd]'");
-  }
-  return scenario;
-}
-
 Comparison::Comparison(const BisectOptions& options)
     : options_(options),
       session_(OpenSession(options.common)),
-      good_(Load(options.between.at(0))),
-      bad_(Load(options.between.at(1))) {
+      good_(LoadOnePoint(session_, options.between.at(0))),
+      bad_(LoadOnePoint(session_, options.between.at(1))) {
   const Recipe good = ResolveRecipe(session_.description, good_, good_.points.front(), {});
   const Recipe bad = ResolveRecipe(session_.description, bad_, bad_.points.front(), {});
   for (const auto& [key, value] : bad) {

@@ -1,5 +1,5 @@
 // How strong a fault must be before a symptom shows, or a remedy fails: what runs at each dose say,
-// and where the search for the first dose stands. It runs nothing; the verb `dose` does.
+// and where the search for the first dose stands. It runs nothing; dose_search.h does.
 #pragma once
 
 #include <map>

@@ -65,7 +65,7 @@ Workspace::~Workspace() {
 }
 
 Patient PatientOf(const Case& one, ArmKind kind, int first_seed, int seeds) {
-  Patient patient{&one, kind, {}};
+  Patient patient{one.name, one.scenario->name, one.digest, kind, {}};
   if (!one.skip_reason.empty() || one.scenario->phases.size() > 1) return patient;
   for (const ArmPlan& arm : one.arms) {
     if (arm.kind != kind) continue;
@@ -138,7 +138,7 @@ std::vector<Signature> KnownSignatures(const std::vector<Case>& cases, const Clu
         session.scenarios_root);
   }
   std::string key = DigestOfTarget(session.target) + clues.digest();
-  for (const Patient& patient : patients) key += patient.one->name + patient.one->digest;
+  for (const Patient& patient : patients) key += patient.name + patient.digest;
   const std::string file = CacheFolder() + "/signatures-" + DigestText(key) + ".json";
   std::vector<Signature> signatures = Read(file, clues.size());
   if (signatures.size() == patients.size() && !signatures.empty()) return signatures;
@@ -154,8 +154,8 @@ std::vector<Signature> KnownSignatures(const std::vector<Case>& cases, const Clu
       Examine(patients, clues, session, cores, [&](std::size_t index, const Findings& findings) {
         const Patient& patient = patients[index];
         Signature& signature = signatures[index];
-        signature.name = patient.one->name;
-        if (patient.arm == ArmKind::kFault) signature.row = patient.one->scenario->name;
+        signature.name = patient.name;
+        if (patient.arm == ArmKind::kFault) signature.row = patient.scenario;
         signature.counts.resize(clues.size());
         for (const ClueReadings& run : findings.readings) {
           for (std::size_t clue = 0; clue < run.size(); ++clue) {

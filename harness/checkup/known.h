@@ -18,7 +18,9 @@ inline constexpr int kLearningSeeds = 2;
 
 // What a checkup is run on: control or fault arm of a case, some of its seeds.
 struct Patient {
-  const Case* one = nullptr;
+  std::string name;      // of the case
+  std::string scenario;  // of the case
+  std::string digest;    // of what the case claims
   ArmKind arm = ArmKind::kControl;
   std::vector<Run> runs;  // as given, by seed
 };

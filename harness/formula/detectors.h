@@ -23,8 +23,8 @@ struct Refusal {
   std::string message;
 };
 
-// A pattern of one signal: nonfinite, spike, plateau, oscillates; docs/reference/formulas.md defines
-// them. A new one is one more entry of Detectors(), with its oracle and its text there.
+// A pattern of one signal: nonfinite, spike, plateau, oscillates, as docs/reference/formulas.md
+// defines them. A new one is one more entry of Detectors(), with its oracle and its text there.
 struct Detector {
   std::string_view name;
   std::vector<std::string_view> parameters;  // key=value, all required, all positive

@@ -59,4 +59,19 @@ Chosen ChooseCases(const Session& session, const SelectionOptions& selection,
   return chosen;
 }
 
+Scenario LoadOnePoint(const Session& session, const std::string& name) {
+  const std::vector<SelectedFile> files = FindScenarioFiles({name}, session.scenarios_root);
+  if (files.size() != 1) throw UsageError("'" + name + "' is several scenarios; name one");
+  Scenario scenario = LoadScenarios(session, PathsOf(files)).front();
+  const std::string& wanted = files.front().point;
+  const std::size_t declared = scenario.points.size();
+  std::erase_if(scenario.points,
+                [&](const Point& point) { return !wanted.empty() && point.name != wanted; });
+  if (scenario.points.size() != 1) {
+    throw UsageError("'" + name + "' has " + std::to_string(declared) +
+                     " points; name one, as 'nan/x[sgd]'");
+  }
+  return scenario;
+}
+
 }  // namespace trainwreck

@@ -25,4 +25,8 @@ struct Chosen {
 Chosen ChooseCases(const Session& session, const SelectionOptions& selection,
                    const PlanOptions& plan, const std::vector<std::string>& points);
 
+// The scenario that is named, with the point that is named, or its only one. Throws UsageError when
+// there are several.
+Scenario LoadOnePoint(const Session& session, const std::string& name);
+
 }  // namespace trainwreck

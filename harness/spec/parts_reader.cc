@@ -419,7 +419,7 @@ void ReadDecoys(Fields& fields, const TargetDescription& target, Errors& errors,
 }
 
 bool IsAllBut(const YamlNode& node) {
-  const YamlNode* first = node.IsList() && !node.items.empty() ? node.items.data() : &node;
+  const YamlNode* first = node.IsList() && !node.items.empty() ? &node.items[0] : &node;
   return first->IsScalar() && first->text.rfind(kAllBut, 0) == 0;
 }
 

@@ -115,8 +115,8 @@ WrittenReports WriteReports(const RunOptions& options, const std::string& output
     }
   };
   for (const ReportRequest& request : ReportsOf(options, output)) {
-    const bool is_there =
-        attempt([&] { WriteReport(*FindReportFormat(request.kind), request.path, verdicts, info); });
+    const bool is_there = attempt(
+        [&] { WriteReport(*FindReportFormat(request.kind), request.path, verdicts, info); });
     if (is_there) written.files.push_back(request.path);
   }
   attempt([&] { AppendStepSummary(verdicts, info); });
