@@ -7,6 +7,7 @@
 #   CUDA_HOME   a CUDA toolkit; default: /usr/local/cuda when it is there
 #   BAZEL       the bazel to use; default: the one on PATH, else Debian's bazel-bootstrap
 #   WITH_PYTHON_STACKS  when not empty, also what ci/test.sh --with-python-stacks needs
+#   WITH_CLANG_TOOLS  when not empty, also clang-tidy (400 MB), for ci/tidy.sh
 #   TRAINWRECK_CACHE  where downloads are unpacked; default: ${XDG_CACHE_HOME:-$HOME/.cache}/trainwreck
 set -euo pipefail
 
@@ -57,6 +58,7 @@ install_debian_packages() {
   local wanted=("${DEBIAN_PACKAGES[@]}") missing=() entry
   wanted+=("${BAZEL_PACKAGES[@]}")
   if [ -n "${WITH_PYTHON_STACKS:-}" ]; then wanted+=("openmpi-bin:/usr/bin/mpirun"); fi
+  if [ -n "${WITH_CLANG_TOOLS:-}" ]; then wanted+=("clang-tidy:/usr/bin/clang-tidy"); fi
   for entry in "${wanted[@]}"; do
     [ -e "${entry#*:}" ] || missing+=("${entry%%:*}")
   done

@@ -9,7 +9,8 @@
 #include "kernels/corrupt_plan.h"
 
 namespace trainwreck::kernels {
-namespace {
+// Each file that includes this compiles it for another instruction set.
+namespace {  // NOLINT(google-build-namespaces)
 
 constexpr std::int64_t kBlock = 256;
 

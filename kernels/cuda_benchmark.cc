@@ -166,18 +166,18 @@ void RegisterAll(double copy_bandwidth) {
 }  // namespace trainwreck::kernels
 
 int main(int argc, char** argv) {
-  using namespace trainwreck::kernels;
+  namespace kernels = trainwreck::kernels;
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  if (const std::string why = cuda::WhyUnusable(); !why.empty()) {
+  if (const std::string why = kernels::cuda::WhyUnusable(); !why.empty()) {
     std::printf("SKIPPED: %s\n", why.c_str());
     return 0;
   }
-  const double copy_bandwidth = CopyBandwidth();
+  const double copy_bandwidth = kernels::CopyBandwidth();
   std::printf("# device: %s\n# copy within its memory: %.0f GB/s read plus written\n",
-              cuda::DeviceName().c_str(), copy_bandwidth);
+              kernels::cuda::DeviceName().c_str(), copy_bandwidth);
   std::fflush(stdout);
-  RegisterAll(copy_bandwidth);
+  kernels::RegisterAll(copy_bandwidth);
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -12,7 +12,7 @@
 namespace trainwreck::kernels::cuda {
 namespace {
 
-constexpr std::size_t kStackBytes = 64 * 1024;
+constexpr std::size_t kStackBytes = std::size_t{64} * 1024;
 
 // The threads of one block. Each runs until it needs another's value or a barrier, then the next
 // one runs.

@@ -12,11 +12,14 @@
 
 #include "kernels/cuda_calls.h"
 
+// The words are CUDA's, also those that only a compiler may define.
+// NOLINTBEGIN(bugprone-reserved-identifier)
 #define __global__
 #define __device__
 #define __forceinline__ inline
 #define __shared__ static
 #define __launch_bounds__(threads)
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace trainwreck::kernels::cuda {
 
@@ -38,12 +41,12 @@ struct alignas(16) ulonglong2 {
   unsigned long long x, y;
 };
 
-void __syncthreads();
+void __syncthreads();  // NOLINT(bugprone-reserved-identifier)
 // The bits that the thread of this warp with lane `lane ^ mask` gives in the same call.
 std::uint64_t ExchangeBits(std::uint64_t bits, unsigned mask);
 
 template <typename T>
-T __shfl_xor_sync(unsigned, T value, unsigned mask) {
+T __shfl_xor_sync(unsigned, T value, unsigned mask) {  // NOLINT(bugprone-reserved-identifier)
   static_assert(sizeof(T) <= sizeof(std::uint64_t));
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);

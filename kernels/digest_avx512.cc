@@ -30,8 +30,9 @@ AVX512_TARGET std::uint64_t Terms(const void* data, std::int64_t words, std::uin
   alignas(64) std::uint64_t keys[8];
   for (std::uint64_t k = 0; k < 8; ++k) keys[k] = (first + k) * kDigestStep;
   __m512i key = _mm512_load_si512(keys);
-  const __m512i step8 = _mm512_set1_epi64(static_cast<long long>(8 * kDigestStep));
-  const __m512i step16 = _mm512_set1_epi64(static_cast<long long>(16 * kDigestStep));
+  constexpr std::uint64_t kStep8 = 8 * kDigestStep, kStep16 = 16 * kDigestStep;
+  const __m512i step8 = _mm512_set1_epi64(static_cast<long long>(kStep8));
+  const __m512i step16 = _mm512_set1_epi64(static_cast<long long>(kStep16));
   __m512i sum0 = _mm512_setzero_si512();
   __m512i sum1 = _mm512_setzero_si512();
   std::int64_t i = 0;

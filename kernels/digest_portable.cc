@@ -18,7 +18,9 @@ std::uint64_t Terms(const void* data, std::int64_t words, std::uint64_t first) {
   std::uint64_t key = first * kDigestStep;
   std::int64_t i = 0;
   for (; i + 4 <= words; i += 4, at += 32, key += 4 * kDigestStep) {
-    for (int k = 0; k < 4; ++k) sums[k] += DigestMix(Word(at + 8 * k) + key + k * kDigestStep);
+    for (std::int64_t k = 0; k < 4; ++k) {
+      sums[k] += DigestMix(Word(at + 8 * k) + key + k * kDigestStep);
+    }
   }
   for (; i < words; ++i, at += 8, key += kDigestStep) sums[0] += DigestMix(Word(at) + key);
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);

@@ -6,7 +6,7 @@
 namespace trainwreck::kernels {
 namespace {
 
-typedef std::uint64_t Words __attribute__((vector_size(64), aligned(1), may_alias));
+using Words [[gnu::vector_size(64), gnu::aligned(1), gnu::may_alias]] = std::uint64_t;
 
 #if defined(__x86_64__)
 __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -15,7 +15,9 @@ std::uint64_t
 SumWords(const char* data, std::int64_t bytes) {
   Words sums[4] = {};
   for (std::int64_t i = 0; i + 256 <= bytes; i += 256) {
-    for (int k = 0; k < 4; ++k) sums[k] += *reinterpret_cast<const Words*>(data + i + 64 * k);
+    for (std::int64_t k = 0; k < 4; ++k) {
+      sums[k] += *reinterpret_cast<const Words*>(data + i + 64 * k);
+    }
   }
   const Words total = sums[0] + sums[1] + sums[2] + sums[3];
   std::uint64_t result = 0;

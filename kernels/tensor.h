@@ -44,6 +44,8 @@ struct MutableTensorView {
   std::int64_t count = 0;
   DType dtype = DType::kFloat32;
 
+  // What may be written may be read.
+  // NOLINTNEXTLINE(google-explicit-constructor)
   operator TensorView() const { return {data, count, dtype}; }
 };
 

@@ -20,8 +20,9 @@ struct Failure {
   std::string failure_class;  // the text of a FailureClass, or "test" of a command that failed
   std::string check;
   std::string arm;
-  auto operator<=>(const Failure&) const = default;
-  std::string Text() const;  // "symptom_absent ('blows_up' in fault)"
+  // clang-tidy takes the 0 that the compiler writes here for a pointer.
+  auto operator<=>(const Failure&) const = default;  // NOLINT(modernize-use-nullptr)
+  std::string Text() const;                          // "symptom_absent ('blows_up' in fault)"
 };
 
 // What a user knows of a commit and no run has to show.
@@ -69,8 +70,8 @@ class Bisection {
   // reason, and the search takes its looks to be independent.
   int NextSeed() const;
   const std::map<int, Mark>& marks() const { return marks_; }
-  bool IsBuilt(int commit) const { return programs_.count(commit) != 0; }
-  bool IsSkipped(int commit) const { return skip_reasons_.count(commit) != 0; }
+  bool IsBuilt(int commit) const { return programs_.contains(commit); }
+  bool IsSkipped(int commit) const { return skip_reasons_.contains(commit); }
   const std::map<int, std::string>& skip_reasons() const { return skip_reasons_; }
 
   struct Tally {

@@ -30,7 +30,7 @@ std::vector<double> DosesOf(const DoseRequest& request, const DoseParameter& par
   const double from = EndOf(request.from, info.min, "--from", "smallest", parameter);
   const double to = EndOf(request.to, info.max, "--to", "largest", parameter);
   if (from == to) throw UsageError("--from and --to are the same dose");
-  const std::vector<double> doses =
+  std::vector<double> doses =
       SpreadDoses(from, to, request.levels, request.linear, info.type == ValueType::kInt);
   for (double dose : {doses.front(), doses.back()}) {
     const Json value =

@@ -9,6 +9,7 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/bisect/bisection.h"
@@ -25,7 +26,7 @@ Draw Normal(double mean, double spread) {
 
 // A share of the runs diverges, to anything from -1 to -1e36.
 Draw Diverging(double share, Draw else_draw) {
-  return [=](std::mt19937& random) {
+  return [share, else_draw = std::move(else_draw)](std::mt19937& random) {
     if (!std::bernoulli_distribution(share)(random)) return else_draw(random);
     return -std::pow(10.0, std::uniform_real_distribution<double>(0, 36)(random));
   };

@@ -225,8 +225,8 @@ int ReplayBisection(const std::string& path) {
   SearchOptions search;
   search.confidence = header.at("confidence");
   search.max_runs = header.at("max_runs");
-  Bisection bisection(commits,
-                      {search, header.at("metric") != "", header.value("no_flakes", false)});
+  Bisection bisection(commits, {search, !header.at("metric").get<std::string>().empty(),
+                                header.value("no_flakes", false)});
   for (const Json& record : records) {
     bisection.Apply(record);
     if (record.at("t") != "run") continue;

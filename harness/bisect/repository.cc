@@ -74,7 +74,7 @@ std::string Repository::StartOf(const std::string& good, const std::string& bad)
   if (base.status != 0) {
     throw RepositoryError("--good and --bad have no common ancestor: nothing lies between them");
   }
-  const std::string start = Trimmed(base.out);
+  std::string start = Trimmed(base.out);
   if (start != bad) return start;
   throw RepositoryError("--bad is " +
                         std::string(good == bad ? "--good itself" : "an ancestor of --good") +

@@ -102,7 +102,7 @@ CampaignResult Campaign::Execute(const std::function<void(const Verdict&)>& judg
 
 bool Campaign::IsRunDecided(const Run& run, const RunTrace& trace) const {
   auto place = places_.find(run.id);
-  if (place == places_.end() || in_full_.count(run.id) > 0) return false;
+  if (place == places_.end() || in_full_.contains(run.id)) return false;
   std::map<std::string, const RunTrace*> finished;
   for (const auto& [arm, by_seed] : progress_[place->second.index].results.runs) {
     if (auto found = by_seed.find(run.seed); found != by_seed.end())

@@ -139,7 +139,7 @@ void CheckArmNames(const std::vector<Case>& cases, const std::vector<std::string
   std::string all;
   for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
   for (const std::string& arm : arms) {
-    if (names.count(arm) > 0) continue;
+    if (names.contains(arm)) continue;
     throw UsageError("no arm '" + arm + "'" + NearestHint(arm, {names.begin(), names.end()}) +
                      "; there are " + all);
   }
@@ -164,7 +164,7 @@ int ReadArms(const std::vector<Case>& cases, const WantedArms& given,
   std::set<int> statuses;
   for (const Wanted& each : wanted) statuses.insert(PrintReadings(each, results, target));
   for (int status : {kExitInfrastructure, kExitFailed, kExitInconclusive}) {
-    if (statuses.count(status) > 0) return status;
+    if (statuses.contains(status)) return status;
   }
   return kExitPassed;
 }

@@ -151,7 +151,7 @@ std::vector<Signature> KnownSignatures(const std::vector<Case>& cases, const Clu
             << " runs, once for this target and these scenarios\n";
   signatures.assign(patients.size(), {});
   const bool is_done =
-      Examine(patients, clues, session, cores, [&](std::size_t index, Findings findings) {
+      Examine(patients, clues, session, cores, [&](std::size_t index, const Findings& findings) {
         const Patient& patient = patients[index];
         Signature& signature = signatures[index];
         signature.name = patient.name;

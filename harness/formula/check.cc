@@ -227,7 +227,7 @@ class Checker {
   // A program of somebody's own has few signals: all of them are shown.
   std::string SignalHint(const std::string& name) const {
     constexpr std::size_t kShown = 8;
-    const std::string meant = DidYouMean(name, signals_);
+    std::string meant = DidYouMean(name, signals_);
     if (!meant.empty() || signals_.empty() || signals_.size() > kShown) return meant;
     return fmt::format("known: {}", fmt::join(signals_, ", "));
   }
@@ -256,7 +256,7 @@ class Checker {
   }
 
   void CheckArm(const Node& node) {
-    if (node.arm.empty() || vocabulary_.arms.count(node.arm) > 0) return;
+    if (node.arm.empty() || vocabulary_.arms.contains(node.arm)) return;
     const std::vector<std::string> arms(vocabulary_.arms.begin(), vocabulary_.arms.end());
     std::string hint = DidYouMean(node.arm, arms);
     if (hint.empty()) {
@@ -300,7 +300,7 @@ class Checker {
              hint.empty() ? "its fields: " + fields : hint);
       }
     }
-    if (node.fault && vocabulary_.fault_ids.count(*node.fault) == 0) {
+    if (node.fault && !vocabulary_.fault_ids.contains(*node.fault)) {
       const std::vector<std::string> ids(vocabulary_.fault_ids.begin(),
                                          vocabulary_.fault_ids.end());
       Fail(node, fmt::format("no fault '{}' is injected", *node.fault),

@@ -244,7 +244,7 @@ Track Detect(const Node& detector, const Samples& samples, int steps) {
   return detector.detector->detect(detector, samples, steps);
 }
 
-Track HeldFor(Track track, double length) {
+Track HeldFor(const Track& track, double length) {
   Windows windows;
   const int back = Length(length, track.size()) - 1;
   for (int step = 0; step < track.size(); ++step) {

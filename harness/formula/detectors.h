@@ -48,6 +48,6 @@ Track Detect(const Node& detector, const Samples& samples, int steps);
 
 // At each step: whether `track` holds there and at each of the `length - 1` steps before. False
 // while there were not as many.
-Track HeldFor(Track track, double length);
+Track HeldFor(const Track& track, double length);
 
 }  // namespace trainwreck::formula

@@ -119,7 +119,7 @@ class Explainer {
     }
     std::string name;
     for (const auto& [glob, module] : each.modules) {
-      if (outer.modules.count(glob) > 0) continue;
+      if (outer.modules.contains(glob)) continue;
       name += (name.empty() ? "" : ", ") + module;
     }
     return name;

@@ -108,7 +108,7 @@ std::vector<StepReading> Formula::EvaluateAtSteps(const Runs& runs,
     for (int unit = 0; unit < kUnitCount; ++unit) {
       if (value.has[unit]) reading.margins[unit] = value.margins[unit];
     }
-    readings.push_back(std::move(reading));
+    readings.push_back(reading);
   }
   return readings;
 }
@@ -177,7 +177,7 @@ bool Formula::mentions_ending() const {
                                                 "ended_early", "timeout", "put_down"};
   const std::set<std::string> mentioned = events();
   return std::any_of(mentioned.begin(), mentioned.end(),
-                     [](const std::string& event) { return endings.count(event) > 0; });
+                     [](const std::string& event) { return endings.contains(event); });
 }
 
 std::optional<Amount> ParseAmount(std::string_view text) {

@@ -403,7 +403,7 @@ class Parser {
     Advance();
     bool complete = static_cast<int>(node->children.size()) == function->arguments;
     for (std::string_view key : function->parameters) {
-      complete = complete && node->parameters.count(std::string(key)) > 0;
+      complete = complete && node->parameters.contains(std::string(key));
     }
     if (!complete) return Fail(name.begin, name.end, TakesWhat(*function));
     return Close(std::move(node), begin);

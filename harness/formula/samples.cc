@@ -134,7 +134,7 @@ Interval Overlap(const Samples& first, std::pair<int, int> first_range, const Sa
   const Gathered a(first, first_range), b(second, second_range);
   const std::unordered_set<double> known(b.values.begin(), b.values.end());
   int seen = 0;
-  for (double value : a.values) seen += known.count(value) > 0 ? 1 : 0;
+  for (double value : a.values) seen += known.contains(value) ? 1 : 0;
   // Unknown samples of the first may be of the second; with unknown ones in the second, all may.
   auto unknown = [](const Gathered& slice, const Samples& samples, std::pair<int, int> range) {
     const int expected = samples.sparse ? slice.present + slice.future : range.second - range.first;

@@ -85,7 +85,7 @@ Samples Context::SamplesOf(const Node& signal, const Scope& scope) const {
   samples.planned_steps = std::max(run->planned_steps, 0);
   samples.may_grow = !run->finished;
   samples.last_step = run->last_step(rank);
-  samples.lossy = run->lost.count(rank) > 0;
+  samples.lossy = run->lost.contains(rank);
   samples.reached = samples.sparse ? ReachedBy(*run, rank) : samples.last_step;
   return samples;
 }
@@ -114,7 +114,7 @@ std::vector<Scope> Context::Bound(const Node& node, const Scope& scope) const {
   std::vector<Scope> bound = {scope};
   ForEach(node, [&](const Node& signal) {
     if (signal.kind != Kind::kSignal || !signal.glob || bound.empty()) return;
-    if (bound.front().modules.count(*signal.glob) > 0) return;
+    if (bound.front().modules.contains(*signal.glob)) return;
     const std::vector<std::string> modules = ModulesOf(node, *signal.glob, scope);
     std::vector<Scope> next;
     if (bound.size() * modules.size() > kMaxBindings) {

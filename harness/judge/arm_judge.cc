@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "harness/judge/endings.h"
 #include "harness/judge/signal_health.h"
@@ -349,7 +350,7 @@ void CaseJudge::Settle(const LostSeeds& lost, Judged& judged) const {
   const std::vector<int>* to_look_at = &tally.counted;
   const auto fail = [&](const std::vector<int>& seeds, FailureClass failure_class) {
     if (seeds.empty() || !result.failure_class.empty()) return;
-    result.failure_class = failure_class;
+    result.failure_class = std::move(failure_class);
     to_look_at = &seeds;
   };
   if (lost.too_many_broken()) {
@@ -494,7 +495,7 @@ Judged CaseJudge::Finding(const ArmPlan& arm, const char* check, FailureClass fa
   result.check = check;
   result.arm = arm.name;
   result.file = plan_.scenario->file;
-  result.failure_class = failure_class;
+  result.failure_class = std::move(failure_class);
   result.disagree = static_cast<int>(seeds.size());
   result.seen = "seed " + std::to_string(seeds.front()) + ": ";
   SetRerun(arm.name, seeds.front(), result);
@@ -504,7 +505,7 @@ Judged CaseJudge::Finding(const ArmPlan& arm, const char* check, FailureClass fa
 Judged CaseJudge::UnclaimedEnd(const ArmPlan& arm, FailureClass failure_class,
                                const std::vector<int>& seeds) const {
   const RunResult& run = *FindRun(arm.name, seeds.front());
-  Judged judged = Finding(arm, "end", failure_class, seeds);
+  Judged judged = Finding(arm, "end", std::move(failure_class), seeds);
   CheckResult& result = judged.result;
   result.message = "expected every run to complete, " + SeedList(seeds) + " did not";
   result.seen += SentenceOfEnd(run);

@@ -1,6 +1,7 @@
 // What is claimed of each arm, and the small questions that every claim comes down to.
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "harness/judge/arm_judge.h"
 
@@ -41,7 +42,7 @@ std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm) {
     claim.check = {plan.scenario, &check};
     claim.role = role;
     claim.expected = expected;
-    claim.failure_class = failure_class;
+    claim.failure_class = std::move(failure_class);
     claim.has_to_be_clear = expected && arm.kind != ArmKind::kDecoy;
     claim.only_where_shown = arm.kind == ArmKind::kRemedy && !expected;
     claims.push_back(claim);

@@ -1,9 +1,10 @@
 #include "harness/judge/notes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <optional>
@@ -58,7 +59,9 @@ std::optional<double> FloorOf(const std::string& signal, const TargetDescription
   return std::nullopt;
 }
 
-bool SameBits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+bool SameBits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
 
 class RunNotes {
  public:

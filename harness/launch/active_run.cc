@@ -265,8 +265,8 @@ void ActiveRun::OnAllExited() {
   }
   const RunTrace& trace = reader_->trace();
   for (int rank = 0; rank < processes(); ++rank) {
-    if (trace.end_why.count(rank) > 0) continue;
-    const bool wrote = trace.starts.count(rank) > 0 || trace.last_step(rank) >= 0;
+    if (trace.end_why.contains(rank)) continue;
+    const bool wrote = trace.starts.contains(rank) || trace.last_step(rank) >= 0;
     EndWith(RunEnd::kGarbage,
             wrote ? fmt::format("rank {} exited with code 0 without an `end` record", rank)
                   : fmt::format("rank {} exited with code 0 and wrote nothing", rank));

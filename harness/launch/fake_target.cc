@@ -229,7 +229,7 @@ int FakeRank::Run() {
       std::ofstream(plan_.checkpoint_dir + "/broken") << step;
       throw std::runtime_error("the cause");
     }
-    if (plan_.recipe.count("parallel.ranks") > 0 && Int("parallel.ranks") > 1 &&
+    if (plan_.recipe.contains("parallel.ranks") && Int("parallel.ranks") > 1 &&
         !(mode_ == "mismatch" && may_misbehave && step == Int("fake.at"))) {
       trace.Write({{"t", "collective"},
                    {"step", step},
@@ -271,7 +271,7 @@ int FakeRank::Run() {
 }  // namespace trainwreck
 
 int main(int argc, char** argv) {
-  using namespace trainwreck;
-  return TargetMain(argc, argv, Description,
-                    [](Plan plan) { return FakeRank(std::move(plan)).Run(); });
+  return trainwreck::TargetMain(argc, argv, trainwreck::Description, [](trainwreck::Plan plan) {
+    return trainwreck::FakeRank(std::move(plan)).Run();
+  });
 }

@@ -104,7 +104,8 @@ std::string StallSentence(const Json& fields) {
     return fmt::format("no progress for {:.1f} s: rank {} is {} at {}", idle_s, waiting, state,
                        where);
   }
-  if (fields.at("lagging_op") == "" && fields.at("lagging_step") == -1 && state != "running") {
+  if (fields.at("lagging_op").get<std::string>().empty() && fields.at("lagging_step") == -1 &&
+      state != "running") {
     return fmt::format("no progress for {:.1f} s: rank {} waits at {}; rank {} {}", idle_s, waiting,
                        where, lagging, state == "stopped" ? "is stopped" : "has " + state);
   }

@@ -122,11 +122,13 @@ constexpr bool IsInOrder(const Row (&rows)[N]) {
 }
 
 // Each enumerator has its row, at its own place.
-static_assert(IsInOrder(kVerdicts) && std::size(kVerdicts) == std::size_t(VerdictKind::kSkip) + 1);
+static_assert(IsInOrder(kVerdicts) &&
+              std::size(kVerdicts) == static_cast<std::size_t>(VerdictKind::kSkip) + 1);
 static_assert(IsInOrder(kClasses) && std::size(kClasses) == FailureClass::kCount);
-static_assert(IsInOrder(kArmKinds) && std::size(kArmKinds) == std::size_t(ArmKind::kReference) + 1);
+static_assert(IsInOrder(kArmKinds) &&
+              std::size(kArmKinds) == static_cast<std::size_t>(ArmKind::kReference) + 1);
 static_assert(IsInOrder(kArmStatuses) &&
-              std::size(kArmStatuses) == std::size_t(ArmStatus::kUndo) + 1);
+              std::size(kArmStatuses) == static_cast<std::size_t>(ArmStatus::kUndo) + 1);
 
 template <typename Row, std::size_t N, typename Id>
 const Row& RowOf(const Row (&rows)[N], Id id) {

@@ -59,7 +59,8 @@ class FailureClass {
     kCount,
   };
 
-  FailureClass(Id id = kNone) : id_(id) {}
+  // An Id is the whole of its class.
+  FailureClass(Id id = kNone) : id_(id) {}  // NOLINT(google-explicit-constructor)
   // "device:cuda": the class requires:device:cuda.
   static FailureClass Requires(std::string what);
   // Of "symptom_absent", "requires:device:cuda" or ""; empty: there is no such class.

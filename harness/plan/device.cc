@@ -17,7 +17,7 @@ bool Contains(const std::vector<std::string>& texts, const std::string& text) {
 // What is missing to give each rank a device of the kind; empty: nothing.
 std::string Lacking(const std::string& kind, int ranks, const TargetDescription& target,
                     const std::vector<std::string>& beyond) {
-  const std::string feature = "device:" + kind;
+  std::string feature = "device:" + kind;
   if (!Contains(target.features, feature) && !Contains(beyond, feature)) return feature;
   const int count = target.CountDevices(kind);
   const bool shared = kind == kCpu || count == 0;  // 0: the target does not say how many

@@ -244,7 +244,7 @@ class CasePlanner {
     plan.scenario = run.scenario;
     plan.point = run.point;
     plan.arm = run.arm;
-    plan.seed = static_cast<std::uint64_t>(first_seed_ + run.seed);
+    plan.seed = static_cast<std::uint64_t>(first_seed_) + run.seed;
     plan.phase = run.phases.front().name;
     plan.until = run.phases.front().until;
     plan.record = record_;

@@ -19,8 +19,6 @@
 
 #include "harness/process/interruption.h"
 
-extern char** environ;
-
 namespace trainwreck {
 namespace {
 

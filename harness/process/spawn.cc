@@ -366,7 +366,7 @@ bool SpawnServer::WaitOne(bool report) {
 void SpawnServer::KillStrays() {
   for (const pid_t pid : Descendants(pid_)) {
     const auto info = ReadProcess(pid);
-    if (info && info->parent == pid_ && guards_.count(pid) == 0 && spawned_.count(pid) == 0) {
+    if (info && info->parent == pid_ && !guards_.contains(pid) && !spawned_.contains(pid)) {
       kill(pid, SIGKILL);  // its children become ours, and their turn comes with the next SIGCHLD
     }
   }
@@ -395,12 +395,12 @@ int SpawnServer::KillDescendants(int grace_ms, bool report) {
       for (const pid_t pid : found) {
         const auto info = ReadProcess(pid);
         if (!info) continue;
-        if (report && spawned_.count(pid) == 0 && orphans.insert(pid).second) {
+        if (report && !spawned_.contains(pid) && orphans.insert(pid).second) {
           Send({{"orphan", pid}, {"command", CommandOf(pid)}});
         }
         // The group at once: no fork of a member can slip through between two looks at /proc. A
         // group that none of ours leads is left alone: it may be another run's.
-        if (groups_.count(info->group) > 0 ||
+        if (groups_.contains(info->group) ||
             std::find(found.begin(), found.end(), info->group) != found.end()) {
           kill(-info->group, SIGKILL);
         }

@@ -22,8 +22,8 @@ std::int64_t MemoryBytes(const Json& value) {
   std::int64_t bytes = sizeof(Json);
   if (value.is_object()) {
     for (const auto& [key, field] : value.items()) {
-      bytes +=
-          kNodeBytes + static_cast<std::int64_t>(sizeof(key) + key.size()) + MemoryBytes(field);
+      bytes += kNodeBytes + static_cast<std::int64_t>(sizeof(std::string) + key.size()) +
+               MemoryBytes(field);
     }
   } else if (value.is_array()) {
     for (const Json& element : value) bytes += MemoryBytes(element);

@@ -20,7 +20,7 @@ int LevelOf(double value, const SparkScale& scale) {
                 ? std::log(std::max(value, scale.lo) / scale.lo) / std::log(scale.hi / scale.lo)
                 : (value - scale.lo) / (scale.hi - scale.lo);
   }
-  return static_cast<int>(std::clamp(share, 0.0, 1.0) * (kLevels - 1) + 0.5);
+  return static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * (kLevels - 1)));
 }
 
 }  // namespace

@@ -36,8 +36,8 @@ Chosen ChooseCases(const Session& session, const SelectionOptions& selection,
                    const PlanOptions& plan, const std::vector<std::string>& points) {
   Chosen chosen;
   // Wrong expressions are told before any file is read.
-  WordExpression(selection.keyword, "-k");
-  WordExpression(selection.tag, "-t");
+  static_cast<void>(WordExpression(selection.keyword, "-k"));
+  static_cast<void>(WordExpression(selection.tag, "-t"));
   std::vector<SelectedFile> files = FindScenarioFiles(selection.paths, session.scenarios_root);
   chosen.scenarios = LoadScenarios(session, PathsOf(files));
   std::vector<Case> cases = PlanCases(chosen.scenarios, session.description, plan);

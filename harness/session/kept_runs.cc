@@ -48,7 +48,7 @@ Json WhatIsTrained(const Run& run) {
 
 // Empty when the kept run is what the scenario asks for now.
 std::string WhyAnother(const StoredRun& kept, const Run& wanted) {
-  const std::string recipe = CompareRecipes(kept.run.plan.recipe, wanted.plan.recipe);
+  std::string recipe = CompareRecipes(kept.run.plan.recipe, wanted.plan.recipe);
   if (!recipe.empty()) return recipe;
   const Json before = WhatIsTrained(kept.run), now = WhatIsTrained(wanted);
   if (before != now) {

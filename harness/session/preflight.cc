@@ -130,12 +130,12 @@ Run DefaultRun(const TargetDescription& target) {
 
 class Flight {
  public:
-  Flight(const Session& session, const TargetSpec& spec, std::set<std::string> mentioned)
+  Flight(const Session& session, const TargetSpec& spec, const std::set<std::string>& mentioned)
       : session_(session), spec_(spec) {
     for (const SignalInfo& signal : spec.signals) {
       if (signal.sparse || signal.optional) continue;
       declared_.push_back(signal.name);
-      if (mentioned.count(signal.name) > 0) required_.insert(signal.name);
+      if (mentioned.contains(signal.name)) required_.insert(signal.name);
     }
   }
 
@@ -176,7 +176,7 @@ class Flight {
       most = std::max(most, CountSteps(trace, signal.name));
     for (const std::string& signal : declared_) {
       const int steps = CountSteps(trace, signal);
-      if (steps < enough && required_.count(signal) > 0) return false;
+      if (steps < enough && required_.contains(signal)) return false;
       has_all = has_all && steps >= enough;
     }
     return most >= enough && (has_all || most >= kPatience);
@@ -186,7 +186,7 @@ class Flight {
     std::vector<MissingSignal> missing;
     for (const std::string& signal : declared_) {
       if (CountSteps(trace, signal) > 0) continue;
-      missing.push_back({signal, required_.count(signal) > 0});
+      missing.push_back({signal, required_.contains(signal)});
     }
     return missing;
   }

@@ -157,7 +157,7 @@ class Causes {
     for (const SourceSpec& source : spec_.sources) {
       std::vector<MissingSignal> of_source;
       for (const MissingSignal& signal : missing) {
-        if (source.names.count(signal.name) > 0) of_source.push_back(signal);
+        if (source.names.contains(signal.name)) of_source.push_back(signal);
       }
       if (!of_source.empty()) NoteSource(source, of_source);
     }

@@ -34,7 +34,7 @@ void FindWhatIsGone(const std::string& folder, StoredTrace& stored) {
   if (stored.end != RunEnd::kCompleted) return;
   const int ranks = stored.run->processes > 0 ? stored.run->processes : stored.run->ranks;
   for (int rank = 0; rank < ranks; ++rank) {
-    if (stored.trace.end_why.count(rank) > 0) continue;
+    if (stored.trace.end_why.contains(rank)) continue;
     Lose(stored, rank,
          RankFile(rank) + (HasFile(folder, RankFile(rank))
                                ? " is cut off: the run came to its end, the file does not"
@@ -74,7 +74,7 @@ void FindItsEnd(StoredTrace& stored, const TraceFacts& facts) {
   bool ended = true;
   for (int rank = 0; rank < trace.world_size; ++rank) {
     made = std::max(made, trace.last_step(rank) + 1);
-    ended = ended && trace.end_why.count(rank) > 0;
+    ended = ended && trace.end_why.contains(rank);
   }
   trace.finished = ended || facts.finished;
   if (facts.steps > 0 && facts.steps < made) {
@@ -158,7 +158,7 @@ std::map<std::string, StoredTrace> LoadStoredArms(
   for (const Formula& each : formulas) {
     for (const std::string& name : each.arms()) {
       fs::path folder = here.parent_path().parent_path() / name / here.filename();
-      if (arms.count(name) == 0 && fs::is_regular_file(folder / "run.json")) {
+      if (!arms.contains(name) && fs::is_regular_file(folder / "run.json")) {
         arms.emplace(name, LoadStoredTrace(folder.string()));
       }
     }

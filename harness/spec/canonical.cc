@@ -79,7 +79,7 @@ bool IsPointWithParts(const YamlNode& node) {
 
 class Canonizer {
  public:
-  Canonizer(Comments& comments) : comments_(comments) {}
+  explicit Canonizer(Comments& comments) : comments_(comments) {}
 
   // Takes out of `node` what `given` has with the same value.
   void Remove(const YamlNode& given, YamlNode& node) {

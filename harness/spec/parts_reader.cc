@@ -370,7 +370,7 @@ std::map<std::string, Json> ReadParameters(const YamlNode& node, const FaultInfo
     if (value == nullptr) continue;
     std::optional<Json> json = ReadValue(*value, param, errors);
     // A broken value stands for itself: the parameter is not missing.
-    parameters[param.name] = json ? std::move(*json) : param.default_value;
+    parameters[param.name] = json ? *json : param.default_value;
   }
   fields.RejectRest();
   return parameters;

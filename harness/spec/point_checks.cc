@@ -143,7 +143,7 @@ class PointChecks {
     const std::string names = "-" + point.name + "-";
     for (std::size_t i = 0; i < matrix.keys.size(); ++i) {
       for (const YamlNode& name : matrix.items[i].keys) {
-        const Path path = {"matrix", matrix.keys[i].text, name.text};
+        Path path = {"matrix", matrix.keys[i].text, name.text};
         const bool is_here = names.find("-" + name.text + "-") != std::string::npos;
         if (is_here && &At({path[0], path[1], path[2], "scale", key}) != &At(path)) return path;
       }
@@ -269,8 +269,8 @@ class PointChecks {
     // What is mentioned but must not be used here has had its own error.
     vocabulary.arms = {"control"};
     const std::set<std::string> mentioned = check.formula.arms();
-    if (may_see_fault || mentioned.count("fault") > 0) vocabulary.arms.insert("fault");
-    if (scenario_.has_reference || mentioned.count("reference") > 0) {
+    if (may_see_fault || mentioned.contains("fault")) vocabulary.arms.insert("fault");
+    if (scenario_.has_reference || mentioned.contains("reference")) {
       vocabulary.arms.insert("reference");
     }
     NoticeUnserved(check);
@@ -282,7 +282,7 @@ class PointChecks {
         is_symptom ? draft_.symptom_names : draft_.healthy_names;
     vocabulary.checks.insert(names.begin(), names.end());
     std::vector<formula::FormulaError> wrong = check.formula.Check(vocabulary);
-    if (wrong.empty() && arms_are_sound) wrong = WhatIsVacuous(check, node, vocabulary);
+    if (wrong.empty() && arms_are_sound) wrong = WhatIsVacuous(check, vocabulary);
     for (const formula::FormulaError& error : wrong) {
       if (IsToldElsewhere(point, ReferenceAt(place, error.begin, error.end))) continue;
       const Position position = PlaceOf(place, error.begin, error.end, errors_);
@@ -300,7 +300,7 @@ class PointChecks {
   }
 
   // What would hold, or fail, whatever the run does.
-  static std::vector<formula::FormulaError> WhatIsVacuous(const Check& check, const YamlNode& node,
+  static std::vector<formula::FormulaError> WhatIsVacuous(const Check& check,
                                                           const formula::Vocabulary& vocabulary) {
     std::vector<formula::FormulaError> found = check.formula.FindVacuous(vocabulary);
     if (found.empty() && !check.formula.reads_own_run()) {
@@ -343,11 +343,11 @@ class PointChecks {
                      std::move(hint));
     };
     const std::set<std::string> arms = check.formula.arms();
-    if (arms.count("fault") > 0 && !may_see_fault) {
+    if (arms.contains("fault") && !may_see_fault) {
       complain("fault", "'fault.' cannot stand here: this is checked in the control arm, too",
                "only 'quality' may compare with the fault arm");
     }
-    if (arms.count("reference") > 0 && !scenario_.has_reference) {
+    if (arms.contains("reference") && !scenario_.has_reference) {
       complain("reference", "the scenario has no reference run",
                "add 'reference: true' for an extra run that is not interrupted");
     }

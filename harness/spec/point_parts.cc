@@ -30,7 +30,8 @@ YamlNode WithWhen(const YamlNode& name, YamlNode entry, const std::vector<std::s
   if (entry.IsScalar()) {
     YamlNode map = TextAt(entry, "");
     map.kind = YamlNode::Kind::kMap;
-    Append(map, TextAt(entry, "assert"), std::move(entry));
+    YamlNode key = TextAt(entry, "assert");
+    Append(map, std::move(key), std::move(entry));
     entry = std::move(map);
   }
   if (entry.IsMap()) Append(entry, TextAt(name, "when"), std::move(when));

@@ -58,7 +58,7 @@ void NameByPath(Scenario& scenario, const LoadOptions& options, Errors& errors) 
 }  // namespace
 
 bool IsElsewhere(const std::string& what, const LoadOptions& options) {
-  return options.elsewhere.count(what) > 0 || options.elsewhere.count("*") > 0;
+  return options.elsewhere.contains(what) || options.elsewhere.contains("*");
 }
 
 ScenarioFile LoadScenario(const std::string& path, const TargetDescription& target,

@@ -37,7 +37,7 @@ Json Texts(const std::string& doc) {
   return OneOrMore({{"type", "string"}, {"minLength", 1}}, doc);
 }
 
-Json Object(Json properties, std::vector<std::string> required, const std::string& doc) {
+Json Object(Json properties, const std::vector<std::string>& required, const std::string& doc) {
   Json object = {{"type", "object"},
                  {"properties", std::move(properties)},
                  {"additionalProperties", false},

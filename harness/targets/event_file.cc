@@ -175,7 +175,7 @@ std::uint32_t Crc32c(std::string_view bytes) {
 }
 
 std::optional<std::string> RecordSplitter::Next() {
-  const std::string_view view = std::string_view(bytes_).substr(begin_);
+  const std::string_view view = std::string_view{bytes_}.substr(begin_);
   if (!error_.empty() || view.size() < kHeaderBytes) return std::nullopt;
   const auto length = Load<std::uint64_t>(view);
   if (Load<std::uint32_t>(view.substr(8)) != Masked(Crc32c(view.substr(0, 8))) ||

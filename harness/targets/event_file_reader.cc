@@ -45,7 +45,7 @@ class EventFileReader : public SignalReader {
          entry.increment(error)) {
       const std::string path = entry->path().string();
       if (entry->path().filename().string().find("tfevents") == std::string::npos) continue;
-      if (files_.count(path) == 0) files_[path] = std::make_unique<File>(path, skip);
+      if (!files_.contains(path)) files_[path] = std::make_unique<File>(path, skip);
     }
   }
 

@@ -86,7 +86,7 @@ void RankWatch::Finish(int status, const std::string& words) {
   }
   if (!failure) return;
   // It was waited for between two looks, or lived between two searches.
-  if (told_.count(failure->rank) == 0) {
+  if (!told_.contains(failure->rank)) {
     write_("exited", {{"rank", failure->rank},
                       {"pid", failure->pid},
                       {"code", failure->code},

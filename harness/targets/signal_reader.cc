@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 #include <vector>
 
 #include "harness/protocol/json.h"
@@ -238,9 +239,9 @@ class JsonReader : public LineReader {
 // Files whose names are not known before: version_0/metrics.csv.
 class GlobReader : public SignalReader {
  public:
-  GlobReader(const SourceSpec& source, const std::string& pattern, bool skip_existing,
+  GlobReader(const SourceSpec& source, std::string pattern, bool skip_existing,
              const SignalSink& sink)
-      : source_(source), pattern_(pattern), sink_(sink) {
+      : source_(source), pattern_(std::move(pattern)), sink_(sink) {
     if (skip_existing) FindFiles(/*skip_existing=*/true);
   }
 
@@ -267,7 +268,7 @@ class GlobReader : public SignalReader {
 
 void StepCollector::Add(std::optional<int> step, const std::string& signal, double value,
                         double wall_time) {
-  if (!step) step = current_.values.count(signal) > 0 ? counted_ + 1 : counted_;
+  if (!step) step = current_.values.contains(signal) ? counted_ + 1 : counted_;
   if (*step != current_.step) Flush();
   current_.step = counted_ = *step;
   current_.values[signal] = value;

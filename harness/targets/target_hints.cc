@@ -52,7 +52,7 @@ std::string GroupGivenTwice(const std::string& pattern) {
   std::set<std::string> seen;
   for (std::size_t at = pattern.find("(?P<"); at != std::string::npos;
        at = pattern.find("(?P<", at + 1)) {
-    const std::string name = pattern.substr(at + 4, pattern.find('>', at) - at - 4);
+    std::string name = pattern.substr(at + 4, pattern.find('>', at) - at - 4);
     if (!seen.insert(name).second) return name;
   }
   return "";

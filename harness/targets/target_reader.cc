@@ -397,7 +397,7 @@ class TargetReader {
       const std::string& name = signals->keys[i].text;
       const bool has_source =
           std::any_of(spec_.sources.begin(), spec_.sources.end(),
-                      [&](const SourceSpec& source) { return source.names.count(name) > 0; });
+                      [&](const SourceSpec& source) { return source.names.contains(name); });
       if (has_source) continue;
       errors_.Add(signals->keys[i], "signal '" + name + "' comes from no source",
                   "let a pattern have a group (?P<" + name + ">\\S+), or add a source of its own");

@@ -204,7 +204,7 @@ std::map<std::string, std::string> TakeFingerprint(const TargetSpec& spec) {
       const std::size_t space = line.find(' ');
       if (space != std::string::npos) versions[line.substr(0, space)] = line.substr(space + 1);
     }
-    if (versions.count("python") == 0) versions = {{"python", said}};
+    if (!versions.contains("python")) versions = {{"python", said}};
   }
   if (!spec.extras.fingerprint_command.empty()) {
     std::string said = OutputOf(spec, spec.extras.fingerprint_command);

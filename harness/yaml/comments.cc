@@ -57,7 +57,7 @@ class Scanner {
     bool opens_block = false;
     for (; column_ < line.size(); ++column_) {
       const char c = line[column_];
-      if (starts_.count({static_cast<int>(line_), static_cast<int>(column_)}) > 0) {
+      if (starts_.contains({static_cast<int>(line_), static_cast<int>(column_)})) {
         if (c == '"' || c == '\'') return SkipQuoted(c, why);
         if (c != '|' && c != '>') {
           why = "text that is neither plain nor in quotes, on line " + std::to_string(line_ + 1);

@@ -12,7 +12,7 @@ namespace {
 bool LooksTyped(const std::string& text) {
   static const std::set<std::string> kWords = {"true", "false", "null",  "yes", "no", "on",
                                                "off",  "True",  "False", "~",   "y",  "n"};
-  if (text.empty() || kWords.count(text) > 0) return true;
+  if (text.empty() || kWords.contains(text)) return true;
   return text.find_first_not_of("+-.0123456789eE_xXaAbBcCdDfFoO") == std::string::npos &&
          text.find_first_of("0123456789") != std::string::npos;
 }

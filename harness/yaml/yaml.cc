@@ -123,7 +123,7 @@ class TreeBuilder : public YAML::EventHandler {
     const std::size_t begin = node.position.column - 1;
     // yaml-cpp reports quoted text as tag "!", so the source has to tell.
     const bool is_written = begin < line.size() && line[begin] == '!';
-    if (is_written || (tag != "" && tag != "?" && tag != "!")) {
+    if (is_written || (!tag.empty() && tag != "?" && tag != "!")) {
       errors_.Add(node, "tags are not allowed in scenario files", "remove the '!' and its word");
     }
   }

@@ -18,7 +18,7 @@
 
 namespace trainwreck {
 
-inline constexpr std::size_t kMaxScenarioBytes = 256 * 1024;
+inline constexpr std::size_t kMaxScenarioBytes = std::size_t{256} * 1024;
 inline constexpr int kMaxYamlDepth = 32;
 
 struct YamlNode {

@@ -70,7 +70,7 @@ class Model : public HookedModule {
   // What the softmax is taken of, [batch, length, classes], for tokens [batch, length] of any
   // length up to the data's: what a model needs that goes on from text of its own. Others throw
   // std::runtime_error.
-  virtual at::Tensor Logits(const at::Tensor& tokens) {
+  virtual at::Tensor Logits(const at::Tensor& /*tokens*/) {
     throw std::runtime_error("this model.kind has no logits to go on from");
   }
 };

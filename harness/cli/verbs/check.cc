@@ -104,7 +104,7 @@ struct Traces {
   bool HasOpenEnd(const Formula& formula) const {
     bool open = self.has_open_end;
     for (const std::string& name : formula.arms()) {
-      open = open || (arms.count(name) > 0 && arms.at(name).has_open_end);
+      open = open || (arms.contains(name) && arms.at(name).has_open_end);
     }
     return open;
   }

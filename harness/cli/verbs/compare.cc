@@ -102,7 +102,7 @@ bool HasSameEnvironment(const Record& x, const Record& y) {
 // Where both code and environment differ, a run that differs from B in one of them tells more.
 std::string HintFor(const Comparison& comparison, const std::string& b, LazyHistory& lazy) {
   if (comparison.environment.empty() || comparison.same_code) return "";
-  const std::string advice =
+  std::string advice =
       "to tell code from environment, run A's commit in B's environment and compare that";
   RunHistory* history = lazy.GetIfThere();
   if (history == nullptr || comparison.a.target_digest.empty()) return advice;

@@ -1,5 +1,6 @@
 // trainwreck dose: how strong a fault must be before each symptom shows, and how strong it may be
 // before each remedy fails.
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -32,7 +33,7 @@ std::string Sparkline(const DoseAnswer& answer, int doses) {
       continue;
     }
     const double share = static_cast<double>(seen->second.first) / seen->second.second;
-    line += kBlocks[static_cast<int>(share * 7 + 0.5)];
+    line += kBlocks[std::lround(share * 7)];
   }
   return line;
 }

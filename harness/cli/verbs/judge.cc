@@ -149,13 +149,13 @@ std::vector<Case> CasesToJudge(std::vector<Case> cases, const std::set<std::stri
   std::set<std::string> found;
   std::vector<Case> kept;
   for (Case& one : cases) {
-    if (had.count(one.scenario->name) == 0) continue;
+    if (!had.contains(one.scenario->name)) continue;
     found.insert(one.scenario->name);
     kept.push_back(std::move(one));
   }
   if (!selection.keyword.empty() || !selection.tag.empty()) return kept;
   for (const std::string& name : had) {
-    if (found.count(name) > 0) continue;
+    if (found.contains(name)) continue;
     std::cerr << "trainwreck: " << name << ": its scenario is not there any more\n";
     ++*gone;
   }

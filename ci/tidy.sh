@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# clang-tidy over the sources, with the checks of .clang-tidy: ci/tidy.sh [--all | FILE...]
+# Without words all of harness/ and kernels/ but for tests (20 minutes on two cores); --all also what needs LibTorch
+# (trainer/, injectors/). Prints each finding once, and exits with 1 where there is any.
+#
+#   TORCH_HOME  LibTorch, as ci/setup.sh found it; default: what .bazelrc.local says
+set -euo pipefail
+root="$(realpath "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/..")"
+files=()
+if [ "${1:-}" != --all ]; then
+  for file in "$@"; do files+=("$(realpath -s --relative-base="$root" "$file")"); done
+fi
+cd "$root"
+if ! command -v clang-tidy >/dev/null; then
+  echo "SKIPPED: no clang-tidy: nothing was checked (WITH_CLANG_TOOLS=1 ci/setup.sh installs it)"
+  exit 0
+fi
+
+TORCH_HOME="${TORCH_HOME:-$(sed -n 's/^build --repo_env=TORCH_HOME=//p' .bazelrc.local 2>/dev/null || true)}"
+flags=(-std=c++20 -I.)
+if [ -n "$TORCH_HOME" ]; then
+  flags+=(-isystem "$TORCH_HOME/include" -isystem "$TORCH_HOME/include/torch/csrc/api/include")
+fi
+
+sources() { find "$@" -name '*.cc' ! -name '*_test.cc' | sort; }
+uses_torch='#include <(torch|ATen|c10)/'
+if [ "${1:-}" = --all ]; then
+  if [ -z "$TORCH_HOME" ]; then
+    echo "tidy: error: --all needs LibTorch: source ci/setup.sh, or set TORCH_HOME" >&2
+    exit 7
+  fi
+  mapfile -t files < <(sources harness kernels trainer injectors)
+elif [ "$#" -eq 0 ]; then
+  mapfile -t files < <(sources harness kernels | xargs grep -LE "$uses_torch")
+fi
+
+# A folder of outputs, one for each file, so that those of two files do not mix.
+outputs="$(mktemp -d)"
+trap 'rm -rf "$outputs"' EXIT
+export outputs
+status=0
+printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c '
+  file="${*: -1}"
+  set -- "${@:1:$#-1}"
+  clang-tidy --quiet --config-file=.clang-tidy "$file" -- "$@" >"$outputs/${file//\//%}" 2>"$outputs/${file//\//%}.err" ||
+    { [ -s "$outputs/${file//\//%}" ] || cat "$outputs/${file//\//%}.err" >&2; exit 1; }
+' tidy "${flags[@]}" || status=1
+
+# A finding in a header is that of each file that includes it.
+find "$outputs" -type f ! -name '*.err' -print0 | sort -z | xargs -0 cat |
+  awk '/: (error|warning): / { shown = seen[$0]++ ? 0 : 1; found += shown } shown { print }
+       END { printf "tidy: %d findings\n", found }'
+echo "tidy: ${#files[@]} files"
+exit "$status"
