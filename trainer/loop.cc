@@ -443,7 +443,7 @@ bool TrainingLoop::Restore(Return how) {
       const bool complete = missing.empty();
       if (!complete) {
         events_.Report(events::kCheckpointIncomplete,
-                       {{"steps_done", *steps_done}, {"missing", std::move(missing)}});
+                       {{"steps_done", *steps_done}, {"missing", missing}});
       }
       if (!AllRanksSay(complete)) continue;  // or ranks would go on from different steps
     }

@@ -16,7 +16,7 @@ TEST(AddingADetectorTest, OneEntryIsReadCheckedAndEvaluated) {
 
 TEST(AddingADetectorTest, ItsParametersAreCheckedAndItsNameIsSuggested) {
   const Vocabulary vocabulary = TestVocabulary(4);
-  EXPECT_EQ(Errors("eventually rises(loss, by=0)", vocabulary), "24-28: by must be positive");
+  EXPECT_EQ(Errors("eventually rises(loss, by=0)", vocabulary), "23-27: by must be positive\n");
   EXPECT_NE(Errors("eventually rise(loss, by=2)", vocabulary).find("did you mean 'rises'?"),
             std::string::npos);
 }

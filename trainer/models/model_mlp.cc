@@ -121,7 +121,7 @@ class Mlp : public Model {
   std::shared_ptr<WeightedCrossEntropy> loss_;
 };
 
-std::shared_ptr<Model> FromRecipe(const TrainingRecipe& recipe, const Dataset& data,
+std::shared_ptr<Model> FromRecipe(const TrainingRecipe& recipe, const Dataset& /*data*/,
                                   std::uint64_t seed) {
   return MakeMlp(recipe.model, recipe.data.features, recipe.data.classes, seed);
 }

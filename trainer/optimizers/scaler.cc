@@ -15,7 +15,7 @@ class NoScaler : public LossScaler {
  public:
   double scale() const override { return 1.0; }
   bool skips_updates() const override { return false; }
-  bool Unscale(const std::vector<at::Tensor>& gradients) override { return false; }
+  bool Unscale(const std::vector<at::Tensor>& /*gradients*/) override { return false; }
   void Update(bool overflowed) override {}
   void Save(StateDict& state) const override {}
   void Load(const StateDict& state) override {}

@@ -17,7 +17,7 @@ void ReduceBucket(Communicator& communicator, const std::vector<at::Tensor>& ten
   communicator.AllReduce(bucket, Reduction::kSum);
   bucket.div_(active);
   std::int64_t offset = 0;
-  for (at::Tensor tensor : tensors) {
+  for (const at::Tensor& tensor : tensors) {
     tensor.copy_(bucket.narrow(0, offset, tensor.numel()).view(tensor.sizes()));
     offset += tensor.numel();
   }
