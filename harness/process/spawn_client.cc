@@ -128,8 +128,6 @@ std::unique_ptr<SpawnServerProcess> SpawnServerProcess::Exec(
     dup2(out >= 0 ? out : null, 1);
     dup2(out >= 0 ? out : null, 2);
     BecomeServer(ends[1], launcher);
-    // Symbols are looked up once, here, and not in every fork anew.
-    setenv("LD_BIND_NOW", "1", /*overwrite=*/0);
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     setenv(kSpawnFdVariable, "3", 1);
     std::vector<char*> arguments;
