@@ -15,6 +15,11 @@ namespace fs = std::filesystem;
 constexpr const char* kSchema = "trainwreck/dose";
 constexpr int kSchemaVersion = 1;
 
+// A dose as the parameter takes it.
+Json ValueOf(const ParamInfo& info, double dose) {
+  return info.type == ValueType::kInt ? Json(static_cast<std::int64_t>(dose)) : Json(dose);
+}
+
 // An end of the doses: what the command line says, else the bound that the fault has.
 double EndOf(const std::optional<double>& said, const std::optional<double>& bound,
              const std::string& option, const std::string& which, const DoseParameter& parameter) {
@@ -33,9 +38,7 @@ std::vector<double> DosesOf(const DoseRequest& request, const DoseParameter& par
   std::vector<double> doses =
       SpreadDoses(from, to, request.levels, request.linear, info.type == ValueType::kInt);
   for (double dose : {doses.front(), doses.back()}) {
-    const Json value =
-        info.type == ValueType::kInt ? Json(static_cast<std::int64_t>(dose)) : Json(dose);
-    const std::string wrong = CheckValue(info, value);
+    const std::string wrong = CheckValue(info, ValueOf(info, dose));
     if (!wrong.empty()) throw UsageError("--param: the dose " + DoseText(dose) + " " + wrong);
   }
   return doses;
@@ -90,10 +93,7 @@ DoseSearch::DoseSearch(const Session& session, const DoseRequest& request)
 
 Scenario DoseSearch::At(int dose) const {
   Scenario scenario = scenario_;
-  const double number = doses_[dose];
-  const Json value = parameter_.info.type == ValueType::kInt
-                         ? Json(static_cast<std::int64_t>(number))
-                         : Json(number);
+  const Json value = ValueOf(parameter_.info, doses_[dose]);
   for (InjectedFault& fault : scenario.faults) {
     if (fault.id == parameter_.fault_id) fault.with[parameter_.info.name] = value;
   }
