@@ -58,6 +58,13 @@ const char* ToString(RunEnd end) {
   return "";
 }
 
+std::optional<RunEnd> FindRunEnd(std::string_view name) {
+  for (int end = 0; end <= static_cast<int>(RunEnd::kInfrastructure); ++end) {
+    if (name == ToString(static_cast<RunEnd>(end))) return static_cast<RunEnd>(end);
+  }
+  return std::nullopt;
+}
+
 // The spawn server and the guards that it forked.
 class GuardSource {
  public:

@@ -6,7 +6,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/launch/pace.h"
@@ -69,6 +71,7 @@ enum class RunEnd {
   kInfrastructure  // could not be started, ...
 };
 const char* ToString(RunEnd end);
+std::optional<RunEnd> FindRunEnd(std::string_view name);
 
 struct RankExit {
   int rank = 0;

@@ -46,11 +46,6 @@ constexpr const char* kSchemaName = "trainwreck/verdicts";
 constexpr std::array<const char*, formula::kUnitCount> kUnitNames = {"octaves", "steps", "s",
                                                                      "plain"};
 constexpr std::array<const char*, 3> kTruthNames = {"false", "unknown", "true"};
-constexpr std::array<RunEnd, 9> kEnds = {
-    RunEnd::kCompleted,  RunEnd::kDecided, RunEnd::kFailed,
-    RunEnd::kStalled,    RunEnd::kTimeout, RunEnd::kLeak,
-    RunEnd::kDiskBudget, RunEnd::kGarbage, RunEnd::kInfrastructure};
-
 template <std::size_t N>
 int IndexOf(const std::array<const char*, N>& names, const std::string& name) {
   for (std::size_t i = 0; i < N; ++i) {
@@ -59,15 +54,7 @@ int IndexOf(const std::array<const char*, N>& names, const std::string& name) {
   throw std::runtime_error("unknown name '" + name + "'");
 }
 
-template <typename T, std::size_t N>
-T Named(const std::array<T, N>& values, const std::string& name) {
-  for (T value : values) {
-    if (name == ToString(value)) return value;
-  }
-  throw std::runtime_error("unknown name '" + name + "'");
-}
-
-// A value of outcome.h by its name.
+// A value of outcome.h or of launcher.h by its name.
 template <typename T>
 T Read(std::optional<T> (*find)(std::string_view), const Json& json) {
   const std::string name = json;
@@ -205,7 +192,7 @@ Json Encode(const RunResult& run) {
 
 RunResult DecodeRun(const Json& json) {
   RunResult run;
-  run.end = Named(kEnds, json.at("end"));
+  run.end = Read(FindRunEnd, json.at("end"));
   run.detail = json.at("detail");
   run.folder = json.at("folder");
   run.restarts = json.at("restarts");

@@ -140,15 +140,6 @@ void CheckWritable(const std::string& path, const std::string& option) {
   unlink(beside.c_str());
 }
 
-std::optional<RunEnd> FindRunEnd(const std::string& name) {
-  for (RunEnd end :
-       {RunEnd::kCompleted, RunEnd::kDecided, RunEnd::kFailed, RunEnd::kStalled, RunEnd::kTimeout,
-        RunEnd::kLeak, RunEnd::kDiskBudget, RunEnd::kGarbage, RunEnd::kInfrastructure}) {
-    if (name == ToString(end)) return end;
-  }
-  return std::nullopt;
-}
-
 Json ToJson(const Run& run) {
   Json json = {{"id", run.id},
                {"scenario", run.scenario},

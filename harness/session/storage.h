@@ -40,9 +40,6 @@ struct StoredRun {
   std::string detail;
 };
 
-// By its name, as files have it; empty: there is no such end.
-std::optional<RunEnd> FindRunEnd(const std::string& name);
-
 Json ToJson(const Run& run);
 Run RunFromJson(const Json& json);  // throws std::runtime_error
 
