@@ -81,6 +81,16 @@ class Patches(Folder):
         for kind in kinds:
             self.assertEqual({bug["set"] for bug in bugs if bug["kind"] == kind}, {"open", "held_out"})
 
+    def test_are_as_many_as_their_page_says(self):
+        page = pathlib.Path("docs/measured/real_bugs.md").read_text(encoding="utf-8")
+        said = {kind: (int(open_ones), int(held_out))
+                for kind, open_ones, held_out in re.findall(r"(?m)^\| (\w+) \| (\d+) \| (\d+) \|$", page)}
+        counted = collections.defaultdict(lambda: [0, 0])
+        for bug in real_bugs.read_bugs(BUGS):
+            for kind in (bug["kind"], "all"):
+                counted[kind][real_bugs.SETS.index(bug["set"])] += 1
+        self.assertEqual(said, {kind: tuple(counts) for kind, counts in counted.items()})
+
     def test_touch_the_trainer_alone(self):
         self.assertEqual([path for path in self.patched if not path.startswith("trainer/") or "_test." in path], [])
 
