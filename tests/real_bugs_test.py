@@ -25,6 +25,8 @@ sys.path.insert(0, os.path.dirname(PROGRAM))
 spec = importlib.util.spec_from_file_location("real_bugs", PROGRAM)
 real_bugs = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(real_bugs)
+import real_bug_acts  # beside the program, so only known now
+
 BUGS = pathlib.Path("tests/real_bugs")
 ENTRY = {"name": "half-a-step", "kind": "optimizer", "part": "optimizer", "what": "Half the step.", "shows": "any recipe",
          "source": "https://example.org/1", "set": "open"}
@@ -236,6 +238,33 @@ class Asking(Folder):
                 self.ask(f"echo why >&2; exit {status}")
         with self.assertRaisesRegex(real_bugs.Wrong, "no answer"):
             self.ask("exec sleep 20", seconds=0.2)
+
+
+class Acting(Folder):
+    def test_names_the_first_step_and_its_signals(self):
+        before = [{"step": 0, "loss": 1.0}, {"step": 1, "loss": 0.5, "lr": 0.1}]
+        self.assertEqual(real_bug_acts.first_difference(before, [dict(step) for step in before]), "")
+        self.assertEqual(real_bug_acts.first_difference(before, [before[0], {"step": 1, "loss": 0.4, "grad_norm": 1.0}]),
+                         "step 1: loss, lr, grad_norm")
+        self.assertEqual(real_bug_acts.first_difference(before, before[:1]), "1 steps instead of 2")
+
+    def test_reads_steps_without_what_is_measured(self):
+        self.write("out/a/control/1/rank1.jsonl", '{"t": "start"}\n{"t": "step", "step": 0, "loss": "nan", "step_s": 0.1}\n')
+        self.assertEqual(real_bug_acts.read_traces(self.root / "out"),
+                         {"a/control/1/rank1.jsonl": [{"t": "step", "step": 0, "loss": "nan"}]})
+
+    def run_with(self, loss):
+        self.write("run.sh", f'while [ "$1" != --output ]; do shift; done; mkdir -p $2; echo \'{{"t": "step", "step": 0, "loss": {loss}}}\''
+                           " >$2/rank0.jsonl")
+        fake = str(self.root / "fake")
+        self.write("fake", f"#!/bin/sh\nexec sh {self.root}/run.sh \"$@\"\n")
+        os.chmod(fake, 0o755)
+        return subprocess.run([sys.executable, os.path.join(os.path.dirname(PROGRAM), "real_bug_acts.py"), fake, "T", "recipes",
+                               str(self.root / "out"), str(self.root / "unchanged.json")], capture_output=True, text=True, check=False)
+
+    def test_the_first_call_is_what_the_others_are_compared_with(self):
+        self.assertEqual([self.run_with(loss).returncode for loss in (1, 1, 2)], [0, 0, 1])
+        self.assertEqual(self.run_with(2).stdout, "rank0 step 0: loss\n")
 
 
 class FakeScratch(real_bugs.Scratch):
