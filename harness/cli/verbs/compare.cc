@@ -12,6 +12,7 @@
 #include "harness/session/recording.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -44,7 +45,7 @@ void WriteReports(const CompareVerbOptions& options, const Comparison& compariso
 
 // What the recorded `trainwreck run` was told; empty: it was no such command.
 std::optional<RecordedRun> ReadRecorded(const std::string& line) {
-  std::vector<std::string> words = SplitCommandLine(line);
+  std::vector<std::string> words = SplitShellWords(line);
   if (words.size() < 2 || words[1] != "run") return std::nullopt;
   words.erase(words.begin(), words.begin() + 2);
   RunOptions options;
