@@ -27,7 +27,7 @@ bool HasSameEnvironment(const Record& x, const Record& y) {
 std::optional<std::int64_t> FindBetween(const Comparison& comparison, RunHistory& history) {
   if (comparison.a.target_digest.empty()) return std::nullopt;
   for (const RecordSummary& run : history.List(kLookBack)) {
-    if (run.id == comparison.a.id || run.target_digest != comparison.a.target_digest) continue;
+    if (run.target_digest != comparison.a.target_digest) continue;
     const auto record = history.Load(run.id);
     if (record && HasSameEnvironment(*record, comparison.b)) return run.id;
   }

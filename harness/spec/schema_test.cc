@@ -140,7 +140,7 @@ TEST_F(DefaultsSchemaTest, AcceptsWhatIsReadAndMarksWhatIsNot) {
   const std::string all =
       "apiVersion: trainwreck/v1\nkind: Scenario\ntags: [slow]\nrequires: {ranks: 1}\n"
       "recipe: {optimizer: {lr: 0.1}}\nbudget: {seconds: 9}\nx-note: why\n";
-  for (const std::string& seeds : {"seeds: 3\n", "seeds: {count: 3}\n"}) {
+  for (const std::string seeds : {"seeds: 3\n", "seeds: {count: 3}\n"}) {
     EXPECT_EQ(Check(all + seeds), "") << seeds;
     EXPECT_EQ(ErrorsBelow(all + seeds), 0U) << seeds;
   }

@@ -1,4 +1,5 @@
-// trainwreck schema: the JSON Schema of scenario and fault files, or of folder defaults, for this target, for editors.
+// trainwreck schema: the JSON Schema of scenario and fault files, or of folder defaults, for this
+// target, for editors.
 #include <iostream>
 
 #include "harness/cli/verb.h"
