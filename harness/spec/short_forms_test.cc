@@ -170,7 +170,7 @@ TEST(MinMargin, OfLessThanATenthNeedsAReason) {
 
 TEST(MinMargin, OfEveryKindOfCheckIsLookedAtAndAStepIsTheLeastOfSteps) {
   const auto count = [](const std::string& more) {
-    return RemarksOn(Read("symptoms: {a: loss[0] > 3}\n" + more)).size();
+    return RemarksOn(Read("symptoms: {a: 'loss[0] > 3'}\n" + more)).size();
   };
   EXPECT_EQ(count(""), 0U);
   EXPECT_EQ(count("healthy: {b: {assert: 'loss[0] < 3', min_margin: 0.05 octaves}}\n"), 1U);
