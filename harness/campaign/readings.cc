@@ -12,6 +12,7 @@
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
 #include "harness/text/nearest.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -137,12 +138,10 @@ void CheckArmNames(const std::vector<Case>& cases, const std::vector<std::string
   for (const Case& one : cases) {
     for (const ArmPlan& arm : one.arms) names.insert(arm.name);
   }
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
   for (const std::string& arm : arms) {
     if (names.contains(arm)) continue;
     throw UsageError("no arm '" + arm + "'" + NearestHint(arm, {names.begin(), names.end()}) +
-                     "; there are " + all);
+                     "; there are " + Join(names));
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "harness/judge/endings.h"
 #include "harness/judge/signal_health.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -36,16 +37,6 @@ std::string SeedList(const std::vector<int>& seeds) {
     text += (i == 0 ? "" : ", ") + std::to_string(seeds[i]);
   }
   return text;
-}
-
-std::string ShellWord(const std::string& text) {
-  const bool plain = !text.empty() && text.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789_-./=:@%+,") == std::string::npos;
-  if (plain) return text;
-  std::string quoted = "'";
-  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 std::string AmountText(const formula::Amount& amount) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/spec/defaults.h"
 #include "harness/spec/fault_file.h"
 #include "harness/spec/scenario.h"
 
@@ -242,7 +243,7 @@ Json SeedsSchema() {
            {Integer(1, "So many seeds, which all must agree."),
             Object({{"count", Integer(1, "Seeds to run.")},
                     {"require", Integer(1, "How many of them must agree.")}},
-                   {"count"}, "Not all seeds need to agree.")}},
+                   {}, "Not all seeds need to agree.")}},
           {"default", 5},
           {"description", "Each arm runs once per seed."}};
 }
@@ -445,6 +446,17 @@ Json ScenarioSchema(const TargetDescription& target) {
                       {"healthy", entries_need("assert")},
                       {"symptoms", entries_need("assert")},
                       {"quality", {{"required", {"assert"}}}}}}};
+  return schema;
+}
+
+Json DefaultsSchema(const TargetDescription& target) {
+  const Json scenario = ScenarioSchema(target);
+  Json properties = Json::object();
+  for (const std::string& key : DefaultsKeys()) properties[key] = scenario["properties"][key];
+  Json schema = Object(std::move(properties), {}, "What the scenarios of a folder have in common.");
+  schema["$schema"] = scenario["$schema"];
+  schema["title"] = "trainwreck defaults of a folder";
+  schema["patternProperties"] = scenario["patternProperties"];
   return schema;
 }
 

@@ -11,6 +11,7 @@
 #include "harness/spec/point_checks.h"
 #include "harness/text/glob.h"
 #include "harness/text/nearest.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -80,12 +81,6 @@ class Validator {
                       ? (known.empty() ? "" : "known: " + Join(known))
                       : "did you mean '" + NearestName(name, known) + "'?");
     }
-  }
-
-  static std::string Join(const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-    return text;
   }
 
   void CheckNamesOfChecks() {

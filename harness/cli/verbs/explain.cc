@@ -10,6 +10,7 @@
 #include "harness/session/chosen.h"
 #include "harness/session/session.h"
 #include "harness/text/nearest.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -23,12 +24,6 @@ void Line(const std::string& label, const std::string& text) {
   if (text.empty()) return;
   std::cout << "  " << label << std::string(label.size() < 12 ? 12 - label.size() : 1, ' ') << text
             << "\n";
-}
-
-std::string Join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 std::string ValuesText(const ParamInfo& info) {
