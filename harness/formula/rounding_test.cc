@@ -49,7 +49,7 @@ TEST(Distance, OfEqualRunsIsNoDistance) {
   EXPECT_EQ(arms.Octaves(kAgrees), kInf);
 }
 
-// At step 0 the draws agree, so that what 32 bits resolve is the envelope. At step 1 draw 1 is 2^-17
+// At step 0 the draws agree, so what 32 bits resolve is the envelope. At step 1, draw 1 is 2^-17
 // off, relative to control. From step 2 on, draw 2 was 2^-16 off once.
 TEST(Rounding, GrowsAsTheDrawsComeApartAndDoesNotShrink) {
   Arms arms;

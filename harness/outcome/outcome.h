@@ -102,7 +102,7 @@ std::vector<std::string> ClassNames(VerdictKind verdict);
 // "fail/symptom_absent", "pass"
 std::string OutcomeText(VerdictKind verdict, const FailureClass& failure_class);
 
-// kRounding: control with other roundings of its initial weights. kBug: control, and each twin, with
+// kRounding: control with other roundings of its initial weights. kBug: control and each twin with
 // a fault that must make them differ.
 enum class ArmKind { kControl, kFault, kRemedy, kDecoy, kReference, kTwin, kRounding, kBug };
 const char* ToString(ArmKind kind);

@@ -165,8 +165,8 @@ struct LoadOptions {
   std::set<std::string> elsewhere;  // names of other targets of the same file; "*": all
 };
 
-// The fault that makes control's initial weights differ by rounding; a target that has it, or a file
-// of `kind: Fault` for it, can measure what rounding does. Its parameter `draw` is 1, 2, ...
+// The fault that makes initial weights differ by rounding. A target that has it, by itself or by a
+// file of `kind: Fault`, can measure what rounding does. Its parameter `draw` is 1, 2, ...
 inline constexpr char kRoundingFault[] = "model.round_weights";
 inline constexpr int kRoundingDraws = 5;
 // Whether some check at this point needs the rounding arms.

@@ -137,8 +137,8 @@ Json ParametersSchema(const FaultInfo& info) {
   return object;
 }
 
-// One branch per fault, so that an editor offers just its parameters. `beside`: what else stands with
-// a fault.
+// One branch per fault, so that an editor offers just its parameters. `beside`: what else stands in
+// its map.
 Json FaultSchema(const TargetDescription& target, const Json& beside = Json::object()) {
   Json names = Json::array();
   Json branches = Json::array();
