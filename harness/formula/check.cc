@@ -176,10 +176,40 @@ class Checker {
         }
         place.in_ranks = true;
         break;
+      case Kind::kDistance:
+      case Kind::kRounding:
+        return CheckApart(node, place);
       default:
         break;
     }
     for (const auto& child : node.children) CheckExpression(*child, place);
+  }
+
+  // distance and rounding compare a signal of this run with control's, step by step.
+  void CheckApart(const Node& node, const Place& place) {
+    const Node& operand = node.child(0);
+    const bool is_bare = operand.kind == Kind::kSignal && !operand.slice.given;
+    const std::string name(node.kind == Kind::kDistance ? "distance" : "rounding");
+    if (!is_bare || !operand.arm.empty()) {
+      return Fail(operand, "a signal without arm and slice must stand here",
+                  "always distance(loss) <= 8 * rounding(loss)");
+    }
+    if (!vocabulary_.arms.contains("control")) {
+      Fail(node, name + " needs an arm 'control', and there is none here");
+    }
+    if (node.kind == Kind::kRounding && !vocabulary_.has_rounding) {
+      Fail(node, "no arm here differs from control by rounding alone",
+           "rounding is for the `agree` of a scenario with twins");
+    }
+    if (!CheckSignal(operand)) return;
+    const SignalInfo* info = InfoOf(operand);
+    if (info != nullptr && info->exact) {
+      return Fail(operand, "'" + info->name + "' is exact, so no rounding changes it",
+                  fmt::format("always {0} == control.{0}", ToText(operand)));
+    }
+    if (NeedsEveryStep(operand, place) || place.at_steps) return;
+    Fail(node, fmt::format("{} is a number at a step; say at which", name),
+         fmt::format("say always, eventually or at_end: always {}", ToText(node)));
   }
 
   const SignalInfo* InfoOf(const Node& node) const {
