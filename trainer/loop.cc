@@ -39,6 +39,24 @@ class Stopwatch {
 // A fault that comes back after every rollback would keep a run going round for ever.
 constexpr int kMaxRollbacks = 3;
 
+// What each micro-batch is of the step: its part of all that the mean is over, so that accumulation
+// equals one large batch even when the micro-batches differ in what counts.
+std::vector<double> SharesOf(const std::vector<Batch>& batches, bool per_sequence) {
+  if (batches.size() == 1) return {1.0};
+  std::vector<double> shares;
+  double total = 0;
+  for (const Batch& batch : batches) {
+    double count = batch.size();
+    if (count > 0 && !per_sequence) count = batch.weights.sum().item<double>();
+    shares.push_back(count);
+    total += count;
+  }
+  // A step without any target is for the loss to judge, as one large batch would be.
+  const double alike = 1.0 / static_cast<double>(batches.size());
+  for (double& share : shares) share = total == 0 ? alike : share / total;
+  return shares;
+}
+
 bool Due(std::int64_t every, int steps_done) { return every > 0 && steps_done % every == 0; }
 
 }  // namespace
@@ -194,20 +212,10 @@ void TrainingLoop::SampleInputs(Batch& batch) {
 }
 
 double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches, ForwardHook* hook) {
-  // Each micro-batch counts by its weight, so that accumulation equals one large batch even when
-  // the micro-batches differ in size.
-  std::vector<double> weights(batches.size(), 1.0);
-  double total_weight = static_cast<double>(batches.size());
-  if (batches.size() > 1) {
-    total_weight = 0;
-    for (std::size_t i = 0; i < batches.size(); ++i) {
-      weights[i] = batches[i].size() > 0 ? batches[i].weights.sum().item<double>() : 0.0;
-      total_weight += weights[i];
-    }
-  }
+  const std::vector<double> shares = SharesOf(batches, recipe_.model.loss.per_sequence);
   std::vector<std::pair<double, at::Tensor>> losses;  // share, value: read when all is queued
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    if (batches[i].size() == 0) continue;
+    if (batches[i].size() == 0 || shares[i] == 0) continue;
     clock_.stage = Stage::kForward;
     at::Tensor loss;
     {
@@ -218,9 +226,8 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches, ForwardH
       loss = parts_.model->Loss(batch);
     }
     clock_.stage = Stage::kBackward;
-    const double share = weights[i] / total_weight;
-    losses.emplace_back(share, loss.detach());
-    loss = parts_.scaler->Scale(loss, share);
+    losses.emplace_back(shares[i], loss.detach());
+    loss = parts_.scaler->Scale(loss, shares[i]);
     // With everything frozen there is nothing to go back to; the step is then without effect.
     if (loss.requires_grad()) loss.backward();
   }
