@@ -333,6 +333,7 @@ struct ModelCase {
   std::string name;
   ModelRecipe recipe;
   double tolerance = kInDouble;
+  double qkv_size = 1;  // of the weights that make queries, keys and values
 };
 
 std::vector<ModelCase> GptCases() {
@@ -355,6 +356,8 @@ std::vector<ModelCase> GptCases() {
   stretched.heads = 1;
   add("no positions", kInDouble).positions = Positions::kNone;
   add("norm of queries and keys", kInFp32).qk_norm = true;
+  add("norm of short queries and keys: its epsilon shows", kInFp32).qk_norm = true;
+  cases.back().qkv_size = 0.01;
   ModelRecipe& recomputed = add("recomputed activations, two blocks", kInDouble);
   recomputed.activation_checkpointing = true;
   recomputed.layers = 2;
@@ -412,6 +415,9 @@ TEST(GradientTest, ModelsEqualTheirFormulas) {
     const auto model = MakeModel(recipe);
     const NamedTensors tensors = ParametersOf(*model);
     reference::FillWithNoise(tensors, random);
+    for (const auto& [name, tensor] : tensors) {
+      if (name.find(".qkv.") != std::string::npos) tensor.data().mul_(model_case.qkv_size);
+    }
     Parameters values = reference::ValuesOf(tensors);
     const double loss = reference::Loss(recipe, values, examples);
     const Parameters gradient =
