@@ -9,6 +9,7 @@
 #include "harness/formula/detectors.h"
 #include "harness/formula/typing.h"
 #include "harness/text/nearest.h"
+#include "harness/text/words.h"
 
 namespace trainwreck::formula {
 namespace {
@@ -259,7 +260,7 @@ class Checker {
     constexpr std::size_t kShown = 8;
     std::string meant = DidYouMean(name, signals_);
     if (!meant.empty() || signals_.empty() || signals_.size() > kShown) return meant;
-    return fmt::format("known: {}", fmt::join(signals_, ", "));
+    return "known: " + Join(signals_);
   }
 
   // Name, arm, module pattern, rank and slice. False when the name is unknown.
@@ -290,8 +291,7 @@ class Checker {
     const std::vector<std::string> arms(vocabulary_.arms.begin(), vocabulary_.arms.end());
     std::string hint = DidYouMean(node.arm, arms);
     if (hint.empty()) {
-      for (const std::string& arm : arms) hint += (hint.empty() ? "" : ", ") + arm;
-      hint = hint.empty() ? "there is no other arm to compare with here" : "one of: " + hint;
+      hint = arms.empty() ? "there is no other arm to compare with here" : "one of: " + Join(arms);
     }
     Fail(node.arm_begin, node.arm_begin + node.arm.size(),
          fmt::format("unknown arm '{}'", node.arm), hint);
@@ -321,13 +321,10 @@ class Checker {
       if (filter.key == "rank" || filter.key == "step") continue;
       if (filter.key == "id" && node.name == "fired") continue;
       if (std::find(info->fields.begin(), info->fields.end(), filter.key) == info->fields.end()) {
-        std::string fields;
-        for (const std::string& field : info->fields)
-          fields += (fields.empty() ? "" : ", ") + field;
         const std::string hint = DidYouMean(filter.key, info->fields);
         Fail(filter.begin, filter.end,
              fmt::format("event '{}' has no field '{}'", node.name, filter.key),
-             hint.empty() ? "its fields: " + fields : hint);
+             hint.empty() ? "its fields: " + Join(info->fields) : hint);
       }
     }
     if (node.fault && !vocabulary_.fault_ids.contains(*node.fault)) {

@@ -1,4 +1,4 @@
-// distance() and rounding(): how far a run is from control, and how far rounding alone would take it.
+// distance() and rounding(): how far a run is from control, and how far rounding alone takes it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,8 +49,8 @@ TEST(Distance, OfEqualRunsIsNoDistance) {
   EXPECT_EQ(arms.Octaves(kAgrees), kInf);
 }
 
-// At step 0 the draws agree, so that what 32 bits resolve is the envelope; at step 1 draw 1 is 2^-17
-// off, relative to control; from step 2 on draw 2 was 2^-16 off once.
+// At step 0 the draws agree, so what 32 bits resolve is the envelope. At step 1, draw 1 is 2^-17
+// off, relative to control. From step 2 on, draw 2 was 2^-16 off once.
 TEST(Rounding, GrowsAsTheDrawsComeApartAndDoesNotShrink) {
   Arms arms;
   arms.self.With("loss", {4 + 4 * 0x1p-23, 2, 1, 1});
@@ -133,6 +133,14 @@ TEST(Distance, MayBeFromAnotherControl) {
   arms.self.At("loss", 1, 3 + 3 * 0x1p-14);
   // At step 1 the draws are 2^-17 off, relative to control, whose 2 is the scale here.
   EXPECT_NEAR(arms.Octaves(kAgrees), std::log2(8 * 2 * 0x1p-17 / (3 * 0x1p-14)), 1e-9);
+}
+
+TEST(Distance, OfZeroIsEqualityOfBits) {
+  Arms arms;
+  EXPECT_EQ(testing::Errors("always distance(loss) == 0", testing::TestVocabulary(4)), "");
+  EXPECT_EQ(arms.Of("always distance(loss) == 0").truth, Truth::kTrue);
+  arms.self.At("loss", 3, 1 + 0x1p-52);
+  EXPECT_EQ(arms.Of("always distance(loss) == 0").truth, Truth::kFalse);
 }
 
 TEST(Rounding, WithoutDrawsIsUnknown) {

@@ -85,6 +85,7 @@ bool IsAsRecorded(const Node& node) {
     case Kind::kAbs:
     case Kind::kNegate:
     case Kind::kSpread:  // a difference is 0 for equal numbers only
+    case Kind::kDistance:
       return IsAsRecorded(node.child(0));
     default:
       return false;
