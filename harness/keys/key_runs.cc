@@ -44,10 +44,20 @@ bool IsCompared(const std::string& signal, const TargetDescription& target) {
   return info != nullptr && info->exact;
 }
 
+// The launcher's own, which tell of processes.
+std::set<std::string> LauncherEvents() {
+  TargetDescription nothing;
+  AddHarnessVocabulary(nothing);
+  std::set<std::string> names;
+  for (const EventInfo& event : nothing.events) names.insert(event.name);
+  return names;
+}
+
 void AddEvents(const RunTrace& trace, std::map<std::string, std::string>& records) {
   static const std::set<std::string> kOfTheRecord = {"t", "event", "rank", "time", "pid"};
+  static const std::set<std::string> kOfTheLauncher = LauncherEvents();
   for (const Event& event : trace.events) {
-    if (event.rank < 0 || !event.fields.is_object()) continue;
+    if (kOfTheLauncher.contains(event.name) || !event.fields.is_object()) continue;
     records[OfRank("event " + event.name + ".", event.rank)] += "+";  // how often
     for (const auto& [field, value] : event.fields.items()) {
       if (kOfTheRecord.contains(field)) continue;
