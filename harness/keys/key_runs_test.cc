@@ -104,7 +104,7 @@ TEST_F(KeyRunsTest, AContextIsLeftOutWithItsReason) {
 
 TEST(OtherValues, FitTheDescription) {
   ParamInfo info{.name = "k", .type = ValueType::kInt, .min = 1, .max = 5};
-  EXPECT_EQ(OtherValues(info, 4), (std::vector<Json>{2, 5, 1}));
+  EXPECT_EQ(OtherValues(info, 4), (std::vector<Json>{1, 2, 5}));
   info = {.name = "k", .type = ValueType::kNumber, .min = 0, .max = 1};
   EXPECT_EQ(OtherValues(info, 0.0), (std::vector<Json>{1.0, 0.1, 0.001, 0.5}));
   info = {.name = "k", .type = ValueType::kString, .choices = {"a", "b", "c"}};

@@ -7,8 +7,8 @@ namespace trainwreck {
 namespace {
 
 std::vector<Json> Integers(const ParamInfo& info, std::int64_t base) {
-  if (base == 0) return {1, 2, 3, 10, 1000};
-  std::vector<Json> values = {base + base, base / 2, base + 1, 1};
+  if (base == 0) return {1, 2, 10, 3, 1000};
+  std::vector<Json> values = {base + base, 1, base / 2, base + 1};
   if (info.min) values.push_back(static_cast<std::int64_t>(std::ceil(*info.min)));
   return values;
 }

@@ -9,6 +9,7 @@ namespace trainwreck {
 namespace {
 
 constexpr std::size_t kConditionsAtOnce = 8;
+constexpr std::size_t kValuesUnderConditions = 3;  // of each key
 
 class Search {
  public:
@@ -36,11 +37,12 @@ class Search {
   std::vector<Observation> Observe(const std::vector<Trial>& trials);
   std::vector<Recipe> Accepted(const std::vector<Recipe>& conditions);
   void Repair(const std::vector<Recipe>& refused);
-  std::vector<Group> GroupsUnder(const Recipe& condition) const;
+  std::vector<Group> GroupsUnder(const Recipe& condition, std::size_t layer) const;
+  void EnqueueNumbers();
   bool IsOpen(const std::string& key) const;
   bool AnyOpen() const;
   std::vector<std::string> OpenKeys() const;
-  void Enqueue(std::deque<Recipe>& queue, Recipe condition, bool first = false);
+  void Enqueue(std::deque<Recipe>& queue, Recipe condition);
 
   const SearchInput& input_;
   const Observer& observer_;
@@ -49,7 +51,7 @@ class Search {
   std::set<std::string> noise_;          // records that differ between equal runs
   std::set<std::string> refusers_;       // keys of which some value was refused: tried alone
   std::set<Recipe> enqueued_;
-  std::deque<Recipe> switches_, numbers_;
+  std::deque<Recipe> repaired_, switches_, numbers_;  // in this order
 };
 
 std::vector<Observation> Search::Observe(const std::vector<Trial>& trials) {
@@ -106,18 +108,18 @@ std::vector<Recipe> Search::Accepted(const std::vector<Recipe>& conditions) {
   return accepted;
 }
 
-// A switch that the target refuses alone may be taken together with another one.
+// A choice that the target refuses alone may be taken together with another one.
 void Search::Repair(const std::vector<Recipe>& refused) {
   std::vector<Trial> trials;
   std::vector<std::size_t> of;  // index of the refused one
   for (std::size_t i = 0; i < refused.size(); ++i) {
     if (refused[i].size() != 1) continue;
-    const std::string& key = refused[i].begin()->first;
-    const auto known = input_.switches.find(key);
-    if (known == input_.switches.end()) continue;
+    const auto& [key, choice] = *refused[i].begin();
+    if (!choice.is_string() || !input_.switches.contains(key)) continue;
     for (const auto& [other, values] : input_.switches) {
       if (other == key) continue;
       for (const Json& value : values) {
+        if (!value.is_string()) continue;
         Recipe both = refused[i];
         both[other] = value;
         trials.push_back({both, {}, 0});
@@ -128,8 +130,9 @@ void Search::Repair(const std::vector<Recipe>& refused) {
   const std::vector<Observation> seen = Observe(trials);
   std::set<std::size_t> repaired;
   for (std::size_t i = 0; i < seen.size(); ++i) {
-    if (!seen[i].has_begun || !repaired.insert(of[i]).second) continue;
-    Enqueue(switches_, trials[i].condition, /*first=*/true);
+    if (seen[i].has_begun && repaired.insert(of[i]).second) {
+      Enqueue(repaired_, trials[i].condition);
+    }
   }
 }
 
@@ -150,7 +153,9 @@ void Search::Resolve(const Recipe& condition, const std::string& key, const Json
   reading.acts = Witness{condition, value, std::move(record)};
   if (condition.empty()) return;
   // What acts here only may be what others wait for.
+  const bool is_switch = input_.switches.contains(key);
   for (const Json& other : input_.values.at(key)) {
+    if (!is_switch && other != value) continue;
     Recipe deeper = condition;
     deeper[key] = other;
     Enqueue(switches_, std::move(deeper));
@@ -239,64 +244,70 @@ void Search::TryWhereKnown() {
   }
 }
 
-void Search::Enqueue(std::deque<Recipe>& queue, Recipe condition, bool first) {
+void Search::Enqueue(std::deque<Recipe>& queue, Recipe condition) {
   for (const auto& [key, value] : condition) {
     const auto own = input_.base.find(key);
     if (own != input_.base.end() && own->second == value) return;
   }
-  if (!enqueued_.insert(condition).second) return;
-  if (first) {
-    queue.push_front(std::move(condition));
-  } else {
-    queue.push_back(std::move(condition));
-  }
+  if (enqueued_.insert(condition).second) queue.push_back(std::move(condition));
 }
 
-// All open keys at once, one group for each of their values; those that are often refused alone.
-std::vector<Search::Group> Search::GroupsUnder(const Recipe& condition) const {
+// The open keys at once, each with one of its values; those that are often refused alone.
+std::vector<Search::Group> Search::GroupsUnder(const Recipe& condition, std::size_t layer) const {
   std::vector<Group> groups;
-  for (std::size_t layer = 0;; ++layer) {
-    Group together{condition, {}};
-    bool any = false;
-    for (const std::string& key : OpenKeys()) {
-      const std::vector<Json>& values = input_.values.at(key);
-      if (layer >= values.size() || condition.contains(key)) continue;
-      any = true;
-      if (refusers_.contains(key)) {
-        groups.push_back({condition, {{key, values[layer]}}});
-      } else {
-        together.changes.emplace_back(key, values[layer]);
-      }
+  Group together{condition, {}};
+  for (const std::string& key : OpenKeys()) {
+    const std::vector<Json>& values = input_.values.at(key);
+    if (layer >= values.size() || condition.contains(key)) continue;
+    if (refusers_.contains(key)) {
+      groups.push_back({condition, {{key, values[layer]}}});
+    } else {
+      together.changes.emplace_back(key, values[layer]);
     }
-    if (!any) return groups;
-    groups.push_back(std::move(together));
   }
+  groups.push_back(std::move(together));
+  return groups;
 }
 
 void Search::Explore(const std::vector<Recipe>& conditions) {
-  std::vector<Group> groups;
-  for (const Recipe& condition : Accepted(conditions)) {
-    ++result_.conditions;
-    for (Group& group : GroupsUnder(condition)) groups.push_back(std::move(group));
+  const std::vector<Recipe> accepted = Accepted(conditions);
+  result_.conditions += static_cast<int>(accepted.size());
+  for (std::size_t layer = 0; layer < kValuesUnderConditions; ++layer) {
+    std::vector<Group> groups;
+    for (const Recipe& condition : accepted) {
+      for (Group& group : GroupsUnder(condition, layer)) groups.push_back(std::move(group));
+    }
+    Settle(std::move(groups));
   }
-  Settle(std::move(groups));
+}
+
+// Of numbers, what showed something, and the largest value: some things show in extremes only.
+void Search::EnqueueNumbers() {
+  for (const auto& [key, values] : input_.numbers) {
+    const auto found = result_.keys.find(key);
+    if (found != result_.keys.end() && found->second.acts && found->second.acts->condition.empty()) {
+      Enqueue(numbers_, {{key, found->second.acts->value}});
+    }
+    if (!values.empty()) Enqueue(numbers_, {{key, *std::max_element(values.begin(), values.end())}});
+  }
 }
 
 void Search::TryUnderConditions() {
   for (const auto& [key, values] : input_.switches) {
     for (const Json& value : values) Enqueue(switches_, {{key, value}});
   }
-  for (const auto& [key, values] : input_.numbers) {
-    for (const Json& value : values) Enqueue(numbers_, {{key, value}});
-  }
-  while (AnyOpen() && (!switches_.empty() || !numbers_.empty())) {
+  EnqueueNumbers();
+  while (AnyOpen() && !(repaired_.empty() && switches_.empty() && numbers_.empty())) {
     if (input_.max_runs > 0 && result_.runs >= input_.max_runs) {
       result_.is_cut_off = true;
       return;
     }
-    std::deque<Recipe>& queue = switches_.empty() ? numbers_ : switches_;
+    // Under one that was repaired many keys act, which then need no other.
+    const std::size_t most = repaired_.empty() ? kConditionsAtOnce : 1;
+    std::deque<Recipe>& queue =
+        !repaired_.empty() ? repaired_ : !switches_.empty() ? switches_ : numbers_;
     std::vector<Recipe> conditions;
-    while (!queue.empty() && conditions.size() < kConditionsAtOnce) {
+    while (!queue.empty() && conditions.size() < most) {
       conditions.push_back(std::move(queue.front()));
       queue.pop_front();
     }

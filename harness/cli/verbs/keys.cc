@@ -98,8 +98,10 @@ SearchedContext SearchIn(KeyContext context, const KeysOptions& options, const S
     if (found == values.end()) continue;
     std::string why = ReasonToLeaveOut(key.name, context, session.description);
     if (why.empty() && found->second.empty()) why = "no other value is known: say one with --value";
-    if (why.empty()) {
-      (IsSwitch(key) ? input.switches : input.numbers)[key.name] = found->second;
+    // In other contexts than the plain one only switches make conditions: it has tried the others.
+    if (why.empty() && IsSwitch(key)) input.switches[key.name] = found->second;
+    if (why.empty() && !IsSwitch(key) && plain == nullptr) {
+      input.numbers[key.name] = found->second;
     }
     if (!IsAsked(key.name, options.patterns)) continue;
     if (!why.empty()) {
