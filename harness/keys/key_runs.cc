@@ -87,7 +87,7 @@ void AddEnd(const RunResult& result, std::map<std::string, std::string>& records
 
 }  // namespace
 
-Run RunOf(const ContextPlan& context, const Trial& trial, const std::string& id,
+Run RunOf(const ContextPlan& context, const KeyTrial& trial, const std::string& id,
           const TargetDescription& target) {
   Run run;
   run.id = id;
@@ -123,9 +123,9 @@ Run RunOf(const ContextPlan& context, const Trial& trial, const std::string& id,
   return run;
 }
 
-Observation ObservationOf(const Run& run, const RunResult& result,
-                          const TargetDescription& target) {
-  Observation seen;
+KeyObservation ObservationOf(const Run& run, const RunResult& result,
+                             const TargetDescription& target) {
+  KeyObservation seen;
   seen.is_whole = result.end == RunEnd::kCompleted;
   seen.is_usable = seen.is_whole || result.end == RunEnd::kFailed;
   const int first = run.phases.front().until.value_or(0);
@@ -158,12 +158,12 @@ KeyRuns::KeyRuns(const Session& session, const KeyRunOptions& options)
   }
 }
 
-Observer KeyRuns::ObserverOf(const ContextPlan& context) {
-  return [this, &context](const std::vector<Trial>& trials) { return Observe(context, trials); };
+KeyObserver KeyRuns::ObserverOf(const ContextPlan& context) {
+  return [this, &context](const std::vector<KeyTrial>& trials) { return Observe(context, trials); };
 }
 
-std::vector<Observation> KeyRuns::Observe(const ContextPlan& context,
-                                          const std::vector<Trial>& trials) {
+std::vector<KeyObservation> KeyRuns::Observe(const ContextPlan& context,
+                                             const std::vector<KeyTrial>& trials) {
   std::list<Run> runs;
   std::vector<const Run*> asked;
   std::map<std::string, std::size_t> index;
@@ -175,7 +175,7 @@ std::vector<Observation> KeyRuns::Observe(const ContextPlan& context,
     index[run.id] = i;
     asked.push_back(&runs.emplace_back(std::move(run)));
   }
-  std::vector<Observation> seen(trials.size());
+  std::vector<KeyObservation> seen(trials.size());
   std::string trouble;
   LauncherCallbacks callbacks;
   callbacks.finished = [&](const Run& run, RunResult result) {

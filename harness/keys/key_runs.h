@@ -28,10 +28,11 @@ class KeyRuns {
 
   // It and `context` must outlive the observer. The observer throws ConfigurationError when a run
   // could not be made.
-  Observer ObserverOf(const ContextPlan& context);
+  KeyObserver ObserverOf(const ContextPlan& context);
 
  private:
-  std::vector<Observation> Observe(const ContextPlan& context, const std::vector<Trial>& trials);
+  std::vector<KeyObservation> Observe(const ContextPlan& context,
+                                      const std::vector<KeyTrial>& trials);
 
   const Session& session_;
   KeyRunOptions options_;
@@ -42,12 +43,12 @@ class KeyRuns {
 };
 
 // The run of a trial. `id` names its folder.
-Run RunOf(const ContextPlan& context, const Trial& trial, const std::string& id,
+Run RunOf(const ContextPlan& context, const KeyTrial& trial, const std::string& id,
           const TargetDescription& target);
 
 // What is compared: all signals of all ranks (of time and memory only those that are described as
 // exact), events of the ranks, collectives, and how the run ended.
-Observation ObservationOf(const Run& run, const RunResult& result,
-                          const TargetDescription& target);
+KeyObservation ObservationOf(const Run& run, const RunResult& result,
+                             const TargetDescription& target);
 
 }  // namespace trainwreck

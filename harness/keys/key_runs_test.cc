@@ -77,8 +77,8 @@ TEST_F(KeyRunsTest, ATargetThatDriftsIsSaidToDoSo) {
 
 TEST_F(KeyRunsTest, AResumedRunHasTheChangeInItsSecondPhaseAlone) {
   const ContextPlan plan = PlanContext(KeyContext::kResume, base_, session_.description);
-  const trainwreck::Run run = RunOf(plan, {{{"accumulation", 3}}, {{"optimizer.lr", 7}}, 0}, "keys/0",
-                        session_.description);
+  const trainwreck::Run run = RunOf(plan, {{{"accumulation", 3}}, {{"optimizer.lr", 7}}, 0},
+                                    "keys/0", session_.description);
   ASSERT_EQ(run.phases.size(), 2u);
   EXPECT_EQ(run.phases[0].until, 2);
   EXPECT_EQ(run.plan.recipe.at("optimizer.lr"), 0.1);

@@ -47,7 +47,8 @@ std::vector<Json> Candidates(const ParamInfo& info, const Json& base) {
 std::vector<Json> OtherValues(const ParamInfo& info, const Json& base) {
   std::vector<Json> values;
   for (Json& value : Candidates(info, base)) {
-    const bool is_new = value != base && std::find(values.begin(), values.end(), value) == values.end();
+    const bool is_new =
+        value != base && std::find(values.begin(), values.end(), value) == values.end();
     if (is_new && CheckValue(info, value).empty()) values.push_back(std::move(value));
   }
   return values;

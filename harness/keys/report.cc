@@ -149,10 +149,11 @@ KeysReport ConcludeKeys(std::vector<SearchedContext> contexts, const SearchResul
 Json ToJson(const KeysReport& report) {
   Json contexts = Json::object(), findings = Json::array();
   for (const SearchedContext& one : report.contexts) {
-    contexts[ToString(one.context)] = {{"lacking", one.lacking.empty() ? Json() : Json(one.lacking)},
-                                       {"runs", one.search.runs},
-                                       {"conditions", one.search.conditions},
-                                       {"cut_off", one.search.is_cut_off}};
+    contexts[ToString(one.context)] = {
+        {"lacking", one.lacking.empty() ? Json() : Json(one.lacking)},
+        {"runs", one.search.runs},
+        {"conditions", one.search.conditions},
+        {"cut_off", one.search.is_cut_off}};
   }
   for (const KeyFinding& finding : report.findings) {
     findings.push_back({{"key", finding.key},

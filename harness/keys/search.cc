@@ -13,7 +13,8 @@ constexpr std::size_t kValuesUnderConditions = 3;  // of each key
 
 class Search {
  public:
-  Search(const SearchInput& input, const Observer& observer) : input_(input), observer_(observer) {}
+  Search(const SearchInput& input, const KeyObserver& observer)
+      : input_(input), observer_(observer) {}
 
   SearchResult Run();
 
@@ -30,11 +31,11 @@ class Search {
   void TryUnderConditions();
   void Explore(const std::vector<Recipe>& conditions);
   void Settle(std::vector<Group> groups);
-  void Read(const Group& group, const Observation& seen, std::vector<Group>& halves);
+  void Read(const Group& group, const KeyObservation& seen, std::vector<Group>& halves);
   void Resolve(const Recipe& condition, const std::string& key, const Json& value,
                std::string record);
 
-  std::vector<Observation> Observe(const std::vector<Trial>& trials);
+  std::vector<KeyObservation> Observe(const std::vector<KeyTrial>& trials);
   std::vector<Recipe> Accepted(const std::vector<Recipe>& conditions);
   void Repair(const std::vector<Recipe>& refused);
   std::vector<Group> GroupsUnder(const Recipe& condition, std::size_t layer) const;
@@ -45,18 +46,18 @@ class Search {
   void Enqueue(std::deque<Recipe>& queue, Recipe condition);
 
   const SearchInput& input_;
-  const Observer& observer_;
+  const KeyObserver& observer_;
   SearchResult result_;
-  std::map<Recipe, Observation> bases_;  // by condition
-  std::set<std::string> noise_;          // records that differ between equal runs
-  std::set<std::string> refusers_;       // keys of which some value was refused: tried alone
+  std::map<Recipe, KeyObservation> bases_;  // by condition
+  std::set<std::string> noise_;             // records that differ between equal runs
+  std::set<std::string> refusers_;          // keys of which some value was refused: tried alone
   std::set<Recipe> enqueued_;
   std::deque<Recipe> repaired_, switches_, numbers_;  // in this order
 };
 
-std::vector<Observation> Search::Observe(const std::vector<Trial>& trials) {
+std::vector<KeyObservation> Search::Observe(const std::vector<KeyTrial>& trials) {
   result_.runs += static_cast<int>(trials.size());
-  return trials.empty() ? std::vector<Observation>() : observer_(trials);
+  return trials.empty() ? std::vector<KeyObservation>() : observer_(trials);
 }
 
 bool Search::IsOpen(const std::string& key) const {
@@ -77,15 +78,15 @@ bool Search::AnyOpen() const { return !OpenKeys().empty(); }
 
 // Those under which the target trains, and twice the same.
 std::vector<Recipe> Search::Accepted(const std::vector<Recipe>& conditions) {
-  std::vector<Trial> trials;
+  std::vector<KeyTrial> trials;
   for (const Recipe& condition : conditions) {
     trials.push_back({condition, {}, 0});
     trials.push_back({condition, {}, 1});
   }
-  const std::vector<Observation> seen = Observe(trials);
+  const std::vector<KeyObservation> seen = Observe(trials);
   std::vector<Recipe> accepted, refused;
   for (std::size_t i = 0; i < conditions.size(); ++i) {
-    const Observation &one = seen[2 * i], &other = seen[2 * i + 1];
+    const KeyObservation &one = seen[2 * i], &other = seen[2 * i + 1];
     if (!one.is_whole && !one.has_begun) refused.push_back(conditions[i]);
     if (!one.has_begun || !one.is_usable || !other.is_usable) continue;
     std::set<std::string> noise = noise_;
@@ -110,7 +111,7 @@ std::vector<Recipe> Search::Accepted(const std::vector<Recipe>& conditions) {
 
 // A choice that the target refuses alone may be taken together with another one.
 void Search::Repair(const std::vector<Recipe>& refused) {
-  std::vector<Trial> trials;
+  std::vector<KeyTrial> trials;
   std::vector<std::size_t> of;  // index of the refused one
   for (std::size_t i = 0; i < refused.size(); ++i) {
     if (refused[i].size() != 1) continue;
@@ -127,7 +128,7 @@ void Search::Repair(const std::vector<Recipe>& refused) {
       }
     }
   }
-  const std::vector<Observation> seen = Observe(trials);
+  const std::vector<KeyObservation> seen = Observe(trials);
   std::set<std::size_t> repaired;
   for (std::size_t i = 0; i < seen.size(); ++i) {
     if (seen[i].has_begun && repaired.insert(of[i]).second) {
@@ -140,7 +141,7 @@ bool Search::CheckBase() {
   const std::vector<Recipe> accepted = Accepted({Recipe()});
   if (!accepted.empty() && bases_.at({}).is_whole) return true;
   if (result_.unsteady.empty()) {
-    const Observation seen = observer_({{{}, {}, 0}}).front();
+    const KeyObservation seen = observer_({{{}, {}, 0}}).front();
     result_.failure = seen.words.empty() ? "it did not come to its end" : seen.words;
   }
   return false;
@@ -162,8 +163,8 @@ void Search::Resolve(const Recipe& condition, const std::string& key, const Json
   }
 }
 
-void Search::Read(const Group& group, const Observation& seen, std::vector<Group>& halves) {
-  const Observation& base = bases_.at(group.condition);
+void Search::Read(const Group& group, const KeyObservation& seen, std::vector<Group>& halves) {
+  const KeyObservation& base = bases_.at(group.condition);
   const bool is_refused = IsRefused(seen, base);
   const std::string record = is_refused ? "" : FirstOtherRecord(base, seen, noise_);
   if (!is_refused && record.empty()) {
@@ -178,8 +179,7 @@ void Search::Read(const Group& group, const Observation& seen, std::vector<Group
     if (reading.refusal.empty()) reading.refusal = seen.words;
     return;
   }
-  const auto middle =
-      group.changes.begin() + static_cast<std::ptrdiff_t>(group.changes.size() / 2);
+  const auto middle = group.changes.begin() + static_cast<std::ptrdiff_t>(group.changes.size() / 2);
   halves.push_back({group.condition, {group.changes.begin(), middle}});
   halves.push_back({group.condition, {middle, group.changes.end()}});
 }
@@ -187,14 +187,14 @@ void Search::Read(const Group& group, const Observation& seen, std::vector<Group
 void Search::Settle(std::vector<Group> groups) {
   while (!groups.empty()) {
     std::vector<Group> asked;
-    std::vector<Trial> trials;
+    std::vector<KeyTrial> trials;
     for (Group& group : groups) {
       std::erase_if(group.changes, [&](const auto& change) { return !IsOpen(change.first); });
       if (group.changes.empty()) continue;
       trials.push_back({group.condition, {group.changes.begin(), group.changes.end()}, 0});
       asked.push_back(std::move(group));
     }
-    const std::vector<Observation> seen = Observe(trials);
+    const std::vector<KeyObservation> seen = Observe(trials);
     groups.clear();
     for (std::size_t i = 0; i < asked.size(); ++i) Read(asked[i], seen[i], groups);
   }
@@ -285,10 +285,12 @@ void Search::Explore(const std::vector<Recipe>& conditions) {
 void Search::EnqueueNumbers() {
   for (const auto& [key, values] : input_.numbers) {
     const auto found = result_.keys.find(key);
-    if (found != result_.keys.end() && found->second.acts && found->second.acts->condition.empty()) {
+    if (found != result_.keys.end() && found->second.acts &&
+        found->second.acts->condition.empty()) {
       Enqueue(numbers_, {{key, found->second.acts->value}});
     }
-    if (!values.empty()) Enqueue(numbers_, {{key, *std::max_element(values.begin(), values.end())}});
+    if (!values.empty())
+      Enqueue(numbers_, {{key, *std::max_element(values.begin(), values.end())}});
   }
 }
 
@@ -304,8 +306,9 @@ void Search::TryUnderConditions() {
     }
     // Under one that was repaired many keys act, which then need no other.
     const std::size_t most = repaired_.empty() ? kConditionsAtOnce : 1;
-    std::deque<Recipe>& queue =
-        !repaired_.empty() ? repaired_ : !switches_.empty() ? switches_ : numbers_;
+    std::deque<Recipe>& queue = !repaired_.empty()   ? repaired_
+                                : !switches_.empty() ? switches_
+                                                     : numbers_;
     std::vector<Recipe> conditions;
     while (!queue.empty() && conditions.size() < most) {
       conditions.push_back(std::move(queue.front()));
@@ -328,7 +331,7 @@ SearchResult Search::Run() {
 
 }  // namespace
 
-SearchResult SearchKeys(const SearchInput& input, const Observer& observer) {
+SearchResult SearchKeys(const SearchInput& input, const KeyObserver& observer) {
   return Search(input, observer).Run();
 }
 

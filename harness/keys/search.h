@@ -49,6 +49,6 @@ struct SearchResult {
   bool is_cut_off = false;  // by max_runs: conditions are left
 };
 
-SearchResult SearchKeys(const SearchInput& input, const Observer& observer);
+SearchResult SearchKeys(const SearchInput& input, const KeyObserver& observer);
 
 }  // namespace trainwreck

@@ -13,18 +13,18 @@ namespace {
 struct Stack {
   Recipe base;
   std::function<Json(const Recipe&)> train;  // a string: refused
-  std::vector<Trial> asked;
+  std::vector<KeyTrial> asked;
 
-  Observer observer() {
-    return [this](const std::vector<Trial>& trials) {
-      std::vector<Observation> seen;
-      for (const Trial& trial : trials) {
+  KeyObserver observer() {
+    return [this](const std::vector<KeyTrial>& trials) {
+      std::vector<KeyObservation> seen;
+      for (const KeyTrial& trial : trials) {
         asked.push_back(trial);
         Recipe recipe = base;
         for (const auto& [key, value] : trial.condition) recipe[key] = value;
         for (const auto& [key, value] : trial.changes) recipe[key] = value;
         const Json record = train(recipe);
-        Observation& one = seen.emplace_back();
+        KeyObservation& one = seen.emplace_back();
         if (record.is_string()) {
           one.words = record;
           one.records["end"] = "failed";
@@ -63,12 +63,12 @@ std::set<std::string> IgnoredIn(const SearchResult& result) {
 }
 
 TEST(SearchKeys, NamesTheKeyThatNothingReads) {
-  Stack stack{{{"lr", 0.1}, {"dead", 1}, {"momentum", 0.9}, {"kind", "adam"}},
-              [](const Recipe& r) -> Json {
-                return {r.at("lr"), r.at("kind"),
-                        r.at("kind") == "sgd" ? r.at("momentum") : Json()};
-              },
-              {}};
+  Stack stack{
+      {{"lr", 0.1}, {"dead", 1}, {"momentum", 0.9}, {"kind", "adam"}},
+      [](const Recipe& r) -> Json {
+        return {r.at("lr"), r.at("kind"), r.at("kind") == "sgd" ? r.at("momentum") : Json()};
+      },
+      {}};
   const SearchResult result = stack.Search(
       InputOf({{"kind", {"sgd"}}}, {{"lr", {0.2}}, {"dead", {2, 3}}, {"momentum", {0.5}}}));
   EXPECT_EQ(IgnoredIn(result), std::set<std::string>{"dead"});
@@ -81,9 +81,8 @@ TEST(SearchKeys, NamesTheKeyThatNothingReads) {
 }
 
 TEST(SearchKeys, AValueThatShowsNothingIsFollowedByOthers) {
-  Stack stack{{{"warmup", 0}},
-              [](const Recipe& r) -> Json { return {r.at("warmup").get<int>() > 5}; },
-              {}};
+  Stack stack{
+      {{"warmup", 0}}, [](const Recipe& r) -> Json { return {r.at("warmup").get<int>() > 5}; }, {}};
   EXPECT_TRUE(stack.Search(InputOf({}, {{"warmup", {1, 2, 10}}})).keys.at("warmup").acts);
   EXPECT_EQ(IgnoredIn(stack.Search(InputOf({}, {{"warmup", {1, 2}}}))),
             std::set<std::string>{"warmup"});
@@ -118,9 +117,9 @@ TEST(SearchKeys, ConditionsAreRepairedAndDeepened) {
                 return {"gpt", r.at("positions"), rotary ? r.at("scale") : Json()};
               },
               {}};
-  const SearchResult result = stack.Search(InputOf(
-      {{"model", {"gpt"}}, {"data", {"tokens"}}, {"positions", {"none", "rotary"}}},
-      {{"scale", {2}}}));
+  const SearchResult result = stack.Search(
+      InputOf({{"model", {"gpt"}}, {"data", {"tokens"}}, {"positions", {"none", "rotary"}}},
+              {{"scale", {2}}}));
   ASSERT_TRUE(result.keys.at("scale").acts);
   EXPECT_EQ(result.keys.at("scale").acts->condition,
             (Recipe{{"model", "gpt"}, {"data", "tokens"}, {"positions", "rotary"}}));

@@ -17,7 +17,7 @@ std::string EventOf(const std::string& record) {
 
 }  // namespace
 
-bool Trial::operator<(const Trial& other) const {
+bool KeyTrial::operator<(const KeyTrial& other) const {
   return std::tie(condition, changes, repeat) <
          std::tie(other.condition, other.changes, other.repeat);
 }
@@ -26,7 +26,7 @@ bool MayBeNoise(const std::string& record) {
   return record.starts_with(kEvent) || record.starts_with("memory_");
 }
 
-std::string FirstOtherRecord(const Observation& a, const Observation& b,
+std::string FirstOtherRecord(const KeyObservation& a, const KeyObservation& b,
                              const std::set<std::string>& noise) {
   std::set<std::string> names;
   for (const auto* one : {&a, &b}) {
@@ -40,7 +40,7 @@ std::string FirstOtherRecord(const Observation& a, const Observation& b,
   return "";
 }
 
-bool IsRefused(const Observation& seen, const Observation& base) {
+bool IsRefused(const KeyObservation& seen, const KeyObservation& base) {
   if (seen.is_whole || seen.has_begun || !seen.is_usable) return false;
   std::set<std::string> known;
   for (const auto& [name, digest] : base.records) known.insert(EventOf(name));

@@ -12,16 +12,16 @@
 
 namespace trainwreck {
 
-struct Trial {
+struct KeyTrial {
   Recipe condition;  // other than the base recipe, in all of the run
   Recipe changes;    // of the keys under test, on top: where the context changes keys
   int repeat = 0;    // the same once more
-  bool operator<(const Trial& other) const;
+  bool operator<(const KeyTrial& other) const;
 };
 
-struct Observation {
-  bool is_whole = false;  // it came to its end
-  bool is_usable = true;  // as a base: neither the watchdog nor a budget ended it
+struct KeyObservation {
+  bool is_whole = false;   // it came to its end
+  bool is_usable = true;   // as a base: neither the watchdog nor a budget ended it
   bool has_begun = false;  // it recorded a step with the changes in force
   std::string words;       // of a run that is not whole: what it said
   // What was recorded -> its digest: "loss of rank 0", "event resumed.from_step of rank 0", "end".
@@ -29,7 +29,7 @@ struct Observation {
 };
 
 // One for each trial, in their order. Throws SearchInterrupted.
-using Observer = std::function<std::vector<Observation>(const std::vector<Trial>&)>;
+using KeyObserver = std::function<std::vector<KeyObservation>(const std::vector<KeyTrial>&)>;
 
 struct SearchInterrupted {};
 
@@ -38,11 +38,11 @@ struct SearchInterrupted {};
 bool MayBeNoise(const std::string& record);
 
 // The first record that differs; empty: there is none.
-std::string FirstOtherRecord(const Observation& a, const Observation& b,
+std::string FirstOtherRecord(const KeyObservation& a, const KeyObservation& b,
                              const std::set<std::string>& noise);
 
 // It ended before its first step and reported no event that the base run has not: the target would
 // not have this recipe.
-bool IsRefused(const Observation& seen, const Observation& base);
+bool IsRefused(const KeyObservation& seen, const KeyObservation& base);
 
 }  // namespace trainwreck

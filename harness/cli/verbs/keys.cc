@@ -130,10 +130,10 @@ std::vector<ExpectedIgnored> ReadExpected(const KeysOptions& options, const Sess
 void Print(const KeysReport& report, bool verbose) {
   std::vector<std::vector<std::string>> rows = {{"key", "context", "", ""}};
   for (const KeyFinding& finding : report.findings) {
-    const bool is_well = finding.state == KeyState::kActs ||
-                         finding.state == KeyState::kElsewhere ||
-                         finding.state == KeyState::kDeclared;
-    if (is_well && !verbose) continue;
+    const bool is_remarkable = finding.state == KeyState::kRefused ||
+                               finding.state == KeyState::kIgnored ||
+                               finding.state == KeyState::kStale;
+    if (!is_remarkable && !verbose) continue;
     rows.push_back({finding.key, ToString(finding.context), ToString(finding.state),
                     finding.text.substr(0, finding.text.find('\n'))});
   }
@@ -144,9 +144,9 @@ void Print(const KeysReport& report, bool verbose) {
       std::cout << "left out: " << one.lacking << "\n";
       continue;
     }
-    for (const KeyState state : {KeyState::kActs, KeyState::kElsewhere, KeyState::kDeclared,
-                                 KeyState::kRefused, KeyState::kLeftOut, KeyState::kIgnored,
-                                 KeyState::kStale}) {
+    for (const KeyState state :
+         {KeyState::kActs, KeyState::kElsewhere, KeyState::kDeclared, KeyState::kRefused,
+          KeyState::kLeftOut, KeyState::kIgnored, KeyState::kStale}) {
       const int count = report.Count(one.context, state);
       if (count > 0) std::cout << fmt::format("{} {}, ", count, ToString(state));
     }
@@ -216,7 +216,8 @@ void Declare(VerbArguments& arguments, KeysOptions& options) {
   std::vector<std::string> contexts;
   for (const KeyContext context : kKeyContexts) contexts.push_back(ToString(context));
   arguments.Positional("KEY", options.patterns, "Keys, or globs of them, as 'optimizer.*' [all]");
-  arguments.Option("--recipe", options.recipe, "Begin from a scenario's healthy recipe", "SCENARIO");
+  arguments.Option("--recipe", options.recipe, "Begin from a scenario's healthy recipe",
+                   "SCENARIO");
   arguments.Set(options.set);
   arguments.Option("--value", options.values, "Another value to change a key to, tried first",
                    "KEY=VALUE");
@@ -235,8 +236,8 @@ void Declare(VerbArguments& arguments, KeysOptions& options) {
 }
 
 const VerbRegistration registration(
-    "keys", "Change every recipe key and say which change nothing that is observed",
-    kSearching + 5, Declare, KeysVerb);
+    "keys", "Change every recipe key and say which change nothing that is observed", kSearching + 5,
+    Declare, KeysVerb);
 
 }  // namespace
 }  // namespace trainwreck
