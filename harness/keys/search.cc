@@ -52,7 +52,7 @@ class Search {
   std::set<std::string> noise_;             // records that differ between equal runs
   std::set<std::string> refusers_;          // keys of which some value was refused: tried alone
   std::set<Recipe> enqueued_;
-  std::deque<Recipe> repaired_, switches_, numbers_;  // in this order
+  std::deque<Recipe> repaired_, choices_, truths_, deeper_, numbers_;  // in this order
 };
 
 std::vector<KeyObservation> Search::Observe(const std::vector<KeyTrial>& trials) {
@@ -159,7 +159,7 @@ void Search::Resolve(const Recipe& condition, const std::string& key, const Json
     if (!is_switch && other != value) continue;
     Recipe deeper = condition;
     deeper[key] = other;
-    Enqueue(switches_, std::move(deeper));
+    Enqueue(deeper_, std::move(deeper));
   }
 }
 
@@ -258,7 +258,10 @@ std::vector<Search::Group> Search::GroupsUnder(const Recipe& condition, std::siz
   Group together{condition, {}};
   for (const std::string& key : OpenKeys()) {
     const std::vector<Json>& values = input_.values.at(key);
-    if (layer >= values.size() || condition.contains(key)) continue;
+    if (layer >= values.size()) continue;
+    // A choice that was refused alone is changed under the one that was taken with another.
+    const auto own = condition.find(key);
+    if (own != condition.end() && (condition.size() == 1 || own->second == values[layer])) continue;
     if (refusers_.contains(key)) {
       groups.push_back({condition, {{key, values[layer]}}});
     } else {
@@ -296,23 +299,27 @@ void Search::EnqueueNumbers() {
 
 void Search::TryUnderConditions() {
   for (const auto& [key, values] : input_.switches) {
-    for (const Json& value : values) Enqueue(switches_, {{key, value}});
+    for (const Json& value : values) {
+      Enqueue(value.is_boolean() ? truths_ : choices_, {{key, value}});
+    }
   }
   EnqueueNumbers();
-  while (AnyOpen() && !(repaired_.empty() && switches_.empty() && numbers_.empty())) {
+  while (AnyOpen()) {
+    std::deque<Recipe>* queue = nullptr;
+    for (auto* one : {&numbers_, &deeper_, &truths_, &choices_, &repaired_}) {
+      if (!one->empty()) queue = one;
+    }
+    if (queue == nullptr) return;
     if (input_.max_runs > 0 && result_.runs >= input_.max_runs) {
       result_.is_cut_off = true;
       return;
     }
     // Under one that was repaired many keys act, which then need no other.
-    const std::size_t most = repaired_.empty() ? kConditionsAtOnce : 1;
-    std::deque<Recipe>& queue = !repaired_.empty()   ? repaired_
-                                : !switches_.empty() ? switches_
-                                                     : numbers_;
+    const std::size_t most = queue == &repaired_ ? 1 : kConditionsAtOnce;
     std::vector<Recipe> conditions;
-    while (!queue.empty() && conditions.size() < most) {
-      conditions.push_back(std::move(queue.front()));
-      queue.pop_front();
+    while (!queue->empty() && conditions.size() < most) {
+      conditions.push_back(std::move(queue->front()));
+      queue->pop_front();
     }
     Explore(conditions);
   }

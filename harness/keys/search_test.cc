@@ -127,6 +127,22 @@ TEST(SearchKeys, ConditionsAreRepairedAndDeepened) {
             (Recipe{{"model", "gpt"}, {"data", "tokens"}}));
 }
 
+// The only other kind of data needs another model, and acts beside a third kind under that.
+TEST(SearchKeys, AChoiceThatIsRefusedAloneIsChangedUnderAnotherOfItsKey) {
+  Stack stack{{{"model", "mlp"}, {"data", "features"}},
+              [](const Recipe& r) -> Json {
+                if ((r.at("model") == "mlp") != (r.at("data") == "features")) return "do not fit";
+                return {r.at("model"), r.at("data")};
+              },
+              {}};
+  const SearchResult result =
+      stack.Search(InputOf({{"model", {"gpt"}}, {"data", {"markov", "text"}}}, {}));
+  ASSERT_TRUE(result.keys.at("data").acts);
+  EXPECT_EQ(result.keys.at("data").acts->value, "text");
+  EXPECT_FALSE(result.keys.at("model").acts) << "there is no other model for these data";
+  EXPECT_FALSE(result.keys.at("model").IsIgnored());
+}
+
 // One group of many keys under each condition, not a run for each.
 TEST(SearchKeys, ManyDeadKeysCostFewRunsUnderAcondition) {
   SearchInput input = InputOf({{"kind", {"b", "c", "d"}}}, {});

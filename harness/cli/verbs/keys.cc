@@ -127,6 +127,11 @@ std::vector<ExpectedIgnored> ReadExpected(const KeysOptions& options, const Sess
   return file.entries;
 }
 
+std::string OneLine(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 void Print(const KeysReport& report, bool verbose) {
   std::vector<std::vector<std::string>> rows = {{"key", "context", "", ""}};
   for (const KeyFinding& finding : report.findings) {
@@ -134,8 +139,8 @@ void Print(const KeysReport& report, bool verbose) {
                                finding.state == KeyState::kIgnored ||
                                finding.state == KeyState::kStale;
     if (!is_remarkable && !verbose) continue;
-    rows.push_back({finding.key, ToString(finding.context), ToString(finding.state),
-                    finding.text.substr(0, finding.text.find('\n'))});
+    rows.push_back(
+        {finding.key, ToString(finding.context), ToString(finding.state), OneLine(finding.text)});
   }
   if (rows.size() > 1) PrintTable(std::cout, rows);
   for (const SearchedContext& one : report.contexts) {
