@@ -252,10 +252,13 @@ void Search::Enqueue(std::deque<Recipe>& queue, Recipe condition) {
   if (enqueued_.insert(condition).second) queue.push_back(std::move(condition));
 }
 
-// The open keys at once, each with one of its values; those that are often refused alone.
+// The open keys at once, each with one of its values; those that are often refused alone. In two
+// halves of every second key: one may hide what its neighbour does, as a factor of 1 hides how often
+// it is applied.
 std::vector<Search::Group> Search::GroupsUnder(const Recipe& condition, std::size_t layer) const {
   std::vector<Group> groups;
-  Group together{condition, {}};
+  Group halves[] = {{condition, {}}, {condition, {}}};
+  std::size_t taken = 0;
   for (const std::string& key : OpenKeys()) {
     const std::vector<Json>& values = input_.values.at(key);
     if (layer >= values.size()) continue;
@@ -265,10 +268,10 @@ std::vector<Search::Group> Search::GroupsUnder(const Recipe& condition, std::siz
     if (refusers_.contains(key)) {
       groups.push_back({condition, {{key, values[layer]}}});
     } else {
-      together.changes.emplace_back(key, values[layer]);
+      halves[taken++ % 2].changes.emplace_back(key, values[layer]);
     }
   }
-  groups.push_back(std::move(together));
+  for (Group& half : halves) groups.push_back(std::move(half));
   return groups;
 }
 
@@ -284,7 +287,7 @@ void Search::Explore(const std::vector<Recipe>& conditions) {
   }
 }
 
-// Of numbers, what showed something, and the largest value: some things show in extremes only.
+// Of numbers, what showed something, and both ends: some things show in extremes only.
 void Search::EnqueueNumbers() {
   for (const auto& [key, values] : input_.numbers) {
     const auto found = result_.keys.find(key);
@@ -292,8 +295,10 @@ void Search::EnqueueNumbers() {
         found->second.acts->condition.empty()) {
       Enqueue(numbers_, {{key, found->second.acts->value}});
     }
-    if (!values.empty())
-      Enqueue(numbers_, {{key, *std::max_element(values.begin(), values.end())}});
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    if (least == values.end()) continue;
+    Enqueue(numbers_, {{key, *least}});
+    Enqueue(numbers_, {{key, *most}});
   }
 }
 

@@ -155,7 +155,23 @@ TEST(SearchKeys, ManyDeadKeysCostFewRunsUnderAcondition) {
   const SearchResult result = stack.Search(input);
   EXPECT_EQ(IgnoredIn(result).size(), 40u);
   EXPECT_EQ(result.conditions, 3);
-  EXPECT_LT(result.runs, 2 + 81 + 3 * 4 + 1);
+  EXPECT_LT(result.runs, 2 + 81 + 3 * 6 + 1);
+}
+
+// A factor of 1 hides how often it is applied, where both are changed at once.
+TEST(SearchKeys, AKeyDoesNotHideItsNeighbour) {
+  Stack stack{{{"scaler", "none"}, {"factor", 2}, {"interval", 2000}},
+              [](const Recipe& r) -> Json {
+                if (r.at("scaler") == "none") return {0};
+                return {r.at("interval") == 1 ? r.at("factor").get<int>() : 1};
+              },
+              {}};
+  const SearchResult result = stack.Search(
+      InputOf({{"scaler", {"dynamic"}}}, {{"factor", {4, 1}}, {"interval", {4000, 1}}}));
+  ASSERT_TRUE(result.keys.at("interval").acts);
+  ASSERT_TRUE(result.keys.at("factor").acts);
+  EXPECT_EQ(result.keys.at("factor").acts->condition,
+            (Recipe{{"scaler", "dynamic"}, {"interval", 1}}));
 }
 
 TEST(SearchKeys, AGroupIsHalvedUntilTheKeyIsFound) {
