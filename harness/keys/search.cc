@@ -253,8 +253,8 @@ void Search::Enqueue(std::deque<Recipe>& queue, Recipe condition) {
 }
 
 // The open keys at once, each with one of its values; those that are often refused alone. In two
-// halves of every second key: one may hide what its neighbour does, as a factor of 1 hides how often
-// it is applied.
+// halves of every second key: one may hide what its neighbour does, as a factor of 1 hides when it
+// is applied.
 std::vector<Search::Group> Search::GroupsUnder(const Recipe& condition, std::size_t layer) const {
   std::vector<Group> groups;
   Group halves[] = {{condition, {}}, {condition, {}}};
