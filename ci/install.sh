@@ -47,4 +47,5 @@ find -L README.md ARCHITECTURE.md docs -name '*.md' | while read -r file; do
   command -p install -D -m 644 "$file" "$share/doc/$file"
 done
 "$bin/trainwreck" schema --target "$bin/trainwreck-trainer" --scenarios-root "$share/scenarios" >"$share/scenario.schema.json"
+"$bin/trainwreck" schema --defaults --target "$bin/trainwreck-trainer" --scenarios-root "$share/scenarios" >"$share/defaults.schema.json"
 echo "installed in $prefix: try $bin/trainwreck doctor"

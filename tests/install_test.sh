@@ -15,6 +15,7 @@ unset TEST_SRCDIR RUNFILES_DIR TRAINWRECK_TARGET
 trainwreck="$base/second/bin/trainwreck"
 head -c 1 "$base/second/share/trainwreck/scenario.schema.json" | grep -q '{' || fail "no schema"
 grep -q '"trainwreck fault"' "$base/second/share/trainwreck/scenario.schema.json" || fail "no schema of faults"
+grep -q '"trainwreck defaults of a folder"' "$base/second/share/trainwreck/defaults.schema.json" || fail "no schema of defaults"
 [ -f "$base/second/share/trainwreck/doc/docs/guide/targets.md" ] || fail "no documents"
 
 is_complete() {

@@ -89,9 +89,11 @@ std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_ou
   const SampleStream stream{MixSeed(seed, kDataSeed), held_out, data.samples};
   switch (data.kind) {
     case DataKind::kMarkov:
-      return MakeMarkovData(
-          data.vocab, data.seq_len, stream,
-          {.lag = data.lag, .prompt_tokens = data.prompt_tokens, .certainty = data.certainty});
+      return MakeMarkovData(data.vocab, data.seq_len, stream,
+                            {.lag = data.lag,
+                             .prompt_tokens = data.prompt_tokens,
+                             .prompt_spread = data.prompt_spread,
+                             .certainty = data.certainty});
     case DataKind::kText:
       return MakeTextData(data.path, data.seq_len, stream);
     case DataKind::kFeatures:

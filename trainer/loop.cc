@@ -1,6 +1,7 @@
 #include "trainer/loop.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/count_nonzero.h>
 #include <ATen/ops/rand_like.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -9,6 +10,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "harness/protocol/digest.h"
@@ -38,6 +40,16 @@ class Stopwatch {
 
 // A fault that comes back after every rollback would keep a run going round for ever.
 constexpr int kMaxRollbacks = 3;
+
+// What the loss of a batch is a mean over: the weights of its targets, or its sequences.
+double CountOf(const Batch& batch, bool per_sequence) {
+  if (batch.size() == 0 || per_sequence) return batch.size();
+  return batch.weights.sum().item<double>();
+}
+
+double SumOf(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
 
 bool Due(std::int64_t every, int steps_done) { return every > 0 && steps_done % every == 0; }
 
@@ -108,7 +120,7 @@ void TrainingLoop::TrainStep() {
   if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
   now_.loss = ForwardBackward(batches, telemetry_.activation_hook());
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
-  ReduceOverRanks(/*has_data=*/!now_.sample_ids.empty());
+  ReduceOverRanks(SumOf(CountsOf(batches)), /*has_data=*/!now_.sample_ids.empty());
   if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
 
   now_.loss_scale = parts_.scaler->scale();
@@ -193,21 +205,27 @@ void TrainingLoop::SampleInputs(Batch& batch) {
   batch.inputs = WithOwnInputs(*parts_.model, batch, BehindTargets(batch).logical_and(drawn));
 }
 
+// A micro-batch counts by what its loss is a mean over, so that accumulation equals one large batch
+// even when micro-batches differ in it.
+std::vector<double> TrainingLoop::CountsOf(const std::vector<Batch>& batches) const {
+  std::vector<double> counts;
+  for (const Batch& batch : batches) {
+    counts.push_back(parts_.scaler->Weigh(CountOf(batch, recipe_.model.loss.per_sequence)));
+  }
+  return counts;
+}
+
 double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches, ForwardHook* hook) {
-  // Each micro-batch counts by its weight, so that accumulation equals one large batch even when
-  // the micro-batches differ in size.
-  std::vector<double> weights(batches.size(), 1.0);
-  double total_weight = static_cast<double>(batches.size());
-  if (batches.size() > 1) {
-    total_weight = 0;
-    for (std::size_t i = 0; i < batches.size(); ++i) {
-      weights[i] = batches[i].size() > 0 ? batches[i].weights.sum().item<double>() : 0.0;
-      total_weight += weights[i];
-    }
+  std::vector<double> shares = CountsOf(batches);
+  const double total = SumOf(shares);
+  for (double& share : shares) {
+    // A step without any target is for the loss to judge, as one large batch would be.
+    share =
+        total == 0 || shares.size() == 1 ? 1.0 / static_cast<double>(shares.size()) : share / total;
   }
   std::vector<std::pair<double, at::Tensor>> losses;  // share, value: read when all is queued
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    if (batches[i].size() == 0) continue;
+    if (batches[i].size() == 0 || shares[i] == 0) continue;
     clock_.stage = Stage::kForward;
     at::Tensor loss;
     {
@@ -218,9 +236,8 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches, ForwardH
       loss = parts_.model->Loss(batch);
     }
     clock_.stage = Stage::kBackward;
-    const double share = weights[i] / total_weight;
-    losses.emplace_back(share, loss.detach());
-    loss = parts_.scaler->Scale(loss, share);
+    losses.emplace_back(shares[i], loss.detach());
+    loss = parts_.scaler->Scale(loss, shares[i]);
     // With everything frozen there is nothing to go back to; the step is then without effect.
     if (loss.requires_grad()) loss.backward();
   }
@@ -229,15 +246,19 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches, ForwardH
   return mean_loss;
 }
 
-void TrainingLoop::ReduceOverRanks(bool has_data) {
+// A rank counts by what its loss is a mean over, as a micro-batch does; all by the same where they
+// have no target at all.
+void TrainingLoop::ReduceOverRanks(double count, bool has_data) {
   clock_.stage = Stage::kReduce;
   if (parts_.communicator->world_size() == 1) return;
   Stopwatch watch(now_.comm_s);
   at::NoGradGuard no_grad;
-  at::Tensor totals = at::tensor({has_data ? now_.loss : 0.0, has_data ? 1.0 : 0.0}, at::kDouble);
+  const double loss = has_data ? now_.loss : 0.0;
+  at::Tensor totals = at::tensor({loss, has_data ? 1.0 : 0.0, loss * count, count}, at::kDouble);
   parts_.communicator->AllReduce(totals, Reduction::kSum);
-  const double active = totals[1].item<double>();
-  now_.loss = totals[0].item<double>() / active;
+  const double active = totals[1].item<double>(), total = totals[3].item<double>();
+  const double share = total > 0 ? count * active / total : 1.0;  // 1 where ranks count alike
+  now_.loss = total > 0 ? totals[2].item<double>() / total : totals[0].item<double>() / active;
   std::vector<at::Tensor> gradients;
   for (auto& [name, parameter] : parameters_) {
     if (!parameter.requires_grad()) continue;
@@ -245,6 +266,7 @@ void TrainingLoop::ReduceOverRanks(bool has_data) {
     if (!gradient.defined()) gradient = at::zeros_like(parameter);
     gradients.push_back(gradient);
   }
+  if (share != 1.0) at::_foreach_mul_(gradients, share);
   AllReduceMean(*parts_.communicator, gradients,
                 static_cast<std::int64_t>(recipe_.parallel_bucket_mb * 1e6), active);
 }
@@ -274,7 +296,7 @@ void TrainingLoop::Evaluate() {
       recipe_.eval_batch_size > 0 ? recipe_.eval_batch_size : recipe_.data.batch_size;
   const int world_size = parts_.communicator->world_size();
   AutocastGuard autocast(RunPrecision());
-  double loss = 0, accuracy = 0;  // sums over batches
+  double loss = 0, accuracy = 0, count = 0;  // sums over batches
   for (std::int64_t b = 0; b < recipe_.eval_batches; ++b) {
     const std::int64_t begin = (b * world_size + parts_.communicator->rank()) * batch_size;
     std::vector<Sample> samples;
@@ -282,17 +304,19 @@ void TrainingLoop::Evaluate() {
       samples.push_back(data.Get((begin + i) % data.size()));
     }
     const Batch batch = parts_.device->Move(Collate(samples));
-    loss += parts_.model->Loss(batch).item<double>();
+    const double counted = CountOf(batch, recipe_.model.loss.per_sequence);
+    count += counted;
+    loss += counted * parts_.model->Loss(batch).item<double>();
     if (recipe_.eval_free_running) accuracy += FreeRunningAccuracy(*parts_.model, batch);
   }
   parts_.model->train();
-  at::Tensor means = at::tensor({loss, accuracy}, at::kDouble).div_(recipe_.eval_batches);
-  if (world_size > 1) {
-    parts_.communicator->AllReduce(means, Reduction::kSum);
-    means.div_(world_size);
+  at::Tensor totals = at::tensor({loss, count, accuracy}, at::kDouble);
+  if (world_size > 1) parts_.communicator->AllReduce(totals, Reduction::kSum);
+  Evaluation evaluation{.loss = (totals[0] / totals[1]).item<double>()};
+  if (recipe_.eval_free_running) {
+    evaluation.free_running_accuracy =
+        totals[2].item<double>() / static_cast<double>(recipe_.eval_batches * world_size);
   }
-  Evaluation evaluation{.loss = means[0].item<double>()};
-  if (recipe_.eval_free_running) evaluation.free_running_accuracy = means[1].item<double>();
   telemetry_.Evaluated(evaluation);
   events_.Report(events::kEvaluated, {{"loss", EncodeNumber(evaluation.loss)},
                                       {"batches", recipe_.eval_batches},

@@ -43,11 +43,14 @@ class TrainingLoop {
   std::optional<Batch> DrawBatch();  // empty: the epoch is over
   // The micro-batches of one step. Goes over the end of an epoch, unless that would split the step.
   std::vector<Batch> DrawBatches();
+  // What each micro-batch counts in the mean of the step.
+  std::vector<double> CountsOf(const std::vector<Batch>& batches) const;
   // Gradients of the mean loss over all micro-batches; returns that loss. `hook`, if any, sees the
   // forward passes.
   double ForwardBackward(const std::vector<Batch>& batches, ForwardHook* hook);
-  // Replaces gradients and loss by their means over the ranks that had data.
-  void ReduceOverRanks(bool has_data);
+  // Replaces gradients and loss by their means over the ranks that had data. `count`: what this
+  // rank's loss is a mean over.
+  void ReduceOverRanks(double count, bool has_data);
   // Takes the loss scale out of the gradients; true when those of any rank overflowed.
   bool UnscaleGradients();
   // Clips and makes the update.

@@ -118,6 +118,8 @@ class LossScaler {
   virtual double scale() const = 0;
   // Whether an update may be left out; all ranks must then agree on it.
   virtual bool skips_updates() const = 0;
+  // What a micro-batch counts in the mean of a step, whose own loss is a mean over `count`.
+  virtual double Weigh(double count) const { return count; }
   // What the backward pass of a micro-batch starts from: its loss times its share in the step and
   // the scale.
   virtual at::Tensor Scale(const at::Tensor& loss, double share) const {

@@ -16,6 +16,7 @@
 
 #include "harness/outcome/outcome.h"
 #include "harness/protocol/parse_json.h"
+#include "harness/text/files.h"
 
 namespace trainwreck {
 namespace {
@@ -361,10 +362,7 @@ std::string Bisection::WhyNoChange() const {
 Journal::Journal(const std::string& path) {
   fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path);
-  const std::string text = [&] {
-    std::ifstream file(path);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  }();
+  const std::string text = ReadFile(path).value_or("");
   const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
   if (whole < text.size() && ftruncate(fd_, static_cast<off_t>(whole)) != 0) {
     throw std::system_error(errno, std::generic_category(), path);

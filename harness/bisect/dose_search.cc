@@ -6,6 +6,7 @@
 #include "harness/campaign/campaign.h"
 #include "harness/session/chosen.h"
 #include "harness/text/nearest.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -59,10 +60,9 @@ DoseParameter FindDoseParameter(const std::string& text, const Scenario& scenari
       known.push_back(path);
     }
   }
-  std::string list;
-  for (const std::string& path : known) list += (list.empty() ? "" : ", ") + path;
   throw UsageError("--param " + text + ": the scenario has no such number" +
-                   NearestHint(text, known) + "; there are: " + (list.empty() ? "none" : list));
+                   NearestHint(text, known) +
+                   "; there are: " + (known.empty() ? "none" : Join(known)));
 }
 
 DoseSearch::DoseSearch(const Session& session, const DoseRequest& request)

@@ -6,6 +6,7 @@
 #include "harness/bisect/repository.h"
 #include "harness/process/command.h"
 #include "harness/report/report.h"
+#include "harness/session/recording.h"
 #include "harness/session/session.h"
 
 namespace trainwreck {
@@ -79,6 +80,35 @@ std::string Worktree(const std::string& commit, std::string& why) {
   }
 }
 
+// Runs these seeds as `side` was run, and adds them. Whether any seed was added.
+bool AddTo(Record& side, const std::string& name, const std::vector<MissingSeeds>& missing,
+           const SeedsRequest& request, std::ostream& out) {
+  if (missing.empty()) return false;
+  for (const MissingSeeds& one : missing) {
+    out << "# " << name << ": running seeds " << one.first << " to " << one.end - 1 << " of "
+        << one.scenario << "\n"
+        << std::flush;
+  }
+  const auto recorded = request.read(side.command_line);
+  const MoreSeeds more = recorded ? RunMissingSeeds(side, *recorded, missing, request.program)
+                                  : MoreSeeds{{}, "its command is not known"};
+  bool is_added = false;
+  for (const Record& record : more.records) {
+    if (record.target_digest != side.target_digest) continue;
+    AddSeedsToHistory(request.history, side.id, record);
+    side = Combine({side, record});
+    is_added = true;
+  }
+  if (more.why.empty()) return is_added;
+  out << "# " << name << ": no more seeds of it: " << more.why << "\n";
+  if (!side.commit.empty()) {
+    out << "# build commit " << side.commit.substr(0, 10)
+        << (side.is_dirty ? " with its changes" : "") << ", and there: " << side.command_line
+        << " --seeds " << missing.back().end << "\n";
+  }
+  return is_added;
+}
+
 }  // namespace
 
 std::vector<std::string> WordsFor(const RecordedRun& recorded, const MissingSeeds& missing,
@@ -128,6 +158,15 @@ MoreSeeds RunMissingSeeds(const Record& side, const RecordedRun& recorded,
   }
   Repository(".").RemoveWorktree(std::string(kFolder) + "/worktree");
   return more;
+}
+
+bool AddMissingSeeds(Sides& sides, const std::map<std::string, int>& wanted,
+                     const SeedsRequest& request, std::ostream& out) {
+  const auto of_a = MissingOf(sides.a, sides.a, sides.b, wanted, request.at_most);
+  const auto of_b = MissingOf(sides.b, sides.a, sides.b, wanted, request.at_most);
+  const bool more_of_a = AddTo(sides.a, "A", of_a, request, out);
+  const bool more_of_b = AddTo(sides.b, "B", of_b, request, out);
+  return more_of_a || more_of_b;
 }
 
 }  // namespace trainwreck

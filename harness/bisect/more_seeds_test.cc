@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "harness/history/history.h"
 #include "harness/history/history_testing.h"
 #include "harness/session/fake_suite.h"
 
@@ -101,6 +102,93 @@ TEST_F(MoreSeedsTest, AProgramThatIsNowhereIsNotRun) {
   const std::string why =
       RunMissingSeeds(side_, recorded_, {{"fake/slow", 3, 4}}, Script("{}")).why;
   EXPECT_NE(why.find(", and its commit cannot be checked out: "), std::string::npos) << why;
+}
+
+// Both sides are of the program that is here, with so many seeds, and runs of a history.
+class AddMissingSeedsTest : public MoreSeedsTest {
+ protected:
+  static constexpr const char* kHistory = "seeds.db";
+
+  void Keep(int seeds_of_a, int seeds_of_b) {
+    RunHistory history(kHistory, RunHistory::Mode::kWrite);
+    for (auto [side, seeds] : {std::pair{&sides_.a, seeds_of_a}, {&sides_.b, seeds_of_b}}) {
+      *side = side_;
+      side->cases = {TestCase("fake/slow")};
+      std::vector<TrainingRecord>& trainings = side->cases[0].trainings;
+      trainings.resize(seeds, trainings[0]);
+      for (int seed = 0; seed < seeds; ++seed) trainings[seed].seed = seed;
+      side->id = history.Add(*side);
+    }
+  }
+
+  // The verdicts of seed 3, by the target with this digest.
+  std::string VerdictsOf(const std::string& digest) const {
+    Verdict verdict;
+    verdict.case_name = "fake/slow@3";
+    verdict.scenario = "fake/slow";
+    verdict.scenario_digest = sides_.a.cases[0].scenario_digest;
+    verdict.environment = sides_.a.cases[0].environment;
+    verdict.arms.push_back({.arm = "control"});
+    verdict.runs["control"].emplace_back();
+    RunInfo info;
+    info.target_digest = digest;
+    return JsonReport({verdict}, info);
+  }
+
+  bool Add(const std::string& program, bool is_known = true) {
+    const SeedsRequest request = {.history = kHistory,
+                                  .read =
+                                      [&](const std::string& line) {
+                                        read_ += line + ";";
+                                        return is_known ? std::optional(recorded_) : std::nullopt;
+                                      },
+                                  .program = program};
+    return AddMissingSeeds(sides_, {{"fake/slow", 1}}, request, said_);
+  }
+
+  int SeedsOf(std::int64_t id) {
+    return RunHistory(kHistory, RunHistory::Mode::kRead).Load(id)->cases.at(0).seeds();
+  }
+
+  Sides sides_;
+  std::string read_;
+  std::ostringstream said_;
+};
+
+TEST_F(AddMissingSeedsTest, OnlyTheSideThatLacksThemGetsThem) {
+  Keep(4, 3);
+  EXPECT_TRUE(Add(Script(VerdictsOf(side_.target_digest))));
+  EXPECT_EQ(said_.str(), "# B: running seeds 3 to 3 of fake/slow\n");
+  EXPECT_EQ(read_, "trainwreck run;");
+  EXPECT_EQ(sides_.a.cases[0].seeds(), 4);
+  EXPECT_EQ(sides_.b.cases[0].seeds(), 4);
+  EXPECT_EQ(SeedsOf(sides_.a.id), 4);
+  EXPECT_EQ(SeedsOf(sides_.b.id), 4);
+}
+
+TEST_F(AddMissingSeedsTest, WhatAnotherProgramGaveIsLeftOut) {
+  Keep(4, 3);
+  EXPECT_FALSE(Add(Script(VerdictsOf("another"))));
+  EXPECT_EQ(sides_.b.cases[0].seeds(), 3);
+  EXPECT_EQ(SeedsOf(sides_.b.id), 3);
+}
+
+TEST_F(AddMissingSeedsTest, WhatCannotBeRunIsToldWithWhatAPersonCanDo) {
+  side_.commit = "0123456789abcdef";
+  side_.is_dirty = true;
+  Keep(4, 3);
+  EXPECT_FALSE(Add(Script(""), /*is_known=*/false));
+  EXPECT_EQ(said_.str(),
+            "# B: running seeds 3 to 3 of fake/slow\n"
+            "# B: no more seeds of it: its command is not known\n"
+            "# build commit 0123456789 with its changes, and there: trainwreck run --seeds 4\n");
+  EXPECT_EQ(Called(), "");
+}
+
+TEST_F(AddMissingSeedsTest, WhereNothingIsMissingNothingIsSaid) {
+  Keep(4, 4);
+  EXPECT_FALSE(AddMissingSeeds(sides_, {}, {.history = kHistory}, said_));
+  EXPECT_EQ(said_.str(), "");
 }
 
 }  // namespace

@@ -11,16 +11,12 @@
 #include "harness/protocol/digest.h"
 #include "harness/protocol/json.h"
 #include "harness/protocol/parse_json.h"
+#include "harness/text/files.h"
 
 namespace trainwreck {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string ReadFile(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 bool IsBinary(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -46,7 +42,7 @@ std::string DigestOf(const std::string& root, const std::vector<std::string>& ar
   for (const std::string& artifact : artifacts) {
     for (const fs::path& file : FilesOf(fs::path(root) / artifact)) {
       digest = Digest(file.lexically_relative(root).string(), digest);
-      digest = Digest(ReadFile(file), digest);
+      digest = Digest(ReadFile(file).value_or(""), digest);
     }
   }
   return "program:" + DigestText(std::to_string(digest));
@@ -100,7 +96,7 @@ std::vector<std::string> Workshop::FindArtifacts() const {
 // A build that was made before, failed or not.
 bool Workshop::Restore(const Commit& commit, Built& built) const {
   const std::string cache = CacheFolder(commit);
-  const Json json = TryParseJson(ReadFile(cache + "/build.json"));
+  const Json json = TryParseJson(ReadFile(cache + "/build.json").value_or(""));
   if (json.is_discarded()) return false;
   built.ok = json.value("ok", false);
   built.program = json.value("program", "");

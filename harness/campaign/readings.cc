@@ -12,6 +12,7 @@
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
 #include "harness/text/nearest.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -76,11 +77,12 @@ bool PrintEvidence(const Wanted& each, const RunResult& result) {
   }
   if (!IsFaulty(each.arm->kind)) return true;
   bool all_fired = true;
-  for (const InjectedFault& fault : each.one->scenario->faults) {
+  for (const InjectedFault& fault : each.arm->faults) {
     std::string seen;
     if (HasFired(result.trace, fault, &seen)) continue;
     std::cout << "    NOT FIRED     " << fault.id << ": " << seen << "\n";
-    all_fired = false;
+    // A bug may show in the other of the two arms.
+    if (each.arm->kind != ArmKind::kBug) all_fired = false;
   }
   return all_fired;
 }
@@ -136,12 +138,10 @@ void CheckArmNames(const std::vector<Case>& cases, const std::vector<std::string
   for (const Case& one : cases) {
     for (const ArmPlan& arm : one.arms) names.insert(arm.name);
   }
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
   for (const std::string& arm : arms) {
     if (names.contains(arm)) continue;
     throw UsageError("no arm '" + arm + "'" + NearestHint(arm, {names.begin(), names.end()}) +
-                     "; there are " + all);
+                     "; there are " + Join(names));
   }
 }
 

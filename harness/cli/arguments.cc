@@ -10,6 +10,7 @@
 #include "harness/report/report.h"
 #include "harness/session/session.h"
 #include "harness/text/nearest.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -63,8 +64,7 @@ void ParseShard(const std::string& text, SelectionOptions& selection) {
 
 std::vector<ReportRequest> ParseReports(const std::vector<std::string>& texts,
                                         const std::vector<std::string>& kinds) {
-  std::string known;
-  for (const std::string& kind : kinds) known += (known.empty() ? "" : ", ") + kind;
+  const std::string known = Join(kinds);
   std::vector<ReportRequest> requests;
   for (const std::string& text : texts) {
     std::size_t begin = 0;

@@ -16,6 +16,7 @@
 #include "harness/session/session.h"
 #include "harness/targets/adapter.h"
 #include "harness/text/clean_text.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -41,14 +42,7 @@ void CatchSignals() {
 // As it could be pasted into a shell.
 std::string CommandLine(int argc, char** argv) {
   std::string line = "trainwreck";
-  for (int i = 1; i < argc; ++i) {
-    std::string word = argv[i], quoted = "'";
-    bool plain = !word.empty() && word.find_first_not_of(
-                                      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                      "0123456789_-+=./,:@%") == std::string::npos;
-    for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += " " + (plain ? word : quoted + "'");
-  }
+  for (int i = 1; i < argc; ++i) line += " " + ShellWord(argv[i]);
   return line;
 }
 

@@ -9,6 +9,7 @@
 #include "harness/formula/detectors.h"
 #include "harness/formula/typing.h"
 #include "harness/text/nearest.h"
+#include "harness/text/words.h"
 
 namespace trainwreck::formula {
 namespace {
@@ -176,10 +177,40 @@ class Checker {
         }
         place.in_ranks = true;
         break;
+      case Kind::kDistance:
+      case Kind::kRounding:
+        return CheckApart(node, place);
       default:
         break;
     }
     for (const auto& child : node.children) CheckExpression(*child, place);
+  }
+
+  // distance and rounding compare a signal of this run with control's, step by step.
+  void CheckApart(const Node& node, const Place& place) {
+    const Node& operand = node.child(0);
+    const bool is_bare = operand.kind == Kind::kSignal && !operand.slice.given;
+    const std::string name(node.kind == Kind::kDistance ? "distance" : "rounding");
+    if (!is_bare || !operand.arm.empty()) {
+      return Fail(operand, "a signal without arm and slice must stand here",
+                  "always distance(loss) <= 8 * rounding(loss)");
+    }
+    if (!vocabulary_.arms.contains("control")) {
+      Fail(node, name + " needs an arm 'control', and there is none here");
+    }
+    if (node.kind == Kind::kRounding && !vocabulary_.has_rounding) {
+      Fail(node, "no arm here differs from control by rounding alone",
+           "rounding is for the `agree` of a scenario with twins");
+    }
+    if (!CheckSignal(operand)) return;
+    const SignalInfo* info = InfoOf(operand);
+    if (info != nullptr && info->exact) {
+      return Fail(operand, "'" + info->name + "' is exact, so no rounding changes it",
+                  fmt::format("always {0} == control.{0}", ToText(operand)));
+    }
+    if (NeedsEveryStep(operand, place) || place.at_steps) return;
+    Fail(node, fmt::format("{} is a number at a step; say at which", name),
+         fmt::format("say always, eventually or at_end: always {}", ToText(node)));
   }
 
   const SignalInfo* InfoOf(const Node& node) const {
@@ -229,7 +260,7 @@ class Checker {
     constexpr std::size_t kShown = 8;
     std::string meant = DidYouMean(name, signals_);
     if (!meant.empty() || signals_.empty() || signals_.size() > kShown) return meant;
-    return fmt::format("known: {}", fmt::join(signals_, ", "));
+    return "known: " + Join(signals_);
   }
 
   // Name, arm, module pattern, rank and slice. False when the name is unknown.
@@ -260,8 +291,7 @@ class Checker {
     const std::vector<std::string> arms(vocabulary_.arms.begin(), vocabulary_.arms.end());
     std::string hint = DidYouMean(node.arm, arms);
     if (hint.empty()) {
-      for (const std::string& arm : arms) hint += (hint.empty() ? "" : ", ") + arm;
-      hint = hint.empty() ? "there is no other arm to compare with here" : "one of: " + hint;
+      hint = arms.empty() ? "there is no other arm to compare with here" : "one of: " + Join(arms);
     }
     Fail(node.arm_begin, node.arm_begin + node.arm.size(),
          fmt::format("unknown arm '{}'", node.arm), hint);
@@ -291,13 +321,10 @@ class Checker {
       if (filter.key == "rank" || filter.key == "step") continue;
       if (filter.key == "id" && node.name == "fired") continue;
       if (std::find(info->fields.begin(), info->fields.end(), filter.key) == info->fields.end()) {
-        std::string fields;
-        for (const std::string& field : info->fields)
-          fields += (fields.empty() ? "" : ", ") + field;
         const std::string hint = DidYouMean(filter.key, info->fields);
         Fail(filter.begin, filter.end,
              fmt::format("event '{}' has no field '{}'", node.name, filter.key),
-             hint.empty() ? "its fields: " + fields : hint);
+             hint.empty() ? "its fields: " + Join(info->fields) : hint);
       }
     }
     if (node.fault && !vocabulary_.fault_ids.contains(*node.fault)) {

@@ -88,6 +88,25 @@ TEST(ParseErrors, NameTheirPlaceAndTheLikelyFix) {
   for (const Case& c : cases) ExpectErrors(c, TestVocabulary(60));
 }
 
+TEST(CheckErrors, OfDistancesFromControl) {
+  const Case cases[] = {
+      {"always distance(loss[:5]) < 1",
+       "16-24: a signal without arm and slice must stand here (always distance(loss) <= 8 * "
+       "rounding(loss))"},
+      {"always distance(control.loss) < 1",
+       "16-28: a signal without arm and slice must stand here (always distance(loss) <= 8 * "
+       "rounding(loss))"},
+      {"distance(loss) < 1",
+       "0-14: distance is a number at a step; say at which (say always, eventually or at_end: "
+       "always distance(loss))"},
+      {"always distance(param_digest) <= 8 * rounding(loss)",
+       "16-28: 'param_digest' is exact, so no rounding changes it (always param_digest == "
+       "control.param_digest)"},
+      {"always distance(los) < 1", "16-19: unknown signal 'los' (did you mean 'loss'?)"},
+  };
+  for (const Case& c : cases) ExpectErrors(c, TestVocabulary(60));
+}
+
 TEST(CheckErrors, NameTheirPlaceAndTheLikelyFix) {
   const Case cases[] = {
       {"always los < 3", "7-10: unknown signal 'los' (did you mean 'loss'?)"},

@@ -1,7 +1,9 @@
 #include "harness/formula/evaluator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "harness/formula/detectors.h"
@@ -48,6 +50,26 @@ Interval Combine(Kind kind, const Interval& x, const Interval& y) {
 
 const Interval& NumberAt(const std::vector<Interval>& numbers, std::size_t step) {
   return numbers[numbers.size() == 1 ? 0 : step];
+}
+
+// What a number of 32 bits can tell apart, relative to its size. Signals are computed from such, so
+// a few draws that happen to agree do not promise more.
+constexpr double kResolution = 1.0 / (1 << 23);
+constexpr double kLeast = std::numeric_limits<double>::min();
+
+// Infinite where one of the two is not finite, or not there for good.
+Interval DistanceAt(const Samples& a, const Samples& b, int step) {
+  const bool has_a = a.At(step) == SampleState::kPresent;
+  const bool has_b = b.At(step) == SampleState::kPresent;
+  if (!has_a || !has_b) {
+    const bool for_good = (has_a && b.At(step) == SampleState::kAbsent) ||
+                          (has_b && a.At(step) == SampleState::kAbsent);
+    return for_good ? Point(kInfinity) : kAll;
+  }
+  const double x = a.Raw(step), y = b.Raw(step);
+  if (std::isnan(x) && std::isnan(y)) return kAll;
+  if (x == y) return Point(0);
+  return Point(std::isfinite(x) && std::isfinite(y) ? std::abs(x - y) : kInfinity);
 }
 
 // The scopes that a quantifier ranges over; how they are joined is its caller's.
@@ -97,6 +119,11 @@ std::vector<Interval> Evaluator::Numbers(const Node& node, const Scope& scope,
     }
     case Kind::kSpread:
       return SpreadNumbers(node, scope, at_steps);
+    case Kind::kDistance:
+    case Kind::kRounding:
+      if (!at_steps || node.child(0).kind != Kind::kSignal) return {kAll};
+      return node.kind == Kind::kDistance ? DistanceNumbers(node.child(0), scope)
+                                          : RoundingNumbers(node.child(0), scope);
     case Kind::kAbs:
     case Kind::kNegate: {
       std::vector<Interval> numbers = Numbers(node.child(0), scope, at_steps);
@@ -145,6 +172,38 @@ std::vector<Interval> Evaluator::SpreadNumbers(const Node& node, const Scope& sc
     most[i] = {std::max(apart.lo, 0.0), std::max(apart.hi, 0.0)};
   }
   return most;
+}
+
+std::vector<Interval> Evaluator::DistanceNumbers(const Node& signal, const Scope& scope) const {
+  const Samples own = context_.SamplesOf(signal, scope);
+  const Samples control = context_.ControlSamplesOf(signal, scope);
+  std::vector<Interval> numbers(context_.steps());
+  for (int step = 0; step < context_.steps(); ++step) {
+    numbers[step] = DistanceAt(own, control, step);
+  }
+  return numbers;
+}
+
+// Of a signal on a log scale the ratio to control's value is what grows, of others the difference.
+// What was reached once stays possible: two runs that came apart may cross again by luck.
+std::vector<Interval> Evaluator::RoundingNumbers(const Node& signal, const Scope& scope) const {
+  const SignalInfo* info = context_.target().FindSignal(signal.name);
+  const bool is_relative = info != nullptr && info->scale == Scale::kLog;
+  const Samples control = context_.TrueControlSamplesOf(signal, scope);
+  const std::vector<Samples> draws = context_.RoundingSamplesOf(signal, scope);
+  std::vector<Interval> numbers(context_.steps());
+  double reached = 0;
+  for (int step = 0; step < context_.steps(); ++step) {
+    const double size = std::abs(control.Raw(step));
+    for (const Samples& draw : draws) {
+      const double apart = std::abs(draw.Raw(step) - control.Raw(step));
+      reached = std::max(reached, is_relative && size > 0 ? apart / size : apart);  // no NaN
+    }
+    const double least = kResolution * size;
+    const double envelope = std::max({is_relative ? reached * size : reached, least, kLeast});
+    numbers[step] = draws.empty() ? kAll : Point(std::isnan(size) ? size : envelope);
+  }
+  return numbers;
 }
 
 Value Evaluator::OverRun(const Node& node, const Scope& scope) const {
@@ -303,6 +362,10 @@ void Evaluator::MarkAbsent(const Node& node, const Scope& scope, Absence& absenc
     }
     return;
   }
+  if (node.kind == Kind::kDistance && node.child(0).kind == Kind::kSignal) {
+    return MarkAbsentInBoth(node.child(0), scope, absence);
+  }
+  if (node.kind == Kind::kRounding) return;  // is known where control is
   for (const auto& child : node.children) MarkAbsent(*child, scope, absence);
   if (node.kind != Kind::kSignal || node.slice.given) return;
   const Samples samples = context_.SamplesOf(node, scope);
@@ -312,6 +375,20 @@ void Evaluator::MarkAbsent(const Node& node, const Scope& scope, Absence& absenc
   for (int step = 0; step < context_.steps(); ++step) {
     absence.left_out[step] |= samples.IsLeftOut(step);
     absence.lacking[step] |= samples.At(step) != SampleState::kPresent;
+  }
+}
+
+// A step that only one of the two recorded is a difference.
+void Evaluator::MarkAbsentInBoth(const Node& signal, const Scope& scope, Absence& absence) const {
+  const Samples own = context_.SamplesOf(signal, scope);
+  const Samples control = context_.ControlSamplesOf(signal, scope);
+  if (!own.sparse) return;
+  absence.left_out.resize(context_.steps());
+  absence.lacking.resize(context_.steps());
+  for (int step = 0; step < context_.steps(); ++step) {
+    absence.left_out[step] |= own.IsLeftOut(step) && control.IsLeftOut(step);
+    absence.lacking[step] |=
+        own.At(step) != SampleState::kPresent && control.At(step) != SampleState::kPresent;
   }
 }
 

@@ -38,7 +38,10 @@ class Evaluator {
     std::vector<std::uint8_t> lacking;
   };
   void MarkAbsent(const Node& expression, const Scope& scope, Absence& absence) const;
+  void MarkAbsentInBoth(const Node& distance, const Scope& scope, Absence& absence) const;
   std::vector<Interval> SpreadNumbers(const Node& node, const Scope& scope, bool at_steps) const;
+  std::vector<Interval> DistanceNumbers(const Node& signal, const Scope& scope) const;
+  std::vector<Interval> RoundingNumbers(const Node& signal, const Scope& scope) const;
 
   Context context_;
 };

@@ -126,6 +126,7 @@ std::set<std::string> Formula::arms() const {
   std::set<std::string> arms;
   ForEach(*root_, [&](const Node& node) {
     if (!node.arm.empty()) arms.insert(node.arm);
+    if (node.kind == Kind::kDistance || node.kind == Kind::kRounding) arms.insert("control");
   });
   return arms;
 }
@@ -149,6 +150,12 @@ bool Formula::reads_own_run() const {
   ForEach(*root_, [&](const Node& node) {
     reads |= (node.kind == Kind::kSignal || node.kind == Kind::kEvent) && node.arm.empty();
   });
+  return reads;
+}
+
+bool Formula::reads_rounding() const {
+  bool reads = false;
+  ForEach(*root_, [&](const Node& node) { reads |= node.kind == Kind::kRounding; });
   return reads;
 }
 

@@ -68,15 +68,21 @@ struct Vocabulary {
   std::set<std::string> arms;  // "control", "reference", ...: what may stand before a dot
   int planned_steps = 0;       // windows and slices must lie inside
   int world_size = 1;
+  bool has_rounding = false;        // there are arms that rounding() is read from
   std::set<std::string> fault_ids;  // what fired(...) may name
   std::set<std::string> checks;     // names that may stand for other formulas, for suggestions
 };
+
+// Runs of control whose initial weights differ from control's by rounding alone: rounding_1, ...
+inline constexpr char kRoundingArm[] = "rounding_";
 
 // The runs that a formula is read over: its own, and those of other arms with the same seed and
 // point.
 struct Runs {
   const RunTrace* self = nullptr;
   std::map<std::string, const RunTrace*> arms;  // missing arm: everything about it is unknown
+  // The arm that `control` and distance() mean; rounding() is always that of the arm "control".
+  std::string control = "control";
 };
 
 // A bare name in a formula: an event, or what the caller gives a meaning.
@@ -116,6 +122,7 @@ class Formula {
   std::set<std::string> events() const;   // names of the events it mentions
   std::vector<Mention> mentions() const;  // bare names, in the order of the text
   bool reads_own_run() const;             // not only runs of other arms
+  bool reads_rounding() const;            // the arms that kRoundingArm begins the names of
   bool counts_from_end() const;           // by a slice or index such as [-20:], [-1]
   double furthest_step() const;           // that a window or slice names; 0: none
   // Whether it names an event of how a run ended (exited, stalled, ...). Only such a formula can

@@ -25,6 +25,8 @@ const std::vector<FunctionInfo>& Functions() {
         {"overlap", Kind::kOverlap, {}, 2, {}},
         {"spread", Kind::kSpread, {}, 1, {}},
         {"abs", Kind::kAbs, {}, 1, {}},
+        {"distance", Kind::kDistance, {}, 1, {}},
+        {"rounding", Kind::kRounding, {}, 1, {}},
         {"holds", Kind::kHolds, {}, 1, {"for"}},
         {"all_ranks", Kind::kAllRanks, {}, 1, {}},
         {"any_rank", Kind::kAnyRank, {}, 1, {}},

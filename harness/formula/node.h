@@ -19,6 +19,8 @@ enum class Kind {
   kAggregate,  // mean(x[-20:])
   kOverlap,    // overlap(a[..], b[..])
   kSpread,     // spread(x): over ranks
+  kDistance,   // distance(x): from control's
+  kRounding,   // rounding(x): how far rounding alone takes control's
   kAbs,
   kNegate,
   kAdd,

@@ -60,17 +60,41 @@ int ReachedBy(const RunTrace& run, int rank) {
 Context::Context(const Runs& runs, const TargetDescription& target)
     : runs_(runs), target_(target), steps_(std::max(runs.self->planned_steps, 0)) {}
 
-const RunTrace* Context::RunOf(const std::string& arm) const {
-  if (arm.empty()) return runs_.self;
+const RunTrace* Context::Find(const std::string& arm) const {
   auto found = runs_.arms.find(arm);
   return found == runs_.arms.end() ? nullptr : found->second;
 }
 
+const RunTrace* Context::RunOf(const std::string& arm) const {
+  if (arm.empty()) return runs_.self;
+  return Find(arm == "control" ? runs_.control : arm);
+}
+
 Samples Context::SamplesOf(const Node& signal, const Scope& scope) const {
+  return SamplesIn(RunOf(signal.arm), signal, scope);
+}
+
+Samples Context::ControlSamplesOf(const Node& signal, const Scope& scope) const {
+  return SamplesIn(RunOf("control"), signal, scope);
+}
+
+Samples Context::TrueControlSamplesOf(const Node& signal, const Scope& scope) const {
+  return SamplesIn(Find("control"), signal, scope);
+}
+
+std::vector<Samples> Context::RoundingSamplesOf(const Node& signal, const Scope& scope) const {
+  std::vector<Samples> draws;
+  for (auto arm = runs_.arms.lower_bound(kRoundingArm);
+       arm != runs_.arms.end() && arm->first.starts_with(kRoundingArm); ++arm) {
+    draws.push_back(SamplesIn(arm->second, signal, scope));
+  }
+  return draws;
+}
+
+Samples Context::SamplesIn(const RunTrace* run, const Node& signal, const Scope& scope) const {
   Samples samples;
   const SignalInfo* info = target_.FindSignal(signal.name);
   samples.sparse = info != nullptr && info->sparse;
-  const RunTrace* run = RunOf(signal.arm);
   if (run == nullptr) {
     samples.planned_steps = steps_;
     return samples;

@@ -28,6 +28,10 @@ class Context {
   const RunTrace* RunOf(const std::string& arm) const;  // null: not there
 
   Samples SamplesOf(const Node& signal, const Scope& scope) const;
+  // The same signal in control, in the arm "control" itself, and in the rounding arms.
+  Samples ControlSamplesOf(const Node& signal, const Scope& scope) const;
+  Samples TrueControlSamplesOf(const Node& signal, const Scope& scope) const;
+  std::vector<Samples> RoundingSamplesOf(const Node& signal, const Scope& scope) const;
 
   // One scope for each choice of modules for the globs below `node` that have none yet. Empty when
   // a glob matches nothing.
@@ -42,6 +46,8 @@ class Context {
  private:
   std::vector<std::string> ModulesOf(const Node& node, const std::string& glob,
                                      const Scope& scope) const;
+  Samples SamplesIn(const RunTrace* run, const Node& signal, const Scope& scope) const;
+  const RunTrace* Find(const std::string& arm) const;
   Runs runs_;
   const TargetDescription& target_;
   int steps_;

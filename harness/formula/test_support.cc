@@ -122,6 +122,7 @@ Vocabulary TestVocabulary(int planned_steps, int world_size) {
   vocabulary.arms = {"control", "reference"};
   vocabulary.planned_steps = planned_steps;
   vocabulary.world_size = world_size;
+  vocabulary.has_rounding = true;
   vocabulary.fault_ids = {"hot_lr", "bad_sample"};
   return vocabulary;
 }

@@ -17,6 +17,9 @@ Positivity PositivityOf(const Node& node, const TargetDescription& target) {
       const bool log = info != nullptr && info->scale == Scale::kLog && !info->exact;
       return log ? Positivity::kLogSignal : Positivity::kNo;
     }
+    case Kind::kDistance:
+    case Kind::kRounding:
+      return Positivity::kLogSignal;
     case Kind::kAggregate:
       if (node.aggregate == Aggregate::kSlope || node.aggregate == Aggregate::kCount) {
         return Positivity::kNo;
@@ -63,6 +66,8 @@ bool IsExact(const Node& node, const TargetDescription& target) {
           return false;
       }
     case Kind::kDivide:
+    case Kind::kDistance:
+    case Kind::kRounding:
       return false;
     default:
       return std::all_of(node.children.begin(), node.children.end(),
@@ -80,6 +85,7 @@ bool IsAsRecorded(const Node& node) {
     case Kind::kAbs:
     case Kind::kNegate:
     case Kind::kSpread:  // a difference is 0 for equal numbers only
+    case Kind::kDistance:
       return IsAsRecorded(node.child(0));
     default:
       return false;

@@ -113,6 +113,8 @@ class VacuousFinder {
         return {0, LengthOf(node.child(0))};
       case Kind::kSpread:
       case Kind::kAbs:
+      case Kind::kDistance:
+      case Kind::kRounding:
         return {0, kInfinity};
       default:
         return kAll;
@@ -176,6 +178,8 @@ class VacuousFinder {
       }
       case Kind::kSpread:
         return HasRankOfItsOwn(node) ? Number(0) : Alone(node);
+      case Kind::kDistance:
+        return own_arm_ == "control" ? Number(0) : Alone(node);
       default:
         return Alone(node);
     }

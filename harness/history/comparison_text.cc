@@ -9,6 +9,7 @@
 #include "harness/history/comparison.h"
 #include "harness/outcome/exit_status.h"
 #include "harness/report/text.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -232,12 +233,6 @@ std::string EnvironmentText(const Comparison& comparison) {
   return text;
 }
 
-std::string Join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + CleanText(name);
-  return text;
-}
-
 // What belongs under the tables.
 std::vector<std::string> Notes(const Comparison& comparison) {
   std::vector<std::string> notes;
@@ -248,15 +243,16 @@ std::vector<std::string> Notes(const Comparison& comparison) {
   }
   if (!comparison.changed_scenarios.empty()) {
     notes.push_back("claim something else now, so that only verdicts were compared: " +
-                    Join(comparison.changed_scenarios));
+                    CleanText(Join(comparison.changed_scenarios)));
   }
   if (!comparison.only_in_a.empty()) {
     notes.push_back(
         (comparison.options.only_common ? "only in A: " : "gone, only in A: ") +
-        Join(comparison.only_in_a) +
+        CleanText(Join(comparison.only_in_a)) +
         (comparison.options.only_common ? "" : " (--only-common leaves out what B did not run)"));
   }
-  if (!comparison.only_in_b.empty()) notes.push_back("only in B: " + Join(comparison.only_in_b));
+  if (!comparison.only_in_b.empty())
+    notes.push_back("only in B: " + CleanText(Join(comparison.only_in_b)));
   if (comparison.arms_without_bits > 0 && comparison.arms_compared > 0) {
     notes.push_back(Plural(comparison.arms_without_bits, "arm") +
                     " could not be compared bit by bit: not recorded, or no step in common");

@@ -71,29 +71,4 @@ Record RecordOfSeeds(const StoredReport& stored) {
   return record;
 }
 
-std::vector<std::string> SplitCommandLine(const std::string& line) {
-  std::vector<std::string> words;
-  std::string word;
-  bool in_word = false, quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '\'') {
-      quoted = !quoted;
-      in_word = true;
-    } else if (c == '\\' && !quoted && i + 1 < line.size()) {
-      word += line[++i];
-      in_word = true;
-    } else if (c == ' ' && !quoted) {
-      if (in_word) words.push_back(std::move(word));
-      word.clear();
-      in_word = false;
-    } else {
-      word += c;
-      in_word = true;
-    }
-  }
-  if (in_word) words.push_back(std::move(word));
-  return words;
-}
-
 }  // namespace trainwreck

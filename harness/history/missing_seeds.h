@@ -33,7 +33,4 @@ std::string SeedsHint(const Comparison& comparison);
 // Verdicts of one seed each, "nan/x@7", as a record of the seeds that they are of.
 Record RecordOfSeeds(const StoredReport& stored);
 
-// The words of a command line as it was recorded, with its quotes resolved.
-std::vector<std::string> SplitCommandLine(const std::string& line);
-
 }  // namespace trainwreck

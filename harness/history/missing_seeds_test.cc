@@ -80,13 +80,5 @@ TEST(MissingSeeds, VerdictsOfOneSeedAreOfThatSeed) {
   EXPECT_EQ(record.cases[0].trainings[0].seed, 7);
 }
 
-TEST(MissingSeeds, ACommandLineIsReadAsTheShellDid) {
-  using Words = std::vector<std::string>;
-  EXPECT_EQ(SplitCommandLine("trainwreck run  'nan/x[sgd]' --set a=1"),
-            (Words{"trainwreck", "run", "nan/x[sgd]", "--set", "a=1"}));
-  EXPECT_EQ(SplitCommandLine(R"(a 'it'\''s' '' b\ c)"), (Words{"a", "it's", "", "b c"}));
-  EXPECT_EQ(SplitCommandLine(""), Words{});
-}
-
 }  // namespace
 }  // namespace trainwreck

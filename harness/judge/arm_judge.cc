@@ -10,6 +10,7 @@
 
 #include "harness/judge/endings.h"
 #include "harness/judge/signal_health.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -36,16 +37,6 @@ std::string SeedList(const std::vector<int>& seeds) {
     text += (i == 0 ? "" : ", ") + std::to_string(seeds[i]);
   }
   return text;
-}
-
-std::string ShellWord(const std::string& text) {
-  const bool plain = !text.empty() && text.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789_-./=:@%+,") == std::string::npos;
-  if (plain) return text;
-  std::string quoted = "'";
-  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 std::string AmountText(const formula::Amount& amount) {
@@ -133,11 +124,7 @@ class CaseJudge {
       for (const Claim& claim : claims) of_arm.push_back(JudgeClaim(arm, claim));
       std::vector<Judged> ends = JudgeEnds(arm, claims, of_arm);
       if (HasToBeSound(arm)) of_arm.push_back(JudgeSignals(arm));
-      for (const InjectedFault& fault : plan_.scenario->faults) {
-        Judged fired = JudgeFired(arm, fault);
-        // Of arms without fault there is news only.
-        if (IsFaulty(arm.kind) || !fired.tally.disagree.empty()) of_arm.push_back(std::move(fired));
-      }
+      for (Judged& fired : JudgeFaults(arm)) of_arm.push_back(std::move(fired));
       std::move(of_arm.begin(), of_arm.end(), std::back_inserter(all));
       std::move(ends.begin(), ends.end(), std::back_inserter(all));
     }
@@ -171,6 +158,11 @@ class CaseJudge {
     return check.formula.Evaluate(RunsOf(arm, seed), target_);
   }
 
+  const ArmPlan& PlanOf(const std::string& arm) const {
+    return *std::find_if(plan_.arms.begin(), plan_.arms.end(),
+                         [&](const ArmPlan& one) { return one.name == arm; });
+  }
+
   void ReadFaultArm() {
     for (const Check& symptom : plan_.scenario->symptoms) {
       for (int seed = 0; seed < plan_.seed_count; ++seed) {
@@ -197,11 +189,13 @@ class CaseJudge {
 
   formula::Runs RunsOf(const std::string& arm, int seed) const {
     const auto& of_seed = traces_.at(seed);
-    return {.self = of_seed.at(arm), .arms = of_seed};
+    return {.self = of_seed.at(arm), .arms = of_seed, .control = PlanOf(arm).control};
   }
 
   Judged JudgeClaim(const ArmPlan& arm, const Claim& claim) const;
-  Judged JudgeFired(const ArmPlan& arm, const InjectedFault& fault) const;
+  std::vector<Judged> JudgeFaults(const ArmPlan& arm) const;
+  Judged JudgeFired(const ArmPlan& arm, const InjectedFault& fault, bool expected) const;
+  bool FiredIn(const ArmPlan& arm, const InjectedFault& fault, int seed, std::string* seen) const;
   bool HasToBeSound(const ArmPlan& arm) const;
   Judged JudgeSignals(const ArmPlan& arm) const;
   std::vector<Judged> JudgeEnds(const ArmPlan& arm, const std::vector<Claim>& claims,
@@ -371,16 +365,40 @@ void CaseJudge::Settle(const LostSeeds& lost, Judged& judged) const {
   result.seen = SeenAt(result, seed);
 }
 
-// Faulty arms must have performed the fault, all others must not.
-Judged CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault) const {
+// An arm must have performed its faults and none of the others. Of the latter there is news only.
+std::vector<Judged> CaseJudge::JudgeFaults(const ArmPlan& arm) const {
+  std::vector<Judged> found;
+  // Control with a bug need not show it, where only the change of a twin brings it out.
+  const bool may_rest = arm.kind == ArmKind::kBug && arm.twin == nullptr;
+  for (const InjectedFault& fault : arm.faults) {
+    if (!may_rest) found.push_back(JudgeFired(arm, fault, true));
+  }
+  if (IsFaulty(arm.kind)) return found;
+  for (const InjectedFault& fault : plan_.scenario->faults) {
+    Judged fired = JudgeFired(arm, fault, false);
+    if (!fired.tally.disagree.empty()) found.push_back(std::move(fired));
+  }
+  return found;
+}
+
+// In the arm, or in what it is compared with: a bug may show in one of the two alone.
+bool CaseJudge::FiredIn(const ArmPlan& arm, const InjectedFault& fault, int seed,
+                        std::string* seen) const {
+  const RunResult* run = FindRun(arm.name, seed);
+  if (run != nullptr && HasFired(run->trace, fault, seen)) return true;
+  if (arm.kind != ArmKind::kBug) return false;
+  run = FindRun(arm.control, seed);
+  return run != nullptr && HasFired(run->trace, fault, seen);
+}
+
+Judged CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault, bool expected) const {
   Judged judged;
-  judged.broken_class =
-      IsFaulty(arm.kind) ? FailureClass::kFaultNotFired : FailureClass::kControlUnhealthy;
+  judged.broken_class = expected ? FailureClass::kFaultNotFired : FailureClass::kControlUnhealthy;
   CheckResult& result = judged.result;
   result.check = "fired";
   result.formula = "fired(" + fault.id + ")";
   result.arm = arm.name;
-  result.expected = IsFaulty(arm.kind);
+  result.expected = expected;
   result.file = fault.file.empty() ? plan_.scenario->file : fault.file;
   result.position = fault.position;
   Tally& tally = judged.tally;
@@ -392,7 +410,7 @@ Judged CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault) con
       reading.seen = "the run was not made";
       tally.unknown.push_back(seed);
     } else {
-      const bool fired = HasFired(run->trace, fault, &reading.seen);
+      const bool fired = FiredIn(arm, fault, seed, &reading.seen);
       reading.truth = fired ? Truth::kTrue : Truth::kFalse;
       (fired == result.expected ? tally.agree : tally.disagree).push_back(seed);
     }

@@ -12,8 +12,8 @@
 namespace trainwreck {
 
 // Which part of a scenario a check is.
-enum class CheckRole { kHealthy, kSymptom, kQuality };
-const char* ToString(CheckRole role);  // "healthy", "symptom", "quality"
+enum class CheckRole { kHealthy, kSymptom, kQuality, kAgree, kNotices };
+const char* ToString(CheckRole role);  // "healthy", "symptom", "quality", "agree", "notices"
 
 // One thing that the scenario claims about an arm.
 struct Claim {
@@ -28,8 +28,8 @@ struct Claim {
 // In the order in which they are reported.
 std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm);
 
-// Whether some healthy check says something of control. One that compares with control compares it
-// there with itself.
+// Whether some healthy check, or what twins must agree in, says something of control. A healthy
+// check that compares with control compares it there with itself.
 bool ClaimsHealthOfControl(const Case& plan, const TargetDescription& target);
 
 // Faulty arms must have performed every fault: true when a `fired` event of `fault` changed

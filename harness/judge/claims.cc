@@ -18,7 +18,8 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
 }  // namespace
 
 bool IsFaulty(ArmKind kind) {
-  return kind == ArmKind::kFault || kind == ArmKind::kRemedy || kind == ArmKind::kDecoy;
+  return kind == ArmKind::kFault || kind == ArmKind::kRemedy || kind == ArmKind::kDecoy ||
+         kind == ArmKind::kBug;
 }
 
 const char* ToString(CheckRole role) {
@@ -29,6 +30,10 @@ const char* ToString(CheckRole role) {
       return "symptom";
     case CheckRole::kQuality:
       return "quality";
+    case CheckRole::kAgree:
+      return "agree";
+    case CheckRole::kNotices:
+      return "notices";
   }
   return "?";
 }
@@ -81,13 +86,24 @@ std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm) {
         }
       }
       break;
+    case ArmKind::kTwin:
+      for (const Check& check : scenario.agree)
+        add(CheckRole::kAgree, check, true, FailureClass::kTwinsDiffer);
+      break;
+    case ArmKind::kBug:
+      if (arm.notices == nullptr) break;
+      add(CheckRole::kNotices, *arm.notices, true, FailureClass::kBugUnnoticed);
+      claims.back().check = arm.notices;  // no part of the scenario
+      break;
     case ArmKind::kReference:
+    case ArmKind::kRounding:
       break;
   }
   return claims;
 }
 
 bool ClaimsHealthOfControl(const Case& plan, const TargetDescription& target) {
+  if (!plan.scenario->agree.empty()) return true;  // what is not sound agrees with nothing
   formula::Vocabulary vocabulary;
   vocabulary.target = &target;
   vocabulary.arms = {"control", "fault", "reference"};

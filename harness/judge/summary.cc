@@ -90,6 +90,7 @@ std::vector<ArmSummary> SummarizeArms(const CaseResults& results,
     summary.is_undo = arm.is_undo;
     if (arm.remedy != nullptr) summary.note = arm.remedy->note;
     if (arm.decoy != nullptr) summary.note = arm.decoy->note;
+    if (arm.kind == ArmKind::kTwin) summary.note = arm.twin->note;
     summary.status = arm.is_undo ? ArmStatus::kUndo : StatusOf(arm.name, checks);
     summary.final_loss = std::numeric_limits<double>::quiet_NaN();
     std::vector<Ending> endings;

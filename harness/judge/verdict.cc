@@ -94,7 +94,8 @@ void CheckTheScenarioItself(const Case& plan, Verdict& verdict) {
     result.message = std::move(message);
     verdict.checks.push_back(std::move(result));
   };
-  if (!plan.is_control_only && !has_remedy && scenario.no_remedy.empty()) {
+  const bool needs_remedy = !scenario.faults.empty() && scenario.no_remedy.empty();
+  if (!plan.is_control_only && !has_remedy && needs_remedy) {
     add("remedies", FailureClass::kRemedyIneffective,
         verdict.undo_remedies.empty()
             ? "there is no remedy here that resolves a symptom; add one, or say why there is none "

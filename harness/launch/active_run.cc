@@ -10,6 +10,7 @@
 
 #include "harness/launch/flight_recorder.h"
 #include "harness/launch/steps_done.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -36,10 +37,6 @@ void AddFingerprint(const std::map<std::string, std::string>& fingerprint, RunTr
     if (!environment.is_object()) continue;
     for (const auto& [name, version] : fingerprint) environment[name] = version;
   }
-}
-
-std::string Joined(const std::vector<std::string>& parts) {
-  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 }  // namespace
@@ -369,14 +366,14 @@ void ActiveRun::Finish() {
   if (is_over_room ||
       (!result_.problems.empty() && (ended_by_itself || result_.end == RunEnd::kDecided))) {
     result_.end = RunEnd::kGarbage;
-    result_.detail = Joined(result_.problems);
+    result_.detail = Join(result_.problems, "; ");
   }
   if (result_.end == RunEnd::kFailed || result_.end == RunEnd::kStalled) {
     const std::string recorders = DescribeFlightRecorders(folder_.path(), run_.ranks);
     if (!recorders.empty()) result_.detail += "; " + recorders;
   }
   if (!leaks_.empty()) {
-    const std::string what = "left processes behind, which were killed: " + Joined(leaks_);
+    const std::string what = "left processes behind, which were killed: " + Join(leaks_, "; ");
     if (ended_by_itself) result_.end = RunEnd::kLeak;
     result_.detail = result_.detail.empty() ? what : result_.detail + "; " + what;
   }
@@ -401,7 +398,7 @@ bool ActiveRun::PollTrace() {
 }
 
 void ActiveRun::CheckTrace() {
-  if (!reader_->problems().empty()) EndWith(RunEnd::kGarbage, Joined(reader_->problems()));
+  if (!reader_->problems().empty()) EndWith(RunEnd::kGarbage, Join(reader_->problems(), "; "));
 }
 
 void ActiveRun::Tick(Clock::time_point now) {

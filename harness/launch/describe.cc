@@ -9,10 +9,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -23,6 +21,7 @@
 #include "harness/process/spawn_client.h"
 #include "harness/protocol/digest.h"
 #include "harness/protocol/parse_json.h"
+#include "harness/text/files.h"
 
 namespace trainwreck {
 namespace {
@@ -32,13 +31,6 @@ namespace fs = std::filesystem;
 constexpr int kSeconds = 10;
 constexpr std::int64_t kOutputBytes = 16 << 20;
 constexpr std::int64_t kDigestedBytes = 256 << 20;  // of one file; of a larger one its size, too
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // The file that execvp would run; empty when there is none.
 std::string FindProgram(const std::string& name) {
@@ -87,7 +79,7 @@ std::string VisibleDevices() {
   }
   std::sort(nodes.begin(), nodes.end());
   for (const std::string& name : nodes) seen += name + "\n";
-  return seen + ReadFile("/proc/driver/nvidia/version");
+  return seen + ReadFile("/proc/driver/nvidia/version").value_or("");
 }
 
 // A path as another copy of the same project has it: from the target's home, else the last name.
@@ -174,7 +166,7 @@ std::string AskTarget(const Target& target, const std::string& folder) {
       if (!message.contains("exited")) continue;
       const int code = message["code"].get<int>();
       const int signal = message["signal"].get<int>();
-      if (code == 0 && signal == 0) return ReadFile(files.out);
+      if (code == 0 && signal == 0) return ReadFile(files.out).value_or("");
       const std::string words = LastWords(files.err, 0);
       throw std::runtime_error(fmt::format("{} --describe {}{}{}", name, DescribeExit(code, signal),
                                            words.empty() ? "" : ": ", words));

@@ -5,12 +5,11 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <thread>
 
 #include "harness/launch/active_run.h"
+#include "harness/text/files.h"
 
 namespace trainwreck {
 
@@ -87,10 +86,8 @@ std::vector<int> ProcessesWith(const std::string& marker) {
   for (const auto& entry : fs::directory_iterator("/proc", error)) {
     const int pid = std::atoi(entry.path().filename().c_str());
     if (pid <= 0) continue;
-    std::ifstream file(entry.path() / "environ", std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (text.str().find(marker) != std::string::npos) found.push_back(pid);
+    const std::string text = ReadFile(entry.path() / "environ").value_or("");
+    if (text.find(marker) != std::string::npos) found.push_back(pid);
   }
   return found;
 }

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "harness/protocol/json.h"
 #include "harness/protocol/parse_json.h"
+#include "harness/text/files.h"
 
 namespace trainwreck {
 namespace {
@@ -41,11 +40,8 @@ std::string DescribeFlightRecorders(const std::string& folder, int ranks) {
     if (error) continue;
     std::string words = "left an unreadable one";
     if (bytes <= kMostBytes) {
-      std::ifstream file(path, std::ios::binary);
-      std::stringstream content;
-      content << file.rdbuf();
       try {
-        words = DescribeRank(ParseJson(content.str()));
+        words = DescribeRank(ParseJson(ReadFile(path).value_or("")));
       } catch (const std::exception&) {  // torn, or of another make
       }
     }

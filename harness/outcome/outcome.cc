@@ -50,15 +50,23 @@ constexpr ClassInfo kClasses[] = {
     {FailureClass::kDecoyEffective, VerdictKind::kFail, 13, "decoy_effective",
      "A decoy, which is said not to help, takes a symptom away.",
      "It may be a remedy after all; or list what stays under `keeps`."},
+    {FailureClass::kTwinsDiffer, VerdictKind::kFail, 14, "twins_differ",
+     "A change that must not matter does: a twin and control do not agree.",
+     "The message has the first step and signal that differ; look for what that signal is computed "
+     "from."},
+    {FailureClass::kBugUnnoticed, VerdictKind::kFail, 15, "bug_unnoticed",
+     "Control and a twin agree although both have a fault that must make them differ: the check "
+     "cannot fail.",
+     "Compare a signal that the fault reaches, align the change with it, or strengthen the fault."},
     {FailureClass::kUnexpectedPass, VerdictKind::kFail, 0, "unexpected_pass",
      "The scenario says that it fails (`expect`), and it passes.", "Good news: remove `expect`."},
     {FailureClass::kNondeterministic, VerdictKind::kFail, 0, "nondeterministic",
      "The same run, made twice, gave different bits (--verify-determinism).",
      "Look for an unseeded generator or a race; `trainwreck rerun RUN` repeats one run."},
-    {FailureClass::kUndecided, VerdictKind::kInconclusive, 14, "undecided",
+    {FailureClass::kUndecided, VerdictKind::kInconclusive, 16, "undecided",
      "A check is unknown: a NaN operand, a missing sample, a run that stopped before the window.",
      "The message names what was unknown."},
-    {FailureClass::kTooFewSeeds, VerdictKind::kInconclusive, 15, "too_few_seeds",
+    {FailureClass::kTooFewSeeds, VerdictKind::kInconclusive, 17, "too_few_seeds",
      "Fewer seeds were run than the scenario requires to agree.",
      "Leave --seeds away, or lower `seeds: require`."},
     {FailureClass::kInfrastructure, VerdictKind::kError, 1, "infrastructure",
@@ -105,7 +113,8 @@ struct Name {
 constexpr Name<ArmKind> kArmKinds[] = {
     {ArmKind::kControl, "control"},     {ArmKind::kFault, "fault"},
     {ArmKind::kRemedy, "remedy"},       {ArmKind::kDecoy, "decoy"},
-    {ArmKind::kReference, "reference"},
+    {ArmKind::kReference, "reference"}, {ArmKind::kTwin, "twin"},
+    {ArmKind::kRounding, "rounding"},   {ArmKind::kBug, "bug"},
 };
 
 constexpr Name<ArmStatus> kArmStatuses[] = {
@@ -126,7 +135,7 @@ static_assert(IsInOrder(kVerdicts) &&
               std::size(kVerdicts) == static_cast<std::size_t>(VerdictKind::kSkip) + 1);
 static_assert(IsInOrder(kClasses) && std::size(kClasses) == FailureClass::kCount);
 static_assert(IsInOrder(kArmKinds) &&
-              std::size(kArmKinds) == static_cast<std::size_t>(ArmKind::kReference) + 1);
+              std::size(kArmKinds) == static_cast<std::size_t>(ArmKind::kBug) + 1);
 static_assert(IsInOrder(kArmStatuses) &&
               std::size(kArmStatuses) == static_cast<std::size_t>(ArmStatus::kUndo) + 1);
 

@@ -46,6 +46,8 @@ class FailureClass {
     kRemedyIneffective,
     kRemedyCostly,
     kDecoyEffective,
+    kTwinsDiffer,
+    kBugUnnoticed,
     kUnexpectedPass,
     kNondeterministic,
     kUndecided,
@@ -100,7 +102,9 @@ std::vector<std::string> ClassNames(VerdictKind verdict);
 // "fail/symptom_absent", "pass"
 std::string OutcomeText(VerdictKind verdict, const FailureClass& failure_class);
 
-enum class ArmKind { kControl, kFault, kRemedy, kDecoy, kReference };
+// kRounding: control with other roundings of its initial weights. kBug: control and each twin with
+// a fault that must make them differ.
+enum class ArmKind { kControl, kFault, kRemedy, kDecoy, kReference, kTwin, kRounding, kBug };
 const char* ToString(ArmKind kind);
 std::optional<ArmKind> FindArmKind(std::string_view name);
 

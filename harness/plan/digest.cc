@@ -46,6 +46,27 @@ Json Encode(const std::vector<Check>& checks, const Point& point) {
   return json;
 }
 
+Json Encode(const std::vector<Phase>& phases) {
+  Json json = Json::array();
+  for (const Phase& phase : phases) json.push_back({phase.name, OrNull(phase.until)});
+  return json;
+}
+
+// Beside the rest: a scenario without twins keeps its digest.
+void AddTwins(const Scenario& scenario, const Point& point, Json& json) {
+  json["twins"] = json["bugs"] = Json::array();
+  json["agree"] = Encode(scenario.agree, point);
+  for (const Twin& twin : scenario.twins) {
+    if (!AppliesTo(twin.when, point)) continue;
+    json["twins"].push_back({twin.name, Encode(twin.changes), Encode(twin.phases),
+                             twin.fault ? Encode(*twin.fault, point) : Json()});
+  }
+  for (const Bug& bug : scenario.bugs) {
+    if (!AppliesTo(bug.when, point)) continue;
+    json["bugs"].push_back({Encode(bug.fault, point), bug.twins});
+  }
+}
+
 }  // namespace
 
 std::string DigestOfClaims(const Scenario& scenario, const Point& point, const Changes& overrides) {
@@ -74,9 +95,8 @@ std::string DigestOfClaims(const Scenario& scenario, const Point& point, const C
     if (!AppliesTo(decoy.when, point)) continue;
     json["decoys"].push_back({decoy.name, Encode(decoy.changes), decoy.keeps});
   }
-  for (const Phase& phase : scenario.phases) {
-    json["phases"].push_back({phase.name, OrNull(phase.until)});
-  }
+  json["phases"] = Encode(scenario.phases);
+  if (!scenario.twins.empty()) AddTwins(scenario, point, json);
   return DigestText(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 

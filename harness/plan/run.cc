@@ -38,9 +38,10 @@ struct Faults {
   std::vector<std::pair<PlannedFault, const FaultInfo*>> of_recipe;
 };
 
-Faults FaultsAt(const Scenario& scenario, const Point& point, const TargetDescription& target) {
+Faults FaultsAt(const std::vector<InjectedFault>& all, const Point& point,
+                const TargetDescription& target) {
   Faults faults;
-  for (const InjectedFault& injected : scenario.faults) {
+  for (const InjectedFault& injected : all) {
     PlannedFault planned{injected.id, injected.fault, injected.with, injected.trigger};
     if (auto found = point.with.find(injected.id); found != point.with.end()) {
       for (const auto& [name, value] : found->second) planned.with[name] = value;
@@ -74,6 +75,7 @@ std::vector<std::string> SignalsOf(const Scenario& scenario, const Point& point)
   };
   for (const Check& check : scenario.healthy) add(check);
   for (const Check& check : scenario.symptoms) add(check);
+  for (const Check& check : scenario.agree) add(check);
   if (scenario.quality) add(*scenario.quality);
   return {names.begin(), names.end()};
 }
@@ -89,8 +91,51 @@ std::set<std::string> ArmsOfControl(const Scenario& scenario, const Point& point
   return arms;
 }
 
+// A draw of control with other roundings.
+InjectedFault RoundingFault(int draw, const TargetDescription& target) {
+  InjectedFault fault;
+  fault.id = "rounding";
+  fault.fault = kRoundingFault;
+  if (const FaultInfo* info = target.FindFault(kRoundingFault)) {
+    for (const ParamInfo& param : info->params) {
+      if (!param.default_value.is_null()) fault.with[param.name] = param.default_value;
+    }
+  }
+  fault.with["draw"] = draw;
+  return fault;
+}
+
+// That something of `agree` does not hold, as clearly as it has to hold elsewhere.
+Check NoticesOf(const Scenario& scenario, const Point& point, const Bug& bug) {
+  std::string all;
+  std::optional<formula::Amount> min_margin;
+  for (const Check& check : scenario.agree) {
+    if (!AppliesTo(check.when, point)) continue;
+    all += (all.empty() ? "(" : " and (") + check.formula.text() + ")";
+    const bool counts = check.min_margin && check.min_margin->unit == formula::Unit::kOctave;
+    if (counts && !min_margin) min_margin = check.min_margin;
+  }
+  Check check{"notices",
+              *formula::Formula::Parse("not (" + all + ")").formula,
+              min_margin,
+              "",
+              {},
+              bug.fault.position,
+              bug.fault.file};
+  return check;
+}
+
 std::int64_t PhysicalMemoryBytes() {
   return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+}
+
+std::vector<InjectedFault> AllFaults(const Scenario& scenario) {
+  std::vector<InjectedFault> faults = scenario.faults;
+  for (const Bug& bug : scenario.bugs) faults.push_back(bug.fault);
+  for (const Twin& twin : scenario.twins) {
+    if (twin.fault) faults.push_back(*twin.fault);
+  }
+  return faults;
 }
 
 std::string SkipReason(const Scenario& scenario, const TargetDescription& target,
@@ -114,15 +159,18 @@ std::string SkipReason(const Scenario& scenario, const TargetDescription& target
   for (const std::string& feature : needs.features) {
     if (!has(feature)) return "requires:" + feature;
   }
-  for (const InjectedFault& fault : scenario.faults) {
+  for (const InjectedFault& fault : AllFaults(scenario)) {
     const FaultInfo* info = target.FindFault(fault.fault);
     if (info == nullptr) continue;
     for (const std::string& feature : info->features) {
       if (!has(feature)) return "requires:" + feature;
     }
   }
+  const bool has_phases = scenario.phases.size() > 1 ||
+                          std::any_of(scenario.twins.begin(), scenario.twins.end(),
+                                      [](const Twin& twin) { return twin.phases.size() > 1; });
   // A target of level 2 is trusted to know what phases are.
-  if (scenario.phases.size() > 1 && target.level < 2) {
+  if (has_phases && target.level < 2) {
     for (const char* feature : {"phases", "resume"}) {
       if (!has(feature)) return std::string("requires:") + feature;
     }
@@ -138,7 +186,7 @@ std::string SkipReason(const Scenario& scenario, const TargetDescription& target
 std::string DigestWithFaults(const std::string& claims, const Scenario& scenario,
                              const TargetDescription& target) {
   Json amends = Json::array();
-  for (const InjectedFault& fault : scenario.faults) {
+  for (const InjectedFault& fault : AllFaults(scenario)) {
     const FaultInfo* info = target.FindFault(fault.fault);
     if (info == nullptr) continue;
     for (const Amendment& amendment : info->amends) {
@@ -161,30 +209,14 @@ class CasePlanner {
         seed_count_(planned.seed_count),
         first_seed_(planned.first_seed),
         healthy_recipe_(ResolveRecipe(target, scenario_, point_, options.overrides)),
-        faulty_recipe_(healthy_recipe_),
-        faults_(FaultsAt(scenario_, point_, target)),
-        amendments_(AmendAll(faults_, faulty_recipe_)),
         record_(SignalsOf(scenario_, point_)) {}
 
   std::vector<ArmPlan> Arms() const {
     std::vector<ArmPlan> arms;
-    arms.push_back(HealthyArm("control", ArmKind::kControl));
-    arms.push_back(FaultyArm("fault", ArmKind::kFault, {}));
-    for (const Remedy& remedy : scenario_.remedies) {
-      if (!AppliesTo(remedy.when, point_)) continue;
-      ArmPlan arm = FaultyArm(remedy.name, ArmKind::kRemedy, remedy.changes);
-      arm.remedy = {case_.scenario, &remedy};
-      arm.is_undo =
-          remedy.is_undo || TakesTheFaultOut(arm.runs.front().plan, healthy_recipe_, amendments_);
-      if (arm.is_undo) arm.runs.clear();
-      arms.push_back(std::move(arm));
-    }
-    for (const Decoy& decoy : scenario_.decoys) {
-      if (!AppliesTo(decoy.when, point_)) continue;
-      arms.push_back(FaultyArm(decoy.name, ArmKind::kDecoy, decoy.changes));
-      arms.back().decoy = {case_.scenario, &decoy};
-    }
-    if (scenario_.has_reference) arms.push_back(HealthyArm("reference", ArmKind::kReference));
+    arms.push_back(Arm("control", ArmKind::kControl, {}, {}));
+    if (!scenario_.faults.empty()) AddFaultyArms(arms);
+    if (scenario_.has_reference) arms.push_back(Arm("reference", ArmKind::kReference, {}, {}));
+    AddTwins(arms);
     if (options_.control_only) {
       const std::set<std::string> kept = ArmsOfControl(scenario_, point_);
       std::erase_if(arms, [&](const ArmPlan& arm) { return !kept.contains(arm.name); });
@@ -193,30 +225,77 @@ class CasePlanner {
   }
 
  private:
-  ArmPlan HealthyArm(const std::string& name, ArmKind kind) const {
-    ArmPlan arm;
-    arm.name = name;
-    arm.kind = kind;
-    for (int seed = 0; seed < seed_count_; ++seed) {
-      Run run = NewRun(name, kind, seed);
-      if (kind == ArmKind::kReference) run.phases = {{"train", std::nullopt}};
-      run.plan.recipe = healthy_recipe_;
-      Finish(run);
-      arm.runs.push_back(std::move(run));
+  void AddFaultyArms(std::vector<ArmPlan>& arms) const {
+    arms.push_back(Arm("fault", ArmKind::kFault, scenario_.faults, {}));
+    for (const Remedy& remedy : scenario_.remedies) {
+      if (!AppliesTo(remedy.when, point_)) continue;
+      ArmPlan arm = Arm(remedy.name, ArmKind::kRemedy, scenario_.faults, remedy.changes);
+      arm.remedy = {case_.scenario, &remedy};
+      const Run& first = arm.runs.front();
+      arm.is_undo =
+          remedy.is_undo || TakesTheFaultOut(first.plan, healthy_recipe_, first.amendments);
+      if (arm.is_undo) arm.runs.clear();
+      arms.push_back(std::move(arm));
     }
+    for (const Decoy& decoy : scenario_.decoys) {
+      if (!AppliesTo(decoy.when, point_)) continue;
+      arms.push_back(Arm(decoy.name, ArmKind::kDecoy, scenario_.faults, decoy.changes));
+      arms.back().decoy = {case_.scenario, &decoy};
+    }
+  }
+
+  // Each twin; control with other roundings, where a check asks for them; and each bug in control
+  // and in the twins that must show it.
+  void AddTwins(std::vector<ArmPlan>& arms) const {
+    if (scenario_.twins.empty()) return;
+    std::vector<const Twin*> twins;
+    for (const Twin& twin : scenario_.twins) {
+      if (AppliesTo(twin.when, point_)) twins.push_back(&twin);
+    }
+    for (const Twin* twin : twins) arms.push_back(TwinArm(twin->name, ArmKind::kTwin, {}, *twin));
+    for (int draw = 1; draw <= kRoundingDraws && ReadsRounding(scenario_, point_); ++draw) {
+      arms.push_back(Arm(formula::kRoundingArm + std::to_string(draw), ArmKind::kRounding,
+                         {RoundingFault(draw, target_)}, {}));
+    }
+    for (const Bug& bug : scenario_.bugs) {
+      if (!AppliesTo(bug.when, point_)) continue;
+      const std::string& name = bug.fault.id;
+      arms.push_back(Arm(name, ArmKind::kBug, {bug.fault}, {}));
+      for (const Twin* twin : twins) {
+        if (std::count(bug.twins.begin(), bug.twins.end(), twin->name) == 0) continue;
+        ArmPlan arm = TwinArm(name + "_in_" + twin->name, ArmKind::kBug, {bug.fault}, *twin);
+        arm.control = name;
+        arm.notices = std::make_shared<const Check>(NoticesOf(scenario_, point_, bug));
+        arms.push_back(std::move(arm));
+      }
+    }
+  }
+
+  ArmPlan TwinArm(const std::string& name, ArmKind kind, std::vector<InjectedFault> faults,
+                  const Twin& twin) const {
+    if (twin.fault) faults.push_back(*twin.fault);
+    ArmPlan arm = Arm(name, kind, faults, twin.changes, twin.phases);
+    arm.twin = {case_.scenario, &twin};
     return arm;
   }
 
-  ArmPlan FaultyArm(const std::string& name, ArmKind kind, const Changes& changes) const {
+  ArmPlan Arm(const std::string& name, ArmKind kind, const std::vector<InjectedFault>& injected,
+              const Changes& changes, const std::vector<Phase>& phases = {}) const {
     ArmPlan arm;
     arm.name = name;
     arm.kind = kind;
+    arm.faults = injected;
+    const Faults faults = FaultsAt(injected, point_, target_);
+    Recipe recipe = healthy_recipe_;
+    const std::vector<AppliedAmendment> amendments = AmendAll(faults, recipe);
+    Apply(changes, recipe);
     for (int seed = 0; seed < seed_count_; ++seed) {
       Run run = NewRun(name, kind, seed);
-      run.plan.recipe = faulty_recipe_;
-      Apply(changes, run.plan.recipe);
-      run.plan.faults = faults_.in_target;
-      run.amendments = amendments_;
+      if (kind == ArmKind::kReference) run.phases = {{"train", std::nullopt}};
+      if (!phases.empty()) run.phases = phases;
+      run.plan.recipe = recipe;
+      run.plan.faults = faults.in_target;
+      run.amendments = amendments;
       Finish(run);
       arm.runs.push_back(std::move(run));
     }
@@ -272,9 +351,6 @@ class CasePlanner {
   int seed_count_;
   int first_seed_;
   Recipe healthy_recipe_;
-  Recipe faulty_recipe_;
-  Faults faults_;
-  std::vector<AppliedAmendment> amendments_;
   std::vector<std::string> record_;
 };
 

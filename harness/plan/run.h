@@ -57,6 +57,11 @@ struct ArmPlan {
   ArmKind kind = ArmKind::kControl;
   std::shared_ptr<const Remedy> remedy;  // of remedy arms; a part of the case's scenario
   std::shared_ptr<const Decoy> decoy;    // of decoy arms, so too
+  std::shared_ptr<const Twin> twin;      // of twin arms, and of bug arms that are not their control
+  std::string control = "control";       // the arm that it is compared with
+  // Of a bug arm with a twin: that the twin and its control do not agree.
+  std::shared_ptr<const Check> notices;
+  std::vector<InjectedFault> faults;  // that act in its runs
   bool is_undo = false;   // only takes the fault out, by its plan or as declared: reported, not run
   std::vector<Run> runs;  // by seed
 };

@@ -25,14 +25,13 @@
 //
 // Lists of readings and runs are by seed. Later versions add keys; a change of meaning counts up.
 #include <array>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 #include "harness/protocol/json.h"
 #include "harness/protocol/parse_json.h"
 #include "harness/report/report.h"
 #include "harness/report/text.h"
+#include "harness/text/files.h"
 
 namespace trainwreck {
 namespace {
@@ -393,12 +392,9 @@ std::string JsonReport(const std::vector<Verdict>& verdicts, const RunInfo& info
 }
 
 StoredReport ReadJsonReport(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    throw std::runtime_error(path + ": cannot be read");
-  }
-  const Json json = TryParseJson(text.str());
+  const std::optional<std::string> text = ReadFile(path);
+  if (!text) throw std::runtime_error(path + ": cannot be read");
+  const Json json = TryParseJson(*text);
   if (!json.is_object() || json.value("schema", Json()) != Json(kSchemaName)) {
     throw std::runtime_error(path + ": no verdicts of trainwreck");
   }

@@ -1,13 +1,18 @@
 #include "harness/session/recording.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
+#include "harness/history/comparison.h"
 #include "harness/session/provenance.h"
 #include "harness/session/session.h"
+#include "harness/session/storage.h"
 
 namespace trainwreck {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::size_t kShortestHash = 7;
 constexpr std::size_t kLongestNumber = 9;
@@ -25,6 +30,18 @@ std::vector<std::int64_t> FindBaseline(RunHistory& history, const std::string& n
   }
   throw UsageError("no baseline '" + name + "'" + known +
                    " ('trainwreck baseline set RUN' sets one)");
+}
+
+// A file, or a folder with one in it; empty when `word` is neither.
+std::string VerdictsFile(const std::string& word) {
+  std::error_code error;
+  if (fs::is_regular_file(word, error)) return word;
+  for (const std::string& folder : {word, std::string(kRunsFolder) + "/" + word}) {
+    if (word != "latest" && fs::is_regular_file(folder + "/verdicts.json", error)) {
+      return folder + "/verdicts.json";
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -79,6 +96,17 @@ std::unique_ptr<RunHistory> OpenHistory(const std::string& option) {
   }
 }
 
+std::unique_ptr<RunHistory> FindHistory(const std::string& option) {
+  const std::string path = HistoryPath(option);
+  std::error_code error;
+  if (path.empty() || !fs::is_regular_file(path, error)) return nullptr;
+  try {
+    return std::make_unique<RunHistory>(path, RunHistory::Mode::kRead);
+  } catch (const std::runtime_error&) {
+    return nullptr;
+  }
+}
+
 std::vector<std::int64_t> FindRuns(RunHistory& history, const std::string& word) {
   if (word == "latest") {
     if (const auto newest = history.Newest()) return {*newest};
@@ -106,6 +134,24 @@ std::vector<std::int64_t> FindRuns(RunHistory& history, const std::string& word)
                      " without uncommitted changes ('trainwreck history' lists what it has)");
   }
   return ids;
+}
+
+Record LoadSide(const std::string& word, const std::string& history_option) {
+  if (const std::string file = VerdictsFile(word); !file.empty()) {
+    try {
+      const StoredReport stored = ReadJsonReport(file);
+      return Combine({MakeRecord(stored.verdicts, stored.info)});
+    } catch (const std::exception& error) {
+      throw ConfigurationError(error.what());
+    }
+  }
+  const auto history = OpenHistory(history_option);
+  std::vector<Record> records;
+  for (const std::int64_t id : FindRuns(*history, word)) {
+    if (auto record = history->Load(id)) records.push_back(std::move(*record));
+  }
+  if (records.empty()) throw UsageError("the history has lost what '" + word + "' names");
+  return Combine(records);
 }
 
 }  // namespace trainwreck

@@ -29,6 +29,8 @@ void AddToHistory(const std::string& option, const std::vector<Verdict>& verdict
 
 // For reading. Throws ConfigurationError.
 std::unique_ptr<RunHistory> OpenHistory(const std::string& option);
+// For what is only nice to have: null where there is none that can be read.
+std::unique_ptr<RunHistory> FindHistory(const std::string& option);
 
 // To the run that they are of; a failure is a warning. A side that is no run gets nothing.
 void AddSeedsToHistory(const std::string& option, std::int64_t run, const Record& more);
@@ -37,5 +39,10 @@ void AddSeedsToHistory(const std::string& option, std::int64_t run, const Record
 // "baseline:NAME", or a revision of this repository (its runs without uncommitted changes). Throws
 // UsageError.
 std::vector<std::int64_t> FindRuns(RunHistory& history, const std::string& word);
+
+// A side of a comparison: a verdicts.json, a folder that has one, an invocation's name under
+// .trainwreck/runs, or runs of the history as FindRuns knows them. Throws UsageError and
+// ConfigurationError.
+Record LoadSide(const std::string& word, const std::string& history_option);
 
 }  // namespace trainwreck

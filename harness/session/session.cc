@@ -14,6 +14,7 @@
 #include "harness/targets/target_spec.h"
 #include "harness/targets/user_files.h"
 #include "harness/text/nearest.h"
+#include "harness/text/words.h"
 #include "harness/yaml/diagnostic.h"
 
 namespace trainwreck {
@@ -101,12 +102,6 @@ FoundTarget FallBackOnReference() {
   }
 }
 
-std::string Quoted(const std::string& word) {
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 // A program of level 2 is the target itself; any other gets an adapter before it.
 FoundTarget FromSpec(const TargetSpec& spec) {
   FoundTarget found;
@@ -159,8 +154,7 @@ FoundTarget DeclaredTarget(const std::string& file, const std::string& named,
   for (const TargetSpec& spec : targets.targets) names.push_back(spec.name);
   std::string wanted = named.empty() ? targets.default_target : named;
   if (wanted.empty() && names.size() == 1) wanted = names.front();
-  std::string known;
-  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+  const std::string known = Join(names);
   if (wanted.empty()) {
     throw ConfigurationError(file + " declares several targets: say --target NAME, one of " +
                              known + ", or add 'default: NAME'");
@@ -287,8 +281,8 @@ FoundTarget FindTarget(const CommonOptions& options) {
 
 void Build(const FoundTarget& target) {
   if (target.build.empty()) return;
-  std::string command = "cd " + Quoted(target.build_folder) + " &&";
-  for (const std::string& word : target.build) command += " " + Quoted(word);
+  std::string command = "cd " + ShellWord(target.build_folder) + " &&";
+  for (const std::string& word : target.build) command += " " + ShellWord(word);
   const int status = std::system(("{ " + command + "; } 1>&2").c_str());
   if (status != 0) {
     throw ConfigurationError("target '" + target.name + "' could not be built: " + command);

@@ -13,13 +13,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <sstream>
 #include <system_error>
 
 #include "harness/protocol/parse_json.h"
 #include "harness/protocol/trace_reader.h"
 #include "harness/session/session.h"
 #include "harness/text/clean_text.h"
+#include "harness/text/files.h"
 
 namespace trainwreck {
 
@@ -109,11 +109,9 @@ void WriteWholeFile(const std::string& path, const std::string& text) {
 }
 
 std::string ReadWholeFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) throw std::runtime_error("cannot read " + path + ": " + std::strerror(errno));
-  return text.str();
+  std::optional<std::string> text = ReadFile(path);
+  if (!text) throw std::runtime_error("cannot read " + path + ": " + std::strerror(errno));
+  return std::move(*text);
 }
 
 void CheckWritable(const std::string& path, const std::string& option) {

@@ -128,5 +128,21 @@ TEST(StoredTrace, OfAStoredRunItIsKnownWhatIsGone) {
             "rank0.jsonl is cut off: the run came to its end, the file does not");
 }
 
+// What the launcher stopped has an end of its own making: nothing may be said of its last step.
+TEST(StoredTrace, ARunThatWasStoppedEarlyIsNotFinished) {
+  RunResult result;
+  result.folder = Folder("stopped");
+  auto run = MakeRun();
+  run.ranks = 1;
+  for (const RunEnd end : {RunEnd::kDecided, RunEnd::kStalled}) {
+    result.end = end;
+    StoreRun(run, result);
+    Write(result.folder + "/rank0.jsonl", kStep);
+    Write(result.folder + "/launcher.jsonl",
+          "{\"t\":\"event\",\"step\":0,\"name\":\"run_ended\"}\n");
+    EXPECT_EQ(LoadStoredTrace(result.folder).trace.finished, end != RunEnd::kDecided);
+  }
+}
+
 }  // namespace
 }  // namespace trainwreck

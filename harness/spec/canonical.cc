@@ -32,14 +32,21 @@ Path WithoutPoint(const Path& path) {
 const Words& OrderOf(const Path& whole) {
   static const Words kNone;
   static const Words kScenario = {
-      "apiVersion", "kind",      "name",      "title",  "sources", "tags",   "extends", "requires",
-      "recipe",     "phases",    "reference", "seeds",  "budget",  "inject", "matrix",  "healthy",
-      "symptoms",   "no_remedy", "remedies",  "decoys", "quality", "expect", "reason"};
+      "apiVersion", "kind",    "name",        "title",     "sources",  "tags",   "extends",
+      "requires",   "recipe",  "phases",      "reference", "seeds",    "budget", "inject",
+      "matrix",     "healthy", "symptoms",    "no_remedy", "remedies", "decoys", "quality",
+      "twins",      "agree",   "must_notice", "expect",    "reason"};
   static const Words kCheck = {"assert", "min_margin", "reason", "when"};
   static const Words kArm = {"set", "scale", "resolves", "keeps", "waives", "kind", "when", "note"};
+  static const Words kFault = {"fault", "with",    "at",          "from", "to",   "every", "ranks",
+                               "phase", "attempt", "probability", "in",   "when", "note"};
   static const std::map<std::string, Words> kEntries = {
-      {"inject",
-       {"fault", "with", "at", "from", "to", "every", "ranks", "phase", "attempt", "probability"}},
+      {"inject", kFault},
+      {"must_notice", kFault},
+      {"twins",
+       {"set", "scale", "fault", "with", "at", "from", "to", "every", "ranks", "phase", "attempt",
+        "probability", "phases", "when", "note"}},
+      {"agree", {"of", "within", "assert", "min_margin", "reason", "when"}},
       {"healthy", kCheck},
       {"symptoms", kCheck},
       {"remedies", kArm},
@@ -50,7 +57,8 @@ const Words& OrderOf(const Path& whole) {
       {"budget", {"seconds", "stall_seconds"}},
       {"requires", {"ranks", "devices", "features", "memory"}},
       {"expect", {"verdict", "class", "reason"}}};
-  static const Words kPoint = {"set", "scale", "with", "healthy", "symptoms", "remedies", "decoys"};
+  static const Words kPoint = {"set",      "scale",  "with",  "healthy", "symptoms",
+                               "remedies", "decoys", "twins", "agree",   "must_notice"};
   const Path path = WithoutPoint(whole);
   if (path.empty()) return kScenario;
   const auto find = [&](const std::map<std::string, Words>& orders) -> const Words& {

@@ -4,18 +4,13 @@
 #include <filesystem>
 #include <utility>
 
+#include "harness/text/words.h"
 #include "harness/yaml/fields.h"
 
 namespace trainwreck {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string Allowed() {
-  std::string text;
-  for (const std::string& key : DefaultsKeys()) text += (text.empty() ? "" : ", ") + key;
-  return text;
-}
 
 YamlNode Broken() {
   YamlNode node;
@@ -47,7 +42,7 @@ YamlNode ParseOne(const std::string& file, Errors& errors) {
     if (key.text.rfind("x-", 0) == 0) continue;
     if (std::count(known.begin(), known.end(), key.text) == 0) {
       errors.Add(key, "'" + key.text + "' cannot stand in the defaults of a folder",
-                 "they may give: " + Allowed());
+                 "they may give: " + Join(DefaultsKeys()));
       continue;
     }
     kept.keys.push_back(key);

@@ -22,6 +22,9 @@ std::string NameBelow(const std::string& file, const std::string& scenarios_root
 std::optional<YamlNode> ParseDefaults(const std::string& file, const std::string& scenarios_root,
                                       Errors& errors);
 
+// JSON Schema (draft 7) of a defaults.yaml for this target, for editors.
+Json DefaultsSchema(const TargetDescription& target);
+
 // Maps merge key by key; everything else is replaced by what `child` says.
 void MergeInto(YamlNode& base, YamlNode child);
 

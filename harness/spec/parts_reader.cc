@@ -15,12 +15,6 @@ namespace {
 constexpr char kAllBut[] = "all but ";
 constexpr int kMaxStep = 1'000'000'000;
 
-template <typename Part>
-void SetPlace(const YamlNode& node, const Errors& errors, Part& part) {
-  part.position = node.position;
-  part.file = errors.SourceName(node.source);
-}
-
 std::optional<int> ReadStep(Fields& fields, const std::string& key, Errors& errors, int min = 0) {
   const YamlNode* node = fields.Take(key);
   if (node == nullptr) return std::nullopt;
@@ -84,47 +78,6 @@ std::vector<std::string> FaultNames(const TargetDescription& target) {
   return names;
 }
 
-void ReadFault(const YamlNode& key, const YamlNode& node, const TargetDescription& target,
-               Errors& errors, Draft& draft) {
-  InjectedFault fault;
-  fault.id = key.text;
-  SetPlace(key, errors, fault);
-  Fields fields(node, "fault '" + key.text + "'", errors);
-  const YamlNode* name = fields.Require("fault");
-  const FaultInfo* info = nullptr;
-  if (name != nullptr) {
-    fault.fault = ReadText(*name, "'fault'", errors).value_or("");
-    info = target.FindFault(fault.fault);
-    if (info == nullptr && !fault.fault.empty()) {
-      const std::string nearest = NearestName(fault.fault, FaultNames(target));
-      if (nearest.empty() && target.level < 2) errors.AddUnserved("fault:" + fault.fault);
-      errors.Add(*name, "the target has no fault '" + fault.fault + "'",
-                 nearest.empty() ? "'trainwreck list faults' shows them"
-                                 : "did you mean '" + nearest + "'?");
-    }
-  }
-  const YamlNode* with = fields.Take("with");
-  if (with != nullptr && info != nullptr) fault.with = ReadParameters(*with, *info, errors);
-  fault.trigger = ReadTrigger(fields, node, errors);
-  if (info != nullptr && !info->has_trigger) RejectTrigger(node, *info, errors);
-  if (info != nullptr) {
-    for (const ParamInfo& param : info->params) {
-      if (!param.default_value.is_null()) fault.with.emplace(param.name, param.default_value);
-    }
-  }
-  for (const YamlNode& beside : node.keys) {
-    if (info != nullptr && std::any_of(info->params.begin(), info->params.end(),
-                                       [&](const ParamInfo& p) { return p.name == beside.text; })) {
-      fields.Take(beside.text);
-      errors.Add(beside, "'" + beside.text + "' is a parameter of the fault and belongs to 'with'",
-                 "with: {" + beside.text + ": ...}");
-      fault.with.emplace(beside.text, nullptr);
-    }
-  }
-  fields.RejectRest();
-  draft.scenario.faults.push_back(std::move(fault));
-}
-
 std::optional<formula::Formula> ReadFormula(const YamlNode& node, const std::string& what,
                                             Errors& errors) {
   std::optional<std::string> text = ReadText(node, what, errors);
@@ -135,61 +88,6 @@ std::optional<formula::Formula> ReadFormula(const YamlNode& node, const std::str
                error.hint);
   }
   return std::move(parsed.formula);
-}
-
-std::optional<formula::Amount> ReadAmount(const YamlNode& node, Errors& errors) {
-  if (!node.IsScalar()) {
-    errors.Add(node, std::string("'min_margin' must be an amount, but is ") + Describe(node));
-    return std::nullopt;
-  }
-  std::optional<formula::Amount> amount = formula::ParseAmount(node.text);
-  if (!amount || !(amount->value > 0)) {
-    errors.Add(node, "'min_margin' must be an amount above 0 with its unit",
-               "such as '10 steps', '1 octave', '3 s', or '0.2' for plain numbers");
-    return std::nullopt;
-  }
-  return amount;
-}
-
-std::vector<std::string> ReadWhen(Fields& fields, Errors& errors) {
-  const YamlNode* node = fields.Take("when");
-  return node == nullptr ? std::vector<std::string>{} : ReadTexts(*node, "'when'", errors);
-}
-
-// Empty when its formula could not be read.
-std::optional<Check> ReadCheck(const YamlNode& key, const YamlNode& node, const std::string& path,
-                               Errors& errors, Draft& draft) {
-  const YamlNode* text = &node;
-  std::optional<formula::Amount> min_margin;
-  std::string margin_reason;
-  std::vector<std::string> when;
-  if (!node.IsScalar()) {
-    if (!node.IsMap()) {
-      errors.Add(node, "'" + key.text + "' must be a formula or a map, but is " + Describe(node),
-                 "such as {assert: FORMULA, min_margin: 10 steps}");
-      return std::nullopt;
-    }
-    Fields fields(node, "check '" + key.text + "'", errors);
-    text = fields.Require("assert");
-    if (const YamlNode* amount = fields.Take("min_margin"))
-      min_margin = ReadAmount(*amount, errors);
-    if (const YamlNode* reason = fields.Take("reason")) {
-      margin_reason = ReadText(*reason, "'reason'", errors).value_or("");
-      if (node.Find("min_margin") == nullptr) {
-        errors.Add(*reason, "'reason' belongs to 'min_margin', which is missing");
-      }
-    }
-    when = ReadWhen(fields, errors);
-    fields.RejectRest();
-    if (text == nullptr) return std::nullopt;
-  }
-  draft.formulas[path] = {text, {}};
-  std::optional<formula::Formula> parsed = ReadFormula(*text, "a formula", errors);
-  if (!parsed) return std::nullopt;
-  Check check{
-      key.text, std::move(*parsed), min_margin, std::move(margin_reason), std::move(when), {}, {}};
-  SetPlace(*text, errors, check);
-  return check;
 }
 
 std::vector<Check> ReadCheckMap(const YamlNode& node, const std::string& section,
@@ -211,21 +109,6 @@ std::vector<Check> ReadCheckMap(const YamlNode& node, const std::string& section
   }
   for (const YamlNode& key : node.keys) names.push_back(key.text);
   return checks;
-}
-
-// Arms share one space of names: they are folders, and options on the command line.
-void CheckArmName(const YamlNode& key, const Draft& draft, Errors& errors) {
-  CheckName(key, "the name of an arm", errors);
-  for (const char* reserved : {"control", "fault", "reference"}) {
-    if (key.text == reserved) {
-      errors.Add(key, "'" + key.text + "' is the name of another arm", "choose another name");
-    }
-  }
-  const YamlNode* remedies = draft.root->Find("remedies");
-  const YamlNode* first = remedies == nullptr ? nullptr : remedies->FindKey(key.text);
-  if (first != nullptr && first != &key) {
-    errors.Add(key, "a remedy is called '" + key.text + "', too", "choose another name");
-  }
 }
 
 bool IsOwnWord(const std::string& key) {
@@ -350,13 +233,131 @@ void ReadDecoy(const YamlNode& key, const YamlNode& node, const TargetDescriptio
 
 }  // namespace
 
+InjectedFault ReadFault(const YamlNode& key, const YamlNode& node, const TargetDescription& target,
+                        Fields& fields, Errors& errors) {
+  InjectedFault fault;
+  fault.id = key.text;
+  SetPlace(key, errors, fault);
+  const YamlNode* name = fields.Require("fault");
+  const FaultInfo* info = nullptr;
+  if (name != nullptr) {
+    fault.fault = ReadText(*name, "'fault'", errors).value_or("");
+    info = target.FindFault(fault.fault);
+    if (info == nullptr && !fault.fault.empty()) {
+      const std::string nearest = NearestName(fault.fault, FaultNames(target));
+      if (nearest.empty() && target.level < 2) errors.AddUnserved("fault:" + fault.fault);
+      errors.Add(*name, "the target has no fault '" + fault.fault + "'",
+                 nearest.empty() ? "'trainwreck list faults' shows them"
+                                 : "did you mean '" + nearest + "'?");
+    }
+  }
+  const YamlNode* with = fields.Take("with");
+  if (with != nullptr && info != nullptr) fault.with = ReadParameters(*with, *info, errors);
+  fault.trigger = ReadTrigger(fields, node, errors);
+  if (info != nullptr && !info->has_trigger) RejectTrigger(node, *info, errors);
+  if (info != nullptr) {
+    for (const ParamInfo& param : info->params) {
+      if (!param.default_value.is_null()) fault.with.emplace(param.name, param.default_value);
+    }
+  }
+  for (const YamlNode& beside : node.keys) {
+    if (info != nullptr && std::any_of(info->params.begin(), info->params.end(),
+                                       [&](const ParamInfo& p) { return p.name == beside.text; })) {
+      fields.Take(beside.text);
+      errors.Add(beside, "'" + beside.text + "' is a parameter of the fault and belongs to 'with'",
+                 "with: {" + beside.text + ": ...}");
+      fault.with.emplace(beside.text, nullptr);
+    }
+  }
+  return fault;
+}
+
+std::optional<formula::Amount> ReadAmount(const YamlNode& node, Errors& errors) {
+  if (!node.IsScalar()) {
+    errors.Add(node, std::string("'min_margin' must be an amount, but is ") + Describe(node));
+    return std::nullopt;
+  }
+  std::optional<formula::Amount> amount = formula::ParseAmount(node.text);
+  if (!amount || !(amount->value > 0)) {
+    errors.Add(node, "'min_margin' must be an amount above 0 with its unit",
+               "such as '10 steps', '1 octave', '3 s', or '0.2' for plain numbers");
+    return std::nullopt;
+  }
+  return amount;
+}
+
+std::vector<std::string> ReadWhen(Fields& fields, Errors& errors) {
+  const YamlNode* node = fields.Take("when");
+  return node == nullptr ? std::vector<std::string>{} : ReadTexts(*node, "'when'", errors);
+}
+
+std::optional<Check> ReadCheck(const YamlNode& key, const YamlNode& node, const std::string& path,
+                               Errors& errors, Draft& draft) {
+  const YamlNode* text = &node;
+  std::optional<formula::Amount> min_margin;
+  std::string margin_reason;
+  std::vector<std::string> when;
+  if (!node.IsScalar()) {
+    if (!node.IsMap()) {
+      errors.Add(node, "'" + key.text + "' must be a formula or a map, but is " + Describe(node),
+                 "such as {assert: FORMULA, min_margin: 10 steps}");
+      return std::nullopt;
+    }
+    Fields fields(node, "check '" + key.text + "'", errors);
+    text = fields.Require("assert");
+    if (const YamlNode* amount = fields.Take("min_margin"))
+      min_margin = ReadAmount(*amount, errors);
+    if (const YamlNode* reason = fields.Take("reason")) {
+      margin_reason = ReadText(*reason, "'reason'", errors).value_or("");
+      if (node.Find("min_margin") == nullptr) {
+        errors.Add(*reason, "'reason' belongs to 'min_margin', which is missing");
+      }
+    }
+    when = ReadWhen(fields, errors);
+    fields.RejectRest();
+    if (text == nullptr) return std::nullopt;
+  }
+  draft.formulas[path] = {text, {}};
+  std::optional<formula::Formula> parsed = ReadFormula(*text, "a formula", errors);
+  if (!parsed) return std::nullopt;
+  Check check{
+      key.text, std::move(*parsed), min_margin, std::move(margin_reason), std::move(when), {}, {}};
+  SetPlace(*text, errors, check);
+  return check;
+}
+
+void CheckArmName(const YamlNode& key, const Draft& draft, Errors& errors) {
+  CheckName(key, "the name of an arm", errors);
+  if (key.text.starts_with(formula::kRoundingArm)) {
+    errors.Add(key, "names of arms that begin with 'rounding_' are the harness's own",
+               "choose another name");
+  }
+  for (const char* reserved : {"control", "fault", "reference"}) {
+    if (key.text == reserved) {
+      errors.Add(key, "'" + key.text + "' is the name of another arm", "choose another name");
+    }
+  }
+  const std::pair<const char*, const char*> sections[] = {
+      {"remedies", "a remedy"}, {"decoys", "a decoy"}, {"twins", "a twin"}};
+  for (const auto& [section, what] : sections) {
+    const YamlNode* arms = draft.root->Find(section);
+    const YamlNode* first = arms == nullptr ? nullptr : arms->FindKey(key.text);
+    if (first == &key) return;
+    if (first == nullptr) continue;
+    errors.Add(key, std::string(what) + " is called '" + key.text + "', too",
+               "choose another name");
+  }
+}
+
 void ReadFaults(const YamlNode& node, const TargetDescription& target, Errors& errors,
                 Draft& draft) {
   if (!CheckFilledMap(node, "'inject'", errors, "such as inject: {NAME: {fault: FAULT}}")) return;
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
     CheckName(node.keys[i], "the name of a fault", errors);
     draft.fault_ids.push_back(node.keys[i].text);
-    ReadFault(node.keys[i], node.items[i], target, errors, draft);
+    Fields fields(node.items[i], "fault '" + node.keys[i].text + "'", errors);
+    draft.scenario.faults.push_back(ReadFault(node.keys[i], node.items[i], target, fields, errors));
+    fields.RejectRest();
   }
 }
 
@@ -383,7 +384,7 @@ void ReadChecks(Fields& fields, Errors& errors, Draft& draft) {
   }
   if (const YamlNode* node = fields.Take("symptoms")) {
     scenario.symptoms = ReadCheckMap(*node, "symptoms", draft.symptom_names, errors, draft);
-  } else {
+  } else if (draft.root->Find("inject") != nullptr) {
     errors.Add(*draft.root, "the scenario claims no symptoms", "add 'symptoms: {NAME: FORMULA}'");
   }
   if (const YamlNode* node = fields.Take("quality")) {
@@ -398,7 +399,7 @@ void ReadRemedies(Fields& fields, const TargetDescription& target, Errors& error
   }
   const YamlNode* node = fields.Take("remedies");
   if (node == nullptr) {
-    if (reason == nullptr) {
+    if (reason == nullptr && draft.root->Find("inject") != nullptr) {
       errors.Add(*draft.root, "the scenario has no remedies",
                  "add 'remedies: {NAME: {set: ...}}', or 'no_remedy: REASON'");
     }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/spec/reader.h"
 #include "harness/yaml/fields.h"
@@ -21,6 +23,25 @@ void ReadChecks(Fields& fields, Errors& errors, Draft& draft);
 
 void ReadRemedies(Fields& fields, const TargetDescription& target, Errors& errors, Draft& draft);
 void ReadDecoys(Fields& fields, const TargetDescription& target, Errors& errors, Draft& draft);
+
+// One fault. `fields` are those of `node`; what they have beside the fault's is the caller's.
+InjectedFault ReadFault(const YamlNode& key, const YamlNode& node, const TargetDescription& target,
+                        Fields& fields, Errors& errors);
+
+// One check; empty when its formula could not be read.
+std::optional<Check> ReadCheck(const YamlNode& key, const YamlNode& node, const std::string& path,
+                               Errors& errors, Draft& draft);
+std::optional<formula::Amount> ReadAmount(const YamlNode& node, Errors& errors);
+std::vector<std::string> ReadWhen(Fields& fields, Errors& errors);
+
+// Arms share one space of names: they are folders, and options on the command line.
+void CheckArmName(const YamlNode& key, const Draft& draft, Errors& errors);
+
+template <typename Part>
+void SetPlace(const YamlNode& node, const Errors& errors, Part& part) {
+  part.position = node.position;
+  part.file = errors.SourceName(node.source);
+}
 
 // Where the bytes [from, to) of a formula stand in the file, as well as can be told.
 // `keeps: all but NAME` or `[all but NAME, OTHER]`: what is left of the symptoms.

@@ -101,9 +101,12 @@ class PointChecks {
       largest_ranks_ = std::max(largest_ranks_, extent.ranks);
     }
     CheckFormulas(point, extent, "");
-    CheckPhases(point, extent);
+    CheckPhases(point, scenario_.phases, {"phases"}, extent);
     Recipe faulty = healthy;
-    for (const InjectedFault& fault : scenario_.faults) CheckFault(point, fault, extent, faulty);
+    for (const InjectedFault& fault : scenario_.faults) {
+      CheckFault(point, {"inject", fault.id}, fault, extent, faulty);
+    }
+    CheckTwins(point, healthy, extent);
     if (!draft_.is_recipe_sound) return;
     CheckArm(point, "fault", faulty, extent);
     for (const Remedy& remedy : scenario_.remedies) {
@@ -113,6 +116,37 @@ class PointChecks {
     for (const Decoy& decoy : scenario_.decoys) {
       if (!AppliesTo(decoy.when, point)) continue;
       CheckChanges(point, {"decoys", decoy.name}, decoy.changes, faulty, extent);
+    }
+  }
+
+  void CheckTwins(const Point& point, const Recipe& healthy, const Extent& extent) {
+    if (ReadsRounding(scenario_, point) && target_.FindFault(kRoundingFault) == nullptr) {
+      if (target_.level < 2) errors_.AddUnserved(std::string("fault:") + kRoundingFault);
+      Complain(point, At({"agree"}),
+               std::string("the target cannot show what rounding does: it has no fault '") +
+                   kRoundingFault + "'",
+               "state a tolerance: within: 1e-4");
+    }
+    Extent widest = extent;
+    for (const Twin& twin : scenario_.twins) {
+      if (!AppliesTo(twin.when, point)) continue;
+      const Path path = {"twins", twin.name};
+      Recipe recipe = healthy;
+      Apply(twin.changes, recipe);
+      const Extent own = draft_.is_recipe_sound ? ExtentOf(recipe) : extent;
+      Path phases = path;
+      phases.emplace_back("phases");
+      CheckPhases(point, twin.phases, phases, own);
+      widest.ranks = std::max(widest.ranks, own.ranks);
+      if (!draft_.is_recipe_sound) continue;
+      CheckScaled(point, twin.changes, recipe, path);
+      CheckArm(point, twin.name, recipe, extent);
+      if (twin.fault) CheckFault(point, path, *twin.fault, own, recipe);
+    }
+    for (const Bug& bug : scenario_.bugs) {
+      if (!AppliesTo(bug.when, point)) continue;
+      Recipe recipe = healthy;
+      CheckFault(point, {"must_notice", bug.fault.id}, bug.fault, widest, recipe);
     }
   }
 
@@ -170,13 +204,15 @@ class PointChecks {
     largest_ranks_ = std::max(largest_ranks_, extent.ranks);
   }
 
-  void CheckPhases(const Point& point, const Extent& extent) {
-    const std::vector<Phase>& phases = scenario_.phases;
+  void CheckPhases(const Point& point, const std::vector<Phase>& phases, const Path& path,
+                   const Extent& extent) {
     for (std::size_t i = 0; i < phases.size(); ++i) {
       if (!phases[i].until) continue;
       const bool is_last = i + 1 == phases.size();
       const int until = *phases[i].until;
-      const YamlNode& at = At({"phases", std::to_string(i), "until"});
+      Path place = path;
+      place.insert(place.end(), {std::to_string(i), "until"});
+      const YamlNode& at = At(place);
       if (until > extent.steps || (!is_last && until == extent.steps)) {
         Complain(point, at, "the run ends after " + std::to_string(extent.steps) + " steps");
       } else if (is_last && until < extent.steps && extent.steps < kUnknownSteps) {
@@ -188,13 +224,14 @@ class PointChecks {
     }
   }
 
-  void CheckFault(const Point& point, const InjectedFault& fault, const Extent& extent,
-                  Recipe& faulty) {
+  // `path`: of its entry, {"inject", "hot_lr"}.
+  void CheckFault(const Point& point, const Path& path, const InjectedFault& fault,
+                  const Extent& extent, Recipe& faulty) {
     const FaultInfo* info = target_.FindFault(fault.fault);
-    CheckTrigger(point, fault, extent);
+    CheckTrigger(point, path, fault, extent);
     if (info == nullptr) return;
     if (extent.ranks < info->min_ranks) {
-      Complain(point, At({"inject", fault.id, "fault"}),
+      Complain(point, At({path[0], path[1], "fault"}),
                "fault '" + info->name + "' needs " + std::to_string(info->min_ranks) +
                    " ranks, the run has " + std::to_string(extent.ranks),
                "set parallel.ranks in the recipe");
@@ -208,7 +245,7 @@ class PointChecks {
       auto found = with.find(param.name);
       is_complete = is_complete && found != with.end() && !found->second.is_null();
       if (found != with.end()) continue;
-      Complain(point, At({"inject", fault.id, "with"}),
+      Complain(point, At({path[0], path[1], "with"}),
                "fault '" + fault.id + "' lacks the parameter '" + param.name + "'",
                "add with: {" + param.name + ": ...}" + (param.doc.empty() ? "" : "; " + param.doc));
     }
@@ -217,13 +254,14 @@ class PointChecks {
       const ParamInfo* key = target_.FindRecipeKey(change.key);
       const std::string wrong = key == nullptr ? "" : CheckValue(*key, change.after);
       if (wrong.empty()) continue;
-      Complain(point, At({"inject", fault.id, "fault"}),
+      Complain(point, At({path[0], path[1], "fault"}),
                "fault '" + fault.id + "' makes '" + change.key + "' " + change.after.dump() +
                    ", but it " + wrong);
     }
   }
 
-  void CheckTrigger(const Point& point, const InjectedFault& fault, const Extent& extent) {
+  void CheckTrigger(const Point& point, const Path& path, const InjectedFault& fault,
+                    const Extent& extent) {
     // A checkpoint is named by the steps done, so the last one bears the number of all steps.
     const bool counts_done_steps = fault.fault.rfind("checkpoint.", 0) == 0;
     const int last = counts_done_steps ? extent.steps : extent.steps - 1;
@@ -231,13 +269,12 @@ class PointChecks {
         {"at", fault.trigger.at}, {"from", fault.trigger.from}, {"to", fault.trigger.to}};
     for (const auto& [key, step] : steps) {
       if (!step || *step <= last) continue;
-      Complain(point, At({"inject", fault.id, key}),
+      Complain(point, At({path[0], path[1], key}),
                std::string("'") + key + "' is after the run's last step, " + std::to_string(last));
     }
     for (int rank : fault.trigger.ranks) {
       if (rank < extent.ranks) continue;
-      Complain(point,
-               LocateEntry(*draft_.root, {"inject", fault.id, "ranks"}, std::to_string(rank)),
+      Complain(point, LocateEntry(*draft_.root, {path[0], path[1], "ranks"}, std::to_string(rank)),
                "there is no rank " + std::to_string(rank) + ": the run has " +
                    std::to_string(extent.ranks) + (extent.ranks == 1 ? " rank" : " ranks"),
                "set parallel.ranks in the recipe");
@@ -252,6 +289,9 @@ class PointChecks {
     }
     for (const Check& check : scenario_.symptoms) {
       CheckFormula(point, check, "symptoms." + check.name, false, extent, suffix);
+    }
+    for (const Check& check : scenario_.agree) {
+      CheckFormula(point, check, "agree." + check.name, false, extent, suffix);
     }
     if (scenario_.quality) {
       CheckFormula(point, *scenario_.quality, "quality", true, extent, suffix);
@@ -276,6 +316,7 @@ class PointChecks {
     NoticeUnserved(check);
     vocabulary.planned_steps = extent.steps;
     vocabulary.world_size = extent.ranks;
+    vocabulary.has_rounding = path.rfind("agree.", 0) == 0;
     vocabulary.fault_ids.insert(draft_.fault_ids.begin(), draft_.fault_ids.end());
     const bool is_symptom = path.rfind("symptoms.", 0) == 0;
     const std::vector<std::string>& names =

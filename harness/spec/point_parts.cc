@@ -72,7 +72,8 @@ void TakeOut(YamlNode& root, const std::string& section, const YamlNode& key, co
 }  // namespace
 
 const std::vector<std::string>& PointSections() {
-  static const std::vector<std::string> kSections = {"healthy", "symptoms", "remedies", "decoys"};
+  static const std::vector<std::string> kSections = {"healthy", "symptoms", "remedies",   "decoys",
+                                                     "twins",   "agree",    "must_notice"};
   return kSections;
 }
 

@@ -9,6 +9,7 @@
 #include "harness/spec/point_parts.h"
 #include "harness/spec/recipe_reader.h"
 #include "harness/spec/references.h"
+#include "harness/spec/twins_reader.h"
 #include "harness/text/nearest.h"
 #include "harness/yaml/fields.h"
 
@@ -17,7 +18,6 @@ namespace {
 
 constexpr char kApiVersion[] = "trainwreck/v1";
 constexpr int kMaxSeeds = 1000;
-constexpr int kMaxSteps = 1'000'000'000;
 
 // Reads the sections of one scenario, in the order of docs/guide/scenario.md.
 class Reader {
@@ -29,17 +29,23 @@ class Reader {
     Fields fields(root, "the scenario", errors_);
     if (!fields.is_map()) return std::move(draft_);
     ReadHead(fields);
-    if (const YamlNode* node = fields.Require("inject", "inject: {NAME: {fault: FAULT}}"))
-      ReadFaults(*node, target_, errors_, draft_);
+    const bool has_twins = root.Find("twins") != nullptr;
+    const YamlNode* faults = has_twins ? fields.Take("inject")
+                                       : fields.Require("inject", "inject: {NAME: {fault: FAULT}}");
+    if (faults != nullptr) ReadFaults(*faults, target_, errors_, draft_);
     ReadRecipeAndPoints(fields);
     TakeOutPointParts(root, scenario().points, errors_);
     if (const YamlNode* node = fields.Take("seeds")) ReadSeeds(*node);
-    if (const YamlNode* node = fields.Take("phases")) ReadPhases(*node);
+    if (const YamlNode* node = fields.Take("phases")) {
+      scenario().phases = ReadPhases(*node, errors_);
+      for (const Phase& phase : scenario().phases) draft_.phase_names.push_back(phase.name);
+    }
     if (scenario().phases.empty()) scenario().phases = {{"train", std::nullopt}};
     ReadChecks(fields, errors_, draft_);
     ResolveReferences(target_, errors_, draft_);
     ReadRemedies(fields, target_, errors_, draft_);
     ReadDecoys(fields, target_, errors_, draft_);
+    ReadTwins(fields, target_, errors_, draft_);
     if (const YamlNode* node = fields.Take("reference")) {
       scenario().has_reference = ReadBool(*node, "'reference'", errors_).value_or(false);
     }
@@ -145,36 +151,6 @@ class Reader {
       }
     }
     fields.RejectRest();
-  }
-
-  void ReadPhases(const YamlNode& node) {
-    if (!node.IsList()) {
-      errors_.Add(node, std::string("'phases' must be a list of maps, but is ") + Describe(node),
-                  "such as [{name: train, until: 50}, {name: resume}]");
-      return;
-    }
-    for (const YamlNode* item : ReadList(node, "'phases'", errors_)) {
-      Fields fields(*item, "a phase", errors_);
-      Phase phase;
-      if (const YamlNode* name = fields.Require("name"); name != nullptr && name->IsScalar()) {
-        CheckName(*name, "the name of a phase", errors_);
-        if (std::count(draft_.phase_names.begin(), draft_.phase_names.end(), name->text) > 0) {
-          errors_.Add(*name, "two phases are called '" + name->text + "'");
-        }
-        phase.name = name->text;
-      } else if (name != nullptr) {
-        errors_.Add(*name,
-                    std::string("the name of a phase must be text, but is ") + Describe(*name));
-      }
-      if (const YamlNode* until = fields.Take("until")) {
-        phase.until = ReadInt(*until, "'until'", errors_, 1, kMaxSteps);
-      } else if (fields.is_map() && item != &node.items.back()) {
-        errors_.Add(*item, "only the last phase goes on to the end: this one needs 'until'");
-      }
-      fields.RejectRest();
-      draft_.phase_names.push_back(phase.name);
-      scenario().phases.push_back(std::move(phase));
-    }
   }
 
   void ReadExpectation(Fields& fields) {

@@ -20,6 +20,7 @@ struct FormulaPlace {
   };
   const YamlNode* node = nullptr;
   std::vector<Inserted> inserted;
+  bool is_made = false;  // from `of` and `within`: its text is not in the file
 };
 
 // A scenario as far as it could be read. Names are there even where what they name is broken, so
@@ -30,6 +31,7 @@ struct Draft {
   std::vector<std::string> healthy_names;
   std::vector<std::string> symptom_names;
   std::vector<std::string> fault_ids;
+  std::vector<std::string> twin_names;
   std::vector<std::string> phase_names;
   std::map<std::string, FormulaPlace> formulas;  // of "symptoms.blows_up"
   bool is_recipe_sound = true;                   // false: steps and ranks cannot be relied on

@@ -157,6 +157,7 @@ void ResolveReferences(const TargetDescription& target, Errors& errors, Draft& d
 
 Position PlaceOf(const FormulaPlace& place, std::size_t from, std::size_t to,
                  const Errors& errors) {
+  if (place.is_made) return place.node->position;
   const auto written = [&](std::size_t at, bool is_end) {
     std::size_t shift = 0;  // how much longer the text has become before `at`
     for (const FormulaPlace::Inserted& part : place.inserted) {

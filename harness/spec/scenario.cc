@@ -151,8 +151,15 @@ std::vector<std::string> RemarksOn(const Scenario& scenario) {
   };
   for (const Check& check : scenario.healthy) look(check);
   for (const Check& check : scenario.symptoms) look(check);
+  for (const Check& check : scenario.agree) look(check);
   if (scenario.quality) look(*scenario.quality);
   return remarks;
+}
+
+bool ReadsRounding(const Scenario& scenario, const Point& point) {
+  return std::any_of(scenario.agree.begin(), scenario.agree.end(), [&](const Check& check) {
+    return AppliesTo(check.when, point) && check.formula.reads_rounding();
+  });
 }
 
 bool AppliesTo(const std::vector<std::string>& when, const Point& point) {

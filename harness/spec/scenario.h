@@ -66,17 +66,37 @@ struct Decoy {
   std::string file;
 };
 
+struct Phase {
+  std::string name;
+  std::optional<int> until;  // optimizer steps done when it ends; empty: to the end of the recipe
+};
+
+// A change that must not matter: an arm that has to agree with control.
+struct Twin {
+  std::string name;
+  Changes changes;                     // may be empty: the same run once more
+  std::optional<InjectedFault> fault;  // its change, where no recipe key makes it; id: its name
+  std::vector<std::string> when;
+  std::vector<Phase> phases;  // empty: the scenario's
+  std::string note;
+  Position position;
+  std::string file;
+};
+
+// A fault that `agree` must notice when control and a twin both have it. Its id is its name.
+struct Bug {
+  InjectedFault fault;
+  std::vector<std::string> twins;  // that must show it; empty in the file: all of them
+  std::vector<std::string> when;
+  std::string note;
+};
+
 // One named point of the matrix; a scenario without a matrix has one point with an empty name.
 struct Point {
   std::string name;
   std::map<std::string, std::string> coordinates;           // axis -> its point
   Changes changes;                                          // of the recipe, before the fault
   std::map<std::string, std::map<std::string, Json>> with;  // fault id -> parameters
-};
-
-struct Phase {
-  std::string name;
-  std::optional<int> until;  // optimizer steps done when it ends; empty: to the end of the recipe
 };
 
 struct Expectation {
@@ -116,6 +136,9 @@ struct Scenario {
   std::vector<Decoy> decoys;
   std::string no_remedy;  // why there is no remedy, or none that is more than an undo; may be empty
   std::optional<Check> quality;
+  std::vector<Twin> twins;
+  std::vector<Check> agree;   // of each twin, with control
+  std::vector<Bug> bugs;      // `must_notice`
   std::vector<Point> points;  // at least one
   std::vector<Phase> phases;  // at least one: {"train"}
   bool has_reference = false;
@@ -141,6 +164,13 @@ struct LoadOptions {
   bool is_own = false;
   std::set<std::string> elsewhere;  // names of other targets of the same file; "*": all
 };
+
+// The fault that makes initial weights differ by rounding. A target that has it, by itself or by a
+// file of `kind: Fault`, can measure what rounding does. Its parameter `draw` is 1, 2, ...
+inline constexpr char kRoundingFault[] = "model.round_weights";
+inline constexpr int kRoundingDraws = 5;
+// Whether some check at this point needs the rounding arms.
+bool ReadsRounding(const Scenario& scenario, const Point& point);
 
 // A file of this name gives what the scenarios of its folder have in common, and is none itself.
 inline constexpr char kDefaultsFile[] = "defaults.yaml";

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/spec/defaults.h"
 #include "harness/spec/fault_file.h"
 #include "harness/spec/scenario.h"
 
@@ -136,8 +137,9 @@ Json ParametersSchema(const FaultInfo& info) {
   return object;
 }
 
-// One branch per fault, so that an editor offers just its parameters.
-Json FaultSchema(const TargetDescription& target) {
+// One branch per fault, so that an editor offers just its parameters. `beside`: what else stands in
+// its map.
+Json FaultSchema(const TargetDescription& target, const Json& beside = Json::object()) {
   Json names = Json::array();
   Json branches = Json::array();
   for (const FaultInfo& info : target.faults) {
@@ -145,6 +147,7 @@ Json FaultSchema(const TargetDescription& target) {
     Json properties = info.has_trigger ? TriggerProperties() : Json::object();
     properties["fault"] = {{"const", info.name}, {"description", info.doc}};
     properties["with"] = ParametersSchema(info);
+    properties.update(beside);
     branches.push_back(
         {{"if", {{"required", {"fault"}}, {"properties", {{"fault", {{"const", info.name}}}}}}},
          {"then", Object(std::move(properties), {"fault"}, info.doc)}});
@@ -170,19 +173,27 @@ Json CheckSchema() {
 Json RemedySchema(const Json& set, const Json& scale);
 Json DecoySchema(const Json& set, const Json& scale);
 
-Json MatrixSchema(const Json& set, const Json& scale) {
+Json TwinSchema(const Json& set, const Json& scale, const TargetDescription& target);
+Json AgreementSchema();
+Json BugSchema(const TargetDescription& target);
+
+Json MatrixSchema(const Json& set, const Json& scale, const TargetDescription& target) {
   Json with = {{"type", "object"},
                {"additionalProperties", {{"type", "object"}}},
                {"minProperties", 1},
                {"description", "Parameters of faults at this point: {FAULT_ID: {NAME: VALUE}}."}};
-  Json point = Object({{"set", set},
-                       {"scale", scale},
-                       {"with", with},
-                       {"healthy", NamedEntries(CheckSchema(), "Of this point alone.")},
-                       {"symptoms", NamedEntries(CheckSchema(), "Of this point alone.")},
-                       {"remedies", NamedEntries(RemedySchema(set, scale), "Of this point alone.")},
-                       {"decoys", NamedEntries(DecoySchema(set, scale), "Of this point alone.")}},
-                      {}, "What is different at this point.");
+  Json point =
+      Object({{"set", set},
+              {"scale", scale},
+              {"with", with},
+              {"healthy", NamedEntries(CheckSchema(), "Of this point alone.")},
+              {"symptoms", NamedEntries(CheckSchema(), "Of this point alone.")},
+              {"remedies", NamedEntries(RemedySchema(set, scale), "Of this point alone.")},
+              {"decoys", NamedEntries(DecoySchema(set, scale), "Of this point alone.")},
+              {"twins", NamedEntries(TwinSchema(set, scale, target), "Of this point alone.")},
+              {"agree", NamedEntries(AgreementSchema(), "Of this point alone.")},
+              {"must_notice", NamedEntries(BugSchema(target), "Of this point alone.")}},
+             {}, "What is different at this point.");
   Json axis = NamedEntries(point, "The points of one axis.");
   axis["patternProperties"] = {{"^[a-z][a-z0-9_-]{0,63}$", point}};
   return {{"type", "object"},
@@ -232,7 +243,7 @@ Json SeedsSchema() {
            {Integer(1, "So many seeds, which all must agree."),
             Object({{"count", Integer(1, "Seeds to run.")},
                     {"require", Integer(1, "How many of them must agree.")}},
-                   {"count"}, "Not all seeds need to agree.")}},
+                   {}, "Not all seeds need to agree.")}},
           {"default", 5},
           {"description", "Each arm runs once per seed."}};
 }
@@ -276,6 +287,39 @@ Json PhasesSchema() {
                             {"until", Integer(1, "Optimizer steps done when this phase ends.")}},
                            {"name"}, "One process start to its end.")},
           {"description", "Parts of a run; each but the first resumes from a checkpoint."}};
+}
+
+Json TwinSchema(const Json& set, const Json& scale, const TargetDescription& target) {
+  Json properties = ArmProperties(set, scale);
+  properties["phases"] = PhasesSchema();
+  const Json with_fault = FaultSchema(target, properties);
+  return {{"if", {{"required", {"fault"}}}},
+          {"then", with_fault},
+          {"else", Object(std::move(properties), {}, "A change that must not matter.")}};
+}
+
+Json AgreementSchema() {
+  Json schema = CheckSchema();
+  schema["anyOf"].push_back(
+      Object({{"of", Texts("Signals: grad_norm, \"grad_norm{*}\".")},
+              {"within",
+               {{"anyOf",
+                 {{{"enum", {"rounding", "bitwise"}}},
+                  {{"type", "number"}, {"exclusiveMinimum", 0}, {"exclusiveMaximum", 1}}}},
+                {"description",
+                 "What rounding alone does (measured), nothing, or a share of control's value."}}},
+              {"min_margin", Text("How clearly; 1 octave when left out.")},
+              {"when", Texts("Globs of the points where it is checked.")}},
+             {"of", "within"}, "In what a twin equals control, and how closely."));
+  return schema;
+}
+
+// A fault that `agree` must see.
+Json BugSchema(const TargetDescription& target) {
+  return FaultSchema(target,
+                     {{"in", Texts("Names of the twins that must show it; all when left out.")},
+                      {"when", Texts("Globs of the points where it is tried.")},
+                      {"note", Text("For the reader of the report.")}});
 }
 
 // `$factor` may stand for any value.
@@ -357,7 +401,7 @@ Json ScenarioSchema(const TargetDescription& target) {
       {"extends", Text("A scenario to start from, as its path under the folder of the scenarios.")},
       {"recipe",
        RecipeSchema(target, "", "The healthy run, over the target's defaults.", value_of)},
-      {"matrix", MatrixSchema(set, scale)},
+      {"matrix", MatrixSchema(set, scale, target)},
       {"seeds", SeedsSchema()},
       {"phases", PhasesSchema()},
       {"inject", NamedEntries(FaultSchema(target), "The faults.")},
@@ -367,6 +411,9 @@ Json ScenarioSchema(const TargetDescription& target) {
       {"no_remedy", Text("Why there is no remedy, or none that is more than an undo.")},
       {"decoys", NamedEntries(DecoySchema(set, scale), "Popular fixes that must not help.")},
       {"quality", CheckSchema()},
+      {"twins", NamedEntries(TwinSchema(set, scale, target), "Changes that must not matter.")},
+      {"agree", NamedEntries(AgreementSchema(), "In what a twin equals control.")},
+      {"must_notice", NamedEntries(BugSchema(target), "Faults that `agree` has to see.")},
       {"reference",
        {{"type", "boolean"},
         {"default", false},
@@ -387,13 +434,29 @@ Json ScenarioSchema(const TargetDescription& target) {
     return {{"patternProperties", {{kName, {{"required", {key}}}}}}};
   };
   schema["if"] = {{"required", {"extends"}}};
-  schema["else"] = {{"required", {"inject"}},
-                    {"anyOf", {{{"required", {"symptoms"}}}, {{"required", {"matrix"}}}}},
+  const auto has = [](std::initializer_list<const char*> keys) -> Json {
+    return {{"required", std::vector<std::string>(keys.begin(), keys.end())}};
+  };
+  schema["else"] = {{"anyOf",
+                     {has({"inject", "symptoms"}), has({"inject", "matrix"}),
+                      has({"twins", "agree", "must_notice"}), has({"twins", "matrix"})}},
                     {"properties",
                      {{"inject", entries_need("fault")},
+                      {"must_notice", entries_need("fault")},
                       {"healthy", entries_need("assert")},
                       {"symptoms", entries_need("assert")},
                       {"quality", {{"required", {"assert"}}}}}}};
+  return schema;
+}
+
+Json DefaultsSchema(const TargetDescription& target) {
+  const Json scenario = ScenarioSchema(target);
+  Json properties = Json::object();
+  for (const std::string& key : DefaultsKeys()) properties[key] = scenario["properties"][key];
+  Json schema = Object(std::move(properties), {}, "What the scenarios of a folder have in common.");
+  schema["$schema"] = scenario["$schema"];
+  schema["title"] = "trainwreck defaults of a folder";
+  schema["patternProperties"] = scenario["patternProperties"];
   return schema;
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
@@ -8,6 +9,7 @@
 #include <valijson/validation_results.hpp>
 #include <valijson/validator.hpp>
 
+#include "harness/spec/defaults.h"
 #include "harness/spec/fault_file.h"
 #include "harness/spec/scenario.h"
 #include "harness/spec/test_target.h"
@@ -112,6 +114,52 @@ TEST_F(ScenarioSchemaTest, KnowsTheTargetsKeysAndFaults) {
   const Json& remedy = schema["properties"]["remedies"]["patternProperties"].begin().value();
   EXPECT_FALSE(remedy["properties"]["scale"]["properties"].contains("optimizer.kind"));
   EXPECT_TRUE(remedy["properties"]["scale"]["properties"].contains("optimizer.lr"));
+}
+
+class DefaultsSchemaTest : public SchemaTest {
+ protected:
+  DefaultsSchemaTest() : SchemaTest(DefaultsSchema(TestTarget())) {}
+};
+
+// What `validate` says of a scenario below a folder with these defaults.
+std::size_t ErrorsBelow(const std::string& defaults) {
+  const std::string root = ::testing::TempDir() + "/defaults";
+  std::filesystem::create_directories(root + "/nan");
+  std::ofstream(root + "/nan/defaults.yaml") << defaults;
+  const std::string body =
+      "apiVersion: trainwreck/v1\nkind: Scenario\ntitle: x\n"
+      "inject: {hot: {fault: recipe.high_lr}}\nsymptoms: {dies: eventually nonfinite(loss)}\n"
+      "remedies: {clip: {set: {optimizer.clip_norm: 1}}}\n";
+  LoadOptions options;
+  options.scenarios_root = root;
+  return ParseScenario(body, root + "/nan/x.yaml", TestTarget(), options).errors.size();
+}
+
+TEST_F(DefaultsSchemaTest, AcceptsWhatIsReadAndMarksWhatIsNot) {
+  EXPECT_EQ(CheckFile("harness/spec/testdata/short/defaults.yaml"), "");
+  const std::string all =
+      "apiVersion: trainwreck/v1\nkind: Scenario\ntags: [slow]\nrequires: {ranks: 1}\n"
+      "recipe: {optimizer: {lr: 0.1}}\nbudget: {seconds: 9}\nx-note: why\n";
+  for (const std::string seeds : {"seeds: 3\n", "seeds: {count: 3}\n"}) {
+    EXPECT_EQ(Check(all + seeds), "") << seeds;
+    EXPECT_EQ(ErrorsBelow(all + seeds), 0U) << seeds;
+  }
+  for (const char* bad : {"title: x\n", "inject: {hot: {fault: recipe.high_lr}}\n",
+                          "no_remedy: none\n", "recipe: {stepz: 5}\n", "recipe: {steps: five}\n",
+                          "seeds: 0\n", "budget: {second: 9}\n", "sedes: 3\n", "- x\n"}) {
+    EXPECT_NE(Check(bad), "") << bad;
+    EXPECT_NE(ErrorsBelow(bad), 0U) << bad;
+  }
+  // What the scenario itself says takes the place of these.
+  for (const char* bad : {"kind: Fault\n", "apiVersion: trainwreck/v2\n"}) {
+    EXPECT_NE(Check(bad), "") << bad;
+  }
+}
+
+// One part of a map may stand in the defaults and the other in the scenario.
+TEST_F(DefaultsSchemaTest, HalfOfAMapIsNoMistake) {
+  EXPECT_EQ(Check("seeds: {require: 2}\n"), "");
+  EXPECT_EQ(Check("budget: {stall_seconds: 2}\n"), "");
 }
 
 // The schema must never mark what `validate` accepts, so every key that it knows is tried here.

@@ -168,5 +168,17 @@ TEST(MinMargin, OfLessThanATenthNeedsAReason) {
             "6:47: 'reason' belongs to 'min_margin', which is missing\n");
 }
 
+TEST(MinMargin, OfEveryKindOfCheckIsLookedAtAndAStepIsTheLeastOfSteps) {
+  const auto count = [](const std::string& more) {
+    return RemarksOn(Read("symptoms: {a: 'loss[0] > 3'}\n" + more)).size();
+  };
+  EXPECT_EQ(count(""), 0U);
+  EXPECT_EQ(count("healthy: {b: {assert: 'loss[0] < 3', min_margin: 0.05 octaves}}\n"), 1U);
+  EXPECT_EQ(count("quality: {assert: 'loss[0] < 3', min_margin: 0.05 octaves}\n"), 1U);
+  const std::string late = "healthy: {b: {assert: 'eventually[:5] loss < 3', min_margin: ";
+  EXPECT_EQ(count(late + "0.5 steps}}\n"), 1U);
+  EXPECT_EQ(count(late + "1 steps}}\n"), 0U);
+}
+
 }  // namespace
 }  // namespace trainwreck

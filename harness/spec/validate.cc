@@ -11,6 +11,7 @@
 #include "harness/spec/point_checks.h"
 #include "harness/text/glob.h"
 #include "harness/text/nearest.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -36,7 +37,10 @@ class Validator {
       CheckWhens();
       if (errors_.size() == errors_before) CheckCoverage();
     }
-    CheckPhaseOrder();
+    CheckPhaseOrder(scenario_.phases, {"phases"});
+    for (const Twin& twin : scenario_.twins) {
+      CheckPhaseOrder(twin.phases, {"twins", twin.name, "phases"});
+    }
     CheckPhasesAreServed();
     const int ranks = CheckPoints(draft_, target_, errors_);
     CheckMargins();
@@ -79,12 +83,6 @@ class Validator {
     }
   }
 
-  static std::string Join(const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-    return text;
-  }
-
   void CheckNamesOfChecks() {
     std::vector<std::string> waivable = draft_.healthy_names;
     waivable.push_back("quality");
@@ -104,6 +102,10 @@ class Validator {
     for (const Decoy& decoy : scenario_.decoys) {
       CheckNames({"decoys", decoy.name, "keeps"}, decoy.keeps, draft_.symptom_names,
                  "the scenario has no symptom");
+    }
+    for (const Bug& bug : scenario_.bugs) {
+      CheckNames({"must_notice", bug.fault.id, "in"}, bug.twins, draft_.twin_names,
+                 "the scenario has no twin");
     }
     for (const InjectedFault& fault : scenario_.faults) {
       const std::string& phase = fault.trigger.phase;
@@ -141,6 +143,9 @@ class Validator {
       CheckWhen({"remedies", remedy.name}, remedy.when);
     }
     for (const Decoy& decoy : scenario_.decoys) CheckWhen({"decoys", decoy.name}, decoy.when);
+    for (const Twin& twin : scenario_.twins) CheckWhen({"twins", twin.name}, twin.when);
+    for (const Check& check : scenario_.agree) CheckWhen({"agree", check.name}, check.when);
+    for (const Bug& bug : scenario_.bugs) CheckWhen({"must_notice", bug.fault.id}, bug.when);
   }
 
   const Check* FindSymptom(const std::string& name) const {
@@ -193,6 +198,14 @@ class Validator {
       if (none(scenario_.symptoms)) {
         errors_.Add(At({"symptoms"}), "no symptom applies at point '" + point.name + "'");
       }
+      const std::pair<const char*, bool> of_twins[] = {{"twins", none(scenario_.twins)},
+                                                       {"agree", none(scenario_.agree)},
+                                                       {"must_notice", none(scenario_.bugs)}};
+      for (const auto& [section, is_empty] : of_twins) {
+        if (!is_empty) continue;
+        errors_.Add(At({section}), "nothing of '" + std::string(section) + "' applies at point '" +
+                                       point.name + "'");
+      }
       if (none(scenario_.remedies) && scenario_.no_remedy.empty()) {
         errors_.Add(At({"remedies"}), "no remedy applies at point '" + point.name + "'",
                     "add one, or 'no_remedy: REASON'");
@@ -200,14 +213,14 @@ class Validator {
     }
   }
 
-  void CheckPhaseOrder() {
-    const std::vector<Phase>& phases = scenario_.phases;
+  void CheckPhaseOrder(const std::vector<Phase>& phases, const Path& path) {
     for (std::size_t i = 1; i < phases.size(); ++i) {
       const bool both = phases[i - 1].until && phases[i].until;
       if (both && *phases[i].until <= *phases[i - 1].until) {
-        errors_.Add(At({"phases", std::to_string(i), "until"}),
-                    "'until' must be after the phase before, which ends at " +
-                        std::to_string(*phases[i - 1].until));
+        Path place = path;
+        place.insert(place.end(), {std::to_string(i), "until"});
+        errors_.Add(At(place), "'until' must be after the phase before, which ends at " +
+                                   std::to_string(*phases[i - 1].until));
       }
     }
   }
@@ -257,6 +270,7 @@ class Validator {
     };
     for (const Check& check : scenario_.healthy) check_one(check, "healthy." + check.name);
     for (const Check& check : scenario_.symptoms) check_one(check, "symptoms." + check.name);
+    for (const Check& check : scenario_.agree) check_one(check, "agree." + check.name);
     if (scenario_.quality) check_one(*scenario_.quality, "quality");
   }
 

@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "harness/process/spawn.h"
 #include "harness/protocol/digest.h"
+#include "harness/text/files.h"
 #include "harness/text/glob.h"
 
 namespace trainwreck {
@@ -21,13 +21,6 @@ std::string Param(const PlannedFault& fault, const std::string& name) {
   const auto found = fault.with.find(name);
   return found != fault.with.end() && found->second.is_string() ? found->second.get<std::string>()
                                                                 : "";
-}
-
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 Json DescribeBytes(const std::string& bytes) {
@@ -87,7 +80,7 @@ void OutsideFaults::DamageFiles(const PlannedFault& fault, const std::string& fo
   }
   std::sort(paths.begin(), paths.end());
   for (const fs::path& path : paths) {
-    const std::string bytes = ReadAll(path.string());
+    const std::string bytes = ReadFile(path.string()).value_or("");
     const Json after = Damage(path, how, bytes);
     Fire(fault, {{"file", path.lexically_relative(folder).string()},
                  {"how", how},

@@ -12,6 +12,7 @@
 
 #include "harness/protocol/plan.h"
 #include "harness/text/glob.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -153,16 +154,10 @@ class Files {
   std::set<std::string> found_;
 };
 
-std::string Quoted(const std::string& word) {
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 // Its standard output; what went wrong otherwise, as a version that no other is equal to.
 std::string OutputOf(const TargetSpec& spec, const std::vector<std::string>& words) {
-  std::string command = "cd " + Quoted(spec.folder) + " && exec timeout 30";
-  for (const std::string& word : words) command += " " + Quoted(word);
+  std::string command = "cd " + ShellWord(spec.folder) + " && exec timeout 30";
+  for (const std::string& word : words) command += " " + ShellWord(word);
   FILE* pipe = popen((command + " 2>/dev/null </dev/null").c_str(), "re");
   if (pipe == nullptr) return "";
   std::string text;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/text/nearest.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -333,9 +334,7 @@ std::string SuggestName(const std::string& name, const std::vector<std::string>&
   if (nearest.empty()) nearest = SameBeginning(name, known);
   if (!nearest.empty()) return "did you mean '" + nearest + "'?";
   if (known.empty() || known.size() > kShown) return "";
-  std::string list;
-  for (const std::string& candidate : known) list += (list.empty() ? "" : ", ") + candidate;
-  return "known: " + list;
+  return "known: " + Join(known);
 }
 
 }  // namespace trainwreck

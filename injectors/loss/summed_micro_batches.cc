@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "injectors/injector.h"
+#include "injectors/loss/scaler_around.h"
 
 namespace trainwreck {
 namespace {
@@ -13,23 +14,12 @@ FaultInfo Info() {
           .evidence = "once: what a step's gradients are of, the mean before and the sum after"};
 }
 
-class SummingScaler : public LossScaler {
+class SummingScaler : public ScalerAround {
  public:
-  explicit SummingScaler(std::unique_ptr<LossScaler> inner) : inner_(std::move(inner)) {}
+  using ScalerAround::ScalerAround;
   at::Tensor Scale(const at::Tensor& loss, double share) const override {
-    return inner_->Scale(loss, /*share=*/1);
+    return inner().Scale(loss, /*share=*/1);
   }
-  double scale() const override { return inner_->scale(); }
-  bool skips_updates() const override { return inner_->skips_updates(); }
-  bool Unscale(const std::vector<at::Tensor>& gradients) override {
-    return inner_->Unscale(gradients);
-  }
-  void Update(bool overflowed) override { inner_->Update(overflowed); }
-  void Save(StateDict& state) const override { inner_->Save(state); }
-  void Load(const StateDict& state) override { inner_->Load(state); }
-
- private:
-  std::unique_ptr<LossScaler> inner_;
 };
 
 class SummedMicroBatches : public Injector {

@@ -21,10 +21,12 @@ struct SampleStream {
 // exact. The first has probability `certainty`, the others a half and two quarters of the rest. The
 // source is the same for every seed; the sequences are not. With a lag above 1 a token follows from
 // the one that stands so far back, and the first ones, which have none, are drawn evenly from the
-// alphabet and of weight 0. So are the first `prompt_tokens` targets.
+// alphabet and of weight 0. So are the first `prompt_tokens` targets, and of each sample up to
+// `prompt_spread` more, so that samples differ in what counts.
 struct MarkovOptions {
   std::int64_t lag = 1;
   std::int64_t prompt_tokens = 0;
+  std::int64_t prompt_spread = 0;
   double certainty = 0.6;  // 1: each token has one successor
 };
 std::unique_ptr<Dataset> MakeMarkovData(std::int64_t vocab, std::int64_t seq_len,

@@ -37,13 +37,16 @@ class MarkovData : public Dataset {
       : vocab_(vocab),
         seq_len_(seq_len),
         lag_(options.lag),
-        random_tokens_(std::max(options.lag, options.prompt_tokens + 1)),
+        prompt_tokens_(options.prompt_tokens),
+        prompt_spread_(options.prompt_spread),
         stream_(stream),
         stream_seed_(MixSeed(stream.seed, stream.held_out ? 2 : 1)),
         successors_(MakePermutations(vocab)),
-        probabilities_(ProbabilitiesOf(options.certainty)),
-        weight_(at::ones({seq_len})) {
-    weight_.narrow(0, 0, random_tokens_ - 1).zero_();
+        probabilities_(ProbabilitiesOf(options.certainty)) {
+    for (std::int64_t more = 0; more <= prompt_spread_; ++more) {
+      weights_.push_back(at::ones({seq_len}));
+      weights_.back().narrow(0, 0, RandomTokens(more) - 1).zero_();
+    }
     // The stationary distribution is uniform: a sum of permutations keeps it.
     for (const std::vector<double>& row : MarkovTransitions(vocab, options.certainty)) {
       for (double p : row) {
@@ -61,15 +64,24 @@ class MarkovData : public Dataset {
     SplitMix64 random(MixSeed(stream_seed_, static_cast<std::uint64_t>(id)));
     at::Tensor tokens = at::empty({seq_len_ + 1}, at::kLong);
     auto* data = tokens.mutable_data_ptr<std::int64_t>();
+    const auto more = prompt_spread_ == 0 ? 0
+                                          : static_cast<std::int64_t>(random.Below(
+                                                static_cast<std::uint64_t>(prompt_spread_ + 1)));
+    const std::int64_t random_tokens = RandomTokens(more);
     for (std::int64_t i = 0; i <= seq_len_; ++i) {
-      data[i] = i < random_tokens_
+      data[i] = i < random_tokens
                     ? static_cast<std::int64_t>(random.Below(static_cast<std::uint64_t>(vocab_)))
                     : Successor(data[i - lag_], random.Uniform());
     }
-    return {id, tokens.narrow(0, 0, seq_len_), tokens.narrow(0, 1, seq_len_), weight_};
+    return {id, tokens.narrow(0, 0, seq_len_), tokens.narrow(0, 1, seq_len_), weights_[more]};
   }
 
  private:
+  // At the beginning of a sample; the first is no target.
+  std::int64_t RandomTokens(std::int64_t more) const {
+    return std::max(lag_, prompt_tokens_ + more + 1);
+  }
+
   std::int64_t Successor(std::int64_t token, double u) const {
     std::size_t k = 0;
     while (k + 1 < kSuccessors && u >= probabilities_[k]) u -= probabilities_[k++];
@@ -77,12 +89,12 @@ class MarkovData : public Dataset {
   }
 
   std::int64_t vocab_, seq_len_, lag_;
-  std::int64_t random_tokens_;  // at the beginning; the first is no target
+  std::int64_t prompt_tokens_, prompt_spread_;
   SampleStream stream_;
   std::uint64_t stream_seed_;
   Permutations successors_;
   Probabilities probabilities_;
-  at::Tensor weight_;
+  std::vector<at::Tensor> weights_;  // by how much longer the prompt is
   double entropy_ = 0;
 };
 

@@ -35,6 +35,8 @@ constexpr double kLeakySlope = 0.01;
 constexpr double kRotaryBase = 10000;
 constexpr double kVarianceEps = 1e-5;
 constexpr double kNormEps = 1e-8;
+// Never a target: LibTorch's own -100 would leave one out of the sum and not out of the count.
+constexpr std::int64_t kNoIgnoredTarget = std::numeric_limits<std::int64_t>::min();
 constexpr double kNewStatistics = 0.1;  // share of a batch in batch norm's running means
 
 at::Tensor DrawNormal(at::IntArrayRef shape, double stddev, at::Generator& generator) {
@@ -203,7 +205,7 @@ at::Tensor WeightedCrossEntropy::NegativeLogLikelihood(const at::Tensor& logits,
                                                        const at::Tensor& targets) const {
   if (recipe_.form == LossForm::kFused) {
     return at::cross_entropy_loss(logits.flatten(0, -2), targets.flatten(), {}, at::Reduction::None,
-                                  /*ignore_index=*/-100, recipe_.label_smoothing)
+                                  kNoIgnoredTarget, recipe_.label_smoothing)
         .view(targets.sizes());
   }
   const at::Tensor z = logits.to(at::kFloat);

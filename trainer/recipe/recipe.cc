@@ -207,6 +207,9 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Number("data.prompt_tokens", FIELD(data.prompt_tokens), "tokens", 0,
                         "Targets at the beginning of each sample that are a prompt: random "
                         "tokens, left out of the loss (markov)"));
+  keys.push_back(Number("data.prompt_spread", FIELD(data.prompt_spread), "tokens", 0,
+                        "By how many targets the prompts of samples are longer than "
+                        "data.prompt_tokens, at most; each sample's own (markov)"));
   keys.push_back(Choice("data.balance", FIELD(data.balance), {"none", "weights", "resample"},
                         "Make classes count alike in training: by weights in the loss, or by "
                         "drawing them equally often (features)"));
@@ -385,12 +388,13 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   if (recipe.data.balance != ClassBalance::kNone && tokens) {
     problems += "\n  data.balance: only of features";
   }
-  if (recipe.data.prompt_tokens > 0 && recipe.data.kind != DataKind::kMarkov) {
-    problems += "\n  data.prompt_tokens: needs data.kind markov";
+  const std::int64_t prompt = recipe.data.prompt_tokens + recipe.data.prompt_spread;
+  if (prompt > 0 && recipe.data.kind != DataKind::kMarkov) {
+    problems += "\n  data.prompt_tokens, data.prompt_spread: need data.kind markov";
   }
-  if (const std::int64_t first = std::max(recipe.data.prompt_tokens, recipe.data.lag - 1);
-      tokens && first >= recipe.data.seq_len) {
-    problems += "\n  data.prompt_tokens, data.lag: must leave targets of data.seq_len";
+  if (tokens && std::max(prompt, recipe.data.lag - 1) >= recipe.data.seq_len) {
+    problems +=
+        "\n  data.prompt_tokens, data.prompt_spread, data.lag: must leave targets of data.seq_len";
   }
   if (recipe.model.batch_norm && recipe.model.layer_norm) {
     problems += "\n  model.batch_norm: not together with model.layer_norm";

@@ -91,6 +91,7 @@ struct DataRecipe {
   double certainty = 0.6;          // probability of a token's first successor
   std::int64_t lag = 1;            // how far back the token stands that decides about one
   std::int64_t prompt_tokens = 0;  // targets that are a prompt, at the beginning of each sample
+  std::int64_t prompt_spread = 0;  // by how many targets prompts differ in length
   ClassBalance balance = ClassBalance::kNone;
 };
 

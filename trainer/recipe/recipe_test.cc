@@ -244,6 +244,9 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
   EXPECT_EQ(ParseRecipe({{"model.kind", "gpt"}, {"data.kind", "markov"}, {"data.prompt_tokens", 9}})
                 .data.prompt_tokens,
             9);
+  EXPECT_EQ(ParseRecipe({{"model.kind", "gpt"}, {"data.kind", "markov"}, {"data.prompt_spread", 5}})
+                .data.prompt_spread,
+            5);
 }
 
 TEST(RecipeTest, NamesEveryBadKeyAtOnce) {

@@ -1,4 +1,6 @@
 // trainwreck explain: what a name means, wherever it is known.
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <iostream>
 
@@ -8,6 +10,7 @@
 #include "harness/session/chosen.h"
 #include "harness/session/session.h"
 #include "harness/text/nearest.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -21,12 +24,6 @@ void Line(const std::string& label, const std::string& text) {
   if (text.empty()) return;
   std::cout << "  " << label << std::string(label.size() < 12 ? 12 - label.size() : 1, ' ') << text
             << "\n";
-}
-
-std::string Join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 std::string ValuesText(const ParamInfo& info) {
@@ -139,6 +136,18 @@ void ExplainArm(const Case& one, const ArmPlan& arm) {
   }
 }
 
+std::string TwinText(const Twin& twin) {
+  std::string text;
+  for (const auto& [key, value] : twin.changes.set) text += ", " + key + ": " + value.dump();
+  for (const auto& [key, factor] : twin.changes.scale)
+    text += ", " + key + fmt::format(" * {}", factor);
+  for (const Phase& phase : twin.phases) {
+    text += ", " + phase.name + (phase.until ? " until " + std::to_string(*phase.until) : "");
+  }
+  if (!text.empty()) text = ":" + text.substr(1);
+  return text + (twin.note.empty() ? "" : " (" + twin.note + ")");
+}
+
 bool ExplainScenario(const Session& session, const std::string& name) {
   const std::string bare = name.substr(0, name.find('['));
   const std::string file = session.scenarios_root + "/" + bare + ".yaml";
@@ -156,6 +165,10 @@ bool ExplainScenario(const Session& session, const std::string& name) {
   Line("seeds", std::to_string(scenario.seed_require) + " of " +
                     std::to_string(scenario.seed_count) + " must agree");
   for (const InjectedFault& fault : scenario.faults) Line("injects", fault.id + ": " + fault.fault);
+  for (const Twin& twin : scenario.twins) Line("twin", twin.name + TwinText(twin));
+  for (const Bug& bug : scenario.bugs) {
+    Line("must notice", bug.fault.id + ": " + bug.fault.fault + ", in " + Join(bug.twins));
+  }
   if (!scenario.expect.reason.empty()) {
     Line("expects", std::string(ToString(scenario.expect.verdict)) + " " +
                         scenario.expect.failure_class.text() + ": " + scenario.expect.reason);

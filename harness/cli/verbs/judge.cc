@@ -17,6 +17,7 @@
 #include "harness/session/kept_runs.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -80,8 +81,7 @@ std::string Missing(const std::map<std::string, std::vector<std::string>>& runs_
   std::string text;
   for (const auto& [reason, runs] : runs_by_reason) {
     text += text.empty() ? "" : "; ";
-    for (std::size_t i = 0; i < runs.size(); ++i) text += (i == 0 ? "" : ", ") + runs[i];
-    text += ": " + reason;
+    text += Join(runs) + ": " + reason;
   }
   return text;
 }

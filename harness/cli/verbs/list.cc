@@ -9,6 +9,7 @@
 #include "harness/protocol/recipe_view.h"
 #include "harness/session/chosen.h"
 #include "harness/session/session.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -21,12 +22,6 @@ struct ListOptions {
 };
 
 using Rows = std::vector<std::vector<std::string>>;
-
-std::string Join(const std::vector<std::string>& words, const std::string& separator) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
-  return text;
-}
 
 std::string RangeText(const ParamInfo& info) {
   if (!info.choices.empty()) return Join(info.choices, "|");

@@ -13,6 +13,7 @@
 #include "harness/report/text.h"
 #include "harness/session/preflight.h"
 #include "harness/session/storage.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -28,12 +29,6 @@ struct LrRangeOptions {
   std::vector<std::string> set;
   std::string report;
 };
-
-std::string Join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 void PrintPoints(const std::vector<RatePoint>& points, const LrRange& range) {
   std::vector<std::vector<std::string>> rows = {{"rate", "end loss", ""}};

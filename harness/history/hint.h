@@ -1,0 +1,16 @@
+// What a person can do next where a comparison leaves a question open.
+#pragma once
+
+#include <string>
+
+#include "harness/history/comparison.h"
+#include "harness/history/history.h"
+
+namespace trainwreck {
+
+// Where both code and environment differ, a run that differs from B in one of them: of `history`,
+// or how to make one. Else the seeds that are missing. Empty where nothing is open. `b` is what the
+// person called B. `history` may be null; a damaged one is as good as none.
+std::string HintFor(const Comparison& comparison, const std::string& b, RunHistory* history);
+
+}  // namespace trainwreck
