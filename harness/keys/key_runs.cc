@@ -38,12 +38,6 @@ std::string DigestOf(const Series& series) {
   return std::to_string(digest);
 }
 
-bool IsCompared(const std::string& signal, const TargetDescription& target) {
-  if (!IsTimeOrMemory(signal)) return true;
-  const SignalInfo* info = target.FindSignal(signal.substr(0, signal.find('{')));
-  return info != nullptr && info->exact;
-}
-
 // The launcher's own, which tell of processes.
 std::set<std::string> LauncherEvents() {
   TargetDescription nothing;
@@ -123,15 +117,14 @@ Run RunOf(const ContextPlan& context, const KeyTrial& trial, const std::string& 
   return run;
 }
 
-KeyObservation ObservationOf(const Run& run, const RunResult& result,
-                             const TargetDescription& target) {
+KeyObservation ObservationOf(const Run& run, const RunResult& result) {
   KeyObservation seen;
   seen.is_whole = result.end == RunEnd::kCompleted;
   seen.is_usable = seen.is_whole || result.end == RunEnd::kFailed;
   const int first = run.phases.front().until.value_or(0);
   for (const auto& [key, series] : result.trace.series) {
     if (static_cast<int>(series.values.size()) > first) seen.has_begun = true;
-    if (IsCompared(key.first, target)) {
+    if (!IsTimeOrMemory(key.first)) {
       seen.records[OfRank(key.first, key.second)] = DigestOf(series);
     }
   }
@@ -180,7 +173,7 @@ std::vector<KeyObservation> KeyRuns::Observe(const ContextPlan& context,
   LauncherCallbacks callbacks;
   callbacks.finished = [&](const Run& run, RunResult result) {
     if (result.end == RunEnd::kInfrastructure) trouble = result.detail;
-    seen[index.at(run.id)] = ObservationOf(run, result, session_.description);
+    seen[index.at(run.id)] = ObservationOf(run, result);
     RemoveRunFolder(result.folder, workspace_.path());
   };
   launcher_.RunAll(asked, callbacks);

@@ -46,9 +46,8 @@ class KeyRuns {
 Run RunOf(const ContextPlan& context, const KeyTrial& trial, const std::string& id,
           const TargetDescription& target);
 
-// What is compared: all signals of all ranks (of time and memory only those that are described as
-// exact), events of the ranks, collectives, and how the run ended.
-KeyObservation ObservationOf(const Run& run, const RunResult& result,
-                             const TargetDescription& target);
+// What is compared: all signals of all ranks but those of time and memory, events of the ranks,
+// collectives, and how the run ended.
+KeyObservation ObservationOf(const Run& run, const RunResult& result);
 
 }  // namespace trainwreck

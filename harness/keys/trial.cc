@@ -22,9 +22,7 @@ bool KeyTrial::operator<(const KeyTrial& other) const {
          std::tie(other.condition, other.changes, other.repeat);
 }
 
-bool MayBeNoise(const std::string& record) {
-  return record.starts_with(kEvent) || record.starts_with("memory_");
-}
+bool MayBeNoise(const std::string& record) { return record.starts_with(kEvent); }
 
 std::string FirstOtherRecord(const KeyObservation& a, const KeyObservation& b,
                              const std::set<std::string>& noise) {

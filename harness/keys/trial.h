@@ -34,7 +34,7 @@ using KeyObserver = std::function<std::vector<KeyObservation>(const std::vector<
 struct SearchInterrupted {};
 
 // Whether records of this name may differ between two equal runs and are then left out: fields of
-// events, such as paths and process ids, and counts of memory.
+// events, such as paths and process ids.
 bool MayBeNoise(const std::string& record);
 
 // The first record that differs; empty: there is none.
