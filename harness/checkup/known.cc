@@ -1,7 +1,6 @@
 #include "harness/checkup/known.h"
 
 #include <cmath>
-#include <filesystem>
 #include <iostream>
 #include <limits>
 #include <utility>
@@ -13,8 +12,6 @@
 
 namespace trainwreck {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kSchema = "trainwreck/signatures";
 constexpr int kSchemaVersion = 1;
@@ -52,17 +49,6 @@ std::vector<Signature> Read(const std::string& file, std::size_t clues) {
 }
 
 }  // namespace
-
-Workspace::Workspace() : path_(CacheFolder() + "/work-XXXXXX") {
-  if (mkdtemp(path_.data()) == nullptr) {
-    throw ConfigurationError("cannot make a folder in " + CacheFolder());
-  }
-}
-
-Workspace::~Workspace() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 Patient PatientOf(const Case& one, ArmKind kind, int first_seed, int seeds) {
   Patient patient{one.name, one.scenario->name, one.digest, kind, {}};

@@ -10,6 +10,7 @@
 #include "harness/matrix/diagnosis.h"
 #include "harness/session/chosen.h"
 #include "harness/session/session.h"
+#include "harness/session/workspace.h"
 
 namespace trainwreck {
 
@@ -23,19 +24,6 @@ struct Patient {
   std::string digest;    // of what the case claims
   ArmKind arm = ArmKind::kControl;
   std::vector<Run> runs;  // as given, by seed
-};
-
-// A new folder in the user's cache, which goes when it is done with.
-class Workspace {
- public:
-  Workspace();
-  ~Workspace();
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 struct Findings {

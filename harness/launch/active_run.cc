@@ -100,6 +100,9 @@ void ActiveRun::BeginAttempt() {
   plan.phase = phase;
   plan.attempt = attempt_;
   if (!run_.phases.empty()) plan.until = run_.phases[phase_].until;
+  if (phase_ > 0) {
+    for (const auto& [key, value] : run_.later_changes) plan.recipe[key] = value;
+  }
   plan.resume = run_.plan.resume || phase_ > 0 || attempt_ > 0;
   plan.checkpoint_dir = folder_.checkpoints();
   plan.rendezvous = folder_.rendezvous(phase, attempt_);

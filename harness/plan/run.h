@@ -42,6 +42,7 @@ struct Run {
   int seed = 0;
   Plan plan;  // of the first phase; folders and attempt are filled in by the launcher
   std::vector<Phase> phases;
+  Recipe later_changes;  // what the phases after the first have otherwise than the plan's recipe
   std::vector<AppliedAmendment> amendments;  // written to launcher.jsonl as `fired` events
   std::string device;  // "cuda": what the plan's recipe says; empty: the target leaves no choice
   int ranks = 1;

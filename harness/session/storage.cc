@@ -163,6 +163,7 @@ Json ToJson(const Run& run) {
     json["phases"].push_back(
         {{"name", phase.name}, {"until", phase.until ? Json(*phase.until) : Json()}});
   }
+  if (!run.later_changes.empty()) json["later_changes"] = run.later_changes;
   for (const AppliedAmendment& amendment : run.amendments) {
     json["amendments"].push_back({{"fault_id", amendment.fault_id},
                                   {"fault", amendment.fault},
@@ -187,6 +188,7 @@ Run RunFromJson(const Json& json) {
     if (!item.at("until").is_null()) phase.until = item.at("until").get<int>();
     run.phases.push_back(phase);
   }
+  if (json.contains("later_changes")) run.later_changes = json["later_changes"].get<Recipe>();
   for (const Json& item : json.at("amendments")) {
     run.amendments.push_back({.fault_id = item.at("fault_id").get<std::string>(),
                               .fault = item.at("fault").get<std::string>(),

@@ -77,6 +77,10 @@ class DynamicScaler : public StaticScaler {
   void Load(const StateDict& state) override {
     StaticScaler::Load(state);
     LoadEntry(state, "scaler.good_steps", good_steps_);
+    // The library asks whether the count equals the interval: past one that was made shorter since,
+    // the scale would never grow again.
+    at::NoGradGuard no_grad;
+    good_steps_.clamp_max_(recipe_.growth_interval - 1);
   }
 
  private:
