@@ -20,6 +20,7 @@ FaultInfo Info() {
                       .type = ValueType::kNumber,
                       .default_value = 1.0,
                       .min = 0,
+                      .unit = "2-norm",
                       .doc = "The largest norm of all gradients together, scale included."}},
           .evidence = "at each step that it clips: the norm before and after"};
 }
