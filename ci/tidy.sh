@@ -16,11 +16,9 @@ if ! command -v clang-tidy >/dev/null; then
   exit 0
 fi
 
+# LibTorch's headers hold a fmt of their own, so only what includes LibTorch may see them.
 TORCH_HOME="${TORCH_HOME:-$(sed -n 's/^build --repo_env=TORCH_HOME=//p' .bazelrc.local 2>/dev/null || true)}"
-flags=(-std=c++20 -I.)
-if [ -n "$TORCH_HOME" ]; then
-  flags+=(-isystem "$TORCH_HOME/include" -isystem "$TORCH_HOME/include/torch/csrc/api/include")
-fi
+export TORCH_HOME
 
 sources() { find "$@" -name '*.cc' ! -name '*_test.cc' | sort; }
 uses_torch='#include <(torch|ATen|c10)/'
@@ -38,16 +36,23 @@ fi
 outputs="$(mktemp -d)"
 trap 'rm -rf "$outputs"' EXIT
 export outputs
+mkdir -p "$outputs/generated/faults"
+{ printf 'R"faults('; cat faults/recipe.yaml; printf ')faults"\n'; } >"$outputs/generated/faults/recipe.inc"
 status=0
 printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c '
-  file="${*: -1}"
-  set -- "${@:1:$#-1}"
-  clang-tidy --quiet --config-file=.clang-tidy "$file" -- "$@" >"$outputs/${file//\//%}" 2>"$outputs/${file//\//%}.err" ||
-    { [ -s "$outputs/${file//\//%}" ] || cat "$outputs/${file//\//%}.err" >&2; exit 1; }
-' tidy "${flags[@]}" || status=1
+  file="$1"
+  flags=(-std=c++20 -I. -I"$outputs/generated")
+  case "$file" in
+    trainer/* | injectors/* | kernels/*)
+      flags+=(-isystem "$TORCH_HOME/include" -isystem "$TORCH_HOME/include/torch/csrc/api/include") ;;
+  esac
+  out="$outputs/${file//\//%}"
+  clang-tidy --quiet --config-file=.clang-tidy "$file" -- "${flags[@]}" >"$out" 2>"$out.err" ||
+    { [ -s "$out" ] || cat "$out.err" >&2; exit 1; }
+' tidy || status=1
 
 # A finding in a header is that of each file that includes it.
-find "$outputs" -type f ! -name '*.err' -print0 | sort -z | xargs -0 cat |
+find "$outputs" -maxdepth 1 -type f ! -name '*.err' -print0 | sort -z | xargs -0 cat |
   awk '/: (error|warning): / { shown = seen[$0]++ ? 0 : 1; found += shown } shown { print }
        END { printf "tidy: %d findings\n", found }'
 echo "tidy: ${#files[@]} files"

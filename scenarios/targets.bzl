@@ -202,6 +202,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "negative/bug-unnoticed",
+        file = "negative/bug-unnoticed.yaml",
+        extended = ["twins/micro-batches.yaml", "twins/defaults.yaml", "defaults.yaml", "negative/defaults.yaml"],
+        tags = ["negative"],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "negative/control-unhealthy",
         file = "negative/control-unhealthy.yaml",
         extended = ["negative/sound.yaml", "negative/defaults.yaml", "defaults.yaml"],
@@ -304,6 +312,14 @@ SCENARIOS = [
         tags = ["negative"],
         size = "small",
         cores = 2,
+    ),
+    struct(
+        name = "negative/twins-differ",
+        file = "negative/twins-differ.yaml",
+        extended = ["twins/micro-batches.yaml", "twins/defaults.yaml", "defaults.yaml", "negative/defaults.yaml"],
+        tags = ["negative"],
+        size = "small",
+        cores = 1,
     ),
     struct(
         name = "negative/undecided",

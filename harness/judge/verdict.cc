@@ -86,7 +86,7 @@ void CheckTheScenarioItself(const Case& plan, Verdict& verdict) {
     if (arm.is_undo) verdict.undo_remedies.push_back(arm.name);
     has_remedy |= !arm.is_undo && ResolvesSomething(plan, arm);
   }
-  auto add = [&](const char* name, FailureClass failure_class, std::string message) {
+  auto add = [&](const char* name, FailureClass::Id failure_class, std::string message) {
     CheckResult result;
     result.check = name;
     result.arm = "all arms";

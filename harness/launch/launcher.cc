@@ -140,7 +140,7 @@ void Packing::StartWhatFits() {
   for (const ActiveRun& run : active_) {
     if (run.uses_cores()) free -= CoresOf(run.run());
   }
-  const std::size_t most = static_cast<std::size_t>(kActivePerCore * options_.cores);
+  const std::size_t most = kActivePerCore * static_cast<std::size_t>(options_.cores);
   while (free > 0 && !waiting_.empty() && active_.size() < most) {
     const auto next = NextThatFits(free);
     if (next == waiting_.end()) return;

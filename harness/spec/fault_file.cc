@@ -212,7 +212,7 @@ class FaultReader {
         continue;
       }
       if (op == Amendment::Op::kScale && !CheckScalable(leaf, errors_)) continue;
-      if (leaf.value->IsScalar() && leaf.value->text.rfind("$", 0) == 0) {
+      if (leaf.value->IsScalar() && leaf.value->text.starts_with('$')) {
         ReadReference(leaf, amendment);
       } else if (leaf.value->IsScalar() && IsParameter(leaf.value->text) &&
                  IsNumeric(leaf.info->type)) {
@@ -323,7 +323,7 @@ bool IsForAnother(const YamlNode& root, const TargetDescription& target,
     if (const YamlNode* map = root.Find(key)) FindLackingKeys(*map, "", target, lacking);
   }
   return std::any_of(lacking.begin(), lacking.end(), [&](const std::string& key) {
-    return options.elsewhere.count("recipe:" + key) > 0;
+    return options.elsewhere.contains("recipe:" + key);
   });
 }
 
@@ -338,7 +338,7 @@ bool IsLacking(const std::vector<std::string>& unserved, const LoadOptions& opti
 bool IsFaultFile(const std::string& path) {
   std::string why;
   const std::string text = ReadSmallFile(path, why).value_or("");
-  if (text.rfind("{", 0) == 0) {  // JSON is YAML
+  if (text.starts_with('{')) {  // JSON is YAML
     Errors errors;
     const std::optional<YamlNode> root = ParseYaml(text, errors.AddSource(path, text), errors);
     const YamlNode* kind = root ? root->Find("kind") : nullptr;

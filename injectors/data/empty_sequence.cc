@@ -39,7 +39,7 @@ class EmptySequence : public Injector {
     return std::make_unique<VisitedDataset<EmptySequence>>(std::move(data), *this);
   }
 
-  void Visit(Sample& sample, const Dataset& data) {
+  void Visit(Sample& sample, const Dataset& /*data*/) {
     if (!Acts() || std::find(samples_.begin(), samples_.end(), sample.id) == samples_.end()) return;
     const double before = sample.weight.sum().item<double>();
     sample.weight = at::zeros_like(sample.weight);

@@ -46,7 +46,7 @@ class ScaleInputs : public Injector {
 
   std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> data) override;
 
-  void Visit(Sample& sample, const Dataset& data) {
+  void Visit(Sample& sample, const Dataset& /*data*/) {
     if (!Acts() || !Chooses(sample.id)) return;
     const at::Tensor before = sample.input;
     sample.input = before * factor_ + offset_;

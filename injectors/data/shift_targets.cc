@@ -40,7 +40,7 @@ class ShiftTargets : public Injector {
     return std::make_unique<VisitedDataset<ShiftTargets>>(std::move(data), *this);
   }
 
-  void Visit(Sample& sample, const Dataset& data) {
+  void Visit(Sample& sample, const Dataset& /*data*/) {
     if (!Acts()) return;
     const at::Tensor before = sample.target;
     sample.target = Shifted(before);

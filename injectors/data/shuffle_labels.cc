@@ -1,5 +1,6 @@
 // data.shuffle_labels: inputs and targets that were stored apart and are put together in the wrong
 // order, as by a sort or a filter of only one of two files.
+#include <cmath>
 #include <random>
 #include <utility>
 
@@ -52,7 +53,7 @@ class ShuffleLabels : public Injector {
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
     std::mt19937_64 random(context().seed);
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
-    const auto count = static_cast<std::size_t>(share * static_cast<double>(size) + 0.5);
+    const auto count = static_cast<std::size_t>(std::lround(share * static_cast<double>(size)));
     target_of_.assign(order.size(), -1);
     if (count < 2) return;  // a circle of one changes nothing
     for (std::size_t i = 0; i < count; ++i) target_of_[order[i]] = order[(i + 1) % count];

@@ -26,7 +26,7 @@ class UnmaskTargets : public Injector {
     return std::make_unique<VisitedDataset<UnmaskTargets>>(std::move(data), *this);
   }
 
-  void Visit(Sample& sample, const Dataset& data) {
+  void Visit(Sample& sample, const Dataset& /*data*/) {
     if (!Acts()) return;
     const at::Tensor before = sample.weight;
     sample.weight = at::ones_like(before);

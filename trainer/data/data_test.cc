@@ -86,6 +86,28 @@ TEST(MarkovDataTest, APromptIsRandomAndHasNoWeight) {
   EXPECT_GT(impossible, 200 * 5 / 2) << "a prompt does not";
 }
 
+TEST(MarkovDataTest, PromptsDifferInLengthByTheirSpread) {
+  const auto data = MakeMarkovData(16, 12, {.seed = 1, .samples = 100},
+                                   {.lag = 1, .prompt_tokens = 2, .prompt_spread = 3});
+  const auto transitions = MarkovTransitions(16);
+  std::map<std::int64_t, int> lengths;
+  for (std::int64_t id = 0; id < 100; ++id) {
+    const Sample sample = data->Get(id);
+    const auto length = sample.weight.eq(0).sum().item<std::int64_t>();
+    ++lengths[length];
+    for (std::int64_t i = 0; i < 12; ++i) {
+      EXPECT_EQ(sample.weight[i].item<double>(), i < length ? 0 : 1);
+      if (i < length) continue;
+      const auto from = sample.input[i].item<std::int64_t>();
+      EXPECT_GT(transitions[from][sample.target[i].item<std::int64_t>()], 0);
+    }
+    EXPECT_TRUE(data->Get(id).weight.equal(sample.weight)) << "each sample's own";
+  }
+  ASSERT_EQ(lengths.size(), 4U);
+  EXPECT_EQ(lengths.begin()->first, 2);
+  for (const auto& [length, count] : lengths) EXPECT_GT(count, 10) << length;
+}
+
 TEST(MarkovDataTest, CertaintyIsTheProbabilityOfTheFirstSuccessor) {
   const auto certain = MakeMarkovData(16, 12, {.seed = 1, .samples = 50}, {.certainty = 1});
   EXPECT_EQ(certain->entropy_floor(), 0);
