@@ -1,5 +1,5 @@
-// loss.clip_before_unscale: gradients that are clipped while they still hold the loss scale, so that
-// the threshold means something else at each scale.
+// loss.clip_before_unscale: gradients that are clipped while they still hold the loss scale. The
+// threshold then means something else at each scale.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
@@ -20,6 +20,7 @@ FaultInfo Info() {
                       .type = ValueType::kNumber,
                       .default_value = 1.0,
                       .min = 0,
+                      .unit = "2-norm",
                       .doc = "The largest norm of all gradients together, scale included."}},
           .evidence = "at each step that it clips: the norm before and after"};
 }

@@ -18,6 +18,7 @@ FaultInfo Info() {
                       .default_value = 1e-3,
                       .min = 0,
                       .max = 1,
+                      .unit = "share",
                       .doc = "How far from 1 it may be."}},
           .evidence = "at each step: the factor of the first gradient, 1 before"};
 }
