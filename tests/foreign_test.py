@@ -202,6 +202,70 @@ class ForeignTest(unittest.TestCase):
         resumed, = [r for r in self.trace("control") if r.get("event") == "resumed"]
         self.assertRegex(resumed["command"], "--resume.*/checkpoint-20")
 
+    # Twins: changes that must not matter. Each log has 6 digits, which round by less than 1e-5 of a value: a tenth of what is let go.
+
+    TWINS = {
+        **dict.fromkeys(["inject", "healthy", "symptoms", "remedies"]), "seeds": 2,
+        "twins": {"micro_batches": {"set": {"accumulation": 4, "batch": 2}},
+                  "resumed": {"phases": [{"name": "train", "until": 13}, {"name": "resume"}]}},
+        "agree": {"numbers": {"of": ["loss", "norm"], "within": 1e-4}},
+        "must_notice": {"mean_of_means": {"fault": "recipe.mean_of_means", "in": "micro_batches"},
+                        "no_momentum": {"fault": "recipe.reset_momentum", "in": "resumed"}},
+    }
+
+    def assert_twins(self, verdict, failure_class="", **changes):
+        os.makedirs(self.folder + "/scenarios/faults", exist_ok=True)
+        shutil.copy(self.folder + "/counted-faults.yaml", self.folder + "/scenarios/faults")
+        return self.assert_verdict(verdict, failure_class, target="counted", **{**self.TWINS, **changes})
+
+    def plant(self, flag, after):
+        """Adds a flag to the target's command, where no scenario can take it away."""
+        with open(self.folder + "/trainwreck.yaml", encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual(text.count(after), 1)
+        with open(self.folder + "/trainwreck.yaml", "w", encoding="utf-8") as file:
+            file.write(text.replace(after, f"{after}, {flag}"))
+
+    def checks_that_failed(self, case):
+        return [(check["check"], check["arm"]) for check in case["checks"] if check["class"]]
+
+    def test_twins_of_a_right_program_agree(self):
+        self.assert_twins("pass")
+        # The four micro-batches and the resume were real.
+        with open(self.folder + "/out/t/x/micro_batches/0/environment.train.0.rank0.json", encoding="utf-8") as file:
+            self.assertIn("--accumulation=4", json.load(file)["command"])
+        resumed, = [r for r in self.trace("resumed") if r.get("event") == "resumed"]
+        self.assertIn("--load=", resumed["command"])
+        self.assertEqual(self.fired("micro_batches", "launcher.jsonl"), [])
+        self.assertEqual([e["key"] for e in self.fired("mean_of_means_in_micro_batches", "launcher.jsonl")], ["divide_by"])
+
+    def test_a_twin_finds_a_wrong_mean_over_micro_batches(self):
+        self.plant("--divide-by=micro-batches", after='"--divide-by={divide_by}"')
+        case, done = self.assert_twins("fail", "twins_differ")
+        self.assertEqual(self.checks_that_failed(case), [("numbers", "micro_batches")])
+        self.assertRegex(done.stdout, r"distance\(loss\) = \S+, 0.0001 \* abs\(control.loss\) = \S+ at step 0\b")
+
+    def test_a_twin_finds_an_incomplete_resume(self):
+        self.plant("--reset-momentum", after='"--load={run.checkpoints}/last.json"')
+        case, done = self.assert_twins("fail", "twins_differ")
+        self.assertEqual(self.checks_that_failed(case), [("numbers", "resumed")])
+        self.assertIn(" at step 14", done.stdout)  # the first that is made with momentum
+
+    def test_a_bug_that_no_twin_shows_is_told(self):
+        case, _ = self.assert_twins("fail", "bug_unnoticed", must_notice={
+            "no_momentum": {"fault": "recipe.reset_momentum", "in": ["micro_batches", "resumed"]}})
+        self.assertEqual([arm for _, arm in self.checks_that_failed(case)], ["no_momentum_in_micro_batches"])
+
+    # It computes what the run in one piece does; but so it does with any bug of the resume.
+    def test_a_resume_that_begins_anew_is_told_by_the_bug_that_goes_unnoticed(self):
+        with open(self.folder + "/trainwreck.yaml", encoding="utf-8") as file:
+            text = file.read()
+        begin = text.index("  counted:\n")
+        with open(self.folder + "/trainwreck.yaml", "w", encoding="utf-8") as file:
+            file.write(text[:begin] + text[begin:].replace('when_exists: "{run.checkpoints}/last', 'when_exists: "{run.checkpoints}/lost', 1))
+        case, _ = self.assert_twins("fail", "bug_unnoticed")
+        self.assertEqual(self.checks_that_failed(case), [("notices", "no_momentum_in_resumed")])
+
     # Unmodified is what it says.
 
     def environment_of(self, arm="control", rank=0):
@@ -462,7 +526,7 @@ class ForeignTest(unittest.TestCase):
         self.assertIn("requires:signal:error", self.call("run", "t/x").stdout)
         self.write(phases=[{"name": "train", "until": 20}, {"name": "resume"}])
         self.assertIn("requires:phases", self.call("run", "t/x", "--target", "files").stdout)
-        for target in ("plain", "tidy"):  # which have them
+        for target in ("plain", "tidy", "counted"):  # which have them
             self.forget(target)
         done = self.call("run", "t/x", "--target", "files")
         self.assertEqual(done.returncode, 3, done.stdout)

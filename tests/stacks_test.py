@@ -66,10 +66,10 @@ class StacksTest(unittest.TestCase):
                 pass
         self.assertEqual(left, [])
 
-    def run_scenario(self, scenario, target):
+    def run_scenario(self, scenario, target, status=0):
         done = subprocess.run([TRAINWRECK, "run", scenario, "--target", target, "--keep", "all", "--output", "out"],
                               cwd=self.folder, env=self.environment, text=True, capture_output=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         self.assert_nothing_is_left()
         return done
 
@@ -99,6 +99,31 @@ class StacksTest(unittest.TestCase):
     def test_torchrun(self):
         self.run_scenario("rate/killed", "torchrun")
         self.assert_second_rank_was_killed("rate/killed")
+
+    # Twins: changes that must not matter. Each log has 6 digits, which round by less than 1e-5 of a value: a tenth of what is let go.
+
+    @needs("torch")
+    def test_micro_batches_train_as_one_batch(self):
+        self.run_scenario("twins/micro-batches", "counted")
+
+    @needs("torch")
+    def test_ranks_of_torchrun_train_as_one(self):
+        self.run_scenario("twins/ranks", "counted-torchrun")
+
+    # The defect that the twin is there for, in the program itself.
+    @needs("torch")
+    def test_a_mean_of_means_over_micro_batches_is_found(self):
+        with open(self.folder + "/trainwreck.yaml", encoding="utf-8") as file:
+            text = file.read()
+        with open(self.folder + "/trainwreck.yaml", "w", encoding="utf-8") as file:
+            file.write(text.replace('"--divide-by={divide_by}"', '"--divide-by={divide_by}", "--divide-by=micro-batches"'))
+        said = self.run_scenario("twins/micro-batches", "counted", status=1).stdout
+        self.assertRegex(said, r"FAIL +twins_differ ")
+        self.assertIn("twins_differ: 'numbers' in four\n", said)
+        self.assertRegex(said, r"distance\(loss\) = \S+, 0.0001 \* abs\(control.loss\) = \S+ at step 0\b")
+        with open(self.folder + "/out/verdicts.json", encoding="utf-8") as file:
+            case, = json.load(file)["verdicts"]
+        self.assertEqual([check["arm"] for check in case["checks"] if check["class"]], ["four"])
 
     @needs("mpi4py", program="mpirun")
     def test_mpirun(self):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Does what docs/guide/targets.md says, in its order: writes its files, runs its commands, compares their output.
+"""Does what a page such as docs/guide/targets.md says, in its order: writes its files, runs its commands, compares their output.
 
 A block that begins with ```LANGUAGE NAME is a file; one that begins with ```console holds commands and their output, in which
 `...` stands for any text.
 
-Usage: targets_docs_test.py DOCUMENT TRAINWRECK
+Usage: targets_docs_test.py TRAINWRECK DOCUMENT FILES COMMANDS
+It has at least so many files and blocks of commands.
 """
 import os
 import re
@@ -30,7 +31,8 @@ def run_commands(block, folder, environment):
 
 
 def main():
-    document, trainwreck = map(os.path.abspath, sys.argv[1:])
+    trainwreck, document = map(os.path.abspath, sys.argv[1:3])
+    least = sys.argv[3:5]
     assert matches("a ... c\n", "a b c\n") and not matches("a ... c\n", "a b d\n")
     with open(document, encoding="utf-8") as file:
         blocks = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", file.read(), re.M | re.S)
@@ -49,7 +51,7 @@ def main():
             elif language == "console":
                 commands += 1
                 failures += run_commands(text, folder, environment)
-    if files < 5 or commands < 6:
+    if files < int(least[0]) or commands < int(least[1]):
         failures.append(f"only {files} files and {commands} blocks of commands were found")
     print("\n".join(failures) or "ok")
     return 1 if failures else 0

@@ -1,2 +1,5 @@
 #!/usr/bin/env bash
-exec python3 tests/targets_docs_test.py docs/guide/targets.md harness/cli/trainwreck
+set -e
+check() { python3 tests/targets_docs_test.py harness/cli/trainwreck "$@"; }
+check docs/guide/targets.md 5 6
+check docs/guide/stack.md 4 2
