@@ -246,15 +246,34 @@ std::string CountedSeeds(const std::string& what, const std::vector<int>& seeds)
   return ", " + what + " in " + std::to_string(seeds.size()) + " (" + SeedList(seeds) + ")";
 }
 
-std::string Describe(const Claim& claim, const Judged& judged, int allowed) {
+// Of twins and of bugs in them it is told in words what must be true and what was seen instead.
+struct Words {
+  std::string expected;
+  std::string seen;
+};
+Words WordsOf(const ArmPlan& arm, const Claim& claim) {
+  if (claim.role == CheckRole::kAgree) {
+    return {"twin '" + arm.name + "' must agree with control", "differs"};
+  }
+  if (claim.role == CheckRole::kNotices) {
+    return {"with '" + arm.control + "' planted in both, twin '" + arm.twin->name +
+                "' must differ from control",
+            "agrees"};
+  }
+  return {std::string("expected ") + (claim.expected ? "true" : "false"),
+          std::string("seen ") + (claim.expected ? "false" : "true")};
+}
+
+std::string Describe(const ArmPlan& arm, const Claim& claim, const Judged& judged, int allowed) {
   const Tally& tally = judged.tally;
   const int count = static_cast<int>(tally.counted.size());
-  std::string text = "expected " + std::string(claim.expected ? "true" : "false");
+  const Words words = WordsOf(arm, claim);
+  std::string text = words.expected;
   text += claim.only_where_shown ? " in every seed whose fault arm shows it ("
                                  : " in " + std::to_string(std::max(0, count - allowed)) + " of ";
   text += std::to_string(count) + (claim.only_where_shown ? " of " : "") +
           (claim.only_where_shown ? std::to_string(judged.result.readings.size()) + ")" : " seeds");
-  text += CountedSeeds(std::string("seen ") + (claim.expected ? "false" : "true"), tally.disagree);
+  text += CountedSeeds(words.seen, tally.disagree);
   text += CountedSeeds("unknown", tally.unknown);
   if (claim.check->min_margin) {
     const std::string least = AmountText(*claim.check->min_margin);
@@ -309,7 +328,7 @@ Judged CaseJudge::JudgeClaim(const ArmPlan& arm, const Claim& claim) const {
     if (clearance == Clearance::kUnknown) tally.unclear.push_back(seed);
   }
   result.unit = UnitOf(check, result.readings);
-  result.message = Describe(claim, judged, allowed());
+  result.message = Describe(arm, claim, judged, allowed());
   return judged;
 }
 

@@ -80,6 +80,10 @@ TEST(Twins, OneThatDiffersFailsAndSaysWhere) {
   EXPECT_EQ(verdict.failure_class, FailureClass::kTwinsDiffer);
   EXPECT_NE(verdict.reason.find("'loss_agrees' in twin"), std::string::npos) << verdict.reason;
   EXPECT_NE(verdict.reason.find("(step 7)"), std::string::npos) << verdict.reason;
+  EXPECT_NE(
+      verdict.reason.find("twin 'twin' must agree with control in 3 of 3 seeds, differs in 1"),
+      std::string::npos)
+      << verdict.reason;
 }
 
 // By less than the margin is not agreeing clearly.
@@ -95,6 +99,9 @@ TEST(Twins, ARelationThatMissesABugFails) {
   const Verdict verdict = bench.Judged();
   EXPECT_EQ(verdict.verdict, VerdictKind::kFail);
   EXPECT_EQ(verdict.failure_class, FailureClass::kBugUnnoticed) << verdict.reason;
+  EXPECT_NE(verdict.reason.find("with 'hot' planted in both, twin 'twin' must differ from control"),
+            std::string::npos)
+      << verdict.reason;
 }
 
 // What was noticed by chance, just outside the envelope, is not noticed.

@@ -70,9 +70,9 @@ std::optional<Check> ReadAgreement(const YamlNode& key, const YamlNode& node,
   const std::vector<std::string> signals = ReadTexts(*of, "'of'", errors);
   const bool is_word = within->text == "rounding" || within->text == "bitwise";
   if (!is_word) {
-    const std::optional<double> share = ReadNumber(*within, "'within'", errors);
-    if (!share) return std::nullopt;
-    if (!(*share > 0 && *share < 1)) {
+    const std::optional<formula::Amount> share = formula::ParseAmount(within->text);
+    const bool is_share = share && share->unit == formula::Unit::kPlain && within->is_plain;
+    if (!is_share || !(share->value > 0 && share->value < 1)) {
       errors.Add(*within, "'within' must be rounding, bitwise, or a share of control's value",
                  "above 0 and below 1, such as 1e-4");
       return std::nullopt;

@@ -19,15 +19,8 @@ constexpr char kBugs[] = "must_notice: {hot: {fault: recipe.high_lr, in: slow}}\
 
 TargetDescription Target(bool can_round = true) {
   TargetDescription target = TestTarget();
-  FaultInfo round;
-  round.name = kRoundingFault;
-  round.has_trigger = false;
-  ParamInfo draw;
-  draw.name = "draw";
-  draw.type = ValueType::kInt;
-  draw.default_value = 1;
-  round.params = {draw};
-  if (can_round) target.faults.push_back(round);
+  if (can_round) return target;
+  std::erase_if(target.faults, [](const FaultInfo& fault) { return fault.name == kRoundingFault; });
   return target;
 }
 
@@ -123,6 +116,9 @@ TEST(Twins, MistakesAreToldAtTheirPlace) {
   EXPECT_EQ(with_agree("{of: los, within: rounding}"),
             "9:18: unknown signal 'los' (did you mean 'loss'?)\n");
   EXPECT_EQ(with_agree("{of: loss, within: 2}"),
+            "9:32: 'within' must be rounding, bitwise, or a share of control's value (above 0 and "
+            "below 1, such as 1e-4)\n");
+  EXPECT_EQ(with_agree("{of: loss, within: 1%}"),
             "9:32: 'within' must be rounding, bitwise, or a share of control's value (above 0 and "
             "below 1, such as 1e-4)\n");
   EXPECT_EQ(with_agree("{of: loss}"),

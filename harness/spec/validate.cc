@@ -227,7 +227,15 @@ class Validator {
 
   // Without these a phase would train all steps, or begin anew. A scenario of elsewhere is skipped.
   void CheckPhasesAreServed() {
-    if (!options_.is_own || target_.level >= 2 || scenario_.phases.size() < 2) return;
+    if (!options_.is_own || target_.level >= 2) return;
+    Path place = {"phases"};
+    bool is_needed = scenario_.phases.size() > 1;
+    for (const Twin& twin : scenario_.twins) {
+      if (is_needed || twin.phases.size() < 2) continue;
+      place = {"twins", twin.name, "phases"};
+      is_needed = true;
+    }
+    if (!is_needed) return;
     struct Need {
       const char* feature;
       const char* lacks;
@@ -243,7 +251,7 @@ class Validator {
       const std::vector<std::string>& has = target_.features;
       if (std::count(has.begin(), has.end(), need.feature) > 0) continue;
       if (IsElsewhere(std::string("feature:") + need.feature, options_)) return;
-      errors_.Add(At({"phases"}), "target '" + target_.name + "' " + need.lacks, need.hint);
+      errors_.Add(At(place), "target '" + target_.name + "' " + need.lacks, need.hint);
     }
   }
 
