@@ -147,6 +147,25 @@ class PointChecks {
       if (!AppliesTo(bug.when, point)) continue;
       Recipe recipe = healthy;
       CheckFault(point, {"must_notice", bug.fault.id}, bug.fault, widest, recipe);
+      CheckKeysOfBug(point, bug);
+    }
+  }
+
+  // What a twin sets comes last, so it would take the bug out again.
+  void CheckKeysOfBug(const Point& point, const Bug& bug) {
+    const FaultInfo* info = target_.FindFault(bug.fault.fault);
+    if (info == nullptr) return;
+    for (const Amendment& amendment : info->amends) {
+      const auto is_key = [&](const auto& change) { return change.first == amendment.key; };
+      for (const Twin& twin : scenario_.twins) {
+        const bool is_shown = std::count(bug.twins.begin(), bug.twins.end(), twin.name) > 0 &&
+                              std::any_of(twin.changes.set.begin(), twin.changes.set.end(), is_key);
+        if (!is_shown) continue;
+        Complain(point, At({"must_notice", bug.fault.id}),
+                 "fault '" + bug.fault.id + "' and twin '" + twin.name + "' both change '" +
+                     amendment.key + "'",
+                 "the twin's value would take the fault out again; leave it out with 'in'");
+      }
     }
   }
 

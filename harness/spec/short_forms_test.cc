@@ -16,15 +16,6 @@ ScenarioFile Parse(const std::string& text, const std::string& remedies = kRemed
   return ParseScenario(kHead + text + remedies, "test.yaml", TestTarget());
 }
 
-std::string Messages(const ScenarioFile& file) {
-  std::string messages;
-  for (const Diagnostic& error : file.errors) {
-    messages += std::to_string(error.position.line) + ":" + std::to_string(error.position.column) +
-                ": " + error.message + (error.hint.empty() ? "" : " (" + error.hint + ")") + "\n";
-  }
-  return messages;
-}
-
 Scenario Read(const std::string& text, const std::string& remedies = kRemedies) {
   ScenarioFile file = Parse(text, remedies);
   if (!file.scenario) throw std::runtime_error(Messages(file));

@@ -1,4 +1,5 @@
-// The description that this package's tests check scenarios against, and small readers of files.
+// The description that this package's tests check scenarios against, and small readers of files
+// and errors.
 #pragma once
 
 #include <fstream>
@@ -6,6 +7,7 @@
 #include <string>
 
 #include "harness/protocol/description.h"
+#include "harness/spec/scenario.h"
 
 namespace trainwreck {
 
@@ -21,6 +23,16 @@ inline TargetDescription TestTarget() {
       DescriptionFromJson(Json::parse(ReadTestFile("tests/bad_scenarios/target.json")));
   AddHarnessVocabulary(target);
   return target;
+}
+
+// What is wrong with a scenario, one line each: "5:9: the message (the likely fix)".
+inline std::string Messages(const ScenarioFile& file) {
+  std::string messages;
+  for (const Diagnostic& error : file.errors) {
+    messages += std::to_string(error.position.line) + ":" + std::to_string(error.position.column) +
+                ": " + error.message + (error.hint.empty() ? "" : " (" + error.hint + ")") + "\n";
+  }
+  return messages;
 }
 
 }  // namespace trainwreck

@@ -11,7 +11,7 @@ constexpr char kHead[] =
     "apiVersion: trainwreck/v1\nkind: Scenario\ntitle: A test\nrecipe: {steps: 60}\n";
 constexpr char kTwins[] =
     "twins:\n"
-    "  slow: {set: {optimizer.lr: 0.05}, note: Half.}\n"
+    "  slow: {set: {optimizer.momentum: 0.5}, note: Half.}\n"
     "  resumed: {phases: [{name: train, until: 13}, {name: resume}]}\n"
     "  again: {}\n";
 constexpr char kAgree[] = "agree: {loss: {of: [loss, grad_norm], within: rounding}}\n";
@@ -22,15 +22,6 @@ TargetDescription Target(bool can_round = true) {
   if (can_round) return target;
   std::erase_if(target.faults, [](const FaultInfo& fault) { return fault.name == kRoundingFault; });
   return target;
-}
-
-std::string Messages(const ScenarioFile& file) {
-  std::string messages;
-  for (const Diagnostic& error : file.errors) {
-    messages += std::to_string(error.position.line) + ":" + std::to_string(error.position.column) +
-                ": " + error.message + (error.hint.empty() ? "" : " (" + error.hint + ")") + "\n";
-  }
-  return messages;
 }
 
 Scenario Read(const std::string& text) {
@@ -47,7 +38,7 @@ TEST(Twins, NeedNoFault) {
   const Scenario scenario = Read(std::string(kTwins) + kAgree + kBugs);
   ASSERT_EQ(scenario.twins.size(), 3U);
   EXPECT_EQ(scenario.twins[0].name, "slow");
-  EXPECT_EQ(scenario.twins[0].changes.set[0].second, 0.05);
+  EXPECT_EQ(scenario.twins[0].changes.set[0].second, 0.5);
   EXPECT_EQ(scenario.twins[0].note, "Half.");
   ASSERT_EQ(scenario.twins[1].phases.size(), 2U);
   EXPECT_EQ(scenario.twins[1].phases[0].until, 13);
@@ -135,6 +126,15 @@ TEST(Twins, MistakesAreToldAtTheirPlace) {
             "name)\n");
   EXPECT_EQ(Error(std::string(kTwins) + kAgree + "must_notice: {again: {fault: recipe.high_lr}}\n"),
             "10:15: a twin is called 'again', too (choose another name)\n");
+}
+
+TEST(Twins, ThatTakeABugOutAgainAreRefused) {
+  EXPECT_EQ(Error(std::string(kTwins) + kAgree + kBugs), "");
+  EXPECT_EQ(
+      Error("twins: {hotter: {set: {optimizer.lr: 0.2}}}\n" + std::string(kAgree) +
+            "must_notice: {hot: {fault: recipe.high_lr}}\n"),
+      "7:15: fault 'hot' and twin 'hotter' both change 'optimizer.lr' (the twin's value would "
+      "take the fault out again; leave it out with 'in')\n");
 }
 
 TEST(Agree, RoundingNeedsATargetThatCanShowIt) {
