@@ -606,7 +606,7 @@ SCENARIOS = [
         file = "twins/resume.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "medium",
+        size = "small",
         cores = 1,
     ),
     struct(
