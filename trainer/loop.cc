@@ -118,9 +118,10 @@ void TrainingLoop::TrainStep() {
   const std::vector<Batch> batches = DrawBatches();
   parts_.optimizer->ZeroGrad();
   if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
-  now_.loss = ForwardBackward(batches, telemetry_.activation_hook());
+  const std::vector<double> counts = CountsOf(batches);
+  now_.loss = ForwardBackward(batches, counts, telemetry_.activation_hook());
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
-  ReduceOverRanks(SumOf(CountsOf(batches)), /*has_data=*/!now_.sample_ids.empty());
+  ReduceOverRanks(SumOf(counts), /*has_data=*/!now_.sample_ids.empty());
   if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
 
   now_.loss_scale = parts_.scaler->scale();
@@ -130,7 +131,7 @@ void TrainingLoop::TrainStep() {
   now_.grad_norm = GlobalNorm(gradients);
   now_.nonfinite_grads = static_cast<double>(CountNonfinite(gradients));
   now_.lr = LearningRate();
-  if (recipe_.diagnose_nonfinite) DiagnoseNonfinite(batches, gradients);
+  if (recipe_.diagnose_nonfinite) DiagnoseNonfinite(batches, counts, gradients);
   telemetry_.BeforeUpdate();
   if (now_.overflow) {
     ++skipped_updates_;
@@ -208,6 +209,7 @@ void TrainingLoop::SampleInputs(Batch& batch) {
 // A micro-batch counts by what its loss is a mean over, so that accumulation equals one large batch
 // even when micro-batches differ in it.
 std::vector<double> TrainingLoop::CountsOf(const std::vector<Batch>& batches) const {
+  if (batches.size() == 1 && parts_.communicator->world_size() == 1) return {1.0};
   std::vector<double> counts;
   for (const Batch& batch : batches) {
     counts.push_back(parts_.scaler->Weigh(CountOf(batch, recipe_.model.loss.per_sequence)));
@@ -215,8 +217,9 @@ std::vector<double> TrainingLoop::CountsOf(const std::vector<Batch>& batches) co
   return counts;
 }
 
-double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches, ForwardHook* hook) {
-  std::vector<double> shares = CountsOf(batches);
+double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
+                                     const std::vector<double>& counts, ForwardHook* hook) {
+  std::vector<double> shares = counts;
   const double total = SumOf(shares);
   for (double& share : shares) {
     // A step without any target is for the loss to judge, as one large batch would be.
@@ -343,11 +346,12 @@ void TrainingLoop::ReportNonfinite(const std::vector<Batch>& batches) {
 }
 
 void TrainingLoop::DiagnoseNonfinite(const std::vector<Batch>& batches,
+                                     const std::vector<double>& counts,
                                      const std::vector<kernels::TensorStats>& gradients) {
   const bool forward_is_finite = std::isfinite(now_.loss) && !telemetry_.saw_nonfinite_activation();
   if (forward_is_finite && std::isfinite(now_.grad_norm)) return;
-  const auto finding = diagnosis_.Explain(forward_is_finite, batches,
-                                          [&] { ForwardBackward(batches, /*hook=*/nullptr); });
+  const auto finding = diagnosis_.Explain(
+      forward_is_finite, batches, [&] { ForwardBackward(batches, counts, /*hook=*/nullptr); });
   // An overflow that the scaler answers is no failure, and a healthy run has some.
   if (!finding || (now_.overflow && forward_is_finite)) return;
   evidence_.Save({.step = clock_.step,

@@ -43,11 +43,12 @@ class TrainingLoop {
   std::optional<Batch> DrawBatch();  // empty: the epoch is over
   // The micro-batches of one step. Goes over the end of an epoch, unless that would split the step.
   std::vector<Batch> DrawBatches();
-  // What each micro-batch counts in the mean of the step.
+  // What each micro-batch counts in the mean of the step; 1 where it is alone.
   std::vector<double> CountsOf(const std::vector<Batch>& batches) const;
-  // Gradients of the mean loss over all micro-batches; returns that loss. `hook`, if any, sees the
-  // forward passes.
-  double ForwardBackward(const std::vector<Batch>& batches, ForwardHook* hook);
+  // Gradients of the mean loss over all micro-batches, which count as `counts` says; returns that
+  // loss. `hook`, if any, sees the forward passes.
+  double ForwardBackward(const std::vector<Batch>& batches, const std::vector<double>& counts,
+                         ForwardHook* hook);
   // Replaces gradients and loss by their means over the ranks that had data. `count`: what this
   // rank's loss is a mean over.
   void ReduceOverRanks(double count, bool has_data);
@@ -66,7 +67,7 @@ class TrainingLoop {
   void SampleInputs(Batch& batch);
   void ReportNonfinite(const std::vector<Batch>& batches);
   // Where it came from, when the step's loss, gradients or activations are not finite.
-  void DiagnoseNonfinite(const std::vector<Batch>& batches,
+  void DiagnoseNonfinite(const std::vector<Batch>& batches, const std::vector<double>& counts,
                          const std::vector<kernels::TensorStats>& gradients);
 
   // Keeping the ranks' parameters equal. False: all went back to an earlier step.
