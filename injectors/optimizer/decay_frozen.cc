@@ -1,0 +1,78 @@
+// optimizer.decay_frozen: weight decay that reaches parameters which do not train. Those that get a
+// gradient of zeros, and not none, are decayed by optimizers that ask only whether there is one.
+#include <ATen/core/grad_mode.h>
+
+#include <cmath>
+#include <utility>
+
+#include "injectors/injector.h"
+#include "injectors/optimizer/optimizer_around.h"
+#include "trainer/models/model.h"
+
+namespace trainwreck {
+namespace {
+
+FaultInfo Info() {
+  return {.name = "optimizer.decay_frozen",
+          .doc = "Decays the parameters that require no gradient, too.",
+          .params = {{.name = "decay",
+                      .type = ValueType::kNumber,
+                      .default_value = 0.1,
+                      .min = 0,
+                      .unit = "1/rate",
+                      .doc = "Times the rate of the step: the share that a parameter loses."}},
+          .evidence =
+              "at each step: the 2-norm of the frozen parameters, before and after. Nothing where "
+              "none is frozen."};
+}
+
+class DecayFrozen : public Injector {
+ public:
+  using Injector::Injector;
+
+  std::shared_ptr<Model> Wrap(std::shared_ptr<Model> model) override {
+    model_ = model;
+    return model;
+  }
+  std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> optimizer) override;
+
+  void Decay(double lr) {
+    if (!Acts()) return;
+    at::NoGradGuard no_grad;
+    const double kept = 1 - lr * param("decay").get<double>();
+    double squares = 0;
+    for (const auto& [name, parameter] : ParametersOf(*model_)) {
+      if (parameter.requires_grad()) continue;
+      squares += parameter.square().sum().item<double>();
+      parameter.detach().mul_(kept);
+    }
+    if (squares == 0 || kept == 1) return;
+    Fired({{"before", EncodeNumber(std::sqrt(squares))},
+           {"after", EncodeNumber(kept * std::sqrt(squares))}});
+  }
+
+ private:
+  std::shared_ptr<Model> model_;
+};
+
+class DecayingOptimizer : public OptimizerAround {
+ public:
+  DecayingOptimizer(std::unique_ptr<Optimizer> inner, DecayFrozen& owner)
+      : OptimizerAround(std::move(inner)), owner_(owner) {}
+  void Step(double lr) override {
+    inner().Step(lr);
+    owner_.Decay(lr);
+  }
+
+ private:
+  DecayFrozen& owner_;
+};
+
+std::unique_ptr<Optimizer> DecayFrozen::Wrap(std::unique_ptr<Optimizer> optimizer) {
+  return std::make_unique<DecayingOptimizer>(std::move(optimizer), *this);
+}
+
+REGISTER_FAULT(Info, DecayFrozen);
+
+}  // namespace
+}  // namespace trainwreck
