@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -82,7 +81,7 @@ struct Apart {
   }
 };
 
-bool BeginsWithOneOf(std::string_view text, std::initializer_list<std::string_view> beginnings) {
+bool BeginsWithOneOf(std::string_view text, const std::vector<std::string_view>& beginnings) {
   return std::any_of(beginnings.begin(), beginnings.end(),
                      [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
@@ -177,7 +176,7 @@ const char* ToString(StepStage stage) {
 }
 
 StepStage StageOf(const std::string& signal) {
-  static const std::pair<StepStage, std::initializer_list<std::string_view>> kStages[] = {
+  static const std::pair<StepStage, std::vector<std::string_view>> kStages[] = {
       {StepStage::kEvaluation, {"eval", "val", "free_running"}},
       {StepStage::kScaling, {"loss_scale", "overflow", "skipped_updates"}},
       {StepStage::kData, {"sample", "epoch", "token", "loss_tokens", "skipped"}},

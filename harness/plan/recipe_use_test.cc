@@ -177,10 +177,12 @@ TargetDescription ReferenceTrainer() {
 
 std::vector<Scenario> SuiteScenarios(const TargetDescription& target) {
   std::vector<Scenario> scenarios;
+  LoadOptions options;
+  options.invariants = LoadInvariants(options.scenarios_root, target).invariants;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("scenarios")) {
     const std::string path = entry.path();
-    if (!path.ends_with(".yaml") || path.ends_with("/defaults.yaml")) continue;
-    ScenarioFile file = LoadScenario(path, target);
+    if (!path.ends_with(".yaml") || IsDefaultsFile(path) || IsInvariantsFile(path)) continue;
+    ScenarioFile file = LoadScenario(path, target, options);
     EXPECT_TRUE(file.scenario.has_value()) << path;
     if (file.scenario) scenarios.push_back(std::move(*file.scenario));
   }
