@@ -12,6 +12,7 @@
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "harness/protocol/digest.h"
 #include "trainer/models/free_running.h"
@@ -87,6 +88,7 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
 EndReason TrainingLoop::Run(const LoopRange& range) {
   for (auto& hook : parts_.hooks) hook->OnStart();
   if (range.resume) Restore(Return::kResume);
+  if (clock_.step == 0) telemetry_.Begin();
   const int steps = static_cast<int>(recipe_.steps);
   const int end = std::min(range.until.value_or(steps), steps);
   while (clock_.step < end) {
@@ -158,6 +160,9 @@ void TrainingLoop::Update() {
     now_.clipped = ClipGradients(parameters_, now_.grad_norm, recipe_.optimizer.clip_norm);
   }
   parts_.optimizer->Step(now_.lr);
+  if (telemetry_.wants_applied_gradient()) {
+    now_.applied_grad_norm = GlobalNorm(GradientStats(parameters_));
+  }
   parts_.schedule->Advance();
 }
 
@@ -174,12 +179,16 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
     now_.epoch = static_cast<double>(parts_.sampler->epoch());
     if (std::optional<Batch> batch = DrawBatch()) {
       now_.sample_ids.insert(now_.sample_ids.end(), batch->ids.begin(), batch->ids.end());
+      CountDrawn(batch->ids);
       if (batch->size() > 0) {
         now_.tokens += static_cast<double>(batch->targets.numel());
         now_.loss_tokens += batch->weights.count_nonzero().item<double>();
       }
       batches.push_back(std::move(*batch));
-    } else if (batches.empty()) {
+      continue;
+    }
+    now_.ended_epoch = std::exchange(drawn_, EpochDrawn());
+    if (batches.empty()) {
       if (++epochs_ended > 1) throw std::runtime_error("a whole epoch without a usable sample");
       EndEpoch();
     } else {
@@ -189,6 +198,12 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
   }
   now_.skipped = static_cast<double>(loader_.skipped());
   return batches;
+}
+
+void TrainingLoop::CountDrawn(const std::vector<std::int64_t>& ids) {
+  if (!drawn_) return;
+  drawn_->samples += static_cast<double>(ids.size());
+  drawn_->id_sum += static_cast<double>(std::accumulate(ids.begin(), ids.end(), std::int64_t{0}));
 }
 
 Autocast TrainingLoop::RunPrecision() const {
@@ -489,6 +504,7 @@ bool TrainingLoop::Restore(Return how) {
     parts_.scaler->Load(state);
     parts_.schedule->Load(state);
     parts_.sampler->Load(state);
+    drawn_ = std::nullopt;
     parts_.device->LoadRng(state);
     if (auto entry = state.find("loop.step"); entry != state.end()) {
       clock_.step = entry->second.item<int>();

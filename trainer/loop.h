@@ -43,6 +43,7 @@ class TrainingLoop {
   std::optional<Batch> DrawBatch();  // empty: the epoch is over
   // The micro-batches of one step. Goes over the end of an epoch, unless that would split the step.
   std::vector<Batch> DrawBatches();
+  void CountDrawn(const std::vector<std::int64_t>& ids);  // for the epoch's sum
   // What each micro-batch counts in the mean of the step; 1 where it is alone.
   std::vector<double> CountsOf(const std::vector<Batch>& batches) const;
   // Gradients of the mean loss over all micro-batches, which count as `counts` says; returns that
@@ -95,8 +96,9 @@ class TrainingLoop {
   CoverageAudit coverage_;
   bool coverage_due_;
   EvidenceFolder evidence_;
-  StepScalars now_;          // of the step in progress
-  bool epoch_over_ = false;  // it ended within the step in progress
+  StepScalars now_;                                 // of the step in progress
+  bool epoch_over_ = false;                         // it ended within the step in progress
+  std::optional<EpochDrawn> drawn_ = EpochDrawn();  // empty: the epoch began in another process
   bool nonfinite_seen_ = false;
   std::int64_t skipped_updates_ = 0;
   int rollbacks_ = 0;

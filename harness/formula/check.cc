@@ -135,7 +135,9 @@ class Checker {
     bool has_signal = false;
     for (const auto& side : node.children) {
       CheckExpression(*side, place);
-      ForEach(*side, [&](const Node& below) { has_signal |= below.kind == Kind::kSignal; });
+      ForEach(*side, [&](const Node& below) {
+        has_signal |= below.kind == Kind::kSignal || below.kind == Kind::kStep;
+      });
     }
     if (!has_signal) Fail(node, "no signal on either side: this never changes");
     LimitGlobs(node, GlobsOf(node).size());
@@ -170,6 +172,19 @@ class Checker {
           }
         }
         return;
+      case Kind::kRecipe:
+        return Fail(node, "recipe() stands in invariants only",
+                    "write the number, or see docs/guide/invariants.md");
+      case Kind::kStep:
+        if (!place.at_steps) {
+          Fail(node, "step() is a number at a step; say at which",
+               "say always, eventually or at_end");
+        }
+        return;
+      case Kind::kTotal:
+        if (place.in_ranks) Fail(node, "ranks are already chosen further out");
+        place.in_ranks = true;
+        break;
       case Kind::kSpread:
         if (place.in_ranks) Fail(node, "ranks are already chosen further out");
         if (vocabulary_.world_size == 1) {

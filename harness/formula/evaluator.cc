@@ -48,6 +48,21 @@ Interval Combine(Kind kind, const Interval& x, const Interval& y) {
   }
 }
 
+Interval Applied(Kind kind, const Interval& x) {
+  switch (kind) {
+    case Kind::kAbs:
+      return Abs(x);
+    case Kind::kNegate:
+      return Negate(x);
+    case Kind::kLog:
+      return Log(x);
+    case Kind::kSqrt:
+      return Sqrt(x);
+    default:
+      return Cos(x);
+  }
+}
+
 const Interval& NumberAt(const std::vector<Interval>& numbers, std::size_t step) {
   return numbers[numbers.size() == 1 ? 0 : step];
 }
@@ -124,10 +139,21 @@ std::vector<Interval> Evaluator::Numbers(const Node& node, const Scope& scope,
       if (!at_steps || node.child(0).kind != Kind::kSignal) return {kAll};
       return node.kind == Kind::kDistance ? DistanceNumbers(node.child(0), scope)
                                           : RoundingNumbers(node.child(0), scope);
+    case Kind::kTotal:
+      return TotalNumbers(node, scope, at_steps);
+    case Kind::kStep: {
+      if (!at_steps) return {kAll};
+      std::vector<Interval> numbers(context_.steps());
+      for (int step = 0; step < context_.steps(); ++step) numbers[step] = Point(step);
+      return numbers;
+    }
     case Kind::kAbs:
-    case Kind::kNegate: {
+    case Kind::kNegate:
+    case Kind::kLog:
+    case Kind::kCos:
+    case Kind::kSqrt: {
       std::vector<Interval> numbers = Numbers(node.child(0), scope, at_steps);
-      for (Interval& x : numbers) x = node.kind == Kind::kAbs ? Abs(x) : Negate(x);
+      for (Interval& x : numbers) x = Applied(node.kind, x);
       return numbers;
     }
     case Kind::kAdd:
@@ -172,6 +198,26 @@ std::vector<Interval> Evaluator::SpreadNumbers(const Node& node, const Scope& sc
     most[i] = {std::max(apart.lo, 0.0), std::max(apart.hi, 0.0)};
   }
   return most;
+}
+
+std::vector<Interval> Evaluator::TotalNumbers(const Node& node, const Scope& scope,
+                                              bool at_steps) const {
+  if (scope.in_ranks) return {kAll};
+  std::vector<Interval> total;
+  for (int rank = 0; rank < context_.self().world_size; ++rank) {
+    Scope at_rank = scope;
+    at_rank.rank = rank;
+    at_rank.in_ranks = true;
+    const std::vector<Interval> numbers = Numbers(node.child(0), at_rank, at_steps);
+    if (rank == 0) {
+      total = numbers;
+      continue;
+    }
+    for (std::size_t i = 0; i < numbers.size() && i < total.size(); ++i) {
+      total[i] = Add(total[i], numbers[i]);
+    }
+  }
+  return total.empty() ? std::vector<Interval>{kAll} : total;
 }
 
 std::vector<Interval> Evaluator::DistanceNumbers(const Node& signal, const Scope& scope) const {
@@ -354,7 +400,7 @@ Track Evaluator::CompareAtSteps(const Node& node, const Scope& scope) const {
 
 void Evaluator::MarkAbsent(const Node& node, const Scope& scope, Absence& absence) const {
   if (node.kind == Kind::kAggregate || node.kind == Kind::kOverlap) return;
-  if (node.kind == Kind::kSpread && !scope.in_ranks) {
+  if ((node.kind == Kind::kSpread || node.kind == Kind::kTotal) && !scope.in_ranks) {
     Scope at_rank = scope;
     at_rank.in_ranks = true;
     for (at_rank.rank = 0; at_rank.rank < context_.self().world_size; ++at_rank.rank) {

@@ -40,6 +40,7 @@ class Evaluator {
   void MarkAbsent(const Node& expression, const Scope& scope, Absence& absence) const;
   void MarkAbsentInBoth(const Node& distance, const Scope& scope, Absence& absence) const;
   std::vector<Interval> SpreadNumbers(const Node& node, const Scope& scope, bool at_steps) const;
+  std::vector<Interval> TotalNumbers(const Node& node, const Scope& scope, bool at_steps) const;
   std::vector<Interval> DistanceNumbers(const Node& signal, const Scope& scope) const;
   std::vector<Interval> RoundingNumbers(const Node& signal, const Scope& scope) const;
 

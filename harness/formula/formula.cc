@@ -113,6 +113,32 @@ std::vector<StepReading> Formula::EvaluateAtSteps(const Runs& runs,
   return readings;
 }
 
+namespace {
+
+void FillIn(const std::map<std::string, double>& values, Node& node) {
+  if (node.kind == Kind::kRecipe) {
+    node.kind = Kind::kNumber;
+    node.number = values.at(node.name);
+  }
+  for (const auto& child : node.children) FillIn(values, *child);
+}
+
+}  // namespace
+
+Formula Formula::WithRecipe(const std::map<std::string, double>& values) const {
+  ParsedTree tree = ParseTree(text_);
+  FillIn(values, *tree.root);
+  return Formula(text_, std::move(tree.root));
+}
+
+std::set<std::string> Formula::recipe_keys() const {
+  std::set<std::string> keys;
+  ForEach(*root_, [&](const Node& node) {
+    if (node.kind == Kind::kRecipe) keys.insert(node.name);
+  });
+  return keys;
+}
+
 std::vector<std::string> Formula::signals() const {
   std::set<std::string> signals;
   ForEach(*root_, [&](const Node& node) {

@@ -114,6 +114,11 @@ class Formula {
   // The same at each step, as if the formula stood inside a temporal operator.
   std::vector<StepReading> EvaluateAtSteps(const Runs& runs, const TargetDescription& target) const;
 
+  // The same with numbers for recipe(KEY), of which `values` must have all; without them it is
+  // unknown wherever one stands.
+  Formula WithRecipe(const std::map<std::string, double>& values) const;
+  std::set<std::string> recipe_keys() const;  // that recipe() names
+
   const std::string& text() const { return text_; }
   // "loss", "update_norm{head.*}": all signals it mentions. What is costly to record is recorded
   // when it is among them.

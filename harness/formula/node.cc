@@ -24,6 +24,12 @@ const std::vector<FunctionInfo>& Functions() {
         {"count", Kind::kAggregate, Aggregate::kCount, 1, {}},
         {"overlap", Kind::kOverlap, {}, 2, {}},
         {"spread", Kind::kSpread, {}, 1, {}},
+        {"total", Kind::kTotal, {}, 1, {}},
+        {"recipe", Kind::kRecipe, {}, 0, {}},
+        {"step", Kind::kStep, {}, 0, {}},
+        {"log", Kind::kLog, {}, 1, {}},
+        {"cos", Kind::kCos, {}, 1, {}},
+        {"sqrt", Kind::kSqrt, {}, 1, {}},
         {"abs", Kind::kAbs, {}, 1, {}},
         {"distance", Kind::kDistance, {}, 1, {}},
         {"rounding", Kind::kRounding, {}, 1, {}},
@@ -183,7 +189,7 @@ std::string CallText(const Node& node) {
   std::string text(node.kind == Kind::kAggregate  ? ToString(node.aggregate)
                    : node.kind == Kind::kDetector ? node.detector->name
                                                   : WordOf(node.kind));
-  text += "(";
+  text += "(" + (node.kind == Kind::kRecipe ? node.name : "");
   for (std::size_t i = 0; i < node.children.size(); ++i) {
     text += (i > 0 ? ", " : "") + ToText(node.child(i));
   }

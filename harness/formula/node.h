@@ -19,8 +19,14 @@ enum class Kind {
   kAggregate,  // mean(x[-20:])
   kOverlap,    // overlap(a[..], b[..])
   kSpread,     // spread(x): over ranks
+  kTotal,      // total(x): over ranks
   kDistance,   // distance(x): from control's
   kRounding,   // rounding(x): how far rounding alone takes control's
+  kRecipe,     // recipe(optimizer.lr): what the run was asked for
+  kStep,       // step(): the one that it is read at
+  kLog,        // of e, as all that follow of one expression
+  kCos,
+  kSqrt,
   kAbs,
   kNegate,
   kAdd,
@@ -102,7 +108,7 @@ struct Node {
   double number = 0;                            // kNumber
   std::string arm;                              // kSignal, kEvent; empty: the run itself
   std::size_t arm_begin = 0;                    // where the arm stands: control.mean(loss[:5])
-  std::string name;                             // of the signal or event
+  std::string name;                             // of the signal, event or recipe key
   bool has_call = false;                        // kEvent: written with parentheses
   std::optional<std::string> glob;              // kSignal
   std::optional<int> rank;                      // kSignal: written with @

@@ -369,10 +369,28 @@ class Parser {
     return Close(std::move(node), begin);
   }
 
+  // recipe(optimizer.lr)
+  NodePtr RecipeKey(std::size_t begin) {
+    Advance();
+    Advance();
+    auto node = std::make_unique<Node>();
+    node->kind = Kind::kRecipe;
+    do {
+      if (Now().kind != TokenKind::kName) {
+        return Unexpected("a key of the recipe, such as optimizer.lr", /*may_be_keyword=*/false);
+      }
+      node->name += (node->name.empty() ? "" : ".") + std::string(Now().text);
+      Advance();
+    } while (Take("."));
+    if (!Expect(")")) return nullptr;
+    return Close(std::move(node), begin);
+  }
+
   NodePtr Call(std::size_t begin) {
     const Token name = Now();
     const FunctionInfo* function = FindFunction(name.text);
     if (function == nullptr) return EventCall(begin);
+    if (function->kind == Kind::kRecipe) return RecipeKey(begin);
     Advance();
     Advance();
     auto node = std::make_unique<Node>();
@@ -415,7 +433,10 @@ class Parser {
                        : function.kind == Kind::kAggregate ? "a slice of a signal"
                        : function.kind == Kind::kOverlap   ? "two slices of signals"
                                                            : "a signal";
-    if (function.kind == Kind::kSpread || function.kind == Kind::kAbs) what = "an expression";
+    constexpr Kind kOfExpressions[] = {Kind::kSpread, Kind::kTotal, Kind::kAbs,
+                                       Kind::kLog,    Kind::kCos,   Kind::kSqrt};
+    if (std::ranges::count(kOfExpressions, function.kind) > 0) what = "an expression";
+    if (function.arguments == 0) what = "nothing";
     for (std::string_view key : function.parameters) what += fmt::format(", {}=NUMBER", key);
     return fmt::format("{} takes {}", function.name, what);
   }

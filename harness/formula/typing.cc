@@ -26,6 +26,8 @@ Positivity PositivityOf(const Node& node, const TargetDescription& target) {
       }
       return PositivityOf(node.child(0), target);
     case Kind::kAbs:
+    case Kind::kSqrt:
+    case Kind::kTotal:
       return PositivityOf(node.child(0), target);
     case Kind::kAdd:
     case Kind::kMultiply:
@@ -65,9 +67,15 @@ bool IsExact(const Node& node, const TargetDescription& target) {
         default:
           return false;
       }
+    case Kind::kStep:
+      return true;
     case Kind::kDivide:
     case Kind::kDistance:
     case Kind::kRounding:
+    case Kind::kRecipe:
+    case Kind::kLog:
+    case Kind::kCos:
+    case Kind::kSqrt:
       return false;
     default:
       return std::all_of(node.children.begin(), node.children.end(),

@@ -93,6 +93,7 @@ class VacuousFinder {
     for (const auto& [key, parameter] : node.parameters) {
       text += fmt::format(" {}={}", key, parameter.value);
     }
+    if (node.kind == Kind::kRecipe) text += " " + node.name;
     for (const auto& child : node.children) text += " " + TextOf(*child);
     return text + ")";
   }
@@ -111,6 +112,8 @@ class VacuousFinder {
         return RangeOf(node.child(0));
       case Kind::kOverlap:
         return {0, LengthOf(node.child(0))};
+      case Kind::kStep:
+      case Kind::kSqrt:
       case Kind::kSpread:
       case Kind::kAbs:
       case Kind::kDistance:
@@ -175,6 +178,15 @@ class VacuousFinder {
         const Linear inside = LinearOf(node.child(0));
         if (inside.terms.empty()) return Number(std::abs(inside.constant));
         return Alone(node);
+      }
+      case Kind::kLog:
+      case Kind::kCos:
+      case Kind::kSqrt: {
+        const Linear inside = LinearOf(node.child(0));
+        if (!inside.terms.empty()) return Alone(node);
+        return Number(node.kind == Kind::kLog   ? std::log(inside.constant)
+                      : node.kind == Kind::kCos ? std::cos(inside.constant)
+                                                : std::sqrt(inside.constant));
       }
       case Kind::kSpread:
         return HasRankOfItsOwn(node) ? Number(0) : Alone(node);

@@ -145,6 +145,21 @@ Interval Abs(const Interval& x) {
   return {0, std::max(-x.lo, x.hi)};
 }
 
+Interval Log(const Interval& x) {
+  if (x.hi <= 0) return kAll;
+  return {x.lo > 0 ? std::log(x.lo) : -kInfinity, std::log(x.hi)};
+}
+
+Interval Sqrt(const Interval& x) {
+  if (x.hi < 0) return kAll;
+  return {x.lo > 0 ? std::sqrt(x.lo) : 0, std::sqrt(x.hi)};
+}
+
+Interval Cos(const Interval& x) {
+  if (IsPoint(x) && std::isfinite(x.lo)) return Point(std::cos(x.lo));
+  return {-1, 1};
+}
+
 double Octaves(double over, double under) {
   if (over == under) return 0;
   if (over < 0 || under < 0) return over > under ? kInfinity : -kInfinity;

@@ -33,6 +33,9 @@ Interval Subtract(const Interval& x, const Interval& y);
 Interval Multiply(const Interval& x, const Interval& y);
 Interval Divide(const Interval& x, const Interval& y);
 Interval Abs(const Interval& x);
+Interval Log(const Interval& x);  // natural; of what is not positive, unknown
+Interval Sqrt(const Interval& x);
+Interval Cos(const Interval& x);  // x in radians
 
 // The margin that a truth alone gives: plus or minus infinity.
 inline Interval MarginOf(Tri truth) {

@@ -124,6 +124,7 @@ class CaseJudge {
       for (const Claim& claim : claims) of_arm.push_back(JudgeClaim(arm, claim));
       std::vector<Judged> ends = JudgeEnds(arm, claims, of_arm);
       if (HasToBeSound(arm)) of_arm.push_back(JudgeSignals(arm));
+      for (Judged& broken : JudgeInvariants(arm, claims)) of_arm.push_back(std::move(broken));
       for (Judged& fired : JudgeFaults(arm)) of_arm.push_back(std::move(fired));
       std::move(of_arm.begin(), of_arm.end(), std::back_inserter(all));
       std::move(ends.begin(), ends.end(), std::back_inserter(all));
@@ -135,6 +136,7 @@ class CaseJudge {
       judged.checks.push_back(std::move(one.result));
     }
     if (!lost.too_many()) judged.tolerated_seeds = lost.Sorted();
+    judged.invariants = std::move(invariants_);
     return judged;
   }
 
@@ -148,9 +150,9 @@ class CaseJudge {
     return found == seeds->second.end() ? nullptr : &found->second;
   }
 
-  Reading Read(const Check& check, const std::string& arm, int seed) const {
+  Reading Read(const Check& check, const ArmPlan& arm, int seed) const {
     auto of_seed = traces_.find(seed);
-    if (of_seed == traces_.end() || !of_seed->second.contains(arm)) {
+    if (of_seed == traces_.end() || !of_seed->second.contains(arm.name)) {
       Reading missing;
       missing.seen = "the run was not made";
       return missing;
@@ -158,17 +160,26 @@ class CaseJudge {
     return check.formula.Evaluate(RunsOf(arm, seed), target_);
   }
 
-  const ArmPlan& PlanOf(const std::string& arm) const {
-    return *std::find_if(plan_.arms.begin(), plan_.arms.end(),
-                         [&](const ArmPlan& one) { return one.name == arm; });
-  }
-
   void ReadFaultArm() {
-    for (const Check& symptom : plan_.scenario->symptoms) {
-      for (int seed = 0; seed < plan_.seed_count; ++seed) {
-        shown_[{symptom.name, seed}] = Read(symptom, "fault", seed).truth == Truth::kTrue;
+    const auto fault = std::find_if(plan_.arms.begin(), plan_.arms.end(),
+                                    [](const ArmPlan& arm) { return arm.kind == ArmKind::kFault; });
+    if (fault == plan_.arms.end()) return;
+    for (int seed = 0; seed < plan_.seed_count; ++seed) {
+      for (const Check& symptom : plan_.scenario->symptoms) {
+        shown_[{symptom.name, seed}] = Read(symptom, *fault, seed).truth == Truth::kTrue;
+      }
+      for (const StandingCheck& standing : fault->invariants) {
+        broken_by_fault_[{standing.check.name, seed}] =
+            Read(standing.check, *fault, seed).truth == Truth::kFalse;
       }
     }
+  }
+
+  // Whether the fault arm shows what the check is about; an invariant by not holding.
+  bool IsShown(const Claim& claim, int seed) const {
+    const auto& shown = claim.role == CheckRole::kInvariant ? broken_by_fault_ : shown_;
+    const auto found = shown.find({claim.check->name, seed});
+    return found != shown.end() && found->second;
   }
 
   void SetRerun(const std::string& arm, int seed, CheckResult& result) const {
@@ -187,9 +198,9 @@ class CaseJudge {
     }
   }
 
-  formula::Runs RunsOf(const std::string& arm, int seed) const {
+  formula::Runs RunsOf(const ArmPlan& arm, int seed) const {
     const auto& of_seed = traces_.at(seed);
-    return {.self = of_seed.at(arm), .arms = of_seed, .control = PlanOf(arm).control};
+    return {.self = of_seed.at(arm.name), .arms = of_seed, .control = arm.control};
   }
 
   Judged JudgeClaim(const ArmPlan& arm, const Claim& claim) const;
@@ -198,6 +209,8 @@ class CaseJudge {
   bool FiredIn(const ArmPlan& arm, const InjectedFault& fault, int seed, std::string* seen) const;
   bool HasToBeSound(const ArmPlan& arm) const;
   Judged JudgeSignals(const ArmPlan& arm) const;
+  std::vector<Judged> JudgeInvariants(const ArmPlan& arm, const std::vector<Claim>& claims);
+  InvariantCount& CountOf(const std::string& invariant);
   std::vector<Judged> JudgeEnds(const ArmPlan& arm, const std::vector<Claim>& claims,
                                 const std::vector<Judged>& judged) const;
   bool EndIsClaimed(const ArmPlan& arm, const std::vector<Claim>& claims,
@@ -215,7 +228,9 @@ class CaseJudge {
   const TargetDescription& target_;
   std::deque<RunTrace> stopped_;
   std::map<int, std::map<std::string, const RunTrace*>> traces_;  // seed -> arm -> trace
-  std::map<std::pair<std::string, int>, bool> shown_;  // by symptom and seed, in the fault arm
+  // By seed, in the fault arm: symptoms that hold, invariants that do not.
+  std::map<std::pair<std::string, int>, bool> shown_, broken_by_fault_;
+  std::vector<InvariantCount> invariants_;
 };
 
 int WorstSeed(const std::vector<int>& seeds, const CheckResult& result) {
@@ -309,9 +324,9 @@ Judged CaseJudge::JudgeClaim(const ArmPlan& arm, const Claim& claim) const {
   Tally& tally = judged.tally;
   const Truth wanted = claim.expected ? Truth::kTrue : Truth::kFalse;
   for (int seed = 0; seed < plan_.seed_count; ++seed) {
-    result.readings.push_back(Read(check, arm.name, seed));
+    result.readings.push_back(Read(check, arm, seed));
     const Reading& reading = result.readings.back();
-    if (claim.only_where_shown && !shown_.at({check.name, seed})) continue;
+    if (claim.only_where_shown && !IsShown(claim, seed)) continue;
     tally.counted.push_back(seed);
     if (reading.truth == Truth::kUnknown) {
       tally.unknown.push_back(seed);
@@ -447,6 +462,70 @@ Judged CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault, boo
   return judged;
 }
 
+InvariantCount& CaseJudge::CountOf(const std::string& invariant) {
+  for (InvariantCount& count : invariants_) {
+    if (count.name == invariant) return count;
+  }
+  invariants_.push_back({.name = invariant});
+  return invariants_.back();
+}
+
+// Those that do not hold in this arm. No seed of theirs may be lost: what every sound run must keep
+// is no matter of luck. A run that ended early has nothing to say of the steps that it lacks.
+std::vector<Judged> CaseJudge::JudgeInvariants(const ArmPlan& arm,
+                                               const std::vector<Claim>& claims) {
+  std::vector<Judged> broken;
+  if (arm.kind == ArmKind::kFault || arm.kind == ArmKind::kDecoy) return broken;
+  for (const StandingCheck& standing : arm.invariants) {
+    const std::string& name = standing.check.name;
+    const bool is_claimed = std::any_of(claims.begin(), claims.end(), [&](const Claim& claim) {
+      return claim.role == CheckRole::kInvariant && claim.check->name == name;
+    });
+    if (is_claimed) continue;
+    Judged judged;
+    CheckResult& result = judged.result;
+    InvariantCount& count = CountOf(name);
+    std::vector<int>& seeds = judged.tally.disagree;
+    for (int seed = 0; seed < plan_.seed_count; ++seed) {
+      result.readings.push_back(Read(standing.check, arm, seed));
+      const Truth truth = result.readings.back().truth;
+      const auto by_fault = broken_by_fault_.find({name, seed});
+      const bool is_excused =
+          arm.kind == ArmKind::kRemedy && by_fault != broken_by_fault_.end() && by_fault->second;
+      if (truth == Truth::kTrue) {
+        ++count.held;
+        judged.tally.agree.push_back(seed);
+      } else if (truth == Truth::kUnknown) {
+        ++count.open;
+      } else if (is_excused) {
+        ++count.excused;
+      } else {
+        ++count.broken;
+        seeds.push_back(seed);
+      }
+    }
+    if (seeds.empty()) continue;
+    judged.is_settled = true;
+    result.check = name;
+    result.formula = standing.check.formula.text();
+    result.arm = arm.name;
+    result.file = standing.check.file;
+    result.position = standing.check.position;
+    result.failure_class = FailureClass::kInvariantBroken;
+    result.agree = static_cast<int>(judged.tally.agree.size());
+    result.disagree = static_cast<int>(seeds.size());
+    result.unit = UnitOf(standing.check, result.readings);
+    const int seed = WorstSeed(seeds, result);
+    result.worst_margin = SignedMargin(result.readings[seed], result.unit, /*expected=*/true);
+    result.message = "what every sound run must keep does not hold in " + SeedList(seeds) + ": " +
+                     standing.title + "; look at: " + standing.part;
+    SetRerun(arm.name, seed, result);
+    result.seen = SeenAt(result, seed);
+    broken.push_back(std::move(judged));
+  }
+  return broken;
+}
+
 bool CaseJudge::HasToBeSound(const ArmPlan& arm) const {
   if (arm.kind == ArmKind::kControl && !ClaimsHealthOfControl(plan_, target_)) return true;
   if (target_.level >= 2) return false;  // it says by itself how it ended, and why
@@ -498,7 +577,7 @@ bool CaseJudge::EndIsClaimed(const ArmPlan& arm, const std::vector<Claim>& claim
     if (truth == Truth::kUnknown) continue;
     const bool holds = (truth == Truth::kTrue) == claims[i].expected;
     if (holds && !claims[i].expected) continue;
-    if (RestsOnEnd(claims[i].check->formula, RunsOf(arm.name, seed), run.end, target_)) return true;
+    if (RestsOnEnd(claims[i].check->formula, RunsOf(arm, seed), run.end, target_)) return true;
   }
   return false;
 }

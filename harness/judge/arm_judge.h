@@ -12,8 +12,8 @@
 namespace trainwreck {
 
 // Which part of a scenario a check is.
-enum class CheckRole { kHealthy, kSymptom, kQuality, kAgree, kNotices };
-const char* ToString(CheckRole role);  // "healthy", "symptom", "quality", "agree", "notices"
+enum class CheckRole { kHealthy, kSymptom, kQuality, kAgree, kNotices, kInvariant };
+const char* ToString(CheckRole role);  // "healthy", "symptom", "quality", "agree", ...
 
 // One thing that the scenario claims about an arm.
 struct Claim {
@@ -44,6 +44,7 @@ Clearance ClearanceOf(const Check& check, const formula::Reading& reading);
 struct ArmsJudged {
   std::vector<CheckResult> checks;   // of all arms: claims, faults fired, ends of runs
   std::vector<int> tolerated_seeds;  // in which some claim is broken or unknown, as `seeds` allows
+  std::vector<InvariantCount> invariants;
 };
 ArmsJudged JudgeArms(const CaseResults& results, const TargetDescription& target);
 

@@ -34,6 +34,8 @@ const char* ToString(CheckRole role) {
       return "agree";
     case CheckRole::kNotices:
       return "notices";
+    case CheckRole::kInvariant:
+      return "invariant";
   }
   return "?";
 }
@@ -52,6 +54,16 @@ std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm) {
     claim.only_where_shown = arm.kind == ArmKind::kRemedy && !expected;
     claims.push_back(claim);
   };
+  // What the faults break shows in their arm; a remedy of all symptoms mends it, too.
+  const auto add_broken = [&](bool expected, FailureClass::Id failure_class) {
+    for (const StandingCheck& standing : arm.invariants) {
+      if (!Contains(scenario.breaks, standing.check.name)) continue;
+      add(CheckRole::kInvariant, standing.check, expected, failure_class);
+      // It belongs to the arm, and who asks may keep it longer.
+      claims.back().check = std::make_shared<const Check>(standing.check);
+      claims.back().only_where_shown = expected;
+    }
+  };
   switch (arm.kind) {
     case ArmKind::kControl:
       for (const Check& check : scenario.healthy)
@@ -62,6 +74,7 @@ std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm) {
     case ArmKind::kFault:
       for (const Check& check : scenario.symptoms)
         add(CheckRole::kSymptom, check, true, FailureClass::kSymptomAbsent);
+      add_broken(false, FailureClass::kSymptomAbsent);
       break;
     case ArmKind::kRemedy: {
       const Remedy& remedy = *arm.remedy;
@@ -70,6 +83,7 @@ std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm) {
           add(CheckRole::kSymptom, check, false, FailureClass::kRemedyIneffective);
         }
       }
+      if (remedy.resolves.empty()) add_broken(true, FailureClass::kRemedyIneffective);
       for (const Check& check : scenario.healthy) {
         if (!Contains(remedy.waives, check.name))
           add(CheckRole::kHealthy, check, true, FailureClass::kRemedyIneffective);
@@ -103,7 +117,8 @@ std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm) {
 }
 
 bool ClaimsHealthOfControl(const Case& plan, const TargetDescription& target) {
-  if (!plan.scenario->agree.empty()) return true;  // what is not sound agrees with nothing
+  if (!plan.scenario->agree.empty()) return true;   // what is not sound agrees with nothing
+  if (!plan.scenario->breaks.empty()) return true;  // they are asked of control
   formula::Vocabulary vocabulary;
   vocabulary.target = &target;
   vocabulary.arms = {"control", "fault", "reference"};

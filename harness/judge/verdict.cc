@@ -201,6 +201,7 @@ Verdict Judge(const CaseResults& results, const TargetDescription& target) {
   ArmsJudged judged = JudgeArms(results, target);
   verdict.checks = std::move(judged.checks);
   verdict.tolerated_seeds = std::move(judged.tolerated_seeds);
+  verdict.invariants = std::move(judged.invariants);
   PutCausesFirst(verdict.checks);
   CheckTheScenarioItself(plan, verdict);
   DecideOutcome(verdict);

@@ -59,6 +59,17 @@ struct Note {
   std::string text;  // "loss is exactly 0"
 };
 
+// What became of an invariant in the runs of a case that it was asked of.
+struct InvariantCount {
+  std::string name;
+  int held = 0;
+  int broken = 0;
+  int open = 0;  // not decided: the run ended before, or lacks a sample
+  int excused =
+      0;  // remedy runs in which it does not hold because of the fault: nor does it in the
+          // fault's own run
+};
+
 struct Verdict {
   std::string case_name;
   std::string scenario;
@@ -81,8 +92,9 @@ struct Verdict {
   std::vector<int> tolerated_seeds;  // in which a claim does not hold, as many as `seeds` allows
   std::vector<std::string> remarks;  // what is no failure and should be known: sentences
   std::vector<CheckResult> checks;
-  std::vector<ArmSummary> arms;  // in the plan's order
-  std::vector<Note> notes;       // in the order of arms; they change no verdict
+  std::vector<ArmSummary> arms;            // in the plan's order
+  std::vector<Note> notes;                 // in the order of arms; they change no verdict
+  std::vector<InvariantCount> invariants;  // in the order of their file
   // Arm -> by seed. Their traces have no series and no collectives any more.
   std::map<std::string, std::vector<RunResult>> runs;
   std::vector<std::string> undo_remedies;

@@ -46,6 +46,7 @@ class FailureClass {
     kRemedyIneffective,
     kRemedyCostly,
     kDecoyEffective,
+    kInvariantBroken,
     kTwinsDiffer,
     kBugUnnoticed,
     kUnexpectedPass,

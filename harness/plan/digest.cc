@@ -85,6 +85,7 @@ std::string DigestOfClaims(const Scenario& scenario, const Point& point, const C
       {"phases", Json::array()},
       {"reference", scenario.has_reference},
       {"expect", {ToString(scenario.expect.verdict), scenario.expect.failure_class.text()}}};
+  if (!scenario.breaks.empty()) json["breaks"] = scenario.breaks;
   for (const InjectedFault& fault : scenario.faults) json["faults"].push_back(Encode(fault, point));
   for (const Remedy& remedy : scenario.remedies) {
     if (!AppliesTo(remedy.when, point)) continue;

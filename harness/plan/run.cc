@@ -217,6 +217,7 @@ class CasePlanner {
     if (!scenario_.faults.empty()) AddFaultyArms(arms);
     if (scenario_.has_reference) arms.push_back(Arm("reference", ArmKind::kReference, {}, {}));
     AddTwins(arms);
+    AddInvariants(arms);
     if (options_.control_only) {
       const std::set<std::string> kept = ArmsOfControl(scenario_, point_);
       std::erase_if(arms, [&](const ArmPlan& arm) { return !kept.contains(arm.name); });
@@ -268,6 +269,29 @@ class CasePlanner {
         arm.notices = std::make_shared<const Check>(NoticesOf(scenario_, point_, bug));
         arms.push_back(std::move(arm));
       }
+    }
+  }
+
+  // Rounding and bug arms are left out: they say how far twins may be apart, not what is right.
+  void AddInvariants(std::vector<ArmPlan>& arms) const {
+    if (scenario_.invariants == nullptr) return;
+    std::set<std::string> signals(record_.begin(), record_.end());
+    for (ArmPlan& arm : arms) {
+      if (arm.kind == ArmKind::kRounding || arm.kind == ArmKind::kBug || arm.runs.empty()) continue;
+      const Run& run = arm.runs.front();
+      for (const Invariant& invariant : *scenario_.invariants) {
+        const std::optional<formula::Formula> asked =
+            AskedOf(invariant, run.plan.recipe, run.later_changes, target_);
+        if (!asked) continue;
+        arm.invariants.push_back(
+            {{invariant.name, *asked, std::nullopt, "", {}, invariant.position, invariant.file},
+             invariant.title,
+             invariant.part});
+        for (std::string& name : asked->signals()) signals.insert(std::move(name));
+      }
+    }
+    for (ArmPlan& arm : arms) {
+      for (Run& run : arm.runs) run.plan.record = {signals.begin(), signals.end()};
     }
   }
 

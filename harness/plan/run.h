@@ -52,6 +52,13 @@ struct Run {
   double cost = 0;  // relative, for longest-first packing
 };
 
+// An invariant with the numbers of an arm's recipe.
+struct StandingCheck {
+  Check check;        // named as the invariant
+  std::string title;  // what holds
+  std::string part;   // to look at where it does not
+};
+
 struct ArmPlan {
   std::string name;
   ArmKind kind = ArmKind::kControl;
@@ -62,6 +69,8 @@ struct ArmPlan {
   // Of a bug arm with a twin: that the twin and its control do not agree.
   std::shared_ptr<const Check> notices;
   std::vector<InjectedFault> faults;  // that act in its runs
+  // Asked of its runs. In faulty arms they are read to tell what the faults alone break.
+  std::vector<StandingCheck> invariants;
   bool is_undo = false;   // only takes the fault out, by its plan or as declared: reported, not run
   std::vector<Run> runs;  // by seed
 };

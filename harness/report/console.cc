@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "harness/report/text.h"
@@ -197,6 +198,31 @@ void ConsoleReport::PrintNotes(const Verdict& verdict, bool all) {
   }
 }
 
+// Asked of so many runs, and of them: so many times broken, not decided, excused.
+void ConsoleReport::PrintInvariants(const std::vector<Verdict>& verdicts) {
+  std::set<std::string> names;
+  std::map<std::string, int> broken;  // in so many cases
+  int held = 0, open = 0, excused = 0;
+  for (const Verdict& verdict : verdicts) {
+    for (const InvariantCount& count : verdict.invariants) {
+      names.insert(count.name);
+      held += count.held;
+      open += count.open;
+      excused += count.excused;
+      if (count.broken > 0) ++broken[count.name];
+    }
+  }
+  if (names.empty()) return;
+  out_ << "# " << names.size() << (names.size() == 1 ? " invariant: " : " invariants: ") << held
+       << " times held";
+  if (open > 0) out_ << ", " << open << " not decided";
+  if (excused > 0) out_ << ", " << excused << " broken by the fault alone";
+  for (const auto& [name, cases] : broken) {
+    out_ << "; '" << name << "' broken in " << cases << (cases == 1 ? " case" : " cases");
+  }
+  out_ << "\n";
+}
+
 void ConsoleReport::End(const std::vector<Verdict>& verdicts, const RunInfo& info,
                         const std::vector<std::string>& files) {
   ClearProgress();
@@ -221,6 +247,7 @@ void ConsoleReport::End(const std::vector<Verdict>& verdicts, const RunInfo& inf
   }
   out_ << "; " << info.runs << " runs, wall " << FormatSeconds(info.wall_seconds) << " s, cpu "
        << FormatSeconds(info.cpu_seconds) << " s\n";
+  PrintInvariants(verdicts);
   for (const std::string& file : files) out_ << "# report: " << OneLine(file) << "\n";
   out_.flush();
 }

@@ -240,6 +240,22 @@ Json Encode(const Note& note) {
           {"seeds", note.seeds}, {"step", note.step},           {"text", note.text}};
 }
 
+Json Encode(const InvariantCount& count) {
+  return {{"name", count.name},
+          {"held", count.held},
+          {"broken", count.broken},
+          {"open", count.open},
+          {"excused", count.excused}};
+}
+
+InvariantCount DecodeInvariant(const Json& json) {
+  return {.name = json.at("name"),
+          .held = json.at("held"),
+          .broken = json.at("broken"),
+          .open = json.at("open"),
+          .excused = json.at("excused")};
+}
+
 Note DecodeNote(const Json& json) {
   return {.arm = json.at("arm"),
           .kind = Read(FindArmKind, json.at("kind")),
@@ -288,8 +304,12 @@ Json Encode(const Verdict& verdict) {
                {"cpu_seconds", EncodeNumber(verdict.cpu_seconds)},
                {"checks", Json::array()},
                {"arms", Json::array()},
-               {"notes", Json::array()}};
+               {"notes", Json::array()},
+               {"invariants", Json::array()}};
   for (const Note& note : verdict.notes) json["notes"].push_back(Encode(note));
+  for (const InvariantCount& count : verdict.invariants) {
+    json["invariants"].push_back(Encode(count));
+  }
   if (verdict.worst_margin) {
     json["worst_margin"] = {{"value", EncodeNumber(*verdict.worst_margin)},
                             {"unit", kUnitNames[static_cast<int>(verdict.worst_margin_unit)]}};
@@ -329,6 +349,11 @@ Verdict DecodeVerdict(const Json& json) {
   for (const Json& arm : json.at("arms")) DecodeArm(arm, verdict);
   if (json.contains("notes")) {
     for (const Json& note : json["notes"]) verdict.notes.push_back(DecodeNote(note));
+  }
+  if (json.contains("invariants")) {
+    for (const Json& count : json["invariants"]) {
+      verdict.invariants.push_back(DecodeInvariant(count));
+    }
   }
   return verdict;
 }

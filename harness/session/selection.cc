@@ -183,6 +183,7 @@ std::vector<std::string> FilesBelow(const fs::path& folder) {
   AddFilesBelow(folder, files);
   std::erase_if(files, IsFaultFile);
   std::erase_if(files, IsDefaultsFile);
+  std::erase_if(files, IsInvariantsFile);
   return files;
 }
 
@@ -231,6 +232,10 @@ std::vector<std::string> OneScenario(const std::string& file, const std::string&
   if (IsDefaultsFile(file)) {
     throw UsageError("'" + file + "' holds the defaults of its folder and no scenario; they are " +
                      "checked with each scenario that takes them over");
+  }
+  if (IsInvariantsFile(file)) {
+    throw UsageError("'" + file + "' holds invariants and no scenario; it is checked with every " +
+                     "call: say 'trainwreck validate'");
   }
   if (IsFaultFile(file)) {
     throw UsageError("'" + file + "' holds faults and no scenario; those below " + root +

@@ -352,12 +352,19 @@ std::vector<Scenario> LoadScenarios(const Session& session, const std::vector<st
   std::vector<Scenario> scenarios;
   std::size_t errors = 0, bad_files = 0;
   const std::set<std::string> elsewhere = NamesElsewhere(session, session.target_file);
+  const InvariantsFile standing = LoadInvariants(session.scenarios_root, session.description);
+  for (const Diagnostic& diagnostic : standing.errors) {
+    std::cerr << Format(diagnostic, session.color);
+  }
+  errors += standing.errors.size();
+  bad_files += standing.errors.empty() ? 0 : 1;
   for (const std::string& file : files) {
     ScenarioFile loaded = LoadScenario(file, session.description,
                                        {.scenarios_root = session.scenarios_root,
                                         .check_name = LiesBelow(file, session.scenarios_root),
                                         .is_own = IsOwn(session, file),
-                                        .elsewhere = elsewhere});
+                                        .elsewhere = elsewhere,
+                                        .invariants = standing.invariants});
     for (const Diagnostic& diagnostic : loaded.errors) {
       std::cerr << Format(diagnostic, session.color);
     }

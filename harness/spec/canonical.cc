@@ -32,10 +32,10 @@ Path WithoutPoint(const Path& path) {
 const Words& OrderOf(const Path& whole) {
   static const Words kNone;
   static const Words kScenario = {
-      "apiVersion", "kind",    "name",        "title",     "sources",  "tags",   "extends",
-      "requires",   "recipe",  "phases",      "reference", "seeds",    "budget", "inject",
-      "matrix",     "healthy", "symptoms",    "no_remedy", "remedies", "decoys", "quality",
-      "twins",      "agree",   "must_notice", "expect",    "reason"};
+      "apiVersion", "kind",    "name",     "title",       "sources",   "tags",     "extends",
+      "requires",   "recipe",  "phases",   "reference",   "seeds",     "budget",   "inject",
+      "matrix",     "healthy", "symptoms", "breaks",      "no_remedy", "remedies", "decoys",
+      "quality",    "twins",   "agree",    "must_notice", "expect",    "reason"};
   static const Words kCheck = {"assert", "min_margin", "reason", "when"};
   static const Words kArm = {"set", "scale", "resolves", "keeps", "waives", "kind", "when", "note"};
   static const Words kFault = {"fault", "with",    "at",          "from", "to",   "every", "ranks",

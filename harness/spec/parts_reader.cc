@@ -384,8 +384,11 @@ void ReadChecks(Fields& fields, Errors& errors, Draft& draft) {
   }
   if (const YamlNode* node = fields.Take("symptoms")) {
     scenario.symptoms = ReadCheckMap(*node, "symptoms", draft.symptom_names, errors, draft);
-  } else if (draft.root->Find("inject") != nullptr) {
+  } else if (draft.root->Find("inject") != nullptr && draft.root->Find("breaks") == nullptr) {
     errors.Add(*draft.root, "the scenario claims no symptoms", "add 'symptoms: {NAME: FORMULA}'");
+  }
+  if (const YamlNode* node = fields.Take("breaks")) {
+    scenario.breaks = ReadTexts(*node, "'breaks'", errors);
   }
   if (const YamlNode* node = fields.Take("quality")) {
     scenario.quality = ReadCheck(*draft.root->FindKey("quality"), *node, "quality", errors, draft);

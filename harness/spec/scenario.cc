@@ -72,6 +72,14 @@ ScenarioFile LoadScenario(const std::string& path, const TargetDescription& targ
                            ""});
     return file;
   }
+  if (IsInvariantsFile(path)) {
+    file.errors.push_back({path,
+                           {},
+                           "this is no scenario: it holds invariants",
+                           "a scenario cannot be called 'invariants'",
+                           ""});
+    return file;
+  }
   std::string why;
   std::optional<std::string> text = ReadSmallFile(path, why);
   if (text) return ParseScenario(*text, path, target, options);
@@ -86,6 +94,7 @@ ScenarioFile ParseScenario(const std::string& text, const std::string& file,
   if (std::optional<YamlNode> root = ParseWithExtends(text, file, options, errors)) {
     Draft draft = ReadScenario(*root, target, errors);
     draft.scenario.file = file;
+    draft.scenario.invariants = options.invariants;
     if (root->IsMap() && root->Find("name") == nullptr) NameByPath(draft.scenario, options, errors);
     for (int source = 1; source < errors.SourceCount(); ++source) {
       std::vector<std::string>& extended = draft.scenario.extended;

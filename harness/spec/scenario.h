@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 #include "harness/outcome/outcome.h"
 #include "harness/protocol/description.h"
 #include "harness/protocol/plan.h"
+#include "harness/spec/invariants.h"
 #include "harness/yaml/diagnostic.h"
 
 namespace trainwreck {
@@ -132,6 +134,7 @@ struct Scenario {
   std::vector<InjectedFault> faults;
   std::vector<Check> healthy;
   std::vector<Check> symptoms;
+  std::vector<std::string> breaks;  // invariants that do not hold with the faults: symptoms, too
   std::vector<Remedy> remedies;
   std::vector<Decoy> decoys;
   std::string no_remedy;  // why there is no remedy, or none that is more than an undo; may be empty
@@ -145,6 +148,7 @@ struct Scenario {
   Expectation expect;
   Requirements requires_;
   Budget budget;
+  std::shared_ptr<const std::vector<Invariant>> invariants;  // null: there are none
   // Not empty: what it asks for is beyond this target, "fault:model.bit_flip", so that it can only
   // be skipped, and nothing else of it was checked.
   std::string unserved;
@@ -163,6 +167,7 @@ struct LoadOptions {
   // reason to skip, unless `elsewhere` has it ("fault:model.bit_flip", "signal:loss", "phases").
   bool is_own = false;
   std::set<std::string> elsewhere;  // names of other targets of the same file; "*": all
+  std::shared_ptr<const std::vector<Invariant>> invariants;  // that every sound run must keep
 };
 
 // The fault that makes initial weights differ by rounding. A target that has it, by itself or by a

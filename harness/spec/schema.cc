@@ -407,6 +407,7 @@ Json ScenarioSchema(const TargetDescription& target) {
       {"inject", NamedEntries(FaultSchema(target), "The faults.")},
       {"healthy", NamedEntries(CheckSchema(), "Hold in control and in every remedy.")},
       {"symptoms", NamedEntries(CheckSchema(), "Hold with the fault, not without it.")},
+      {"breaks", Texts("Invariants of invariants.yaml that do not hold with the fault.")},
       {"remedies", NamedEntries(RemedySchema(set, scale), "Prescribed fixes.")},
       {"no_remedy", Text("Why there is no remedy, or none that is more than an undo.")},
       {"decoys", NamedEntries(DecoySchema(set, scale), "Popular fixes that must not help.")},
@@ -437,15 +438,16 @@ Json ScenarioSchema(const TargetDescription& target) {
   const auto has = [](std::initializer_list<const char*> keys) -> Json {
     return {{"required", std::vector<std::string>(keys.begin(), keys.end())}};
   };
-  schema["else"] = {{"anyOf",
-                     {has({"inject", "symptoms"}), has({"inject", "matrix"}),
-                      has({"twins", "agree", "must_notice"}), has({"twins", "matrix"})}},
-                    {"properties",
-                     {{"inject", entries_need("fault")},
-                      {"must_notice", entries_need("fault")},
-                      {"healthy", entries_need("assert")},
-                      {"symptoms", entries_need("assert")},
-                      {"quality", {{"required", {"assert"}}}}}}};
+  schema["else"] = {
+      {"anyOf",
+       {has({"inject", "symptoms"}), has({"inject", "breaks"}), has({"inject", "matrix"}),
+        has({"twins", "agree", "must_notice"}), has({"twins", "matrix"})}},
+      {"properties",
+       {{"inject", entries_need("fault")},
+        {"must_notice", entries_need("fault")},
+        {"healthy", entries_need("assert")},
+        {"symptoms", entries_need("assert")},
+        {"quality", {{"required", {"assert"}}}}}}};
   return schema;
 }
 

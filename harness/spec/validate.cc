@@ -43,6 +43,7 @@ class Validator {
     }
     CheckPhasesAreServed();
     const int ranks = CheckPoints(draft_, target_, errors_);
+    if (draft_.is_recipe_sound) CheckInvariants();
     CheckMargins();
     CheckClaims(draft_, target_, errors_);
     if (draft_.is_recipe_sound) RequireRanks(ranks);
@@ -287,6 +288,36 @@ class Validator {
     RunTrace nothing;
     nothing.planned_steps = kSteps;
     return check.formula.Evaluate({&nothing, {}}, target_);
+  }
+
+  // Each must be there, and asked of what the faults train.
+  void CheckInvariants() {
+    static const std::vector<Invariant> kNone;
+    const std::vector<Invariant>& known = options_.invariants ? *options_.invariants : kNone;
+    std::vector<std::string> names;
+    for (const Invariant& invariant : known) names.push_back(invariant.name);
+    CheckNames({"breaks"}, scenario_.breaks, names, "there is no invariant");
+    for (const Invariant& invariant : known) {
+      if (std::count(scenario_.breaks.begin(), scenario_.breaks.end(), invariant.name) == 0) {
+        continue;
+      }
+      for (const Point& point : scenario_.points) {
+        const Recipe recipe = ResolveRecipe(target_, scenario_, point, {});
+        if (AskedOf(invariant, recipe, {}, target_)) continue;
+        const std::vector<std::string> signals = invariant.formula.signals();
+        const auto is_lacking = [&](const std::string& signal) {
+          return target_.FindSignal(signal.substr(0, signal.find('{'))) == nullptr;
+        };
+        const auto lacking = std::find_if(signals.begin(), signals.end(), is_lacking);
+        if (lacking != signals.end()) {
+          errors_.AddUnserved("signal:" + *lacking);
+          continue;
+        }
+        errors_.Add(EntryAt({"breaks"}, invariant.name),
+                    "nothing asks for '" + invariant.name + "' with this recipe",
+                    "its 'given' in " + invariant.file + " says when it is asked for");
+      }
+    }
   }
 
   // The ranks required follow from the recipe and need not be written.

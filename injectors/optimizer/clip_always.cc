@@ -41,9 +41,10 @@ class ClipAlways : public Injector {
    public:
     Clipping(std::unique_ptr<Optimizer> inner, ClipAlways& owner, double norm)
         : OptimizerAround(std::move(inner)), owner_(owner), norm_(norm) {}
-
-   protected:
-    void Before(double /*lr*/) override { owner_.ScaleTo(norm_); }
+    void Step(double lr) override {
+      owner_.ScaleTo(norm_);
+      inner().Step(lr);
+    }
 
    private:
     ClipAlways& owner_;

@@ -1,23 +1,29 @@
-// optimizer.decay_frozen: frozen weights that the optimizer still has, and that decay although they
-// get no gradient.
+// optimizer.decay_frozen: weight decay that reaches parameters which do not train. Those that get a
+// gradient of zeros, and not none, are decayed by optimizers that ask only whether there is one.
 #include <ATen/core/grad_mode.h>
 
+#include <cmath>
 #include <utility>
 
 #include "injectors/injector.h"
 #include "injectors/optimizer/optimizer_around.h"
-#include "trainer/recipe/recipe.h"
+#include "trainer/models/model.h"
 
 namespace trainwreck {
 namespace {
 
 FaultInfo Info() {
   return {.name = "optimizer.decay_frozen",
-          .doc = "Lets the weight decay act on parameters that are not trained, too.",
-          .has_trigger = false,
+          .doc = "Decays the parameters that require no gradient, too.",
+          .params = {{.name = "decay",
+                      .type = ValueType::kNumber,
+                      .default_value = 0.1,
+                      .min = 0,
+                      .unit = "1/rate",
+                      .doc = "Times the rate of the step: the share that a parameter loses."}},
           .evidence =
-              "once: the names in `parameters`, and the share that a step takes from them, "
-              "before and after. Nothing without frozen parameters or without decay."};
+              "at each step: the 2-norm of the frozen parameters, before and after. Nothing where "
+              "none is frozen."};
 }
 
 class DecayFrozen : public Injector {
@@ -28,42 +34,43 @@ class DecayFrozen : public Injector {
     model_ = model;
     return model;
   }
-  std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> optimizer) override {
-    const double decay = ParseRecipe(*context().recipe).optimizer.weight_decay;
-    return std::make_unique<Decaying>(std::move(optimizer), *this, decay);
+  std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> optimizer) override;
+
+  void Decay(double lr) {
+    if (!Acts()) return;
+    at::NoGradGuard no_grad;
+    const double kept = 1 - lr * param("decay").get<double>();
+    double squares = 0;
+    for (const auto& [name, parameter] : ParametersOf(*model_)) {
+      if (parameter.requires_grad()) continue;
+      squares += parameter.square().sum().item<double>();
+      parameter.detach().mul_(kept);
+    }
+    if (squares == 0 || kept == 1) return;
+    Fired({{"before", EncodeNumber(std::sqrt(squares))},
+           {"after", EncodeNumber(kept * std::sqrt(squares))}});
   }
 
  private:
-  class Decaying : public OptimizerAround {
-   public:
-    Decaying(std::unique_ptr<Optimizer> inner, DecayFrozen& owner, double decay)
-        : OptimizerAround(std::move(inner)), owner_(owner), decay_(decay) {}
+  std::shared_ptr<Model> model_;
+};
 
-   protected:
-    void Before(double lr) override { owner_.Decay(lr * decay_); }
-
-   private:
-    DecayFrozen& owner_;
-    double decay_;
-  };
-
-  void Decay(double share) {
-    if (share == 0) return;
-    at::NoGradGuard no_grad;
-    std::vector<std::string> names;
-    for (auto& [name, parameter] : ParametersOf(*model_)) {
-      if (parameter.requires_grad()) continue;
-      at::Tensor weights = parameter;
-      weights.mul_(1 - share);
-      names.push_back(name);
-    }
-    if (names.empty() || std::exchange(fired_, true)) return;
-    Fired({{"parameters", names}, {"before", 0.0}, {"after", EncodeNumber(share)}});
+class DecayingOptimizer : public OptimizerAround {
+ public:
+  DecayingOptimizer(std::unique_ptr<Optimizer> inner, DecayFrozen& owner)
+      : OptimizerAround(std::move(inner)), owner_(owner) {}
+  void Step(double lr) override {
+    inner().Step(lr);
+    owner_.Decay(lr);
   }
 
-  std::shared_ptr<Model> model_;
-  bool fired_ = false;
+ private:
+  DecayFrozen& owner_;
 };
+
+std::unique_ptr<Optimizer> DecayFrozen::Wrap(std::unique_ptr<Optimizer> optimizer) {
+  return std::make_unique<DecayingOptimizer>(std::move(optimizer), *this);
+}
 
 REGISTER_FAULT(Info, DecayFrozen);
 

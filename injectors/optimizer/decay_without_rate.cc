@@ -43,9 +43,10 @@ class DecayWithoutRate : public Injector {
    public:
     Decaying(std::unique_ptr<Optimizer> inner, DecayWithoutRate& owner, double decay)
         : OptimizerAround(std::move(inner)), owner_(owner), decay_(decay) {}
-
-   protected:
-    void Before(double lr) override { owner_.Decay(lr * decay_, decay_); }
+    void Step(double lr) override {
+      owner_.Decay(lr * decay_, decay_);
+      inner().Step(lr);
+    }
 
    private:
     DecayWithoutRate& owner_;

@@ -39,10 +39,11 @@ class LoseRemainder : public Injector {
    public:
     Losing(std::unique_ptr<Optimizer> inner, LoseRemainder& owner)
         : OptimizerAround(std::move(inner)), owner_(owner) {}
-
-   protected:
-    void Before(double /*lr*/) override { owner_.Keep(); }
-    void After() override { owner_.PutBack(); }
+    void Step(double lr) override {
+      owner_.Keep();
+      inner().Step(lr);
+      owner_.PutBack();
+    }
 
    private:
     LoseRemainder& owner_;

@@ -1,4 +1,4 @@
-// An optimizer around another one, with something done before and after each of its steps.
+// An optimizer around another, with one thing done otherwise.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,12 @@ class OptimizerAround : public Optimizer {
  public:
   explicit OptimizerAround(std::unique_ptr<Optimizer> inner) : inner_(std::move(inner)) {}
   void ZeroGrad() override { inner_->ZeroGrad(); }
-  void Step(double lr) override {
-    Before(lr);
-    inner_->Step(lr);
-    After();
-  }
+  void Step(double lr) override { inner_->Step(lr); }
   void Save(StateDict& state) const override { inner_->Save(state); }
   void Load(const StateDict& state) override { inner_->Load(state); }
 
  protected:
-  virtual void Before(double lr) {}
-  virtual void After() {}
+  Optimizer& inner() const { return *inner_; }
 
  private:
   std::unique_ptr<Optimizer> inner_;

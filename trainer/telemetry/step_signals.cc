@@ -72,6 +72,30 @@ std::vector<StepSignal> TrainingSignals() {
        [](const R& r) -> Value { return r.scalars.clipped; }},
       {Exact("nonfinite_grads", "elements", "Gradient elements that are NaN or infinite"),
        [](const R& r) -> Value { return r.scalars.nonfinite_grads; }},
+      {Sparse(Measured("applied_grad_norm", "", kLog,
+                       "2-norm of the gradient that the optimizer is given, after clipping; only "
+                       "where a formula mentions it, at steps with an update")),
+       [](const R& r) { return r.scalars.applied_grad_norm; }},
+  };
+}
+
+std::vector<StepSignal> ParameterSignals() {
+  using R = StepReading;
+  return {
+      {Sparse(Exact("parameter_count", "elements",
+                    "Of all parameters; in the first record of each process")),
+       [](const R& r) { return r.counts ? Value(r.counts->all) : Value(); }},
+      {Sparse(Exact("trainable_count", "elements",
+                    "Of those that require a gradient; in the first record of each process")),
+       [](const R& r) { return r.counts ? Value(r.counts->trainable) : Value(); }},
+      {Sparse(Exact("untrained", "tensors",
+                    "Parameters with a gradient of which the update changed no bit; only where a "
+                    "formula mentions it, at steps with an update and a rate above 0")),
+       [](const R& r) { return r.gaps ? Value(r.gaps->untrained) : Value(); }},
+      {Sparse(Exact("frozen_moved", "tensors",
+                    "Parameters that require no gradient and were changed all the same; where and "
+                    "when untrained is recorded")),
+       [](const R& r) { return r.gaps ? Value(r.gaps->frozen_moved) : Value(); }},
   };
 }
 
@@ -106,6 +130,16 @@ std::vector<StepSignal> DataSignals() {
        [](const R& r) -> Value { return r.scalars.epoch; }},
       {Exact("skipped", "samples", "Samples that the loader's guard has kept out so far"),
        [](const R& r) -> Value { return r.scalars.skipped; }},
+      {Sparse(Exact("epoch_samples", "samples",
+                    "That this rank drew in the epoch before, at the step that finds its end; not "
+                    "of an epoch that began in another process")),
+       [](const R& r) {
+         return r.scalars.ended_epoch ? Value(r.scalars.ended_epoch->samples) : Value();
+       }},
+      {Sparse(Exact("epoch_id_sum", "", "Sum of the ids of these samples")),
+       [](const R& r) {
+         return r.scalars.ended_epoch ? Value(r.scalars.ended_epoch->id_sum) : Value();
+       }},
       {Exact("sample_digest", "", "Digest of the ids of the step's samples, in order (52 bits)"),
        [](const R& r) { return OfSamples(r, DigestOf); }},
       {Exact("sample_id_min", "", "Smallest id among the step's samples"),
@@ -159,7 +193,7 @@ std::vector<StepSignal> MachineSignals() {
 const std::vector<StepSignal>& StepSignals() {
   static const std::vector<StepSignal> all = [] {
     std::vector<StepSignal> signals = TrainingSignals();
-    for (const auto& more : {DataSignals(), MachineSignals()}) {
+    for (const auto& more : {ParameterSignals(), DataSignals(), MachineSignals()}) {
       signals.insert(signals.end(), more.begin(), more.end());
     }
     return signals;

@@ -12,11 +12,18 @@
 
 namespace trainwreck {
 
+// What an epoch drew on this rank, from its first batch to its last.
+struct EpochDrawn {
+  double samples = 0;
+  double id_sum = 0;
+};
+
 // The scalars of one optimizer step that only the loop knows.
 struct StepScalars {
   double loss = 0;
   double grad_norm = 0;  // before clipping
   bool clipped = false;
+  std::optional<double> applied_grad_norm;  // of what the optimizer is given, where asked for
   double lr = 0;
   double loss_scale = 1;
   bool overflow = false;  // of any rank: the update was skipped
@@ -30,8 +37,9 @@ struct StepScalars {
   double data_s = 0;
   double comm_s = 0;
   std::vector<std::int64_t> sample_ids;
-  std::optional<MemoryUse> memory;     // peak_bytes: within the step
-  std::optional<DeviceHealth> health;  // when the device's sensors were read
+  std::optional<EpochDrawn> ended_epoch;  // that the step found at its end
+  std::optional<MemoryUse> memory;        // peak_bytes: within the step
+  std::optional<DeviceHealth> health;     // when the device's sensors were read
 };
 
 // What an evaluation found: eval_loss, free_running_accuracy.
@@ -40,13 +48,27 @@ struct Evaluation {
   std::optional<double> free_running_accuracy;
 };
 
+// How many parameters there are, in elements.
+struct ParameterCounts {
+  double all = 0;
+  double trainable = 0;
+};
+
+// What the update did against its purpose, in tensors.
+struct UpdateGaps {
+  double untrained = 0;
+  double frozen_moved = 0;
+};
+
 // All that a step's scalar signals are read from.
 struct StepReading {
   const StepScalars& scalars;
   double time_s = 0;        // since the process began
   double memory_bytes = 0;  // resident, of the process
   std::optional<double> entropy_floor;
-  std::optional<Evaluation> evaluation;  // of this step
+  std::optional<Evaluation> evaluation;   // of this step
+  std::optional<ParameterCounts> counts;  // in the first record of a process
+  std::optional<UpdateGaps> gaps;         // where asked for, and an update was made
 };
 
 struct StepSignal {

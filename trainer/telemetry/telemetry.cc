@@ -130,11 +130,14 @@ void ActivationReader::OnOutput(const std::string& module, at::Tensor& output) {
 Telemetry::Telemetry(TraceSink& sink, const std::vector<std::string>& record)
     : sink_(sink),
       asked_(record),
-      reads_changes_(AsksForChanges(asked_)),
+      wants_gaps_(asked_.AsksTotal("untrained") || asked_.AsksTotal("frozen_moved")),
+      wants_applied_gradient_(asked_.AsksTotal("applied_grad_norm")),
+      reads_changes_(wants_gaps_ || AsksForChanges(asked_)),
       activations_("act", asked_),
       gradients_("grad", asked_),
       parameters_("param", asked_),
       updates_("update", asked_),
+      initial_("initial", asked_),
       activation_reader_(activations_),
       statm_fd_(open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}
 
@@ -147,9 +150,13 @@ void Telemetry::Watch(NamedTensors parameters, std::optional<double> entropy_flo
   watched_.clear();
   now_.clear();
   before_.clear();
+  counts_ = ParameterCounts();
   for (const auto& [name, parameter] : parameters) {
     Watched watched;
     watched.name = name;
+    watched.is_trainable = parameter.requires_grad();
+    counts_->all += static_cast<double>(parameter.numel());
+    if (watched.is_trainable) counts_->trainable += static_cast<double>(parameter.numel());
     now_.push_back(parameter.detach());
     if (reads_changes_ || updates_.active()) before_.push_back(now_.back().clone());
     for (const ChangeSignal& signal : ChangeSignals()) {
@@ -161,7 +168,14 @@ void Telemetry::Watch(NamedTensors parameters, std::optional<double> entropy_flo
   }
 }
 
+void Telemetry::Begin() {
+  ReadAsked(initial_, [&](std::size_t i) { return now_[i]; });
+}
+
 void Telemetry::Gradients(const std::vector<kernels::TensorStats>& stats) {
+  for (std::size_t i = 0; i < watched_.size() && wants_gaps_; ++i) {
+    watched_[i].has_gradient = stats[i].sum_squares > 0;
+  }
   if (!gradients_.active()) return;
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     gradients_.Add(watched_[i].name, {.stats = stats[i]});
@@ -222,7 +236,9 @@ void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
                             .time_s = sink_.elapsed_s(),
                             .memory_bytes = MemoryBytes(),
                             .entropy_floor = entropy_floor_,
-                            .evaluation = std::exchange(evaluation_, std::nullopt)};
+                            .evaluation = std::exchange(evaluation_, std::nullopt),
+                            .counts = std::exchange(counts_, std::nullopt),
+                            .gaps = GapsOf(scalars)};
   for (const StepSignal& signal : StepSignals()) {
     if (const std::optional<double> value = signal.value(reading)) {
       line.Add(signal.info.name, *value);
@@ -233,6 +249,17 @@ void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
   WriteDigests(line, last);
   sink_.Step(std::move(line).Finish());
   activation_reader_.BeginStep();
+}
+
+std::optional<UpdateGaps> Telemetry::GapsOf(const StepScalars& scalars) const {
+  if (!wants_gaps_ || scalars.overflow || !(scalars.lr > 0)) return std::nullopt;
+  UpdateGaps gaps;
+  for (const Watched& watched : watched_) {
+    const bool moved = watched.change.changed > 0;
+    if (watched.is_trainable && watched.has_gradient && !moved) ++gaps.untrained;
+    if (!watched.is_trainable && moved) ++gaps.frozen_moved;
+  }
+  return gaps;
 }
 
 void Telemetry::WriteChanges(RecordLine& line) {

@@ -69,8 +69,11 @@ class Telemetry {
   ForwardHook* activation_hook() { return activations_.active() ? &activation_reader_ : nullptr; }
   // An output that was read in this step was not finite.
   bool saw_nonfinite_activation() const { return activation_reader_.saw_nonfinite(); }
+  // The parameters as they are: before the first step of a run that begins anew.
+  void Begin();
   // Of each parameter, before clipping.
   void Gradients(const std::vector<kernels::TensorStats>& stats);
+  bool wants_applied_gradient() const { return wants_applied_gradient_; }
   void BeforeUpdate();                           // parameters are about to change
   void AfterUpdate();                            // parameters have changed
   void Evaluated(const Evaluation& evaluation);  // goes into the next record
@@ -84,6 +87,8 @@ class Telemetry {
     std::string name;
     std::vector<std::pair<std::string, const ChangeSignal*>> changes;  // "updated{NAME}", ...
     bool digest = false;
+    bool is_trainable = true;
+    bool has_gradient = false;    // in this step, one that is not 0
     kernels::ChangeStats change;  // where changes are read
   };
   // Statistics of tensor_at(i) for each parameter whose `family` is asked for, in one read.
@@ -91,24 +96,28 @@ class Telemetry {
   void ReadAsked(FamilyRecorder& family, const TensorAt& tensor_at);
   template <typename AddValue>
   void FlushFamilies(const AddValue& add) {
-    for (FamilyRecorder* family : {&activations_, &gradients_, &parameters_, &updates_}) {
+    for (FamilyRecorder* family :
+         {&activations_, &gradients_, &parameters_, &updates_, &initial_}) {
       if (family->active()) family->Flush(add);
     }
   }
   void WriteChanges(RecordLine& line);
   void WriteDigests(RecordLine& line, bool last);
+  std::optional<UpdateGaps> GapsOf(const StepScalars& scalars) const;
   double MemoryBytes() const;
 
   TraceSink& sink_;
   AskedSignals asked_;
-  const bool reads_changes_;  // some of ChangeSignals()
-  FamilyRecorder activations_, gradients_, parameters_, updates_;
+  const bool wants_gaps_, wants_applied_gradient_;
+  const bool reads_changes_;  // some of ChangeSignals(), or for the gaps
+  FamilyRecorder activations_, gradients_, parameters_, updates_, initial_;
   ActivationReader activation_reader_;
   std::vector<Watched> watched_;
   std::vector<at::Tensor> now_;     // the parameters, as watched_
   std::vector<at::Tensor> before_;  // a copy of them, where what the update changes is read
   std::optional<double> entropy_floor_;
   std::optional<Evaluation> evaluation_;
+  std::optional<ParameterCounts> counts_;
   int statm_fd_ = -1;
 };
 

@@ -43,7 +43,8 @@ std::vector<const Statistic*> StatisticsOf(const std::string& family) {
 // updates, of all and of single ones, come from one comparison of the parameters.
 bool IsMadeElsewhere(const std::string& family, const Statistic& statistic, bool total) {
   if (std::string_view(statistic.name) != "norm") return false;
-  return total ? family != "act" : family == "param" || family == "update";
+  if (family == "act" || family == "initial") return false;
+  return total || family == "param" || family == "update";
 }
 
 }  // namespace

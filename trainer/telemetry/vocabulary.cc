@@ -11,8 +11,10 @@ namespace trainwreck {
 namespace {
 
 void AddTensorSignals(std::vector<SignalInfo>& signals) {
-  const auto add = [&](const char* family, const char* of_what, bool with_norm) {
+  const auto add = [&](const char* family, const char* of_what, bool with_norm,
+                       bool sparse = false) {
     for (SignalInfo& signal : FamilySignals(family, of_what, with_norm)) {
+      signal.sparse = sparse;
       signals.push_back(std::move(signal));
     }
   };
@@ -20,6 +22,8 @@ void AddTensorSignals(std::vector<SignalInfo>& signals) {
   add("grad", "the gradient before clipping; {glob} over parameters", false);
   add("param", "the parameters after the step; {glob} over them", false);
   add("update", "the change that the step made; {glob} over parameters", false);
+  add("initial", "the parameters that the run began with, in its first record; {glob} over them",
+      true, /*sparse=*/true);
 }
 
 }  // namespace

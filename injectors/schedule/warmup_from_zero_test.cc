@@ -21,7 +21,7 @@ class Counting : public Schedule {
 };
 
 std::vector<double> FirstRates(FaultBench& bench) {
-  const auto injector = bench.Make("optimizer.warmup_from_zero");
+  const auto injector = bench.Make("schedule.warmup_from_zero");
   const auto schedule = static_cast<PartWrapper&>(*injector).Wrap(
       std::unique_ptr<Schedule>(std::make_unique<Counting>()));
   std::vector<double> rates;

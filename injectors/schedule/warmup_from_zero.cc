@@ -1,4 +1,4 @@
-// optimizer.warmup_from_zero: a warmup that counts steps from 0, and divides by 1 where there is
+// schedule.warmup_from_zero: a warmup that counts steps from 0, and divides by 1 where there is
 // none: the first update is then lost.
 #include <algorithm>
 #include <utility>
@@ -10,7 +10,7 @@ namespace trainwreck {
 namespace {
 
 FaultInfo Info() {
-  return {.name = "optimizer.warmup_from_zero",
+  return {.name = "schedule.warmup_from_zero",
           .doc =
               "Lets the warmup begin at a rate of 0, and takes one of 0 steps for one of 1 step "
               "(schedules with a warmup).",

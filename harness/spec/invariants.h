@@ -1,0 +1,59 @@
+// What must hold in every sound run, whatever its scenario: the formulas of DIR/invariants.yaml,
+// where DIR is the folder of the scenarios. The judge reads them in every control, remedy and twin
+// arm, over the runs that are made anyway. docs/guide/invariants.md describes the file.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/formula/formula.h"
+#include "harness/protocol/description.h"
+#include "harness/protocol/plan.h"
+#include "harness/yaml/diagnostic.h"
+
+namespace trainwreck {
+
+inline constexpr char kInvariantsFile[] = "invariants.yaml";
+bool IsInvariantsFile(const std::string& path);  // by its name, which no scenario can have
+
+// Of one recipe key: it has one of these values, or is a number beyond this bound.
+struct KeyCondition {
+  std::string key;
+  std::vector<Json> values;
+  std::string op;  // "<", "<=", ">", ">="; empty: it is about values
+  double bound = 0;
+};
+
+struct Invariant {
+  std::string name;
+  std::string title;  // what holds: "A frozen parameter is not updated"
+  std::string part;   // of a training stack, to look at where it does not: "optimizer"
+  std::vector<KeyCondition> given;
+  std::vector<std::string> features;  // of the target
+  formula::Formula formula;           // with recipe(KEY) for what the run was asked for
+  Position position;
+  std::string file;
+};
+
+struct InvariantsFile {
+  std::shared_ptr<const std::vector<Invariant>> invariants;  // without those in error
+  std::vector<Diagnostic> errors;
+};
+
+// No file: no invariants and no errors. What the target does not have is no error: it is not asked.
+InvariantsFile LoadInvariants(const std::string& scenarios_root, const TargetDescription& target);
+InvariantsFile ParseInvariants(const std::string& text, const std::string& file,
+                               const TargetDescription& target);
+
+// The formula with the numbers of this recipe; empty: nothing is asked of such a run. `changing`:
+// keys that do not keep their value through the run.
+std::optional<formula::Formula> AskedOf(const Invariant& invariant, const Recipe& recipe,
+                                        const Recipe& changing, const TargetDescription& target);
+
+// JSON Schema (draft 7) of the file, for editors.
+Json InvariantsSchema();
+
+}  // namespace trainwreck
