@@ -38,7 +38,6 @@ const std::map<Option, std::string> kRealOptions = {
     {"data.balance=resample", "torch.utils.data.WeightedRandomSampler"},
     {"data.balance=weights", "torch.nn.CrossEntropyLoss(weight=)"},
     {"data.standardise", "sklearn.preprocessing.StandardScaler"},
-    {"loader.max_len", "truncation=True, max_length= of transformers' tokenizers"},
     {"loss.guard_denominator", "completion_mask.sum().clamp(min=1.0) of TRL's GRPOTrainer"},
     {"loss.label_smoothing", "torch.nn.CrossEntropyLoss(label_smoothing=)"},
     {"model.attention=explicit_fp32", "--attention-softmax-in-fp32 of Megatron-LM"},

@@ -1,6 +1,6 @@
 // data.garble_later_tokens: each position is predicted in a row of its own, in which all tokens
-// behind it are others. No bug of anybody: what a causal model says of a position depends on none of
-// them, and the targets of all rows together are those of the one row.
+// behind it are others. No bug of anybody: what a causal model says of a position depends on none
+// of them, and the targets of all rows together are those of the one row.
 #include <ATen/ops/zeros_like.h>
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
-// loss.first_weights: one mask for a batch whose samples have their own, as a prompt length that was
-// read from the first of them.
+// loss.first_weights: one mask for a batch whose samples have their own, as a prompt length that
+// was read from the first of them.
 #include "injectors/injector.h"
 #include "injectors/layers_of.h"
 #include "trainer/models/layers.h"

@@ -1,5 +1,5 @@
-// model.padding_row: an embedding that takes a token of the vocabulary for padding, and never trains
-// its row.
+// model.padding_row: an embedding that takes a token of the vocabulary for padding, and never
+// trains its row.
 #include <ATen/core/grad_mode.h>
 
 #include <stdexcept>
