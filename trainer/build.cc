@@ -211,11 +211,12 @@ struct Process {
 
 std::string Run(Process& process, const Plan& plan, int rank, int world_size,
                 const WrapperFactory& make_wrappers) {
-  // One thread and a seed: with these a run's bits are the same each time on one machine, if it
-  // runs on the CPU.
-  if (at::get_num_threads() != 1) at::set_num_threads(1);
-  at::manual_seed(plan.seed);
   process.recipe = ParseRecipe(plan.recipe);
+  // With one number of threads and a seed a run's bits are the same each time on one machine, if it
+  // runs on the CPU.
+  const int threads = static_cast<int>(process.recipe.threads);
+  if (at::get_num_threads() != threads) at::set_num_threads(threads);
+  at::manual_seed(plan.seed);
   if (process.recipe.parallel_ranks != world_size) {
     throw RecipeError("parallel.ranks is " + std::to_string(process.recipe.parallel_ranks) +
                       ", but the world has " + std::to_string(world_size));

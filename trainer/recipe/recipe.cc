@@ -311,6 +311,10 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("deterministic", FIELD(deterministic),
                        "Only operations that give the same bits each time; an operation that has "
                        "no such form ends the run"));
+  keys.push_back(Bounded(Number("threads", FIELD(threads), "threads", 1,
+                                "Of the CPU, in each rank; large sums round differently with "
+                                "another number"),
+                         256));
   keys.push_back(Number("parallel.average_every", FIELD(parallel_average_every), "steps", 0,
                         "Replace parameters by their mean over the ranks after every so many "
                         "steps; 0: never"));

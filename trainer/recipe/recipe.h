@@ -162,6 +162,7 @@ struct TrainingRecipe {
   double parallel_bucket_mb = 1.0;
   DeviceChoice device = DeviceChoice::kAuto;
   bool deterministic = false;
+  std::int64_t threads = 1;  // of the CPU, in each rank
   std::int64_t parallel_average_every = 0;
   std::int64_t parallel_check_every = 0;
   OnDesync parallel_on_desync = OnDesync::kNone;

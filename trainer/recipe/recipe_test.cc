@@ -94,11 +94,12 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"diagnose.nonfinite", false},
                                              {"device", "cuda"},
                                              {"deterministic", true},
+                                             {"threads", 75},
                                              {"diagnose.evidence_mb", 0.69},
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 95u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 96u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -144,6 +145,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
   EXPECT_EQ(recipe.parallel_bucket_mb, 0.57);
   EXPECT_EQ(recipe.device, DeviceChoice::kCuda);
   EXPECT_TRUE(recipe.deterministic);
+  EXPECT_EQ(recipe.threads, 75);
   EXPECT_EQ(recipe.diagnose_evidence_mb, 0.69);
   EXPECT_EQ(recipe.parallel_average_every, 71);
   EXPECT_EQ(recipe.parallel_check_every, 73);
