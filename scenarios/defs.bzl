@@ -36,7 +36,7 @@ def scenario_tests():
             size = scenario.size,
             scenario = scenario.file,
             target = "//trainer:target",
-            data = scenario.extended,
+            data = scenario.extended + ["invariants.yaml"],
             tags = scenario.tags,
             cores = scenario.cores,
         )

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/judge/endings.h"
+#include "harness/judge/place.h"
 #include "harness/judge/signal_health.h"
 #include "harness/text/words.h"
 
@@ -169,17 +170,17 @@ class CaseJudge {
         shown_[{symptom.name, seed}] = Read(symptom, *fault, seed).truth == Truth::kTrue;
       }
       for (const StandingCheck& standing : fault->invariants) {
-        broken_by_fault_[{standing.check.name, seed}] =
-            Read(standing.check, *fault, seed).truth == Truth::kFalse;
+        with_fault_[{standing.check.name, seed}] = Read(standing.check, *fault, seed).truth;
       }
     }
   }
 
   // Whether the fault arm shows what the check is about; an invariant by not holding.
   bool IsShown(const Claim& claim, int seed) const {
-    const auto& shown = claim.role == CheckRole::kInvariant ? broken_by_fault_ : shown_;
-    const auto found = shown.find({claim.check->name, seed});
-    return found != shown.end() && found->second;
+    const std::pair<std::string, int> key = {claim.check->name, seed};
+    if (claim.role != CheckRole::kInvariant) return shown_.at(key);
+    const auto truth = with_fault_.find(key);
+    return truth != with_fault_.end() && truth->second == Truth::kFalse;
   }
 
   void SetRerun(const std::string& arm, int seed, CheckResult& result) const {
@@ -222,14 +223,15 @@ class CaseJudge {
   Judged Restarted(const ArmPlan& arm, const std::vector<int>& seeds) const;
   LostSeeds Lost(const std::vector<Judged>& all) const;
   void Settle(const LostSeeds& lost, Judged& judged) const;
+  void FindPlace(int seed, CheckResult& result) const;
 
   const CaseResults& results_;
   const Case& plan_;
   const TargetDescription& target_;
   std::deque<RunTrace> stopped_;
   std::map<int, std::map<std::string, const RunTrace*>> traces_;  // seed -> arm -> trace
-  // By seed, in the fault arm: symptoms that hold, invariants that do not.
-  std::map<std::pair<std::string, int>, bool> shown_, broken_by_fault_;
+  std::map<std::pair<std::string, int>, bool> shown_;  // by symptom and seed, in the fault arm
+  std::map<std::pair<std::string, int>, Truth> with_fault_;  // of invariants, likewise
   std::vector<InvariantCount> invariants_;
 };
 
@@ -397,6 +399,31 @@ void CaseJudge::Settle(const LostSeeds& lost, Judged& judged) const {
   const int seed = WorstSeed(*to_look_at, result);
   SetRerun(result.arm, seed, result);
   result.seen = SeenAt(result, seed);
+  if (result.failure_class == FailureClass::kTwinsDiffer) FindPlace(seed, result);
+}
+
+// Where a twin and control come apart, in all that was recorded.
+void CaseJudge::FindPlace(int seed, CheckResult& result) const {
+  const auto arm = std::find_if(plan_.arms.begin(), plan_.arms.end(),
+                                [&](const ArmPlan& one) { return one.name == result.arm; });
+  const auto of_seed = traces_.find(seed);
+  if (arm == plan_.arms.end() || of_seed == traces_.end()) return;
+  const auto run_of = [&](const std::string& name) {
+    const auto run = of_seed->second.find(name);
+    return run == of_seed->second.end() ? nullptr : run->second;
+  };
+  const RunTrace* twin = run_of(arm->name);
+  const RunTrace* control = run_of(arm->control);
+  if (twin == nullptr || control == nullptr) return;
+  std::vector<const RunTrace*> draws;
+  for (const ArmPlan& one : plan_.arms) {
+    if (one.kind != ArmKind::kRounding) continue;
+    if (const RunTrace* draw = run_of(one.name)) draws.push_back(draw);
+  }
+  const std::optional<Place> place = FirstApart(*twin, *control, draws, target_);
+  if (!place) return;
+  result.place = ToString(*place);
+  result.suspects = SuspectsOf(*place, *arm->twin);
 }
 
 // An arm must have performed its faults and none of the others. Of the latter there is news only.
@@ -489,9 +516,10 @@ std::vector<Judged> CaseJudge::JudgeInvariants(const ArmPlan& arm,
     for (int seed = 0; seed < plan_.seed_count; ++seed) {
       result.readings.push_back(Read(standing.check, arm, seed));
       const Truth truth = result.readings.back().truth;
-      const auto by_fault = broken_by_fault_.find({name, seed});
-      const bool is_excused =
-          arm.kind == ArmKind::kRemedy && by_fault != broken_by_fault_.end() && by_fault->second;
+      // The fault is still in: only what its own run kept is the remedy's to keep.
+      const auto with_fault = with_fault_.find({name, seed});
+      const bool is_excused = arm.kind == ArmKind::kRemedy && (with_fault == with_fault_.end() ||
+                                                               with_fault->second != Truth::kTrue);
       if (truth == Truth::kTrue) {
         ++count.held;
         judged.tally.agree.push_back(seed);
@@ -518,7 +546,8 @@ std::vector<Judged> CaseJudge::JudgeInvariants(const ArmPlan& arm,
     const int seed = WorstSeed(seeds, result);
     result.worst_margin = SignedMargin(result.readings[seed], result.unit, /*expected=*/true);
     result.message = "what every sound run must keep does not hold in " + SeedList(seeds) + ": " +
-                     standing.title + "; look at: " + standing.part;
+                     standing.title;
+    result.suspects = {standing.part};
     SetRerun(arm.name, seed, result);
     result.seen = SeenAt(result, seed);
     broken.push_back(std::move(judged));

@@ -27,7 +27,7 @@ struct Watched {
 };
 
 // Losses and gradients: they are never still in a run that learns. Rates, scales, counts and norms
-// of weights may well be.
+// of weights may well be, and shares of elements.
 std::vector<Watched> WatchedSignals(const RunTrace& trace, const TargetDescription& target) {
   std::vector<Watched> watched;
   for (const auto& [key, series] : trace.series) {
@@ -35,7 +35,7 @@ std::vector<Watched> WatchedSignals(const RunTrace& trace, const TargetDescripti
     if (name.find('{') != std::string::npos) continue;
     const bool is_loss = name.ends_with("loss");
     const SignalInfo* info = target.FindSignal(name);
-    if (info != nullptr && info->exact) continue;
+    if ((info != nullptr && info->exact) || name.ends_with("_share")) continue;
     if (!is_loss && name.find("grad") == std::string::npos) continue;
     watched.push_back({name, rank, info, &series, is_loss});
   }

@@ -53,6 +53,9 @@ TEST(NotesTest, NameASignalThatIsFrozenBitForBit) {
   RunResult run = MakeRun(LearningLoss(0.5));
   Set(run, "grad_norm", std::vector<double>(kSteps, 0.0));
   EXPECT_EQ(TextsOf(run), "0: grad_norm is frozen bit for bit at 0, 20 samples in a row\n");
+  run.trace.series[{"grad_zero_share", 0}] = run.trace.series[{"grad_norm", 0}];
+  run.trace.series.erase({"grad_norm", 0});
+  EXPECT_EQ(TextsOf(run), "") << "no element of a healthy gradient is 0";
 }
 
 TEST(NotesTest, NameANanBesideAFiniteSignal) {

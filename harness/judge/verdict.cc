@@ -11,6 +11,7 @@
 #include "harness/launch/trace_bits.h"
 #include "harness/outcome/exit_status.h"
 #include "harness/plan/device.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -39,6 +40,8 @@ void DecideOutcome(Verdict& verdict) {
       verdict.failure_class = outcome.id;
       verdict.reason = NameOf(check) + ": " + check.message;
       if (!check.seen.empty()) verdict.reason += "; " + check.seen;
+      if (!check.place.empty()) verdict.reason += "; " + check.place;
+      if (!check.suspects.empty()) verdict.reason += "; look at: " + Join(check.suspects);
     }
     if (more > 0) verdict.reason += " (and " + std::to_string(more) + " more like it)";
     if (more >= 0) return;

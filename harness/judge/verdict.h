@@ -32,7 +32,9 @@ struct CheckResult {
   std::string seen;            // "seed 4: loss = 3.2 (step 60)"; may be empty
   std::string rerun_command;   // empty when as claimed
   std::string evidence;        // the folder that the run to look at left, if it left any
-  int worst_seed = -1;         // the one to look at first; -1: none
+  std::string place;           // of a twin: where it and control come apart first; may be empty
+  std::vector<std::string> suspects;  // parts of the training stack to look at, the likeliest first
+  int worst_seed = -1;                // the one to look at first; -1: none
 };
 
 // What reports show of an arm: the loss of one typical run of it.
@@ -64,10 +66,8 @@ struct InvariantCount {
   std::string name;
   int held = 0;
   int broken = 0;
-  int open = 0;  // not decided: the run ended before, or lacks a sample
-  int excused =
-      0;  // remedy runs in which it does not hold because of the fault: nor does it in the
-          // fault's own run
+  int open = 0;     // not decided: the run ended before, or lacks a sample
+  int excused = 0;  // remedies that do not keep it, nor did the fault's own run
 };
 
 struct Verdict {

@@ -10,6 +10,7 @@
 #include <set>
 #include <string_view>
 
+#include "harness/report/in_common.h"
 #include "harness/report/text.h"
 
 namespace trainwreck {
@@ -248,6 +249,7 @@ void ConsoleReport::End(const std::vector<Verdict>& verdicts, const RunInfo& inf
   out_ << "; " << info.runs << " runs, wall " << FormatSeconds(info.wall_seconds) << " s, cpu "
        << FormatSeconds(info.cpu_seconds) << " s\n";
   PrintInvariants(verdicts);
+  for (const std::string& line : InCommon(verdicts)) out_ << "# " << OneLine(line) << "\n";
   for (const std::string& file : files) out_ << "# report: " << OneLine(file) << "\n";
   out_.flush();
 }

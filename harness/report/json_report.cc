@@ -132,6 +132,8 @@ Json Encode(const CheckResult& check) {
           {"seen", check.seen},
           {"rerun", check.rerun_command},
           {"evidence", check.evidence},
+          {"place", check.place},
+          {"suspects", check.suspects},
           {"readings", readings}};
 }
 
@@ -154,6 +156,8 @@ CheckResult DecodeCheck(const Json& json) {
   check.seen = json.at("seen");
   check.rerun_command = json.at("rerun");
   check.evidence = json.at("evidence");
+  check.place = json.value("place", "");
+  check.suspects = json.value("suspects", std::vector<std::string>{});
   for (const Json& reading : json.at("readings")) check.readings.push_back(DecodeReading(reading));
   return check;
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "harness/report/console.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 
@@ -41,6 +42,8 @@ std::vector<std::pair<std::string, std::string>> FailureLines(const CheckResult&
   add("claim", check.message);
   add("seen", check.seen);
   if (check.worst_margin) add("margin", FormatMargin(*check.worst_margin, check.unit));
+  add("place", check.place);
+  add("look at", Join(check.suspects));
   add("evidence", check.evidence);
   add("repeat", check.rerun_command);
   return lines;

@@ -100,8 +100,12 @@ bool IsServed(const formula::Formula& formula, const TargetDescription& target) 
                      [&](const std::string& signal) {
                        return target.FindSignal(signal.substr(0, signal.find('{'))) != nullptr;
                      }) &&
-         std::all_of(events.begin(), events.end(),
-                     [&](const std::string& event) { return target.FindEvent(event) != nullptr; });
+         std::all_of(
+             events.begin(), events.end(),
+             [&](const std::string&
+                     event) {  // A signal's name alone is a mistake, and no event of other targets.
+               return target.FindEvent(event) != nullptr || target.FindSignal(event) != nullptr;
+             });
 }
 
 // What is wrong with a formula whatever the numbers of the recipe are.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "injectors/injector.h"
+#include "injectors/schedule/schedule_around.h"
 
 namespace trainwreck {
 namespace {
@@ -33,19 +34,15 @@ class AdvanceOften : public Injector {
   }
 };
 
-class OftenSchedule : public Schedule {
+class OftenSchedule : public ScheduleAround {
  public:
   OftenSchedule(std::unique_ptr<Schedule> inner, AdvanceOften& owner)
-      : inner_(std::move(inner)), owner_(owner) {}
-  double LearningRate() const override { return inner_->LearningRate(); }
+      : ScheduleAround(std::move(inner)), owner_(owner) {}
   void Advance() override {
-    for (int times = owner_.Times(); times > 0; --times) inner_->Advance();
+    for (int times = owner_.Times(); times > 0; --times) inner().Advance();
   }
-  void Save(StateDict& state) const override { inner_->Save(state); }
-  void Load(const StateDict& state) override { inner_->Load(state); }
 
  private:
-  std::unique_ptr<Schedule> inner_;
   AdvanceOften& owner_;
 };
 

@@ -1,0 +1,237 @@
+#include "harness/judge/place.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "harness/launch/trace_bits.h"
+#include "harness/text/words.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr double kEnvelopes = 8;  // as `within: rounding`
+constexpr double kResolution = 1.0 / (1 << 23);
+constexpr std::size_t kEqualShown = 4;
+
+std::string WithoutModule(const std::string& signal) { return signal.substr(0, signal.find('{')); }
+
+bool SameNumber(double x, double y) {
+  return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y) ||
+         (std::isnan(x) && std::isnan(y));
+}
+
+// One signal of two runs, and of the draws.
+class Pair {
+ public:
+  Pair(const std::string& name, const RunTrace& twin, const RunTrace& control,
+       const std::vector<const RunTrace*>& draws, const TargetDescription& target)
+      : twin_(twin.Find(name, 0)), control_(control.Find(name, 0)) {
+    const SignalInfo* info = target.FindSignal(WithoutModule(name));
+    is_exact_ = info != nullptr && info->exact;
+    is_relative_ = info != nullptr && info->scale == Scale::kLog;
+    if (is_exact_) return;
+    for (const RunTrace* draw : draws) {
+      if (const Series* series = draw->Find(name, 0)) draws_.push_back(series);
+    }
+  }
+
+  bool is_exact() const { return is_exact_; }
+  bool IsRecorded(int step) const { return control_ != nullptr && control_->Has(step); }
+
+  // The first step at which the two are apart; -1: none.
+  int FirstStep(int steps) const {
+    if (twin_ == nullptr || control_ == nullptr) return -1;
+    double reached = 0;
+    for (int step = 0; step < steps; ++step) {
+      if (!twin_->Has(step) || !control_->Has(step)) continue;
+      const double x = twin_->values[step], y = control_->values[step], size = std::abs(y);
+      for (const Series* draw : draws_) {
+        if (!draw->Has(step)) continue;
+        const double apart = std::abs(draw->values[step] - y);
+        reached = std::max(reached, is_relative_ && size > 0 ? apart / size : apart);  // no NaN
+      }
+      if (SameNumber(x, y)) continue;
+      const double envelope = std::max(is_relative_ ? reached * size : reached, kResolution * size);
+      if (draws_.empty() || !(std::abs(x - y) <= kEnvelopes * envelope)) return step;
+    }
+    return -1;
+  }
+
+ private:
+  const Series* twin_;
+  const Series* control_;
+  std::vector<const Series*> draws_;
+  bool is_exact_ = false;
+  bool is_relative_ = false;
+};
+
+struct Apart {
+  int step = 0;
+  StepStage stage = StepStage::kOther;
+  std::string signal;
+  bool is_exact = false;
+  bool operator<(const Apart& other) const {
+    return std::tie(step, stage, signal) < std::tie(other.step, other.stage, other.signal);
+  }
+};
+
+bool BeginsWithOneOf(std::string_view text, const std::vector<std::string_view>& beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](std::string_view beginning) { return text.starts_with(beginning); });
+}
+
+void AddOnce(const std::string& text, std::vector<std::string>& list) {
+  if (std::count(list.begin(), list.end(), text) == 0) list.push_back(text);
+}
+
+// What the keys that a twin changes are about, or its phases.
+std::vector<std::string> TopicsOf(const Twin& twin) {
+  static const std::pair<std::string_view, const char*> kTopics[] = {
+      {"accumulation", "accumulation"},
+      {"parallel", "communication"},
+      {"scaler", "loss scaling"},
+      {"precision", "precision"},
+      {"eval", "evaluation"},
+      {"checkpoint", "checkpoint"},
+      {"schedule", "schedule"},
+      {"optimizer.clip", "clipping"},
+      {"optimizer", "optimizer"},
+      {"model", "model"},
+      {"loss", "loss"},
+      {"sampler", "sampler"},
+      {"loader", "data"},
+      {"data", "data"}};
+  std::vector<std::string> topics;
+  if (twin.phases.size() > 1) topics.push_back("checkpoint");
+  const auto add = [&](const std::string& key) {
+    for (const auto& [beginning, topic] : kTopics) {
+      if (key.starts_with(beginning)) return AddOnce(topic, topics);
+    }
+  };
+  for (const auto& [key, value] : twin.changes.set) add(key);
+  for (const auto& [key, factor] : twin.changes.scale) add(key);
+  // Fewer samples a step are how a twin keeps its global batch, not what it is about.
+  if (topics.size() > 1) std::erase(topics, "data");
+  return topics;
+}
+
+std::vector<std::string> PartsOf(StepStage stage) {
+  switch (stage) {
+    case StepStage::kData:
+      return {"sampler", "data"};
+    case StepStage::kForward:
+      return {"loss", "model", "data"};
+    case StepStage::kBackward:
+      return {"gradients", "model"};
+    case StepStage::kScaling:
+      return {"loss scaling", "precision"};
+    case StepStage::kClipping:
+      return {"clipping"};
+    case StepStage::kSchedule:
+      return {"schedule"};
+    case StepStage::kUpdate:
+      return {"optimizer"};
+    case StepStage::kEvaluation:
+      return {"evaluation"};
+    case StepStage::kOther:
+      break;
+  }
+  return {};
+}
+
+// The names of what is recorded at the step and not apart, of stages before the place's; the
+// nearest stage first.
+std::vector<std::string> StillEqual(const Place& place, const std::vector<Apart>& apart,
+                                    const std::set<std::string>& by_form,
+                                    const std::vector<std::pair<std::string, Pair>>& pairs) {
+  std::set<std::string> differ = by_form;
+  for (const Apart& one : apart) {
+    if (one.step <= place.step) differ.insert(WithoutModule(one.signal));
+  }
+  std::vector<std::string> equal;
+  for (const auto& [name, pair] : pairs) {
+    const std::string plain = WithoutModule(name);
+    const bool is_before = StageOf(plain) < place.stage && !differ.contains(plain);
+    if (is_before && pair.IsRecorded(place.step)) AddOnce(plain, equal);
+  }
+  std::stable_sort(equal.begin(), equal.end(), [](const std::string& a, const std::string& b) {
+    return StageOf(a) > StageOf(b);
+  });
+  if (equal.size() > kEqualShown) equal.resize(kEqualShown);
+  return equal;
+}
+
+}  // namespace
+
+const char* ToString(StepStage stage) {
+  static constexpr const char* kNames[] = {"data",         "forward pass", "backward pass",
+                                           "loss scaling", "clipping",     "schedule",
+                                           "update",       "evaluation",   "no known stage"};
+  return kNames[static_cast<int>(stage)];
+}
+
+StepStage StageOf(const std::string& signal) {
+  static const std::pair<StepStage, std::vector<std::string_view>> kStages[] = {
+      {StepStage::kEvaluation, {"eval", "val", "free_running"}},
+      {StepStage::kScaling, {"loss_scale", "overflow", "skipped_updates"}},
+      {StepStage::kData, {"sample", "epoch", "token", "loss_tokens", "skipped"}},
+      {StepStage::kForward, {"loss", "act_", "train_loss", "ppl"}},
+      {StepStage::kClipping, {"applied_grad", "clip"}},
+      {StepStage::kBackward, {"grad", "nonfinite_grads"}},
+      {StepStage::kSchedule, {"lr", "learning_rate"}},
+      {StepStage::kUpdate, {"update", "param", "weight", "untrained", "frozen"}}};
+  for (const auto& [stage, beginnings] : kStages) {
+    if (BeginsWithOneOf(signal, beginnings)) return stage;
+  }
+  return StepStage::kOther;
+}
+
+std::optional<Place> FirstApart(const RunTrace& twin, const RunTrace& control,
+                                const std::vector<const RunTrace*>& draws,
+                                const TargetDescription& target) {
+  const int steps = std::min(twin.planned_steps, control.planned_steps);
+  std::vector<Apart> apart;
+  std::vector<std::pair<std::string, Pair>> pairs;
+  for (const auto& [key, series] : control.series) {
+    const auto& [name, rank] = key;
+    if (rank != 0 || IsTimeOrMemory(name)) continue;
+    const Pair pair(name, twin, control, draws, target);
+    const int step = pair.FirstStep(steps);
+    if (step >= 0) apart.push_back({step, StageOf(name), name, pair.is_exact()});
+    pairs.emplace_back(name, pair);
+  }
+  const bool computed_differs_at_once = std::any_of(
+      apart.begin(), apart.end(), [](const Apart& one) { return one.step == 0 && !one.is_exact; });
+  std::set<std::string> by_form;
+  std::erase_if(apart, [&](const Apart& one) {
+    const bool is_by_form = !computed_differs_at_once && one.step == 0 && one.is_exact;
+    if (is_by_form) by_form.insert(WithoutModule(one.signal));
+    return is_by_form;
+  });
+  if (apart.empty()) return std::nullopt;
+  const Apart& first = *std::min_element(apart.begin(), apart.end());
+  Place place{first.step, first.signal, first.stage, {}};
+  place.equal = StillEqual(place, apart, by_form, pairs);
+  return place;
+}
+
+std::string ToString(const Place& place) {
+  std::string text = "apart first at step " + std::to_string(place.step) + ": " + place.signal +
+                     " (" + ToString(place.stage) + ")";
+  if (!place.equal.empty()) text += "; equal until there: " + Join(place.equal);
+  return text;
+}
+
+std::vector<std::string> SuspectsOf(const Place& place, const Twin& twin) {
+  std::vector<std::string> suspects = TopicsOf(twin);
+  for (const std::string& part : PartsOf(place.stage)) AddOnce(part, suspects);
+  return suspects;
+}
+
+}  // namespace trainwreck

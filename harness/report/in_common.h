@@ -1,0 +1,21 @@
+// What failing cases have in common: a defect of the program under test rarely breaks one case
+// alone, and what they share says more than each by itself.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/judge/verdict.h"
+
+namespace trainwreck {
+
+// Lines for the end of a report, each a sentence or a list; empty where fewer than two cases fail.
+// First the claim that fails in most cases, then the parts of the training stack that most of them
+// point to, then the earliest place at which two runs come apart.
+std::vector<std::string> InCommon(const std::vector<Verdict>& verdicts);
+
+// The parts that the cases point to, the likeliest first: by in how many cases they are the first
+// suspect, then by in how many they are one at all.
+std::vector<std::string> Suspects(const std::vector<Verdict>& verdicts);
+
+}  // namespace trainwreck
