@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "injectors/injector.h"
+#include "injectors/schedule/schedule_around.h"
 #include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
@@ -31,34 +32,30 @@ class WarmupFromZero : public Injector {
   }
 
  private:
-  class FromZero : public Schedule {
+  class FromZero : public ScheduleAround {
    public:
     FromZero(std::unique_ptr<Schedule> inner, WarmupFromZero& owner, const TrainingRecipe& recipe)
-        : inner_(std::move(inner)),
+        : ScheduleAround(std::move(inner)),
           owner_(owner),
           peak_(recipe.optimizer.lr),
           warmup_(std::max<std::int64_t>(recipe.schedule.warmup_steps, 1)) {}
 
     double LearningRate() const override {
-      const double before = inner_->LearningRate();
+      const double before = inner().LearningRate();
       const std::int64_t step = Step();
       if (step >= warmup_) return before;
       const double after = peak_ * static_cast<double>(step) / static_cast<double>(warmup_);
       owner_.Changed(before, after);
       return after;
     }
-    void Advance() override { inner_->Advance(); }
-    void Save(StateDict& state) const override { inner_->Save(state); }
-    void Load(const StateDict& state) override { inner_->Load(state); }
 
    private:
     std::int64_t Step() const {
       StateDict state;
-      inner_->Save(state);
+      inner().Save(state);
       return state.at("schedule.step").item<std::int64_t>();
     }
 
-    std::unique_ptr<Schedule> inner_;
     WarmupFromZero& owner_;
     double peak_;
     std::int64_t warmup_;
