@@ -602,6 +602,14 @@ SCENARIOS = [
         cores = 4,
     ),
     struct(
+        name = "twins/recomputation",
+        file = "twins/recomputation.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "twins/resume",
         file = "twins/resume.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],

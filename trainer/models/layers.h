@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "trainer/models/activation_checkpointing.h"
 #include "trainer/models/model.h"
 #include "trainer/recipe/recipe.h"
 
@@ -98,6 +99,20 @@ class Dropout : public Layer {
 
  private:
   double share_;
+};
+
+// How parts of a model are computed again in the backward pass (activation_checkpointing.h).
+class Recomputation : public torch::nn::Module {
+ public:
+  at::Tensor Forward(const trainwreck::Forward& forward, const at::Tensor& input,
+                     const std::vector<at::Tensor>& parameters) const {
+    return RecomputeInBackward(forward, input, parameters, remember_);
+  }
+  // Something else in place of RememberBoth.
+  void set_remember(Remember remember) { remember_ = std::move(remember); }
+
+ private:
+  Remember remember_ = RememberBoth;
 };
 
 // The causal mask: each position sees itself and those before it.

@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "trainer/models/activation_checkpointing.h"
 #include "trainer/models/layers.h"
 #include "trainer/models/model.h"
 #include "trainer/models/models.h"
@@ -120,25 +119,27 @@ class Block : public Layer {
 
 class Blocks : public torch::nn::Module {
  public:
-  Blocks(const ModelRecipe& recipe, at::Generator& generator)
-      : recomputed_(recipe.activation_checkpointing) {
+  Blocks(const ModelRecipe& recipe, at::Generator& generator) {
     for (std::int64_t i = 0; i < recipe.layers; ++i) {
       blocks_.push_back(
           register_module(std::to_string(i), std::make_shared<Block>(recipe, generator)));
+    }
+    if (recipe.activation_checkpointing) {
+      recomputation_ = register_module("recomputation", std::make_shared<Recomputation>());
     }
   }
 
   at::Tensor Forward(at::Tensor x) const {
     for (const auto& block : blocks_) {
       const auto forward = [block](const at::Tensor& in) { return block->Forward(in); };
-      x = recomputed_ ? RecomputeInBackward(forward, x, block->parameters()) : forward(x);
+      x = recomputation_ ? recomputation_->Forward(forward, x, block->parameters()) : forward(x);
     }
     return x;
   }
 
  private:
   std::vector<std::shared_ptr<Block>> blocks_;
-  bool recomputed_;
+  std::shared_ptr<Recomputation> recomputation_;  // none without activation checkpointing
 };
 
 class Gpt : public Model {

@@ -379,9 +379,6 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   if (!tokens && (recipe.eval_free_running || recipe.scheduled_sampling.share > 0)) {
     problems += "\n  eval.free_running, scheduled_sampling.share: only of tokens";
   }
-  if (recipe.model.dropout > 0 && recipe.model.activation_checkpointing) {
-    problems += "\n  model.dropout: not together with model.activation_checkpointing";
-  }
   if (recipe.schedule.restart_step > 0 && recipe.schedule.kind == ScheduleKind::kConstant) {
     problems += "\n  schedule.restart_step: a constant rate has nothing to restart";
   }

@@ -264,11 +264,6 @@ TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
               HasSubstr("loss.label_smoothing"));
   EXPECT_THAT(ErrorOf({{"eval.free_running", true}}), HasSubstr("eval.free_running"));
   EXPECT_THAT(ErrorOf({{"scheduled_sampling.share", 0.5}}), HasSubstr("scheduled_sampling.share"));
-  EXPECT_THAT(ErrorOf({{"model.kind", "gpt"},
-                       {"data.kind", "text"},
-                       {"model.dropout", 0.1},
-                       {"model.activation_checkpointing", true}}),
-              HasSubstr("model.dropout"));
   EXPECT_THAT(ErrorOf({{"schedule.restart_step", 5}}), HasSubstr("schedule.restart_step"));
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}, {"data.kind", "text"}, {"data.standardise", true}}),
               HasSubstr("data.standardise"));
