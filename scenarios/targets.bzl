@@ -578,6 +578,14 @@ SCENARIOS = [
         cores = 2,
     ),
     struct(
+        name = "twins/groups",
+        file = "twins/groups.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "twins/loss-scale",
         file = "twins/loss-scale.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
@@ -620,6 +628,14 @@ SCENARIOS = [
     struct(
         name = "twins/side-effects",
         file = "twins/side-effects.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "twins/tied",
+        file = "twins/tied.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",

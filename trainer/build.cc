@@ -130,12 +130,14 @@ std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTe
   if (recipe.kind == OptimizerKind::kSgd) {
     return MakeSgd(std::move(parameters), {.momentum = recipe.momentum,
                                            .weight_decay = recipe.weight_decay,
+                                           .no_decay = recipe.no_decay,
                                            .state_dtype = TypeOf(recipe.state_dtype)});
   }
   return MakeAdamW(std::move(parameters), {.beta1 = recipe.beta1,
                                            .beta2 = recipe.beta2,
                                            .eps = recipe.eps,
                                            .weight_decay = recipe.weight_decay,
+                                           .no_decay = recipe.no_decay,
                                            .state_dtype = TypeOf(recipe.state_dtype)});
 }
 

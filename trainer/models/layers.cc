@@ -69,6 +69,10 @@ Linear::Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& 
   if (bias == Bias::kZero) bias_ = register_parameter("bias", at::zeros({out}));
 }
 
+Linear::Linear(const at::Tensor& shared_weight)
+    : weight_(register_parameter("weight", shared_weight)),
+      bias_(register_parameter("bias", at::zeros({shared_weight.size(0)}))) {}
+
 void Linear::AddAdapter(std::int64_t rank, at::Generator& generator) {
   const auto in = weight_.size(1), out = weight_.size(0);
   const double stddev = 1.0 / std::sqrt(static_cast<double>(in));

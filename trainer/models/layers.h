@@ -29,8 +29,13 @@ class Linear : public Layer {
  public:
   Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& generator,
          Bias bias = Bias::kZero);
+  // With a weight that another layer has as well, and a bias of zeros of its own.
+  explicit Linear(const at::Tensor& shared_weight);
   void AddAdapter(std::int64_t rank, at::Generator& generator);
   at::Tensor Forward(const at::Tensor& x) const;
+  const at::Tensor& weight() const { return weight_; }
+  // Something else in place of its weight.
+  void set_weight(at::Tensor weight) { weight_ = std::move(weight); }
 
  private:
   at::Tensor weight_, bias_;

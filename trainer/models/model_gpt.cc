@@ -147,8 +147,10 @@ class Gpt : public Model {
   Gpt(const ModelRecipe& recipe, std::int64_t vocab, std::int64_t seq_len, std::uint64_t seed) {
     at::Generator generator = MakeGenerator(seed);
     const std::int64_t width = recipe.width;
-    embed_ = register_module("embed",
-                             std::make_shared<Embedding>(vocab, width, kTokenStddev, generator));
+    const bool tied = recipe.tied_embeddings;
+    embed_ = register_module("embed", std::make_shared<Embedding>(
+                                          vocab, width, tied ? kStddev : kTokenStddev, generator));
+    if (tied) embed_scale_ = std::sqrt(static_cast<double>(width));
     if (recipe.positions == Positions::kLearned) {
       pos_ =
           register_module("pos", std::make_shared<Embedding>(seq_len, width, kStddev, generator));
@@ -157,12 +159,15 @@ class Gpt : public Model {
     if (recipe.norm == NormPlace::kPre) {
       norm_ = register_module("norm", std::make_shared<LayerNorm>(width));
     }
-    head_ = register_module("head", std::make_shared<Linear>(width, vocab, kStddev, generator));
+    head_ =
+        register_module("head", tied ? std::make_shared<Linear>(embed_->weight())
+                                     : std::make_shared<Linear>(width, vocab, kStddev, generator));
     loss_ = register_module("loss", std::make_shared<WeightedCrossEntropy>(recipe.loss));
   }
 
   at::Tensor Logits(const at::Tensor& tokens) override {
     at::Tensor x = embed_->Forward(tokens);
+    if (embed_scale_ != 1) x = x * embed_scale_;
     if (pos_) x = x + pos_->weight().narrow(0, 0, tokens.size(1));
     x = blocks_->Forward(x);
     return head_->Forward(norm_ ? norm_->Forward(x) : x);
@@ -173,6 +178,7 @@ class Gpt : public Model {
   }
 
  private:
+  double embed_scale_ = 1;
   std::shared_ptr<Embedding> embed_, pos_;  // no pos with other positions than learned ones
   std::shared_ptr<Blocks> blocks_;
   std::shared_ptr<LayerNorm> norm_;  // post-norm blocks end in one of their own

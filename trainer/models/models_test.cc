@@ -59,6 +59,23 @@ TEST(GptTest, ParametersHaveTheNamesThatScenariosUse) {
   }
 }
 
+// One table: listed once, of the shape of both, and a guess among all tokens at first.
+TEST(GptTest, TiesItsHeadToItsEmbeddings) {
+  const auto model = MakeGpt({.tied_embeddings = true}, kVocab, kLength, 1);
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : ParametersOf(*model)) names.insert(name);
+  EXPECT_TRUE(names.contains("embed.weight"));
+  EXPECT_TRUE(names.contains("head.bias"));
+  EXPECT_FALSE(names.contains("head.weight"));
+  const auto all = model->named_parameters();
+  EXPECT_EQ(all["head.weight"].unsafeGetTensorImpl(), all["embed.weight"].unsafeGetTensorImpl());
+  model->to(at::kDouble);
+  EXPECT_EQ(all["head.weight"].unsafeGetTensorImpl(), all["embed.weight"].unsafeGetTensorImpl());
+  model->to(at::kFloat);
+  const auto tokens = MakeMarkovData(kVocab, kLength, {.seed = 1, .samples = 8});
+  EXPECT_NEAR(model->Loss(BatchOf(*tokens, 8)).item<double>(), std::log(64.0), 0.1);
+}
+
 TEST(GptTest, ATokenChangesNothingBeforeIt) {
   for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost}) {
     const auto model = MakeGpt({.norm = norm}, kVocab, kLength, 1);

@@ -150,6 +150,9 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
                         "Factor on the initial weights of blocks and hidden layers"));
   keys.push_back(Plain("model.trainable", FIELD(model.trainable),
                        "Comma-separated globs of the parameters that should train"));
+  keys.push_back(Plain("model.tied_embeddings", FIELD(model.tied_embeddings),
+                       "One table for the token embeddings and the head (Press and Wolf 2017), "
+                       "times the root of the width where it embeds (gpt)"));
   keys.push_back(Plain("model.activation_checkpointing", FIELD(model.activation_checkpointing),
                        "Keep only the input of each block, and compute the rest again in the "
                        "backward pass (gpt)"));
@@ -232,6 +235,9 @@ void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
       Bounded(Number("optimizer.momentum", FIELD(optimizer.momentum), "", 0, "Momentum (sgd)"), 1));
   keys.push_back(Number("optimizer.weight_decay", FIELD(optimizer.weight_decay), "", 0,
                         "L2 term in the gradient (sgd) or decoupled decay (adamw)"));
+  keys.push_back(Plain("optimizer.no_decay", FIELD(optimizer.no_decay),
+                       "Comma-separated globs of the parameters that make a group without weight "
+                       "decay: \"*.bias,*norm*,embed.*\""));
   keys.push_back(Bounded(
       Number("optimizer.beta1", FIELD(optimizer.beta1), "", 0, "Decay of the first moment (adamw)"),
       1));

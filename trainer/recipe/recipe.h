@@ -75,6 +75,7 @@ struct ModelRecipe {
   LossRecipe loss;
   std::string trainable = "*";  // comma-separated globs over parameter names
   bool activation_checkpointing = false;
+  bool tied_embeddings = false;
 };
 
 struct DataRecipe {
@@ -100,6 +101,7 @@ struct OptimizerRecipe {
   double lr = 0.02;
   double momentum = 0.9;
   double weight_decay = 0.0;
+  std::string no_decay;  // comma-separated globs over parameter names
   double beta1 = 0.9;
   double beta2 = 0.95;
   double eps = 1e-8;

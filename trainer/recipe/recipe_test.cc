@@ -98,7 +98,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 95u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 97u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -223,11 +223,15 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
   const TrainingRecipe text = ParseRecipe({{"model.kind", "gpt"},
                                            {"data.kind", "markov"},
                                            {"model.dropout", 0.81},
+                                           {"model.tied_embeddings", true},
+                                           {"optimizer.no_decay", "*.bias"},
                                            {"data.certainty", 0.83},
                                            {"scheduled_sampling.share", 0.85},
                                            {"scheduled_sampling.ramp_steps", 87},
                                            {"eval.free_running", true}});
   EXPECT_EQ(text.model.dropout, 0.81);
+  EXPECT_TRUE(text.model.tied_embeddings);
+  EXPECT_EQ(text.optimizer.no_decay, "*.bias");
   EXPECT_EQ(text.data.certainty, 0.83);
   EXPECT_EQ(text.scheduled_sampling.share, 0.85);
   EXPECT_EQ(text.scheduled_sampling.ramp_steps, 87);

@@ -361,6 +361,7 @@ std::vector<ModelCase> GptCases() {
   ModelRecipe& recomputed = add("recomputed activations, two blocks", kInDouble);
   recomputed.activation_checkpointing = true;
   recomputed.layers = 2;
+  add("one table for embeddings and head", kInDouble).tied_embeddings = true;
   add("smoothed labels", kInDouble).loss = {.label_smoothing = 0.2, .weight = 0.5};
   add("mean of each sequence", kInDouble).loss.per_sequence = true;
   return cases;

@@ -1,5 +1,6 @@
 #include "trainer/references/models.h"
 
+#include <cmath>
 #include <stdexcept>
 
 namespace trainwreck::reference {
@@ -48,6 +49,9 @@ Matrix ManyHeads(const ModelRecipe& recipe, const Parameters& parameters, const 
 Matrix GptLogits(const ModelRecipe& recipe, const Parameters& parameters,
                  const std::vector<int>& tokens) {
   Matrix x = RowsOf(parameters.at("embed.weight"), tokens);
+  if (recipe.tied_embeddings) {  // Vaswani et al. 2017, section 3.4
+    for (double& value : x.values) value *= std::sqrt(static_cast<double>(x.cols));
+  }
   if (recipe.positions == Positions::kLearned) {
     std::vector<int> positions;
     for (int t = 0; t < x.rows; ++t) positions.push_back(t);
@@ -71,7 +75,11 @@ Matrix GptLogits(const ModelRecipe& recipe, const Parameters& parameters,
     }
   }
   if (recipe.norm == NormPlace::kPre) x = LayerNorm(x, parameters, "norm");
-  return Linear(x, parameters, "head");
+  if (!recipe.tied_embeddings) return Linear(x, parameters, "head");
+  return Linear(
+      x,
+      {{"head.weight", parameters.at("embed.weight")}, {"head.bias", parameters.at("head.bias")}},
+      "head");
 }
 
 // Elman 1990, with a state of zeros at first.
