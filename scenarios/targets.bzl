@@ -602,6 +602,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "twins/packing",
+        file = "twins/packing.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "twins/ranks",
         file = "twins/ranks.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
@@ -640,5 +648,21 @@ SCENARIOS = [
         tags = [],
         size = "small",
         cores = 1,
+    ),
+    struct(
+        name = "twins/validation",
+        file = "twins/validation.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "twins/z-loss",
+        file = "twins/z-loss.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 2,
     ),
 ]

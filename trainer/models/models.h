@@ -9,7 +9,7 @@
 
 namespace trainwreck {
 
-// Decoder-only transformer (Radford et al. 2019): learned or rotary positions, or none, GELU; layer
+// Decoder-only transformer (Radford et al. 2019): learned or rotary positions, or none, GELU; a
 // norm before each sublayer, or after its residual sum as in Vaswani et al. 2017 (norm: post).
 // The head has a weight of its own, or the token embeddings' (model.tied_embeddings), which is then
 // N(0, 0.02), and times the root of the width where it embeds (Vaswani et al. 2017, section 3.4).

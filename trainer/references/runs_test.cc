@@ -320,6 +320,8 @@ std::vector<RunCase> Runs() {
       {"one layer trains", With(accumulated, {{"model.trainable", "head.*"}}), Alike},
       {"masked tokens", With(Tokens("rnn"), uneven), Masked, 5},
       {"masked tokens, adamw", With(With(Tokens("rnn"), uneven), adamw), Masked},
+      {"masked tokens with z-loss", With(With(Tokens("rnn"), uneven), {{"loss.z_loss", 0.1}}),
+       Masked},
       {"micro-batches without a target", With(Tokens("rnn"), {{"accumulation", 4}}), SomeEmpty},
       {"micro-batches and steps without a target",
        With(Tokens("rnn"),
