@@ -77,14 +77,14 @@ def closing(text, opening):
 
 
 def without_brackets(text):
-    """What is in brackets left out, the brackets kept."""
-    before = None
-    while before != text:
-        before = text
-        text = re.sub(r"([(\[{])(?:[^()\[\]{}]+)([)\]}])", r"\1\2", text)
-        # An empty pair within others is content, too.
-        text = re.sub(r"(?<=[(\[{])(?:\(\)|\[\]|\{\})+(?=[)\]}])", "", text)
-    return text
+    """What is in brackets left out, the outermost brackets kept."""
+    kept, depth = [], 0
+    for letter in text:
+        depth -= letter in ")]}"
+        if depth == 0:
+            kept.append(letter)
+        depth += letter in "([{"
+    return "".join(kept)
 
 
 def condition_in(code, opening):

@@ -31,7 +31,7 @@ import sys
 import time
 
 import mutant_edits
-from real_bug_notices import noticing, read_notices
+from real_bug_notices import WORDS_OF_PART, noticing, read_notices
 from real_bugs import Scratch, Wrong, read_lines
 
 TRAINER = "//trainer:trainwreck-trainer"
@@ -50,6 +50,7 @@ MOST_ROUNDS = 6  # of builds, each without the edits that did not compile in the
 MEANS = {"twins_differ": "twin", "invariant_broken": "invariant", "crash": "crash", "incomplete": "crash", "leak": "crash",
          "infrastructure": "crash", "timeout": "timeout"}
 MEMORY_LIMIT, FILE_LIMIT = 12 << 30, 1 << 30  # bytes of a process's addresses, of one file: a mutant may never stop
+GRACE = 20  # seconds that a scenario has besides its share of --patience
 MARK = "TRAINWRECK_MUTANTS_RUN"
 
 
@@ -68,6 +69,8 @@ def all_edits(tree):
 
 
 def part_of(path):
+    """One of WORDS_OF_PART, or none."""
+    assert set(PARTS.values()) <= set(WORDS_OF_PART)
     return next((part for begin, part in PARTS.items() if path.startswith("trainer/" + begin)), "")
 
 
@@ -265,7 +268,7 @@ class Workshop:
         line = {"mutant": edit.number, "where": where, "kind": edit.kind, "what": edit.what, "part": part_of(edit.path),
                 "outcome": "survived" if scenarios else "unreached", "by": "", "asked": [], **self.identity()}
         for scenario, seconds in scenarios:
-            status, verdicts, said = self.ask(scenario, edit.number, self.options.patience * seconds + 20)
+            status, verdicts, said = self.ask(scenario, edit.number, self.options.patience * seconds + GRACE)
             line["asked"].append(scenario)
             if status == 130:
                 raise KeyboardInterrupt
