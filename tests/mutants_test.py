@@ -251,7 +251,7 @@ if verdicts:
 sys.exit(status)
 """)
         edits = [mutant_edits.Edit("trainer/data/sampler.cc", 1, number, "number", f"{number} becomes", 0, 1, number).__dict__ for number in range(1, 10)]
-        self.write("w/built.json", json.dumps({"program": "p", "dropped": [9], "trainwreck": str(self.root / "trainwreck"), "edits": edits}))
+        self.write("w/built.json", json.dumps({"commit": "c", "program": "p", "dropped": [9], "trainwreck": str(self.root / "trainwreck"), "edits": edits}))
         self.options = argparse.Namespace(scratch=str(self.root / "w"), results=str(self.root / "lines"), scenarios=["twins/*"], run_option=[],
                                           patience=0, seconds=20, names=[], sample=0, seed=0)
         # 20 s are for the slowest machine's start; a test has no such time.

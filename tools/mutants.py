@@ -49,7 +49,7 @@ MOST_ROUNDS = 6  # of builds, each without the edits that did not compile in the
 # Of verdicts' classes: the word in the table. Every other is a claim of a scenario about its fault.
 MEANS = {"twins_differ": "twin", "invariant_broken": "invariant", "crash": "crash", "incomplete": "crash", "leak": "crash",
          "infrastructure": "crash", "timeout": "timeout"}
-MEMORY_LIMIT, FILE_LIMIT = 12 << 30, 1 << 30  # bytes of a process's addresses, of one file: a mutant may never stop
+MEMORY_LIMIT, FILE_LIMIT = 6 << 30, 1 << 30  # bytes of a process's addresses, of one file: a mutant may never stop
 GRACE = 20  # seconds that a scenario has besides its share of --patience
 MARK = "TRAINWRECK_MUTANTS_RUN"
 
@@ -199,7 +199,7 @@ class Workshop:
         self.environment = {"XDG_CACHE_HOME": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
 
     def identity(self):
-        return {"program": self.built["program"], "scenarios": self.options.scenarios, "run_options": self.options.run_option}
+        return {"commit": self.built["commit"], "program": self.built["program"], "scenarios": self.options.scenarios, "run_options": self.options.run_option}
 
     def names(self):
         """Of the scenarios that are asked, one by one."""
