@@ -228,7 +228,10 @@ class Asking(Folder):
         super().setUp()
         self.write("w/tree/scenarios/twins/a.yaml", "")
         self.write("w/tree/scenarios/twins/defaults.yaml", "")
-        self.write("w/tree/tools/real_bug_acts.py", "import os\nprint('step 0: loss')\nraise SystemExit(int(os.environ['TRAINWRECK_MUTANT'] == '4'))\n")
+        self.write("w/tree/tools/real_bug_acts.py", "import os, sys\nfolder, kept = sys.argv[3], sys.argv[5]\n"
+                   "if not os.path.exists(kept):\n    open(kept, 'w').write(sys.argv[2])\n"
+                   "assert 'plain-trainer' in open(kept).read()\n"
+                   "if os.environ['TRAINWRECK_MUTANT'] == '4' and 'twins' in folder:\n    raise SystemExit(print('step 0: loss') or 1)\n")
         answers = {"2": (1, [verdict("twins_differ"), verdict("symptom_absent")]), "3": (7, [verdict("crash", "error")]),
                    "4": (5, [verdict("undecided", "inconclusive")]), "7": (70, [])}
         self.script("trainwreck", f"""#!{sys.executable}

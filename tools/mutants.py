@@ -12,7 +12,7 @@ works on the last commit, in a worktree and with a Bazel output base of its own 
 left away, and with no mutant the program must leave the traces of the plain one, bit for bit. `run` first asks the scenarios
 without a mutant: they must be green, and what they do not reach is not run. A mutant then meets the scenarios that reach it, from
 the quickest on, until one notices. Each is one line in --results; one that has a line of this program, these scenarios and
-options is not run again. For a mutant that none notices, tools/real_bug_acts.py says whether any trace shows it.
+options is not run again. For a mutant that none notices, tools/real_bug_acts.py says whether any trace of SHOWN shows it.
 """
 import argparse
 import collections
@@ -50,6 +50,7 @@ MOST_ROUNDS = 6  # of builds, each without the edits that did not compile in the
 MEANS = {"twins_differ": "twin", "invariant_broken": "invariant", "crash": "crash", "incomplete": "crash", "leak": "crash",
          "infrastructure": "crash", "timeout": "timeout"}
 MEMORY_LIMIT, FILE_LIMIT = 6 << 30, 1 << 30  # bytes of a process's addresses, of one file: a mutant may never stop
+SHOWN = ("tests/real_bugs/recipes", "scenarios/twins")  # whose control runs show whether a mutant that survives does anything
 GRACE = 20  # seconds that a scenario has besides its share of --patience
 MARK = "TRAINWRECK_MUTANTS_RUN"
 
@@ -111,8 +112,7 @@ def build(options, root):
     scratch = Scratch(options, root)
     scratch.prepare()
     harness = scratch.harness()
-    plain = scratch.folder / "bin" / "plain-trainer"
-    shutil.move(scratch.build(TRAINER), plain)
+    shutil.move(scratch.build(TRAINER), scratch.folder / "bin" / "plain-trainer")
     edits, dropped = all_edits(scratch.tree), set()
     quiet = "|".join(path.removesuffix(".cc").replace("/", r"\/") for path in sources_in(scratch.tree))
     options.bazel_option = [*options.bazel_option, rf"--per_file_copt=({quiet})\.cc@-w"]
@@ -135,12 +135,11 @@ def build(options, root):
         scratch.revert()
     built = {"commit": scratch.commit, "program": hashlib.sha256(pathlib.Path(mutants).read_bytes()).hexdigest()[:16], "trainwreck": str(harness),
              "dropped": sorted(dropped), "edits": [dataclasses.asdict(edit) for edit in edits]}
-    (scratch.folder / "unchanged.json").unlink(missing_ok=True)
-    workshop = Workshop(scratch.folder, built, options)
-    for trainer in (plain, mutants):
-        shown = workshop.acts(trainer)
-        if shown:
-            raise Wrong("without a mutant the program does not train as the plain one:\n" + "\n".join(shown))
+    for path in scratch.folder.glob("unchanged-*.json"):
+        path.unlink()
+    shown = Workshop(scratch.folder, built, options).acts(0)
+    if shown:
+        raise Wrong("without a mutant the program does not train as the plain one:\n" + "\n".join(shown))
     (scratch.folder / "built.json").write_text(json.dumps(built), encoding="utf-8")
     print(f"{len(edits)} mutants, {len(dropped)} of them do not compile; without one, all traces are those of the plain trainer")
 
@@ -226,17 +225,25 @@ class Workshop:
         verdicts = json.loads(path.read_text(encoding="utf-8"))["verdicts"] if status is not None and path.exists() else []
         return status, verdicts, complained or said
 
-    def acts(self, trainer, number=0):
-        """First differences from the plain trainer's traces of the recipes of tests/real_bugs; the first call keeps those."""
+    def acts(self, number):
+        """Where traces of SHOWN first differ from the plain trainer's, which are made once."""
+        found = []
+        for recipes in SHOWN:
+            unchanged = self.folder / f"unchanged-{recipes.replace('/', '-')}.json"
+            if not unchanged.exists():
+                self.traces(self.folder / "bin" / "plain-trainer", 0, recipes, unchanged)
+            found += self.traces(self.trainer, number, recipes, unchanged)
+        return found
+
+    def traces(self, trainer, number, recipes, unchanged):
         out = self.runs / "acts"
         shutil.rmtree(out, ignore_errors=True)
         status, said, complained = run_marked(
-            [sys.executable, str(self.tree / "tools/real_bug_acts.py"), self.built["trainwreck"], str(trainer),
-             str(self.tree / "tests/real_bugs/recipes"), str(out), str(self.folder / "unchanged.json")],
-            {**self.environment, "TRAINWRECK_MUTANT": str(number)}, self.options.seconds, self.runs)
-        if status not in (0, 1, None):
-            return ["no trace: " + complained.strip()[-200:]]
-        return said.strip().split("\n") if status == 1 else []
+            [sys.executable, str(self.tree / "tools/real_bug_acts.py"), self.built["trainwreck"], str(trainer), str(self.tree / recipes), str(out),
+             str(unchanged)], {**self.environment, "TRAINWRECK_MUTANT": str(number)}, self.options.seconds, self.runs)
+        if status == 0:
+            return []
+        return said.strip().split("\n") if status == 1 else [f"{recipes}: no traces: {complained.strip()[-200:]}"]
 
     def reach(self):
         """By scenario: its seconds, and the mutants that it reaches; asked once."""
@@ -282,7 +289,7 @@ class Workshop:
             if status == 5 and line["outcome"] == "survived":
                 line.update({"outcome": "inconclusive", "scenario": scenario})
         if line["outcome"] in ("survived", "inconclusive"):
-            line["acts"] = self.acts(self.trainer, edit.number)[:4]
+            line["acts"] = self.acts(edit.number)[:4]
         line["seconds"] = round(time.monotonic() - began, 1)
         return line
 
