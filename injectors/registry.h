@@ -19,13 +19,14 @@ class Injector;
 class EventSink;
 struct Clock;
 
-// What an injector may know of the run it acts in; clock and events outlive it.
+// What an injector may know of the run it acts in; what is pointed to outlives it.
 struct InjectorContext {
   const Clock* clock = nullptr;
   EventSink* events = nullptr;
   int rank = 0;
   int world_size = 1;
   std::uint64_t seed = 0;
+  const Recipe* recipe = nullptr;  // of the plan
 };
 
 using InjectorFactory = std::unique_ptr<Injector> (*)(PlannedFault, InjectorContext);

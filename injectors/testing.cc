@@ -10,8 +10,12 @@ std::unique_ptr<Injector> FaultBench::Make(const std::string& fault,
                                            std::map<std::string, Json> with, Trigger trigger) {
   const PlannedFault planned{
       .id = "it", .fault = fault, .with = std::move(with), .trigger = std::move(trigger)};
-  const InjectorContext context{
-      .clock = &clock, .events = this, .rank = rank_, .world_size = world_size_, .seed = 7};
+  const InjectorContext context{.clock = &clock,
+                                .events = this,
+                                .rank = rank_,
+                                .world_size = world_size_,
+                                .seed = 7,
+                                .recipe = &recipe};
   return std::move(MakeInjectors({planned}, context).at(0));
 }
 

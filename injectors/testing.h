@@ -28,6 +28,7 @@ class FaultBench : public EventSink {
   const std::vector<Json>& fired() const { return fired_; }
 
   Clock clock;
+  Recipe recipe;  // what differs from the defaults
 
  private:
   int rank_;

@@ -11,6 +11,9 @@ keys 'optimizer.*' 'schedule.*' 'data.*' 'model.init*' 'scaler.growth*' accumula
   --context plain --context resume --expected tests/keys/expected.yaml || fail "exit status $?"
 grep -q '^optimizer.beta1 .* plain .*acts .*under optimizer.kind=adamw' "$output" || fail "optimizer.beta1 needs AdamW"
 grep -q '^model.init .* resume .*declared' "$output" || fail "model.init acts after a resume"
+# With 4096 samples no epoch ends, and with 1 two ranks have no batch each.
+keys eval.at_epoch_end sampler.uneven --context ranks --set data.samples=17 || fail "exit status $?"
+[ "$(grep -c ' ranks .*acts ' "$output")" = 2 ] || fail "an option of an epoch's end is ignored by two ranks"
 sed 's/keys: checkpoint.keep/keys: optimizer.lr/' tests/keys/expected.yaml >"${TEST_TMPDIR:-/tmp}/lying.yaml"
 status=0
 keys optimizer.lr --context plain --expected "${TEST_TMPDIR:-/tmp}/lying.yaml" || status=$?

@@ -88,12 +88,20 @@ std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_ou
   const DataRecipe& data = recipe.data;
   const SampleStream stream{MixSeed(seed, kDataSeed), held_out, data.samples};
   switch (data.kind) {
-    case DataKind::kMarkov:
-      return MakeMarkovData(data.vocab, data.seq_len, stream,
-                            {.lag = data.lag,
-                             .prompt_tokens = data.prompt_tokens,
-                             .prompt_spread = data.prompt_spread,
-                             .certainty = data.certainty});
+    case DataKind::kMarkov: {
+      const MarkovOptions options{.lag = data.lag,
+                                  .prompt_tokens = data.prompt_tokens,
+                                  .prompt_spread = data.prompt_spread,
+                                  .certainty = data.certainty};
+      if (data.document_tokens == 0) {
+        return MakeMarkovData(data.vocab, data.seq_len, stream, options);
+      }
+      const std::int64_t per_row = data.packing ? data.seq_len / data.document_tokens : 1;
+      SampleStream documents = stream;
+      documents.samples *= per_row;
+      return RowsOfDocuments(MakeMarkovData(data.vocab, data.document_tokens, documents, options),
+                             data.seq_len, per_row, stream);
+    }
     case DataKind::kText:
       return MakeTextData(data.path, data.seq_len, stream);
     case DataKind::kFeatures:
@@ -130,12 +138,14 @@ std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTe
   if (recipe.kind == OptimizerKind::kSgd) {
     return MakeSgd(std::move(parameters), {.momentum = recipe.momentum,
                                            .weight_decay = recipe.weight_decay,
+                                           .no_decay = recipe.no_decay,
                                            .state_dtype = TypeOf(recipe.state_dtype)});
   }
   return MakeAdamW(std::move(parameters), {.beta1 = recipe.beta1,
                                            .beta2 = recipe.beta2,
                                            .eps = recipe.eps,
                                            .weight_decay = recipe.weight_decay,
+                                           .no_decay = recipe.no_decay,
                                            .state_dtype = TypeOf(recipe.state_dtype)});
 }
 
@@ -211,11 +221,12 @@ struct Process {
 
 std::string Run(Process& process, const Plan& plan, int rank, int world_size,
                 const WrapperFactory& make_wrappers) {
-  // One thread and a seed: with these a run's bits are the same each time on one machine, if it
-  // runs on the CPU.
-  if (at::get_num_threads() != 1) at::set_num_threads(1);
-  at::manual_seed(plan.seed);
   process.recipe = ParseRecipe(plan.recipe);
+  // With one number of threads and a seed a run's bits are the same each time on one machine, if it
+  // runs on the CPU.
+  const int threads = static_cast<int>(process.recipe.threads);
+  if (at::get_num_threads() != threads) at::set_num_threads(threads);
+  at::manual_seed(plan.seed);
   if (process.recipe.parallel_ranks != world_size) {
     throw RecipeError("parallel.ranks is " + std::to_string(process.recipe.parallel_ranks) +
                       ", but the world has " + std::to_string(world_size));

@@ -121,7 +121,8 @@ void TrainingLoop::TrainStep() {
   parts_.optimizer->ZeroGrad();
   if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
   const std::vector<double> counts = CountsOf(batches);
-  now_.loss = ForwardBackward(batches, counts, telemetry_.activation_hook());
+  now_.loss = ForwardBackward(batches, counts, telemetry_.activation_hook(),
+                              [this](std::size_t i) { EvaluateWithin(i); });
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
   ReduceOverRanks(SumOf(counts), /*has_data=*/!now_.sample_ids.empty());
   if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
@@ -233,7 +234,8 @@ std::vector<double> TrainingLoop::CountsOf(const std::vector<Batch>& batches) co
 }
 
 double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
-                                     const std::vector<double>& counts, ForwardHook* hook) {
+                                     const std::vector<double>& counts, ForwardHook* hook,
+                                     const AfterMicroBatch& after) {
   std::vector<double> shares = counts;
   const double total = SumOf(shares);
   for (double& share : shares) {
@@ -243,21 +245,23 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
   }
   std::vector<std::pair<double, at::Tensor>> losses;  // share, value: read when all is queued
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    if (batches[i].size() == 0 || shares[i] == 0) continue;
-    clock_.stage = Stage::kForward;
-    at::Tensor loss;
-    {
-      AutocastGuard autocast(RunPrecision());
-      Batch batch = parts_.device->Move(batches[i]);
-      SampleInputs(batch);
-      HookScope scope(*parts_.model, hook);
-      loss = parts_.model->Loss(batch);
+    if (batches[i].size() > 0 && shares[i] != 0) {
+      clock_.stage = Stage::kForward;
+      at::Tensor loss;
+      {
+        AutocastGuard autocast(RunPrecision());
+        Batch batch = parts_.device->Move(batches[i]);
+        SampleInputs(batch);
+        HookScope scope(*parts_.model, hook);
+        loss = parts_.model->Loss(batch);
+      }
+      clock_.stage = Stage::kBackward;
+      losses.emplace_back(shares[i], loss.detach());
+      loss = parts_.scaler->Scale(loss, shares[i]);
+      // With everything frozen there is nothing to go back to; the step is then without effect.
+      if (loss.requires_grad()) loss.backward();
     }
-    clock_.stage = Stage::kBackward;
-    losses.emplace_back(shares[i], loss.detach());
-    loss = parts_.scaler->Scale(loss, shares[i]);
-    // With everything frozen there is nothing to go back to; the step is then without effect.
-    if (loss.requires_grad()) loss.backward();
+    if (after) after(i);
   }
   double mean_loss = 0;
   for (const auto& [share, loss] : losses) mean_loss += share * loss.item<double>();
@@ -301,6 +305,13 @@ void TrainingLoop::EndEpoch() {
   epoch_over_ = false;
   parts_.communicator->Barrier();
   if (recipe_.eval_at_epoch_end) Evaluate();
+}
+
+void TrainingLoop::EvaluateWithin(std::size_t micro_batch) {
+  const std::int64_t done =
+      clock_.step * recipe_.accumulation + static_cast<std::int64_t>(micro_batch) + 1;
+  const std::int64_t every = recipe_.eval_every_micro_batches;
+  if (every > 0 && done % every == 0) Evaluate();
 }
 
 void TrainingLoop::Evaluate() {

@@ -2,6 +2,7 @@
 // first.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,9 +48,12 @@ class TrainingLoop {
   // What each micro-batch counts in the mean of the step; 1 where it is alone.
   std::vector<double> CountsOf(const std::vector<Batch>& batches) const;
   // Gradients of the mean loss over all micro-batches, which count as `counts` says; returns that
-  // loss. `hook`, if any, sees the forward passes.
+  // loss. `hook`, if any, sees the forward passes; `after` is called behind each micro-batch, whose
+  // number in the step it gets.
+  using AfterMicroBatch = std::function<void(std::size_t)>;
   double ForwardBackward(const std::vector<Batch>& batches, const std::vector<double>& counts,
-                         ForwardHook* hook);
+                         ForwardHook* hook, const AfterMicroBatch& after = nullptr);
+  void EvaluateWithin(std::size_t micro_batch);
   // Replaces gradients and loss by their means over the ranks that had data. `count`: what this
   // rank's loss is a mean over.
   void ReduceOverRanks(double count, bool has_data);

@@ -68,6 +68,22 @@ TEST(LoopTest, EvaluatesOnTheDataThatTheRecipeSays) {
       << "an evaluation leaves training as it is";
 }
 
+// Between two micro-batches of a step, and it changes nothing but what it reports.
+TEST(LoopTest, EvaluatesWithinAnAccumulation) {
+  const Recipe recipe = With(Gpt(), {{"accumulation", 3},
+                                     {"model.dropout", 0.2},
+                                     {"eval.at_epoch_end", false},
+                                     {"precision", "bf16"}});
+  const Outcome without = RunOnce(recipe, {"param_digest", "grad_norm{*}"});
+  const Outcome within =
+      RunOnce(With(recipe, {{"eval.every_micro_batches", 4}}), {"param_digest", "grad_norm{*}"});
+  EXPECT_EQ(within.EventsOf("evaluated").size(), 12u * 3 / 4 + 1);
+  auto expected = BitsOf(without), actual = BitsOf(within);
+  expected.erase("eval_loss");
+  actual.erase("eval_loss");
+  EXPECT_EQ(actual, expected);
+}
+
 TEST(LoopTest, CountsTheTargetsThatAreInTheLoss) {
   const Outcome outcome = RunOnce(With(Gpt(), {{"data.prompt_tokens", 3}}));
   const double masked = outcome.Last("tokens") - outcome.Last("loss_tokens");

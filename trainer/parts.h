@@ -30,7 +30,8 @@ using StateDict = std::map<std::string, at::Tensor>;
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-// All parameters, in the order in which the model registered them.
+// All parameters, in the order in which the model registered them; one that modules share once, by
+// its first name.
 NamedTensors ParametersOf(const Model& model);
 
 // One training example. Tokens: input and target int64 [seq_len], weight float [seq_len].
@@ -40,6 +41,8 @@ struct Sample {
   at::Tensor input;
   at::Tensor target;
   at::Tensor weight;  // of each target in the loss
+  // int64 [seq_len]: which of the row's documents a token is of; undefined: the row is one.
+  at::Tensor document = {};
 };
 
 // Samples stacked along a new first dimension.
@@ -48,6 +51,7 @@ struct Batch {
   at::Tensor inputs;
   at::Tensor targets;
   at::Tensor weights;
+  at::Tensor documents = {};  // undefined where samples have none
   int size() const { return static_cast<int>(ids.size()); }
 };
 

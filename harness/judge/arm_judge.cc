@@ -294,7 +294,10 @@ std::string Describe(const ArmPlan& arm, const Claim& claim, const Judged& judge
   text += CountedSeeds("unknown", tally.unknown);
   if (claim.check->min_margin) {
     const std::string least = AmountText(*claim.check->min_margin);
-    text += CountedSeeds("holds by less than min_margin " + least, tally.weak);
+    text += CountedSeeds(claim.role == CheckRole::kAgree
+                             ? "agrees, but nearer to the limit than min_margin " + least
+                             : "holds by less than min_margin " + least,
+                         tally.weak);
     text += CountedSeeds("not known to hold by min_margin " + least, tally.unclear);
   }
   return text;

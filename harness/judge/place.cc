@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -82,7 +81,7 @@ struct Apart {
   }
 };
 
-bool BeginsWithOneOf(std::string_view text, std::initializer_list<std::string_view> beginnings) {
+bool BeginsWithOneOf(std::string_view text, const std::vector<std::string_view>& beginnings) {
   return std::any_of(beginnings.begin(), beginnings.end(),
                      [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
@@ -149,8 +148,9 @@ std::vector<std::string> PartsOf(StepStage stage) {
 // The names of what is recorded at the step and not apart, of stages before the place's; the
 // nearest stage first.
 std::vector<std::string> StillEqual(const Place& place, const std::vector<Apart>& apart,
+                                    const std::set<std::string>& by_form,
                                     const std::vector<std::pair<std::string, Pair>>& pairs) {
-  std::set<std::string> differ;
+  std::set<std::string> differ = by_form;
   for (const Apart& one : apart) {
     if (one.step <= place.step) differ.insert(WithoutModule(one.signal));
   }
@@ -177,7 +177,7 @@ const char* ToString(StepStage stage) {
 }
 
 StepStage StageOf(const std::string& signal) {
-  static const std::pair<StepStage, std::initializer_list<std::string_view>> kStages[] = {
+  static const std::pair<StepStage, std::vector<std::string_view>> kStages[] = {
       {StepStage::kEvaluation, {"eval", "val", "free_running"}},
       {StepStage::kScaling, {"loss_scale", "overflow", "skipped_updates"}},
       {StepStage::kData, {"sample", "epoch", "token", "loss_tokens", "skipped"}},
@@ -208,13 +208,16 @@ std::optional<Place> FirstApart(const RunTrace& twin, const RunTrace& control,
   }
   const bool computed_differs_at_once = std::any_of(
       apart.begin(), apart.end(), [](const Apart& one) { return one.step == 0 && !one.is_exact; });
-  if (!computed_differs_at_once) {
-    std::erase_if(apart, [](const Apart& one) { return one.step == 0 && one.is_exact; });
-  }
+  std::set<std::string> by_form;
+  std::erase_if(apart, [&](const Apart& one) {
+    const bool is_by_form = !computed_differs_at_once && one.step == 0 && one.is_exact;
+    if (is_by_form) by_form.insert(WithoutModule(one.signal));
+    return is_by_form;
+  });
   if (apart.empty()) return std::nullopt;
   const Apart& first = *std::min_element(apart.begin(), apart.end());
   Place place{first.step, first.signal, first.stage, {}};
-  place.equal = StillEqual(place, apart, pairs);
+  place.equal = StillEqual(place, apart, by_form, pairs);
   return place;
 }
 

@@ -109,6 +109,8 @@ TEST(OtherValues, FitTheDescription) {
   EXPECT_EQ(OtherValues(info, 0.0), (std::vector<Json>{1.0, 0.1, 0.001, 0.5}));
   info = {.name = "k", .type = ValueType::kString, .choices = {"a", "b", "c"}};
   EXPECT_EQ(OtherValues(info, "b"), (std::vector<Json>{"a", "c"}));
+  info = {.name = "k", .type = ValueType::kString};
+  EXPECT_EQ(OtherValues(info, ""), (std::vector<Json>{"another", "*"}));
   info = {.name = "k", .type = ValueType::kBool};
   EXPECT_EQ(OtherValues(info, true), (std::vector<Json>{false}));
   info = {.name = "k", .type = ValueType::kIntList};

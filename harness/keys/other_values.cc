@@ -34,7 +34,7 @@ std::vector<Json> Candidates(const ParamInfo& info, const Json& base) {
       return Numbers(info, base.is_number() ? base.get<double>() : 0);
     case ValueType::kString:
       if (!info.choices.empty()) return {info.choices.begin(), info.choices.end()};
-      return {"another", ""};
+      return {"another", "*", ""};  // the second is a glob that matches all
     case ValueType::kStringList:
     case ValueType::kIntList:
       return {};

@@ -76,7 +76,7 @@ TEST(Outcome, AScenarioMayExpectTheClassesOfItsVerdict) {
   EXPECT_EQ(ClassNames(VerdictKind::kInconclusive),
             (std::vector<std::string>{"undecided", "too_few_seeds"}));
   EXPECT_TRUE(ClassNames(VerdictKind::kSkip).empty());
-  EXPECT_EQ(ClassNames(VerdictKind::kFail).size(), 12u);
+  EXPECT_EQ(ClassNames(VerdictKind::kFail).size(), 13u);
 }
 
 }  // namespace

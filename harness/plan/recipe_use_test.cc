@@ -38,14 +38,12 @@ const std::map<Option, std::string> kRealOptions = {
     {"data.balance=resample", "torch.utils.data.WeightedRandomSampler"},
     {"data.balance=weights", "torch.nn.CrossEntropyLoss(weight=)"},
     {"data.standardise", "sklearn.preprocessing.StandardScaler"},
-    {"loader.max_len", "truncation=True, max_length= of transformers' tokenizers"},
     {"loss.guard_denominator", "completion_mask.sum().clamp(min=1.0) of TRL's GRPOTrainer"},
     {"loss.label_smoothing", "torch.nn.CrossEntropyLoss(label_smoothing=)"},
     {"model.attention=explicit_fp32", "--attention-softmax-in-fp32 of Megatron-LM"},
     {"model.input_norm=one_pass_clamped", "flax.linen.LayerNorm(use_fast_variance=True)"},
     {"model.input_norm=two_pass", "flax.linen.LayerNorm(use_fast_variance=False)"},
     {"model.qk_norm", "q_norm and k_norm of Qwen 3 and OLMo 2"},
-    {"optimizer.momentum", "torch.optim.SGD(momentum=)"},
     {"optimizer.state_dtype=bf16",
      "transformer_engine.pytorch.optimizers.FusedAdam(exp_avg_dtype=)"},
     {"parallel.average_every",
@@ -54,7 +52,6 @@ const std::map<Option, std::string> kRealOptions = {
      "EXIT_CODE_RESUME_TO_DISAMBIGUATE of Megatron-LM: from a checkpoint"},
     {"resume.rewarm_steps", "restart_warmup_steps of ReLoRA"},
     {"sampler.uneven=drop_last", "DistributedSampler(drop_last=True)"},
-    {"sampler.uneven=join", "torch.distributed.algorithms.Join"},
     {"sampler.uneven=pad", "DistributedSampler(drop_last=False)"},
     {"scaler.kind=static", "a fixed fp16.loss_scale of DeepSpeed"},
     {"schedule.restart_ratio", "CosineLRScheduler(cycle_decay=) of timm"},
@@ -177,10 +174,12 @@ TargetDescription ReferenceTrainer() {
 
 std::vector<Scenario> SuiteScenarios(const TargetDescription& target) {
   std::vector<Scenario> scenarios;
+  LoadOptions options;
+  options.invariants = LoadInvariants(options.scenarios_root, target).invariants;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("scenarios")) {
     const std::string path = entry.path();
-    if (!path.ends_with(".yaml") || path.ends_with("/defaults.yaml")) continue;
-    ScenarioFile file = LoadScenario(path, target);
+    if (!path.ends_with(".yaml") || IsDefaultsFile(path) || IsInvariantsFile(path)) continue;
+    ScenarioFile file = LoadScenario(path, target, options);
     EXPECT_TRUE(file.scenario.has_value()) << path;
     if (file.scenario) scenarios.push_back(std::move(*file.scenario));
   }

@@ -348,23 +348,27 @@ void SayUnnamedTarget(const Session& session) {
             << "\n";
 }
 
+std::shared_ptr<const std::vector<Invariant>> LoadStandingInvariants(const Session& session) {
+  const InvariantsFile file = LoadInvariants(session.scenarios_root, session.description);
+  for (const Diagnostic& diagnostic : file.errors) std::cerr << Format(diagnostic, session.color);
+  if (file.errors.empty()) return file.invariants;
+  const std::size_t count = file.errors.size();
+  throw ConfigurationError(std::to_string(count) + (count == 1 ? " error" : " errors") +
+                           " in the invariants; nothing was run");
+}
+
 std::vector<Scenario> LoadScenarios(const Session& session, const std::vector<std::string>& files) {
   std::vector<Scenario> scenarios;
   std::size_t errors = 0, bad_files = 0;
   const std::set<std::string> elsewhere = NamesElsewhere(session, session.target_file);
-  const InvariantsFile standing = LoadInvariants(session.scenarios_root, session.description);
-  for (const Diagnostic& diagnostic : standing.errors) {
-    std::cerr << Format(diagnostic, session.color);
-  }
-  errors += standing.errors.size();
-  bad_files += standing.errors.empty() ? 0 : 1;
+  const auto invariants = LoadStandingInvariants(session);
   for (const std::string& file : files) {
     ScenarioFile loaded = LoadScenario(file, session.description,
                                        {.scenarios_root = session.scenarios_root,
                                         .check_name = LiesBelow(file, session.scenarios_root),
                                         .is_own = IsOwn(session, file),
                                         .elsewhere = elsewhere,
-                                        .invariants = standing.invariants});
+                                        .invariants = invariants});
     for (const Diagnostic& diagnostic : loaded.errors) {
       std::cerr << Format(diagnostic, session.color);
     }

@@ -86,6 +86,10 @@ void SayUnnamedTarget(const Session& session);
 // Whether `stream_fd` should get colour.
 bool WantsColor(UseColor mode, int stream_fd);
 
+// The invariants beside the scenarios. Prints every diagnostic on stderr and throws
+// ConfigurationError when there is one.
+std::shared_ptr<const std::vector<Invariant>> LoadStandingInvariants(const Session& session);
+
 // Loads the files; prints every diagnostic of every file on stderr and throws ConfigurationError
 // when there is one.
 std::vector<Scenario> LoadScenarios(const Session& session, const std::vector<std::string>& files);

@@ -93,15 +93,18 @@ bool Meets(const KeyCondition& condition, const Json& value) {
   return *number >= condition.bound;
 }
 
-bool IsServed(const formula::Formula& formula, const TargetDescription& target) {
-  const std::vector<std::string> signals = formula.signals();
-  const std::set<std::string> events = formula.events();
-  return std::all_of(signals.begin(), signals.end(),
-                     [&](const std::string& signal) {
-                       return target.FindSignal(signal.substr(0, signal.find('{'))) != nullptr;
-                     }) &&
-         std::all_of(events.begin(), events.end(),
-                     [&](const std::string& event) { return target.FindEvent(event) != nullptr; });
+// "signal:loss"; empty: the target has all that the formula mentions.
+std::string LackingSignal(const formula::Formula& formula, const TargetDescription& target) {
+  for (const std::string& signal : formula.signals()) {
+    const std::string name = signal.substr(0, signal.find('{'));
+    if (target.FindSignal(name) == nullptr) return "signal:" + name;
+  }
+  for (const std::string& event : formula.events()) {
+    // A signal's name alone is a mistake, and no event of other targets.
+    const bool is_known = target.FindEvent(event) != nullptr || target.FindSignal(event) != nullptr;
+    if (!is_known) return "event:" + event;
+  }
+  return "";
 }
 
 // What is wrong with a formula whatever the numbers of the recipe are.
@@ -113,7 +116,7 @@ void CheckFormula(const Invariant& invariant, const YamlNode& node, const Target
                "an invariant is about one run, and this one reads the arm '" + *arms.begin() + "'");
     return;
   }
-  if (!IsServed(invariant.formula, target)) return;
+  if (!LackingSignal(invariant.formula, target).empty()) return;
   std::map<std::string, double> values;
   for (const std::string& key : invariant.formula.recipe_keys()) {
     const ParamInfo* info = target.FindRecipeKey(key);
@@ -219,12 +222,23 @@ InvariantsFile LoadInvariants(const std::string& scenarios_root, const TargetDes
   return {std::make_shared<std::vector<Invariant>>(), errors.Sorted()};
 }
 
+std::string LackingFor(const Invariant& invariant, const TargetDescription& target) {
+  std::string lacking = LackingSignal(invariant.formula, target);
+  if (!lacking.empty()) return lacking;
+  for (const std::string& feature : invariant.features) {
+    if (!target.HasFeature(feature)) return "feature:" + feature;
+  }
+  std::set<std::string> keys = invariant.formula.recipe_keys();
+  for (const KeyCondition& condition : invariant.given) keys.insert(condition.key);
+  for (const std::string& key : keys) {
+    if (target.FindRecipeKey(key) == nullptr) return "key:" + key;
+  }
+  return "";
+}
+
 std::optional<formula::Formula> AskedOf(const Invariant& invariant, const Recipe& recipe,
                                         const Recipe& changing, const TargetDescription& target) {
-  if (!IsServed(invariant.formula, target)) return std::nullopt;
-  for (const std::string& feature : invariant.features) {
-    if (!target.HasFeature(feature)) return std::nullopt;
-  }
+  if (!LackingFor(invariant, target).empty()) return std::nullopt;
   for (const KeyCondition& condition : invariant.given) {
     if (changing.contains(condition.key)) return std::nullopt;
     if (!Meets(condition, ValueOf(condition.key, recipe, target))) return std::nullopt;

@@ -48,6 +48,10 @@ InvariantsFile LoadInvariants(const std::string& scenarios_root, const TargetDes
 InvariantsFile ParseInvariants(const std::string& text, const std::string& file,
                                const TargetDescription& target);
 
+// What the target would need to be asked: "signal:applied_grad_norm", "key:optimizer.clip_norm",
+// "feature:phases"; empty: it has all.
+std::string LackingFor(const Invariant& invariant, const TargetDescription& target);
+
 // The formula with the numbers of this recipe; empty: nothing is asked of such a run. `changing`:
 // keys that do not keep their value through the run.
 std::optional<formula::Formula> AskedOf(const Invariant& invariant, const Recipe& recipe,

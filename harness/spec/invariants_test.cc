@@ -84,7 +84,7 @@ TEST(Invariants, GetTheNumbersOfTheRecipe) {
 TEST(Invariants, MistakesHaveTheirPlace) {
   const std::string rest = "    title: a\n    part: b\n";
   EXPECT_EQ(Error("  a: {part: b, assert: \"loss[0] < 3\"}\n"),
-            "4:6: invariant 'a' has no 'title' (title: WHAT HOLDS)\n");
+            "4:6: invariant 'a' lacks 'title' (add 'title: WHAT HOLDS')\n");
   EXPECT_EQ(Error("  a:\n" + rest + "    assert: always loss\n"),
             "7:20: 'loss' is a signal, a number (compare it: < <= > >= == !=)\n");
   EXPECT_EQ(Error("  a:\n" + rest + "    assert: always loss < control.loss\n"),

@@ -304,13 +304,8 @@ class Validator {
       for (const Point& point : scenario_.points) {
         const Recipe recipe = ResolveRecipe(target_, scenario_, point, {});
         if (AskedOf(invariant, recipe, {}, target_)) continue;
-        const std::vector<std::string> signals = invariant.formula.signals();
-        const auto is_lacking = [&](const std::string& signal) {
-          return target_.FindSignal(signal.substr(0, signal.find('{'))) == nullptr;
-        };
-        const auto lacking = std::find_if(signals.begin(), signals.end(), is_lacking);
-        if (lacking != signals.end()) {
-          errors_.AddUnserved("signal:" + *lacking);
+        if (const std::string lacking = LackingFor(invariant, target_); !lacking.empty()) {
+          errors_.AddUnserved(lacking);
           continue;
         }
         errors_.Add(EntryAt({"breaks"}, invariant.name),

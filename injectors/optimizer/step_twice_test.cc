@@ -27,38 +27,5 @@ TEST(StepTwice, ActsAtTheStepsOfItsTrigger) {
   EXPECT_TRUE(bench.fired().empty());
 }
 
-TEST(ScaleAfterClipping, ChangesWhatTheOptimizerIsGiven) {
-  FaultBench bench;
-  Broken it(bench, "optimizer.scale_after_clipping", {{"factor", 3.0}});
-  it.Step();
-  EXPECT_EQ(Body(it), -0.5);
-  EXPECT_EQ(it.Gradient(it.model->body), 3);
-  EXPECT_EQ(bench.fired().at(0)["after"], 3.0);
-}
-
-TEST(DecayFrozen, LeavesWhatTrainsAlone) {
-  FaultBench bench;
-  Broken it(bench, "optimizer.decay_frozen", {{"decay", 0.5}});
-  it.Step();
-  EXPECT_TRUE(bench.fired().empty()) << "nothing is frozen";
-  EXPECT_EQ(Body(it), 0.5);
-  it.model->head.set_requires_grad(false);
-  const double before = Head(it);
-  it.Step();
-  EXPECT_EQ(Body(it), 0);
-  EXPECT_EQ(Head(it), 0.75 * before);
-  ASSERT_EQ(bench.fired().size(), 1U);
-  EXPECT_GT(bench.fired()[0]["before"], bench.fired()[0]["after"]);
-}
-
-TEST(AddDeadWeights, AddsOneParameter) {
-  FaultBench bench;
-  Broken it(bench, "model.add_dead_weights", {{"elements", 7}});
-  ASSERT_EQ(it.model->parameters().size(), 3U);
-  EXPECT_EQ(it.model->named_parameters()["dead"].numel(), 7);
-  EXPECT_EQ(bench.fired().at(0)["before"], 2);
-  EXPECT_EQ(bench.fired().at(0)["after"], 3);
-}
-
 }  // namespace
 }  // namespace trainwreck

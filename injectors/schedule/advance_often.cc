@@ -1,5 +1,5 @@
-// schedule.advance_often: a schedule that counts something else than optimizer steps: micro-batches,
-// or the steps of each rank.
+// schedule.advance_often: a schedule that counts something else than optimizer steps:
+// micro-batches, or the steps of each rank.
 #include <utility>
 
 #include "injectors/injector.h"

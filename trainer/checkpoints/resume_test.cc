@@ -12,6 +12,7 @@
 #include "harness/protocol/plan.h"
 #include "harness/protocol/trace_reader.h"
 #include "trainer/build.h"
+#include "trainer/checkpoints/checkpoint.h"
 #include "trainer/ranks/forked_ranks.h"
 
 namespace trainwreck {
@@ -166,6 +167,31 @@ TEST_P(Resume, EqualsTheRunThatNeverStopped) {
     const RunTrace trace = halves.Trace();
     EXPECT_EQ(Count(trace, "resumed"), 1);
     ExpectSameBits(whole.Trace(), trace);
+  }
+}
+
+// What a run saves after it was loaded is what it would have saved: each entry, not only what comes
+// of it later.
+TEST_P(Resume, SavesWhatTheRunThatNeverStoppedSaves) {
+  const auto& [kind, world_size] = GetParam();
+  TestRun whole(Small(kind), world_size), halves(Small(kind), world_size);
+  ExpectDone(whole.Train(20));
+  for (int until : {19, 20}) ExpectDone(halves.Train(until));
+  for (int rank = 0; rank < world_size; ++rank) {
+    const auto saved_by = [&](const TestRun& run) {
+      return FileCheckpointStore({.dir = run.folder().File("checkpoints"),
+                                  .rank = rank,
+                                  .world_size = world_size,
+                                  .writer = "test"})
+          .Load(20);
+    };
+    const StateDict expected = saved_by(whole), state = saved_by(halves);
+    EXPECT_EQ(state.size(), expected.size());
+    for (const auto& [name, tensor] : expected) {
+      ASSERT_TRUE(state.contains(name)) << name;
+      ASSERT_EQ(state.at(name).scalar_type(), tensor.scalar_type()) << name;
+      EXPECT_TRUE(state.at(name).equal(tensor)) << name << " of rank " << rank;
+    }
   }
 }
 

@@ -32,6 +32,13 @@ struct MarkovOptions {
 std::unique_ptr<Dataset> MakeMarkovData(std::int64_t vocab, std::int64_t seq_len,
                                         SampleStream stream, MarkovOptions options = {});
 
+// Rows of `row_tokens`, each of `per_row` of the documents, one after the other, and of padding of
+// weight 0; with one in each, no borders are named. Document k has all of its tokens or down to a
+// half of them, in whatever row it is. `stream.samples` counts rows.
+std::unique_ptr<Dataset> RowsOfDocuments(std::unique_ptr<Dataset> documents,
+                                         std::int64_t row_tokens, std::int64_t per_row,
+                                         SampleStream stream);
+
 // The source's transition probabilities: `[vocab][vocab]`, rows sum to 1.
 std::vector<std::vector<double>> MarkovTransitions(std::int64_t vocab, double certainty = 0.6);
 

@@ -1,6 +1,7 @@
 // Classes made to count alike, and the targets of generated text.
 #include "trainer/data/data.h"
 
+#include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace trainwreck {
 namespace {
@@ -38,6 +40,44 @@ std::unique_ptr<Dataset> WithLabels(const std::vector<int>& labels) {
 }
 
 std::int64_t Label(const Sample& sample) { return sample.target.item<std::int64_t>(); }
+
+// The documents that rows of one each have, in rows of three: token by token, with the same
+// weights, and nothing that counts beside them.
+TEST(DocumentsTest, PackedRowsHoldTheDocumentsOfPlainOnes) {
+  constexpr std::int64_t kTokens = 10, kRow = 34;
+  const auto rows = [&](std::int64_t per_row, std::int64_t count) {
+    return RowsOfDocuments(
+        MakeMarkovData(16, kTokens, {.seed = 5, .samples = per_row * count}, {.prompt_spread = 3}),
+        kRow, per_row, {.seed = 5, .samples = count});
+  };
+  const auto plain = rows(1, 12), packed = rows(3, 4);
+  EXPECT_EQ(packed->size(), 4);
+  std::set<std::int64_t> lengths;
+  for (std::int64_t row = 0; row < 4; ++row) {
+    const Sample many = packed->Get(row);
+    std::int64_t begin = 0;
+    for (std::int64_t d = 0; d < 3; ++d) {
+      const Sample one = plain->Get(3 * row + d);
+      const std::int64_t length = one.weight.nonzero().max().item<std::int64_t>() + 1;
+      EXPECT_FALSE(one.document.defined()) << "its row has no other";
+      lengths.insert(length);
+      EXPECT_EQ(many.document.eq(d).sum().item<std::int64_t>(), length);
+      for (at::Tensor Sample::*field : {&Sample::input, &Sample::target, &Sample::weight}) {
+        EXPECT_TRUE(
+            at::equal((many.*field).narrow(0, begin, length), (one.*field).narrow(0, 0, length)));
+      }
+      EXPECT_EQ(one.weight.narrow(0, length, kRow - length).sum().item<double>(), 0);
+      begin += length;
+    }
+    EXPECT_TRUE(many.document.narrow(0, begin, kRow - begin).eq(3).all().item<bool>());
+    EXPECT_EQ(many.weight.narrow(0, begin, kRow - begin).sum().item<double>(), 0);
+    EXPECT_EQ(many.input.size(0), kRow);
+    EXPECT_EQ(many.id, row);
+  }
+  EXPECT_GE(*lengths.begin(), kTokens / 2);
+  EXPECT_LE(*lengths.rbegin(), kTokens);
+  EXPECT_GT(lengths.size(), 2u);
+}
 
 TEST(ClassBalanceTest, WeightsAddUpToTheSameForEachClassThatOccurs) {
   const auto data = ClassWeighted(WithLabels({0, 0, 0, 1, 3, 0}));

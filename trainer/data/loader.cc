@@ -36,8 +36,8 @@ std::optional<SampleDefect> OutOfRange(const Sample& sample, const at::Tensor& t
 
 Sample Truncated(Sample sample, std::int64_t max_len) {
   if (max_len == 0 || sample.target.dim() == 0 || sample.target.size(0) <= max_len) return sample;
-  for (at::Tensor* tensor : {&sample.input, &sample.target, &sample.weight}) {
-    *tensor = tensor->narrow(0, 0, max_len);
+  for (at::Tensor* tensor : {&sample.input, &sample.target, &sample.weight, &sample.document}) {
+    if (tensor->defined()) *tensor = tensor->narrow(0, 0, max_len);
   }
   return sample;
 }
@@ -92,6 +92,7 @@ Batch Collate(const std::vector<Sample>& samples) {
   batch.inputs = StackRows(samples, &Sample::input);
   batch.targets = StackRows(samples, &Sample::target);
   batch.weights = StackRows(samples, &Sample::weight);
+  if (samples.front().document.defined()) batch.documents = StackRows(samples, &Sample::document);
   return batch;
 }
 

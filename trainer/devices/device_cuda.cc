@@ -71,7 +71,8 @@ class CudaDevice : public Device {
   }
 
   Batch Move(const Batch& batch) const override {
-    return {batch.ids, Move(batch.inputs), Move(batch.targets), Move(batch.weights)};
+    return {batch.ids, Move(batch.inputs), Move(batch.targets), Move(batch.weights),
+            Move(batch.documents)};
   }
 
   void SaveRng(StateDict& state) const override {

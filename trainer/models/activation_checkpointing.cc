@@ -1,5 +1,7 @@
 #include "trainer/models/activation_checkpointing.h"
 
+#include <ATen/Context.h>
+#include <ATen/core/Generator.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/util/intrusive_ptr.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -8,6 +10,7 @@
 #include <torch/csrc/autograd/saved_variable.h>
 
 #include <memory>
+#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -18,20 +21,48 @@ namespace {
 
 using torch::autograd::variable_list;
 
+// Puts a generator into an earlier state, and at its end back to where it was.
+class GeneratorGuard {
+ public:
+  GeneratorGuard(at::Generator generator, const at::Tensor& state)
+      : generator_(std::move(generator)), before_(StateOf(generator_)) {
+    Set(state);
+  }
+  ~GeneratorGuard() { Set(before_); }
+  GeneratorGuard(const GeneratorGuard&) = delete;
+  GeneratorGuard& operator=(const GeneratorGuard&) = delete;
+
+  static at::Tensor StateOf(at::Generator generator) {
+    std::lock_guard<std::mutex> lock(generator.mutex());
+    return generator.get_state();
+  }
+
+ private:
+  void Set(const at::Tensor& state) {
+    std::lock_guard<std::mutex> lock(generator_.mutex());
+    generator_.set_state(state);
+  }
+
+  at::Generator generator_;
+  at::Tensor before_;
+};
+
 class RecomputeNode : public torch::autograd::Node {
  public:
-  RecomputeNode(Forward forward, const at::Tensor& input, std::vector<at::Tensor> parameters)
+  RecomputeNode(Forward forward, const at::Tensor& input, std::vector<at::Tensor> parameters,
+                Surround surround)
       : forward_(std::move(forward)),
         input_(input, /*is_output=*/false),
         parameters_(std::move(parameters)),
-        autocast_(Autocast::Current(input.device().type())) {}
+        surround_(std::move(surround)) {}
 
   variable_list apply(variable_list&& gradients) override {
     at::AutoGradMode with_graph(true);
-    AutocastGuard autocast(autocast_);
+    std::shared_ptr<void> surroundings = surround_();
     const at::Tensor saved = input_.unpack();
     const at::Tensor input = saved.detach().set_requires_grad(saved.requires_grad());
     const at::Tensor output = forward_(input);
+    surroundings.reset();
 
     variable_list sources;
     for (const at::Tensor& tensor : AllSources(input)) {
@@ -62,7 +93,7 @@ class RecomputeNode : public torch::autograd::Node {
   Forward forward_;
   torch::autograd::SavedVariable input_;
   std::vector<at::Tensor> parameters_;
-  Autocast autocast_;
+  Surround surround_;
 };
 
 // LibTorch 2.11 holds the nodes of its graph by std::shared_ptr, 2.15 by c10::intrusive_ptr.
@@ -78,17 +109,39 @@ auto MakeNode(const Arguments&... arguments) {
 
 }  // namespace
 
+Surround RememberAutocast(c10::Device device) {
+  return [autocast = Autocast::Current(device.type())] {
+    return std::make_shared<AutocastGuard>(autocast);
+  };
+}
+
+Surround RememberGenerator(c10::Device device) {
+  const at::Generator generator = at::globalContext().defaultGenerator(device);
+  return [generator, state = GeneratorGuard::StateOf(generator)] {
+    return std::make_shared<GeneratorGuard>(generator, state);
+  };
+}
+
+Surround RememberBoth(c10::Device device) {
+  return [autocast = RememberAutocast(device), generator = RememberGenerator(device)] {
+    return std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(autocast(),
+                                                                                     generator());
+  };
+}
+
 at::Tensor RecomputeInBackward(const Forward& forward, const at::Tensor& input,
-                               const std::vector<at::Tensor>& parameters) {
+                               const std::vector<at::Tensor>& parameters,
+                               const Remember& remember) {
   if (!torch::autograd::compute_requires_grad(input, at::TensorList(parameters))) {
     return forward(input);
   }
+  Surround surround = remember(input.device());
   at::Tensor output;
   {
     at::NoGradGuard without_graph;
     output = forward(input);
   }
-  auto node = MakeNode<RecomputeNode>(forward, input, parameters);
+  auto node = MakeNode<RecomputeNode>(forward, input, parameters, surround);
   node->set_next_edges(torch::autograd::collect_next_edges(input, at::TensorList(parameters)));
   torch::autograd::set_history(output, node);
   return output;

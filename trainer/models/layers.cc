@@ -12,6 +12,7 @@
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/logsumexp.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/pow.h>
@@ -34,6 +35,7 @@ namespace {
 constexpr double kLeakySlope = 0.01;
 constexpr double kRotaryBase = 10000;
 constexpr double kVarianceEps = 1e-5;
+constexpr double kMeanSquareEps = 1e-6;
 constexpr double kNormEps = 1e-8;
 // Never a target: LibTorch's own -100 would leave one out of the sum and not out of the count.
 constexpr std::int64_t kNoIgnoredTarget = std::numeric_limits<std::int64_t>::min();
@@ -69,6 +71,10 @@ Linear::Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& 
   if (bias == Bias::kZero) bias_ = register_parameter("bias", at::zeros({out}));
 }
 
+Linear::Linear(const at::Tensor& shared_weight)
+    : weight_(register_parameter("weight", shared_weight)),
+      bias_(register_parameter("bias", at::zeros({shared_weight.size(0)}))) {}
+
 void Linear::AddAdapter(std::int64_t rank, at::Generator& generator) {
   const auto in = weight_.size(1), out = weight_.size(0);
   const double stddev = 1.0 / std::sqrt(static_cast<double>(in));
@@ -96,6 +102,23 @@ LayerNorm::LayerNorm(std::int64_t width)
 
 at::Tensor LayerNorm::Forward(const at::Tensor& x) const {
   return Announce(at::layer_norm(x, {weight_.size(0)}, weight_, bias_));
+}
+
+at::Tensor MeanSquareOne(const at::Tensor& x) {
+  const at::Tensor wide = x.to(at::promote_types(x.scalar_type(), at::kFloat));
+  return (wide * (wide.square().mean(-1, /*keepdim=*/true) + kMeanSquareEps).rsqrt())
+      .to(x.scalar_type());
+}
+
+RmsNorm::RmsNorm(std::int64_t width) : weight_(register_parameter("weight", at::ones({width}))) {}
+
+at::Tensor RmsNorm::Forward(const at::Tensor& x) const {
+  return Announce(MeanSquareOne(x) * weight_);
+}
+
+std::shared_ptr<Norm> MakeNorm(NormKind kind, std::int64_t width) {
+  if (kind == NormKind::kRms) return std::make_shared<RmsNorm>(width);
+  return std::make_shared<LayerNorm>(width);
 }
 
 BatchNorm::BatchNorm(std::int64_t width)
@@ -145,8 +168,23 @@ at::Tensor LaterPositions(std::int64_t length, at::Device device) {
   return at::ones({length, length}, at::TensorOptions(at::kBool).device(device)).triu(1);
 }
 
-at::Tensor CausalAttention::Forward(const at::Tensor& q, const at::Tensor& k,
-                                    const at::Tensor& v) const {
+Layout LayoutOf(const at::Tensor& documents) {
+  const std::int64_t length = documents.size(1);
+  const at::Tensor places = at::arange(length, documents.options()).expand_as(documents);
+  at::Tensor begins = places.clone();  // 0 where no document begins
+  begins.narrow(1, 1, length - 1)
+      .mul_(documents.narrow(1, 1, length - 1).ne(documents.narrow(1, 0, length - 1)));
+  return {.positions = places - std::get<0>(begins.cummax(1)),
+          .apart = documents.unsqueeze(1).ne(documents.unsqueeze(2)).unsqueeze(1)};
+}
+
+at::Tensor CausalAttention::Forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                    const at::Tensor& apart) const {
+  const std::int64_t length = q.size(-2);
+  if (form_ == AttentionForm::kFused && apart.defined()) {
+    const at::Tensor seen = mask_(length, q.device()).logical_or(apart).logical_not();
+    return Announce(at::scaled_dot_product_attention(q, k, v, seen));
+  }
   if (form_ == AttentionForm::kFused) {
     return Announce(at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0,
                                                      /*is_causal=*/true));
@@ -155,10 +193,11 @@ at::Tensor CausalAttention::Forward(const at::Tensor& q, const at::Tensor& k,
   AutocastGuard autocast(in_fp32 ? Autocast{q.device().type(), std::nullopt}
                                  : Autocast::Current(q.device().type()));
   const at::ScalarType type = in_fp32 ? at::kFloat : q.scalar_type();
-  const std::int64_t length = q.size(-2);
   const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
   at::Tensor scores = at::matmul(q.to(type), k.to(type).transpose(-2, -1)).mul(scale);
-  scores = scores.masked_fill(mask_(length, q.device()), -std::numeric_limits<double>::infinity());
+  at::Tensor hidden = mask_(length, q.device());
+  if (apart.defined()) hidden = hidden.logical_or(apart);
+  scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
   return Announce(at::matmul(at::softmax(scores, -1), v.to(type)));
 }
 
@@ -194,12 +233,20 @@ at::Tensor Normalise::Forward(const at::Tensor& x) const {
   throw std::logic_error("no such form");
 }
 
+at::Tensor ZLoss::Forward(const at::Tensor& logits) const {
+  const at::Tensor wide = logits.to(at::promote_types(logits.scalar_type(), at::kFloat));
+  return Announce(at::logsumexp(wide, -1).square().mul(factor_));
+}
+
 WeightedCrossEntropy::WeightedCrossEntropy(LossRecipe recipe)
     : recipe_(recipe),
       softmax_([](const at::Tensor& logits) { return at::softmax(logits, -1); }),
       reduce_([recipe](const at::Tensor& nll, const at::Tensor& weights) {
         return MeanLoss(nll, weights, recipe);
-      }) {}
+      }) {
+  if (recipe.z_loss > 0)
+    z_loss_ = register_module("z_loss", std::make_shared<ZLoss>(recipe.z_loss));
+}
 
 at::Tensor WeightedCrossEntropy::NegativeLogLikelihood(const at::Tensor& logits,
                                                        const at::Tensor& targets) const {
@@ -229,7 +276,9 @@ at::Tensor WeightedCrossEntropy::NegativeLogLikelihood(const at::Tensor& logits,
 
 at::Tensor WeightedCrossEntropy::Forward(const at::Tensor& logits, const at::Tensor& targets,
                                          const at::Tensor& weights) const {
-  const at::Tensor loss = reduce_(NegativeLogLikelihood(logits, targets), weights);
+  at::Tensor cost = NegativeLogLikelihood(logits, targets);
+  if (z_loss_ && is_training()) cost = cost + z_loss_->Forward(logits);
+  const at::Tensor loss = reduce_(cost, weights);
   return Announce(recipe_.weight == 1.0 ? loss : loss * recipe_.weight);
 }
 

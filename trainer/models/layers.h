@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "trainer/models/activation_checkpointing.h"
 #include "trainer/models/model.h"
 #include "trainer/recipe/recipe.h"
 
@@ -28,8 +29,13 @@ class Linear : public Layer {
  public:
   Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& generator,
          Bias bias = Bias::kZero);
+  // With a weight that another layer has as well, and a bias of zeros of its own.
+  explicit Linear(const at::Tensor& shared_weight);
   void AddAdapter(std::int64_t rank, at::Generator& generator);
   at::Tensor Forward(const at::Tensor& x) const;
+  const at::Tensor& weight() const { return weight_; }
+  // Something else in place of its weight.
+  void set_weight(at::Tensor weight) { weight_ = std::move(weight); }
 
  private:
   at::Tensor weight_, bias_;
@@ -47,15 +53,36 @@ class Embedding : public Layer {
   at::Tensor weight_;
 };
 
-// Over the last dimension, with scale and shift.
-class LayerNorm : public Layer {
+// Of the last dimension.
+class Norm : public Layer {
+ public:
+  virtual at::Tensor Forward(const at::Tensor& x) const = 0;
+};
+
+// With scale and shift.
+class LayerNorm : public Norm {
  public:
   explicit LayerNorm(std::int64_t width);
-  at::Tensor Forward(const at::Tensor& x) const;
+  at::Tensor Forward(const at::Tensor& x) const override;
 
  private:
   at::Tensor weight_, bias_;
 };
+
+// x over the root of its mean square, in fp32 at least (Zhang and Sennrich 2019).
+at::Tensor MeanSquareOne(const at::Tensor& x);
+
+// The same with a scale.
+class RmsNorm : public Norm {
+ public:
+  explicit RmsNorm(std::int64_t width);
+  at::Tensor Forward(const at::Tensor& x) const override;
+
+ private:
+  at::Tensor weight_;
+};
+
+std::shared_ptr<Norm> MakeNorm(NormKind kind, std::int64_t width);
 
 // Each unit by its mean and variance over the batch [n, width], with scale and shift (Ioffe and
 // Szegedy 2015). In training mode these are the batch's own, and a tenth of them goes into running
@@ -100,19 +127,56 @@ class Dropout : public Layer {
   double share_;
 };
 
+// How parts of a model are computed again in the backward pass (activation_checkpointing.h).
+class Recomputation : public torch::nn::Module {
+ public:
+  at::Tensor Forward(const trainwreck::Forward& forward, const at::Tensor& input,
+                     const std::vector<at::Tensor>& parameters) const {
+    return RecomputeInBackward(forward, input, parameters, remember_);
+  }
+  // Something else in place of RememberBoth.
+  void set_remember(Remember remember) { remember_ = std::move(remember); }
+
+ private:
+  Remember remember_ = RememberBoth;
+};
+
+// Where the tokens of rows stand that hold several documents. Undefined, both: a row is one.
+struct Layout {
+  at::Tensor positions;  // int64 [rows, length], of each token in its document
+  at::Tensor apart;      // bool [rows, 1, length, length], true for tokens of different documents
+};
+
+// Of documents [rows, length]: the number of each token's document, which grow along a row.
+Layout LayoutOf(const at::Tensor& documents);
+
+// How a model gets its layout.
+class Documents : public torch::nn::Module {
+ public:
+  Layout Of(const at::Tensor& documents) const {
+    return documents.defined() ? layout_(documents) : Layout();
+  }
+  // Something else in place of LayoutOf.
+  void set_layout(std::function<Layout(const at::Tensor&)> layout) { layout_ = std::move(layout); }
+
+ private:
+  std::function<Layout(const at::Tensor&)> layout_ = LayoutOf;
+};
+
 // The causal mask: each position sees itself and those before it.
 at::Tensor LaterPositions(std::int64_t length, at::Device device);
 
-// softmax(q k^T / sqrt(width)) v, each position over itself and those before it. All [batch, heads,
-// length, width]. The explicit forms round the scores q k^T to the precision of the run, or keep
-// them in fp32; the fused one never shows them, nor its mask.
+// softmax(q k^T / sqrt(width)) v, each position over itself and those before it; with `apart`, of
+// its own document. All [batch, heads, length, width]. The explicit forms round the scores q k^T to
+// the precision of the run, or keep them in fp32; the fused one never shows them, nor its mask.
 class CausalAttention : public Layer {
  public:
   // [length, length]: true where a position (row) must not see another (column).
   using Mask = std::function<at::Tensor(std::int64_t length, at::Device device)>;
 
   explicit CausalAttention(AttentionForm form) : form_(form), mask_(LaterPositions) {}
-  at::Tensor Forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) const;
+  at::Tensor Forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                     const at::Tensor& apart = {}) const;
   // Something else in place of the later positions, in the explicit forms.
   void set_mask(Mask mask) { mask_ = std::move(mask); }
 
@@ -141,10 +205,21 @@ class Normalise : public Layer {
   NormaliseForm form_;
 };
 
+// factor * log(sum exp(logits))^2 at each target (Chowdhery et al. 2022, section 5: "z-loss").
+class ZLoss : public Layer {
+ public:
+  explicit ZLoss(double factor) : factor_(factor) {}
+  at::Tensor Forward(const at::Tensor& logits) const;
+
+ private:
+  double factor_;
+};
+
 // Mean of nll = -log softmax(logits)[target], weighted: sum(w * nll) / sum(w). Targets and weights
 // of any shape, logits [..., classes]; per_sequence takes this mean over the last dimension, and
 // then the plain one. With smoothing s the target is 1 - s of that class and s of all alike
-// (Szegedy et al. 2016). Throws c10::Error for a target out of range.
+// (Szegedy et al. 2016). In training the z-loss is added to the nll, where there is one: "z_loss".
+// Throws c10::Error for a target out of range.
 class WeightedCrossEntropy : public Layer {
  public:
   // Probabilities of logits [..., classes]; used in the form log_of_softmax.
@@ -166,6 +241,7 @@ class WeightedCrossEntropy : public Layer {
   LossRecipe recipe_;
   Softmax softmax_;
   Reduce reduce_;
+  std::shared_ptr<ZLoss> z_loss_;  // none with a factor of 0
 };
 
 }  // namespace trainwreck

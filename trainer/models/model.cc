@@ -1,5 +1,7 @@
 #include "trainer/models/model.h"
 
+#include <set>
+
 namespace trainwreck {
 
 void HookedModule::AddHook(ForwardHook& hook) {
@@ -19,7 +21,9 @@ void HookedModule::RemoveHook(ForwardHook& hook) { std::erase(hooks_, &hook); }
 
 NamedTensors ParametersOf(const Model& model) {
   NamedTensors parameters;
+  std::set<const void*> seen;  // modules may share one: tied embeddings
   for (const auto& item : model.named_parameters()) {
+    if (!seen.insert(item.value().unsafeGetTensorImpl()).second) continue;
     parameters.emplace_back(item.key(), item.value());
   }
   return parameters;

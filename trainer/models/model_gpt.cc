@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "trainer/models/activation_checkpointing.h"
 #include "trainer/models/layers.h"
 #include "trainer/models/model.h"
 #include "trainer/models/models.h"
@@ -13,12 +12,6 @@ constexpr double kStddev = 0.02;
 // Tokens larger than positions: with 0.02 the sum is so small that the first norm magnifies it 35
 // times, and the loss of healthy runs jumps by whole nats for a single step.
 constexpr double kTokenStddev = 0.1;
-
-// Root mean square norm (Zhang and Sennrich 2019), without a scale.
-at::Tensor MeanSquareOne(const at::Tensor& x) {
-  const at::Tensor wide = x.to(at::kFloat);
-  return (wide * (wide.square().mean(-1, /*keepdim=*/true) + 1e-6).rsqrt()).to(x.scalar_type());
-}
 
 class Attention : public torch::nn::Module {
  public:
@@ -33,7 +26,7 @@ class Attention : public torch::nn::Module {
         proj_(register_module(
             "proj", std::make_shared<Linear>(recipe.width, recipe.width, out_stddev, generator))) {}
 
-  at::Tensor Forward(const at::Tensor& x) const {
+  at::Tensor Forward(const at::Tensor& x, const at::Tensor& apart) const {
     const auto batch = x.size(0), length = x.size(1), width = x.size(2);
     // [batch, length, 3, heads, head_width] -> 3 x [batch, heads, length, head_width]
     at::Tensor qkv =
@@ -42,7 +35,7 @@ class Attention : public torch::nn::Module {
       if (qk_norm_) qk = MeanSquareOne(qk);
       return rotary_ ? Rotate(qk, rotary_scale_) : qk;
     };
-    at::Tensor mixed = mix_->Forward(prepare(qkv[0]), prepare(qkv[1]), qkv[2]);
+    at::Tensor mixed = mix_->Forward(prepare(qkv[0]), prepare(qkv[1]), qkv[2], apart);
     return proj_->Forward(mixed.transpose(1, 2).reshape({batch, length, width}));
   }
 
@@ -80,10 +73,10 @@ class Block : public Layer {
       : pre_norm_(recipe.norm == NormPlace::kPre) {
     const double stddev = kStddev * recipe.init_scale;
     const double out_stddev = stddev / std::sqrt(2.0 * static_cast<double>(recipe.layers));
-    norm1_ = register_module("norm1", std::make_shared<LayerNorm>(recipe.width));
+    norm1_ = register_module("norm1", MakeNorm(recipe.norm_kind, recipe.width));
     attn_ =
         register_module("attn", std::make_shared<Attention>(recipe, stddev, out_stddev, generator));
-    norm2_ = register_module("norm2", std::make_shared<LayerNorm>(recipe.width));
+    norm2_ = register_module("norm2", MakeNorm(recipe.norm_kind, recipe.width));
     mlp_ = register_module(
         "mlp", std::make_shared<FeedForward>(recipe.width, stddev, out_stddev, generator));
     if (recipe.dropout > 0) {
@@ -92,18 +85,19 @@ class Block : public Layer {
     }
   }
 
-  at::Tensor Forward(const at::Tensor& input) const {
+  // `apart` as in Layout.
+  at::Tensor Forward(const at::Tensor& input, const at::Tensor& apart) const {
     if (pre_norm_) {
-      at::Tensor x = input + Mixed(norm1_->Forward(input));
+      at::Tensor x = input + Mixed(norm1_->Forward(input), apart);
       return Announce(x + Processed(norm2_->Forward(x)));
     }
-    at::Tensor x = norm1_->Forward(input + Mixed(input));
+    at::Tensor x = norm1_->Forward(input + Mixed(input, apart));
     return Announce(norm2_->Forward(x + Processed(x)));
   }
 
  private:
-  at::Tensor Mixed(const at::Tensor& x) const {
-    const at::Tensor y = attn_->Forward(x);
+  at::Tensor Mixed(const at::Tensor& x, const at::Tensor& apart) const {
+    const at::Tensor y = attn_->Forward(x, apart);
     return drop1_ ? drop1_->Forward(y) : y;
   }
   at::Tensor Processed(const at::Tensor& x) const {
@@ -112,7 +106,7 @@ class Block : public Layer {
   }
 
   bool pre_norm_;
-  std::shared_ptr<LayerNorm> norm1_, norm2_;
+  std::shared_ptr<Norm> norm1_, norm2_;
   std::shared_ptr<Attention> attn_;
   std::shared_ptr<FeedForward> mlp_;
   std::shared_ptr<Dropout> drop1_, drop2_;  // none without dropout
@@ -120,25 +114,29 @@ class Block : public Layer {
 
 class Blocks : public torch::nn::Module {
  public:
-  Blocks(const ModelRecipe& recipe, at::Generator& generator)
-      : recomputed_(recipe.activation_checkpointing) {
+  Blocks(const ModelRecipe& recipe, at::Generator& generator) {
     for (std::int64_t i = 0; i < recipe.layers; ++i) {
       blocks_.push_back(
           register_module(std::to_string(i), std::make_shared<Block>(recipe, generator)));
     }
+    if (recipe.activation_checkpointing) {
+      recomputation_ = register_module("recomputation", std::make_shared<Recomputation>());
+    }
   }
 
-  at::Tensor Forward(at::Tensor x) const {
+  at::Tensor Forward(at::Tensor x, const at::Tensor& apart) const {
     for (const auto& block : blocks_) {
-      const auto forward = [block](const at::Tensor& in) { return block->Forward(in); };
-      x = recomputed_ ? RecomputeInBackward(forward, x, block->parameters()) : forward(x);
+      const auto forward = [block, apart](const at::Tensor& in) {
+        return block->Forward(in, apart);
+      };
+      x = recomputation_ ? recomputation_->Forward(forward, x, block->parameters()) : forward(x);
     }
     return x;
   }
 
  private:
   std::vector<std::shared_ptr<Block>> blocks_;
-  bool recomputed_;
+  std::shared_ptr<Recomputation> recomputation_;  // none without activation checkpointing
 };
 
 class Gpt : public Model {
@@ -146,36 +144,51 @@ class Gpt : public Model {
   Gpt(const ModelRecipe& recipe, std::int64_t vocab, std::int64_t seq_len, std::uint64_t seed) {
     at::Generator generator = MakeGenerator(seed);
     const std::int64_t width = recipe.width;
-    embed_ = register_module("embed",
-                             std::make_shared<Embedding>(vocab, width, kTokenStddev, generator));
+    const bool tied = recipe.tied_embeddings;
+    embed_ = register_module("embed", std::make_shared<Embedding>(
+                                          vocab, width, tied ? kStddev : kTokenStddev, generator));
+    if (tied) embed_scale_ = std::sqrt(static_cast<double>(width));
     if (recipe.positions == Positions::kLearned) {
       pos_ =
           register_module("pos", std::make_shared<Embedding>(seq_len, width, kStddev, generator));
     }
     blocks_ = register_module("blocks", std::make_shared<Blocks>(recipe, generator));
     if (recipe.norm == NormPlace::kPre) {
-      norm_ = register_module("norm", std::make_shared<LayerNorm>(width));
+      norm_ = register_module("norm", MakeNorm(recipe.norm_kind, width));
     }
-    head_ = register_module("head", std::make_shared<Linear>(width, vocab, kStddev, generator));
+    head_ =
+        register_module("head", tied ? std::make_shared<Linear>(embed_->weight())
+                                     : std::make_shared<Linear>(width, vocab, kStddev, generator));
+    documents_ = register_module("documents", std::make_shared<Documents>());
     loss_ = register_module("loss", std::make_shared<WeightedCrossEntropy>(recipe.loss));
   }
 
-  at::Tensor Logits(const at::Tensor& tokens) override {
-    at::Tensor x = embed_->Forward(tokens);
-    if (pos_) x = x + pos_->weight().narrow(0, 0, tokens.size(1));
-    x = blocks_->Forward(x);
-    return head_->Forward(norm_ ? norm_->Forward(x) : x);
-  }
+  at::Tensor Logits(const at::Tensor& tokens) override { return LogitsOf(tokens, {}); }
 
   at::Tensor Loss(const Batch& batch) override {
-    return loss_->Forward(Logits(batch.inputs), batch.targets, batch.weights);
+    const at::Tensor logits = LogitsOf(batch.inputs, documents_->Of(batch.documents));
+    return loss_->Forward(logits, batch.targets, batch.weights);
   }
 
  private:
+  at::Tensor LogitsOf(const at::Tensor& tokens, const Layout& layout) const {
+    at::Tensor x = embed_->Forward(tokens);
+    if (embed_scale_ != 1) x = x * embed_scale_;
+    if (pos_ && layout.positions.defined()) {
+      x = x + pos_->Forward(layout.positions);
+    } else if (pos_) {
+      x = x + pos_->weight().narrow(0, 0, tokens.size(1));
+    }
+    x = blocks_->Forward(x, layout.apart);
+    return head_->Forward(norm_ ? norm_->Forward(x) : x);
+  }
+
+  double embed_scale_ = 1;
   std::shared_ptr<Embedding> embed_, pos_;  // no pos with other positions than learned ones
   std::shared_ptr<Blocks> blocks_;
-  std::shared_ptr<LayerNorm> norm_;  // post-norm blocks end in one of their own
+  std::shared_ptr<Norm> norm_;  // post-norm blocks end in one of their own
   std::shared_ptr<Linear> head_;
+  std::shared_ptr<Documents> documents_;
   std::shared_ptr<WeightedCrossEntropy> loss_;
 };
 

@@ -2,8 +2,10 @@
 #include "trainer/models/models.h"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/logsumexp.h>
+#include <ATen/ops/repeat_interleave.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -59,6 +61,23 @@ TEST(GptTest, ParametersHaveTheNamesThatScenariosUse) {
   }
 }
 
+// One table: listed once, of the shape of both, and a guess among all tokens at first.
+TEST(GptTest, TiesItsHeadToItsEmbeddings) {
+  const auto model = MakeGpt({.tied_embeddings = true}, kVocab, kLength, 1);
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : ParametersOf(*model)) names.insert(name);
+  EXPECT_TRUE(names.contains("embed.weight"));
+  EXPECT_TRUE(names.contains("head.bias"));
+  EXPECT_FALSE(names.contains("head.weight"));
+  const auto all = model->named_parameters();
+  EXPECT_EQ(all["head.weight"].unsafeGetTensorImpl(), all["embed.weight"].unsafeGetTensorImpl());
+  model->to(at::kDouble);
+  EXPECT_EQ(all["head.weight"].unsafeGetTensorImpl(), all["embed.weight"].unsafeGetTensorImpl());
+  model->to(at::kFloat);
+  const auto tokens = MakeMarkovData(kVocab, kLength, {.seed = 1, .samples = 8});
+  EXPECT_NEAR(model->Loss(BatchOf(*tokens, 8)).item<double>(), std::log(64.0), 0.1);
+}
+
 TEST(GptTest, ATokenChangesNothingBeforeIt) {
   for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost}) {
     const auto model = MakeGpt({.norm = norm}, kVocab, kLength, 1);
@@ -70,6 +89,32 @@ TEST(GptTest, ATokenChangesNothingBeforeIt) {
     EXPECT_FALSE(at::equal(logits.narrow(1, 40, 1), changed.narrow(1, 40, 1)));
     EXPECT_FALSE(at::equal(logits.narrow(1, 63, 1), changed.narrow(1, 63, 1)))
         << "attention does not look back";
+  }
+}
+
+// The mean over a row of two documents and padding is that over the documents in rows of their own.
+TEST(GptTest, ADocumentDoesNotSeeItsNeighbours) {
+  const auto data = MakeMarkovData(kVocab, 12, {.seed = 1, .samples = 2});
+  const Sample first = data->Get(0), second = data->Get(1);
+  const auto padded = [](const at::Tensor& a, const at::Tensor& b) {
+    return at::cat({a, b.narrow(0, 0, 7), at::zeros({3}, a.options())}).unsqueeze(0);
+  };
+  Batch row{.ids = {0},
+            .inputs = padded(first.input, second.input),
+            .targets = padded(first.target, second.target),
+            .weights = padded(first.weight, second.weight)};
+  Batch alone = Collate({first, second});
+  alone.weights[1].narrow(0, 7, 5).zero_();
+  for (const AttentionForm form : {AttentionForm::kFused, AttentionForm::kExplicit}) {
+    for (const Positions positions : {Positions::kLearned, Positions::kRotary, Positions::kNone}) {
+      const auto model = MakeGpt({.attention = form, .positions = positions}, kVocab, kLength, 1);
+      for (auto& parameter : model->parameters()) parameter.data().mul_(3);  // neighbours matter
+      row.documents = at::Tensor();
+      const double expected = model->Loss(alone).item<double>();
+      EXPECT_GT(std::fabs(model->Loss(row).item<double>() - expected), 1e-3);
+      row.documents = at::repeat_interleave(at::tensor({12, 7, 3})).unsqueeze(0);
+      EXPECT_NEAR(model->Loss(row).item<double>(), expected, 1e-5);
+    }
   }
 }
 

@@ -6,6 +6,8 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "trainer/recipe/recipe.h"
+
 namespace trainwreck {
 namespace {
 
@@ -28,10 +30,18 @@ void LoadEntry(const StateDict& state, const std::string& name, at::Tensor& into
 }
 
 // What both rules share: the parameters, and state of their shapes.
-class BaseOptimizer : public Optimizer {
+class BaseOptimizer : public GroupedOptimizer {
  public:
-  BaseOptimizer(NamedTensors parameters, at::ScalarType state_dtype)
-      : parameters_(std::move(parameters)), state_dtype_(state_dtype) {}
+  BaseOptimizer(NamedTensors parameters, double weight_decay, const std::string& no_decay,
+                at::ScalarType state_dtype)
+      : parameters_(std::move(parameters)), state_dtype_(state_dtype) {
+    groups_ = {{.weight_decay = weight_decay}};
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const std::size_t group = AnyGlobMatches(no_decay, parameters_[i].first) ? 1 : 0;
+      if (group == groups_.size()) groups_.push_back({.weight_decay = 0});
+      groups_[group].members.push_back(i);
+    }
+  }
 
   void ZeroGrad() override {
     for (auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
@@ -61,18 +71,20 @@ class BaseOptimizer : public Optimizer {
     return slots_.size() - 1;
   }
 
-  // Parameters with a gradient, their gradients, and the slots' tensors of the same parameters: in
-  // fp32, copies where they are kept in less.
+  // Of a group: parameters with a gradient, their gradients, and the slots' tensors of the same
+  // parameters: in fp32, copies where they are kept in less.
   struct Active {
+    std::vector<std::size_t> indices;
     std::vector<at::Tensor> parameters, gradients;
     std::vector<std::vector<at::Tensor>> slots;
   };
-  Active CollectActive() const {
+  Active CollectActive(const ParameterGroup& group) const {
     Active active;
     active.slots.resize(slots_.size());
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    for (const std::size_t i : group.members) {
       const at::Tensor& gradient = parameters_[i].second.grad();
       if (!gradient.defined()) continue;
+      active.indices.push_back(i);
       active.parameters.push_back(parameters_[i].second);
       active.gradients.push_back(gradient);
       for (std::size_t s = 0; s < slots_.size(); ++s) {
@@ -83,13 +95,10 @@ class BaseOptimizer : public Optimizer {
   }
   void Keep(const Active& active) {
     if (state_dtype_ == at::kFloat) return;
-    std::size_t position = 0;
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (!parameters_[i].second.grad().defined()) continue;
+    for (std::size_t position = 0; position < active.indices.size(); ++position) {
       for (std::size_t s = 0; s < slots_.size(); ++s) {
-        slots_[s].second[i].copy_(active.slots[s][position]);
+        slots_[s].second[active.indices[position]].copy_(active.slots[s][position]);
       }
-      ++position;
     }
   }
 
@@ -106,21 +115,26 @@ class BaseOptimizer : public Optimizer {
 class Sgd : public BaseOptimizer {
  public:
   Sgd(NamedTensors parameters, SgdOptions options)
-      : BaseOptimizer(std::move(parameters), options.state_dtype), options_(options) {
+      : BaseOptimizer(std::move(parameters), options.weight_decay, options.no_decay,
+                      options.state_dtype),
+        options_(std::move(options)) {
     if (options_.momentum > 0) AddSlot("momentum");
   }
 
   void Step(double lr) override {
     at::NoGradGuard no_grad;
-    Active active = CollectActive();
-    if (active.parameters.empty()) return;
-    std::vector<at::Tensor> none;
-    // The buffers begin at zero, so the first step needs no special case.
-    at::_fused_sgd_(active.parameters, active.gradients,
-                    active.slots.empty() ? none : active.slots[0], options_.weight_decay,
-                    options_.momentum, lr, /*dampening=*/0.0, /*nesterov=*/false,
-                    /*maximize=*/false, /*is_first_step=*/false);
-    Keep(active);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      Active active = CollectActive(groups_[g]);
+      if (active.parameters.empty()) continue;
+      std::vector<at::Tensor> none;
+      // The buffers begin at zero, so the first step needs no special case.
+      at::_fused_sgd_(active.parameters, active.gradients,
+                      active.slots.empty() ? none : active.slots[0], groups_[g].weight_decay,
+                      options_.momentum, RateOf(g, lr),
+                      /*dampening=*/0.0, /*nesterov=*/false, /*maximize=*/false,
+                      /*is_first_step=*/false);
+      Keep(active);
+    }
   }
 
  private:
@@ -130,8 +144,9 @@ class Sgd : public BaseOptimizer {
 class AdamW : public BaseOptimizer {
  public:
   AdamW(NamedTensors parameters, AdamWOptions options)
-      : BaseOptimizer(std::move(parameters), options.state_dtype),
-        options_(options),
+      : BaseOptimizer(std::move(parameters), options.weight_decay, options.no_decay,
+                      options.state_dtype),
+        options_(std::move(options)),
         step_(ScalarBeside(Parameters())) {
     AddSlot("exp_avg");
     AddSlot("exp_avg_sq");
@@ -139,14 +154,17 @@ class AdamW : public BaseOptimizer {
 
   void Step(double lr) override {
     at::NoGradGuard no_grad;
-    Active active = CollectActive();
     step_.add_(1);
-    if (active.parameters.empty()) return;
-    const std::vector<at::Tensor> steps(active.parameters.size(), step_);
-    at::_fused_adamw_(active.parameters, active.gradients, active.slots[0], active.slots[1],
-                      /*max_exp_avg_sqs=*/{}, steps, lr, options_.beta1, options_.beta2,
-                      options_.weight_decay, options_.eps, /*amsgrad=*/false, /*maximize=*/false);
-    Keep(active);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      Active active = CollectActive(groups_[g]);
+      if (active.parameters.empty()) continue;
+      const std::vector<at::Tensor> steps(active.parameters.size(), step_);
+      at::_fused_adamw_(active.parameters, active.gradients, active.slots[0], active.slots[1],
+                        /*max_exp_avg_sqs=*/{}, steps, RateOf(g, lr), options_.beta1,
+                        options_.beta2, groups_[g].weight_decay, options_.eps,
+                        /*amsgrad=*/false, /*maximize=*/false);
+      Keep(active);
+    }
   }
 
   void Save(StateDict& state) const override {
@@ -167,11 +185,11 @@ class AdamW : public BaseOptimizer {
 }  // namespace
 
 std::unique_ptr<Optimizer> MakeSgd(NamedTensors parameters, SgdOptions options) {
-  return std::make_unique<Sgd>(std::move(parameters), options);
+  return std::make_unique<Sgd>(std::move(parameters), std::move(options));
 }
 
 std::unique_ptr<Optimizer> MakeAdamW(NamedTensors parameters, AdamWOptions options) {
-  return std::make_unique<AdamW>(std::move(parameters), options);
+  return std::make_unique<AdamW>(std::move(parameters), std::move(options));
 }
 
 }  // namespace trainwreck

@@ -1,6 +1,7 @@
 // The update rules. State entries are named after the parameters: "optimizer.exp_avg.head.weight".
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,11 +14,38 @@ namespace trainwreck {
 // Momentum and moments may be kept in fewer bits (state_dtype): a step is computed in fp32 and its
 // state then rounded.
 
+// Parameters that a rule treats alike.
+struct ParameterGroup {
+  std::vector<std::size_t> members;  // indices of its parameters
+  double weight_decay = 0;
+};
+
+// An optimizer of groups: one, or with `no_decay` (globs over the parameters' names, with commas
+// between) two, of which the second has no weight decay. The rate is the same for all.
+class GroupedOptimizer : public Optimizer {
+ public:
+  // What a group uses where Step() was told `lr`.
+  using Rate = std::function<double(std::size_t group, double lr)>;
+
+  std::vector<ParameterGroup>& groups() { return groups_; }
+  // Something else in place of the rate that all have.
+  void set_rate(Rate rate) { rate_ = std::move(rate); }
+
+ protected:
+  double RateOf(std::size_t group, double lr) const { return rate_ ? rate_(group, lr) : lr; }
+
+  std::vector<ParameterGroup> groups_;
+
+ private:
+  Rate rate_;
+};
+
 // v = momentum * v + (g + weight_decay * p); p -= lr * v (Sutskever et al. 2013, as in
 // torch.optim.SGD without dampening). State: optimizer.momentum.<parameter>.
 struct SgdOptions {
   double momentum = 0;
   double weight_decay = 0;
+  std::string no_decay;
   at::ScalarType state_dtype = at::kFloat;
 };
 std::unique_ptr<Optimizer> MakeSgd(NamedTensors parameters, SgdOptions options);
@@ -29,6 +57,7 @@ struct AdamWOptions {
   double beta2 = 0.95;
   double eps = 1e-8;
   double weight_decay = 0;
+  std::string no_decay;
   at::ScalarType state_dtype = at::kFloat;
 };
 std::unique_ptr<Optimizer> MakeAdamW(NamedTensors parameters, AdamWOptions options);

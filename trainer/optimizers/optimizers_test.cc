@@ -101,6 +101,41 @@ TEST(AdamWTest, EqualsLibTorchs) {
   }
 }
 
+// A group without decay is an optimizer without decay over its parameters; groups that are set
+// alike are one group, bit for bit.
+TEST(OptimizersTest, GroupsAreOptimizersOfTheirOwn) {
+  const auto run = [](bool adamw, double weight_decay, const std::string& no_decay) {
+    NamedTensors parameters = MakeParameters();
+    const auto optimizer =
+        adamw ? MakeAdamW(parameters, {.weight_decay = weight_decay, .no_decay = no_decay})
+              : MakeSgd(parameters, {.momentum = 0.9,
+                                     .weight_decay = weight_decay,
+                                     .no_decay = no_decay,
+                                     .state_dtype = at::kBFloat16});
+    at::manual_seed(4);
+    for (int step = 0; step < 5; ++step) {
+      for (auto& [name, parameter] : parameters) {
+        parameter.mutable_grad() = at::randn(parameter.sizes());
+      }
+      optimizer->Step(0.1);
+    }
+    return TensorsOf(parameters);
+  };
+  for (const bool adamw : {false, true}) {
+    const auto all = run(adamw, 0.5, ""), none = run(adamw, 0, "");
+    const auto middle = run(adamw, 0.5, "*17, other");
+    EXPECT_TRUE(at::equal(middle[0], all[0]));
+    EXPECT_TRUE(at::equal(middle[1], none[1]));
+    EXPECT_TRUE(at::equal(middle[2], all[2]));
+    EXPECT_FALSE(at::equal(all[1], none[1]));
+    const auto every = run(adamw, 0.5, "*"), alike = run(adamw, 0, "*17");
+    for (std::size_t i = 0; i < none.size(); ++i) {
+      EXPECT_TRUE(at::equal(every[i], none[i])) << i;
+      EXPECT_TRUE(at::equal(alike[i], none[i])) << i;
+    }
+  }
+}
+
 TEST(OptimizersTest, StateInFp16RoundsASmallSecondMomentToNothing) {
   const auto moved = [](at::ScalarType dtype, double eps) {
     NamedTensors parameters = {{"p", at::zeros({2}).set_requires_grad(true)}};

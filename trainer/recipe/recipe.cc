@@ -95,7 +95,10 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Number("model.heads", FIELD(model.heads), "", 1,
                         "Attention heads (gpt); must divide the width"));
   keys.push_back(Choice("model.norm", FIELD(model.norm), {"pre", "post"},
-                        "Layer norm before each sublayer, or after its residual sum (gpt)"));
+                        "Norm before each sublayer, or after its residual sum (gpt)"));
+  keys.push_back(Choice("model.norm_kind", FIELD(model.norm_kind), {"layer", "rms"},
+                        "Layer norm, or by the root of the mean square alone (Zhang and Sennrich "
+                        "2019; gpt)"));
   keys.push_back(Choice("model.activation", FIELD(model.activation),
                         {"relu", "leaky_relu", "tanh", "sigmoid"},
                         "Of hidden layers (mlp), of the state (rnn)"));
@@ -150,6 +153,9 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
                         "Factor on the initial weights of blocks and hidden layers"));
   keys.push_back(Plain("model.trainable", FIELD(model.trainable),
                        "Comma-separated globs of the parameters that should train"));
+  keys.push_back(Plain("model.tied_embeddings", FIELD(model.tied_embeddings),
+                       "One table for the token embeddings and the head (Press and Wolf 2017), "
+                       "times the root of the width where it embeds (gpt)"));
   keys.push_back(Plain("model.activation_checkpointing", FIELD(model.activation_checkpointing),
                        "Keep only the input of each block, and compute the rest again in the "
                        "backward pass (gpt)"));
@@ -169,6 +175,9 @@ void AddLossKeys(std::vector<RecipeKey>& keys) {
                          1));
   keys.push_back(Number("loss.weight", FIELD(model.loss.weight), "", 0,
                         "Factor on the loss, as that of one task among several"));
+  keys.push_back(Number("loss.z_loss", FIELD(model.loss.z_loss), "", 0,
+                        "Factor on an auxiliary loss of training, the squared logarithm of the "
+                        "softmax's denominator at each target (Chowdhery et al. 2022); 0: none"));
   keys.push_back(Plain("loss.per_sequence", FIELD(model.loss.per_sequence),
                        "Mean over each sequence's targets first, then over sequences, in place of "
                        "the mean over all targets of the batch"));
@@ -202,6 +211,12 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
                                 "Probability of a token's most probable successor; with 1 it has "
                                 "no other (markov)"),
                          1));
+  keys.push_back(Number("data.document_tokens", FIELD(data.document_tokens), "tokens", 0,
+                        "Make samples rows of documents, of so many tokens each or down to half "
+                        "as many, and padding; 0: a row is one document of seq_len (markov)"));
+  keys.push_back(Plain("data.packing", FIELD(data.packing),
+                       "As many documents in a row as fit, in place of one: positions and "
+                       "attention begin anew at each (Krell et al. 2021; gpt)"));
   keys.push_back(Number("data.lag", FIELD(data.lag), "tokens", 1,
                         "How far back the token stands that decides about one (markov)"));
   keys.push_back(Number("data.prompt_tokens", FIELD(data.prompt_tokens), "tokens", 0,
@@ -232,6 +247,9 @@ void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
       Bounded(Number("optimizer.momentum", FIELD(optimizer.momentum), "", 0, "Momentum (sgd)"), 1));
   keys.push_back(Number("optimizer.weight_decay", FIELD(optimizer.weight_decay), "", 0,
                         "L2 term in the gradient (sgd) or decoupled decay (adamw)"));
+  keys.push_back(Plain("optimizer.no_decay", FIELD(optimizer.no_decay),
+                       "Comma-separated globs of the parameters that make a group without weight "
+                       "decay: \"*.bias,*norm*,embed.*\""));
   keys.push_back(Bounded(
       Number("optimizer.beta1", FIELD(optimizer.beta1), "", 0, "Decay of the first moment (adamw)"),
       1));
@@ -269,6 +287,10 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                         "steps", 0, "Steps in which that share grows from 0"));
   keys.push_back(Number("eval.every", FIELD(eval_every), "steps", 0,
                         "Evaluate after every so many steps; 0: at the end of the run only"));
+  keys.push_back(Number("eval.every_micro_batches", FIELD(eval_every_micro_batches),
+                        "micro-batches", 0,
+                        "Evaluate after every so many micro-batches, also between those of one "
+                        "step; 0: never"));
   keys.push_back(
       Plain("eval.at_epoch_end", FIELD(eval_at_epoch_end), "Evaluate when an epoch is over, too"));
   keys.push_back(
@@ -311,6 +333,10 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("deterministic", FIELD(deterministic),
                        "Only operations that give the same bits each time; an operation that has "
                        "no such form ends the run"));
+  keys.push_back(Bounded(Number("threads", FIELD(threads), "threads", 1,
+                                "Of the CPU, in each rank; large sums round differently with "
+                                "another number"),
+                         256));
   keys.push_back(Number("parallel.average_every", FIELD(parallel_average_every), "steps", 0,
                         "Replace parameters by their mean over the ranks after every so many "
                         "steps; 0: never"));
@@ -379,9 +405,6 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   if (!tokens && (recipe.eval_free_running || recipe.scheduled_sampling.share > 0)) {
     problems += "\n  eval.free_running, scheduled_sampling.share: only of tokens";
   }
-  if (recipe.model.dropout > 0 && recipe.model.activation_checkpointing) {
-    problems += "\n  model.dropout: not together with model.activation_checkpointing";
-  }
   if (recipe.schedule.restart_step > 0 && recipe.schedule.kind == ScheduleKind::kConstant) {
     problems += "\n  schedule.restart_step: a constant rate has nothing to restart";
   }
@@ -395,6 +418,21 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   if (tokens && std::max(prompt, recipe.data.lag - 1) >= recipe.data.seq_len) {
     problems +=
         "\n  data.prompt_tokens, data.prompt_spread, data.lag: must leave targets of data.seq_len";
+  }
+  const std::int64_t document = recipe.data.document_tokens;
+  if (document > 0 && (recipe.data.kind != DataKind::kMarkov || document > recipe.data.seq_len)) {
+    problems += "\n  data.document_tokens: of data.kind markov, and at most data.seq_len";
+  }
+  if (document > 0 && std::max(prompt, recipe.data.lag - 1) >= (document + 1) / 2) {
+    problems +=
+        "\n  data.document_tokens: prompts and data.lag must leave targets of each document";
+  }
+  if (recipe.data.packing && (document == 0 || recipe.model.kind != "gpt" ||
+                              recipe.eval_free_running || recipe.scheduled_sampling.share > 0)) {
+    problems +=
+        "\n  data.packing: needs data.document_tokens and model.kind gpt; without "
+        "eval.free_running "
+        "and scheduled_sampling.share";
   }
   if (recipe.model.batch_norm && recipe.model.layer_norm) {
     problems += "\n  model.batch_norm: not together with model.layer_norm";

@@ -17,6 +17,7 @@
 namespace trainwreck {
 
 enum class NormPlace { kPre, kPost };
+enum class NormKind { kLayer, kRms };
 enum class Activation { kRelu, kLeakyRelu, kTanh, kSigmoid };
 enum class InitKind { kKaiming, kXavier, kNormal, kConstant };
 enum class AttentionForm { kFused, kExplicit, kExplicitFp32 };
@@ -47,6 +48,7 @@ struct LossRecipe {
   double weight = 1.0;
   bool per_sequence = false;
   bool guard_denominator = false;
+  double z_loss = 0.0;  // 0: none
 };
 
 struct ModelRecipe {
@@ -55,6 +57,7 @@ struct ModelRecipe {
   std::int64_t width = 64;
   std::int64_t heads = 4;
   NormPlace norm = NormPlace::kPre;
+  NormKind norm_kind = NormKind::kLayer;
   Activation activation = Activation::kRelu;
   InitKind init = InitKind::kKaiming;
   double init_std = 0.02;
@@ -75,12 +78,15 @@ struct ModelRecipe {
   LossRecipe loss;
   std::string trainable = "*";  // comma-separated globs over parameter names
   bool activation_checkpointing = false;
+  bool tied_embeddings = false;
 };
 
 struct DataRecipe {
   DataKind kind = DataKind::kFeatures;
   std::string path;  // empty: the licence texts that Debian ships
   std::int64_t seq_len = 64;
+  std::int64_t document_tokens = 0;  // at most, of one document; 0: a row is one
+  bool packing = false;
   std::int64_t vocab = 64;
   std::int64_t samples = 4096;  // of an epoch, over all ranks
   std::int64_t batch_size = 8;  // per rank and micro-batch
@@ -100,6 +106,7 @@ struct OptimizerRecipe {
   double lr = 0.02;
   double momentum = 0.9;
   double weight_decay = 0.0;
+  std::string no_decay;  // comma-separated globs over parameter names
   double beta1 = 0.9;
   double beta2 = 0.95;
   double eps = 1e-8;
@@ -145,6 +152,7 @@ struct TrainingRecipe {
   UnevenMode sampler_uneven = UnevenMode::kNone;
   bool sampler_shuffle = true;
   std::int64_t eval_every = 0;
+  std::int64_t eval_every_micro_batches = 0;
   bool eval_at_epoch_end = true;
   std::int64_t eval_batches = 2;
   std::int64_t eval_batch_size = 0;  // 0: data.batch_size
@@ -162,6 +170,7 @@ struct TrainingRecipe {
   double parallel_bucket_mb = 1.0;
   DeviceChoice device = DeviceChoice::kAuto;
   bool deterministic = false;
+  std::int64_t threads = 1;  // of the CPU, in each rank
   std::int64_t parallel_average_every = 0;
   std::int64_t parallel_check_every = 0;
   OnDesync parallel_on_desync = OnDesync::kNone;

@@ -94,11 +94,12 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"diagnose.nonfinite", false},
                                              {"device", "cuda"},
                                              {"deterministic", true},
+                                             {"threads", 75},
                                              {"diagnose.evidence_mb", 0.69},
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 95u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 103u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -144,6 +145,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
   EXPECT_EQ(recipe.parallel_bucket_mb, 0.57);
   EXPECT_EQ(recipe.device, DeviceChoice::kCuda);
   EXPECT_TRUE(recipe.deterministic);
+  EXPECT_EQ(recipe.threads, 75);
   EXPECT_EQ(recipe.diagnose_evidence_mb, 0.69);
   EXPECT_EQ(recipe.parallel_average_every, 71);
   EXPECT_EQ(recipe.parallel_check_every, 73);
@@ -223,11 +225,29 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
   const TrainingRecipe text = ParseRecipe({{"model.kind", "gpt"},
                                            {"data.kind", "markov"},
                                            {"model.dropout", 0.81},
+                                           {"model.tied_embeddings", true},
+                                           {"data.document_tokens", 13},
+                                           {"eval.every_micro_batches", 91},
+                                           {"loss.z_loss", 0.89},
+                                           {"model.norm_kind", "rms"},
+                                           {"optimizer.no_decay", "*.bias"},
                                            {"data.certainty", 0.83},
                                            {"scheduled_sampling.share", 0.85},
                                            {"scheduled_sampling.ramp_steps", 87},
                                            {"eval.free_running", true}});
   EXPECT_EQ(text.model.dropout, 0.81);
+  EXPECT_TRUE(text.model.tied_embeddings);
+  EXPECT_EQ(text.data.document_tokens, 13);
+  EXPECT_FALSE(text.data.packing);
+  EXPECT_TRUE(ParseRecipe({{"model.kind", "gpt"},
+                           {"data.kind", "markov"},
+                           {"data.document_tokens", 13},
+                           {"data.packing", true}})
+                  .data.packing);
+  EXPECT_EQ(text.eval_every_micro_batches, 91);
+  EXPECT_EQ(text.model.loss.z_loss, 0.89);
+  EXPECT_EQ(text.model.norm_kind, NormKind::kRms);
+  EXPECT_EQ(text.optimizer.no_decay, "*.bias");
   EXPECT_EQ(text.data.certainty, 0.83);
   EXPECT_EQ(text.scheduled_sampling.share, 0.85);
   EXPECT_EQ(text.scheduled_sampling.ramp_steps, 87);
@@ -264,11 +284,19 @@ TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
               HasSubstr("loss.label_smoothing"));
   EXPECT_THAT(ErrorOf({{"eval.free_running", true}}), HasSubstr("eval.free_running"));
   EXPECT_THAT(ErrorOf({{"scheduled_sampling.share", 0.5}}), HasSubstr("scheduled_sampling.share"));
+  EXPECT_THAT(ErrorOf({{"data.document_tokens", 9}}), HasSubstr("data.document_tokens"));
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"},
-                       {"data.kind", "text"},
-                       {"model.dropout", 0.1},
-                       {"model.activation_checkpointing", true}}),
-              HasSubstr("model.dropout"));
+                       {"data.kind", "markov"},
+                       {"data.prompt_tokens", 5},
+                       {"data.document_tokens", 9}}),
+              HasSubstr("data.document_tokens"));
+  EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}, {"data.kind", "markov"}, {"data.packing", true}}),
+              HasSubstr("data.packing"));
+  EXPECT_THAT(ErrorOf({{"model.kind", "rnn"},
+                       {"data.kind", "markov"},
+                       {"data.document_tokens", 9},
+                       {"data.packing", true}}),
+              HasSubstr("data.packing"));
   EXPECT_THAT(ErrorOf({{"schedule.restart_step", 5}}), HasSubstr("schedule.restart_step"));
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}, {"data.kind", "text"}, {"data.standardise", true}}),
               HasSubstr("data.standardise"));

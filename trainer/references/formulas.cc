@@ -176,6 +176,15 @@ Matrix MeanSquareOne(const Matrix& x) {
   return y;
 }
 
+Matrix RmsNorm(const Matrix& x, const Parameters& parameters, const std::string& name) {
+  const Matrix& gain = parameters.at(name + ".weight");
+  Matrix y = MeanSquareOne(x);
+  for (int r = 0; r < y.rows; ++r) {
+    for (int c = 0; c < y.cols; ++c) y(r, c) *= gain(0, c);
+  }
+  return y;
+}
+
 Matrix Attention(const Matrix& q, const Matrix& k, const Matrix& v,
                  const std::function<bool(int, int)>& hidden) {
   Matrix mixed(q.rows, v.cols);
@@ -228,7 +237,11 @@ double CrossEntropy(const std::vector<Matrix>& logits, const std::vector<Targets
     for (int t = 0; t < logits[s].rows; ++t) {
       const auto i = static_cast<std::size_t>(t);
       const double weight = targets[s].weights[i];
-      sum += weight * NegativeLogLikelihood(logits[s], t, targets[s].classes[i], recipe);
+      double denominator = 0;
+      for (int c = 0; c < logits[s].cols; ++c) denominator += std::exp(logits[s](t, c));
+      const double z = recipe.z_loss == 0 ? 0 : std::log(denominator);
+      sum += weight * (NegativeLogLikelihood(logits[s], t, targets[s].classes[i], recipe) +
+                       recipe.z_loss * z * z);
       weights += weight;
     }
     all += sum;

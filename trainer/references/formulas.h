@@ -52,6 +52,8 @@ Matrix Gelu(const Matrix& x);
 Matrix Rotated(const Matrix& x, double scale);
 // Zhang and Sennrich 2019, eq. 4, without gain; epsilon 1e-6 inside the root.
 Matrix MeanSquareOne(const Matrix& x);
+// With gain.
+Matrix RmsNorm(const Matrix& x, const Parameters& parameters, const std::string& name);
 // Vaswani et al. 2017, eq. 1, for one head; `hidden(i, j)` says that position i does not see j.
 Matrix Attention(const Matrix& q, const Matrix& k, const Matrix& v,
                  const std::function<bool(int, int)>& hidden);
@@ -68,7 +70,8 @@ struct Targets {
   std::vector<double> weights;
 };
 // sum(w * nll) / sum(w) over all, or that of each sequence and then their mean; nll is the cross
-// entropy of the softmax (Bridle 1990), with label smoothing as in Szegedy et al. 2016, section 7.
+// entropy of the softmax (Bridle 1990), with label smoothing as in Szegedy et al. 2016, section 7,
+// and with z-loss added as in training (Chowdhery et al. 2022, section 5).
 double CrossEntropy(const std::vector<Matrix>& logits, const std::vector<Targets>& targets,
                     const LossRecipe& recipe);
 

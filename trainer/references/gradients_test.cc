@@ -119,6 +119,16 @@ std::vector<LayerCase> NormCases(std::mt19937_64& random) {
   cases.push_back({"layer norm", x, layer_norm,
                    [layer_norm](const Tensors& in) { return layer_norm->Forward(in.at("x")); },
                    [](const Parameters& in) { return reference::LayerNorm(in.at("x"), in, "m"); }});
+  const auto rms_norm = std::make_shared<RmsNorm>(5);
+  cases.push_back({"rms norm", x, rms_norm,
+                   [rms_norm](const Tensors& in) { return rms_norm->Forward(in.at("x")); },
+                   [](const Parameters& in) { return reference::RmsNorm(in.at("x"), in, "m"); }});
+  Parameters tiny = x;  // its epsilon shows
+  for (double& value : tiny.at("x").values) value *= 0.1;
+  cases.push_back({"rms norm of little", tiny, rms_norm,
+                   [rms_norm](const Tensors& in) { return rms_norm->Forward(in.at("x")); },
+                   [](const Parameters& in) { return reference::RmsNorm(in.at("x"), in, "m"); },
+                   1e-8});
   for (const bool training : {true, false}) {
     const auto batch_norm = std::make_shared<BatchNorm>(5);
     batch_norm->train(training);
@@ -324,6 +334,11 @@ Batch BatchOf(const std::vector<reference::Example>& examples, at::ScalarType dt
     batch.inputs = at::tensor(tokens).view({count, kLength});
     batch.targets = batch.targets.view({count, kLength});
     batch.weights = batch.weights.view({count, kLength});
+    std::vector<std::int64_t> documents;
+    for (const reference::Example& example : examples) {
+      documents.insert(documents.end(), example.documents.begin(), example.documents.end());
+    }
+    if (!documents.empty()) batch.documents = at::tensor(documents).view({count, kLength});
   }
   batch.ids.resize(static_cast<std::size_t>(batch.inputs.size(0)));
   return batch;
@@ -334,6 +349,7 @@ struct ModelCase {
   ModelRecipe recipe;
   double tolerance = kInDouble;
   double qkv_size = 1;  // of the weights that make queries, keys and values
+  bool packed = false;  // rows of several documents
 };
 
 std::vector<ModelCase> GptCases() {
@@ -361,6 +377,22 @@ std::vector<ModelCase> GptCases() {
   ModelRecipe& recomputed = add("recomputed activations, two blocks", kInDouble);
   recomputed.activation_checkpointing = true;
   recomputed.layers = 2;
+  add("one table for embeddings and head", kInDouble).tied_embeddings = true;
+  add("rms norm", kInDouble).norm_kind = NormKind::kRms;
+  ModelRecipe& rms_post = add("rms norm, post, two blocks", kInDouble);
+  rms_post.norm = NormPlace::kPost;
+  rms_post.norm_kind = NormKind::kRms;
+  rms_post.layers = 2;
+  add("z-loss", kInDouble).loss.z_loss = 0.1;
+  add("packed", kInDouble);
+  cases.back().packed = true;
+  ModelRecipe& packed = add("packed, explicit attention, two blocks, recomputed", kInDouble);
+  packed.attention = AttentionForm::kExplicit;
+  packed.layers = 2;
+  packed.activation_checkpointing = true;
+  cases.back().packed = true;
+  add("packed, rotary positions", kInFp32).positions = Positions::kRotary;
+  cases.back().packed = true;
   add("smoothed labels", kInDouble).loss = {.label_smoothing = 0.2, .weight = 0.5};
   add("mean of each sequence", kInDouble).loss.per_sequence = true;
   return cases;
@@ -411,7 +443,13 @@ TEST(GradientTest, ModelsEqualTheirFormulas) {
     const ModelRecipe& recipe = model_case.recipe;
     SCOPED_TRACE(model_case.name);
     std::mt19937_64 random(8);
-    const auto examples = DrawExamples(TakesTokens(recipe), random);
+    auto examples = DrawExamples(TakesTokens(recipe), random);
+    for (std::size_t s = 0; model_case.packed && s < examples.size(); ++s) {
+      // Documents of one token or more; the second row's are others than the first's.
+      for (int t = 0; t < kLength; ++t) {
+        examples[s].documents.push_back((t + static_cast<int>(s) + 1) / 2);
+      }
+    }
     const auto model = MakeModel(recipe);
     const NamedTensors tensors = ParametersOf(*model);
     reference::FillWithNoise(tensors, random);

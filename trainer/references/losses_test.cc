@@ -111,6 +111,9 @@ TEST(LossReferenceTest, FollowsItsFormula) {
       {.per_sequence = true},
       {.per_sequence = true, .guard_denominator = true},
       {.label_smoothing = 0.3, .per_sequence = true, .guard_denominator = true},
+      {.z_loss = 0.1},
+      {.label_smoothing = 0.1, .weight = 2, .per_sequence = true, .z_loss = 0.5},
+      {.form = LossForm::kPlainLogSumExp, .z_loss = 0.01},
       {.form = LossForm::kLogOfSoftmax},
       {.form = LossForm::kLogOfSoftmax, .eps = 0.05},
       {.form = LossForm::kPlainSoftmax},
@@ -142,6 +145,16 @@ TEST(LossReferenceTest, AMeanOverNothingIsNanOrZero) {
     recipe.guard_denominator = true;
     Check(recipe, Draw(none, 2), at::kDouble, 1e-15);
   }
+}
+
+// An evaluation judges by the nll alone.
+TEST(LossReferenceTest, TheZLossIsOfTraining) {
+  const Losses losses = Draw([](int, int t) { return 1.0 + t; }, 2);
+  const InTensors tensors = TensorsOf(losses, at::kDouble);
+  WeightedCrossEntropy loss({.z_loss = 0.1});
+  loss.eval();
+  EXPECT_NEAR(loss.Forward(tensors.logits, tensors.targets, tensors.weights).item<double>(),
+              reference::CrossEntropy(losses.logits, losses.targets, {}), 1e-9);
 }
 
 // No class is passed over in silence: what other stacks take as "ignore" is an error here, where

@@ -1,5 +1,6 @@
 #include "trainer/references/models.h"
 
+#include <cmath>
 #include <stdexcept>
 
 namespace trainwreck::reference {
@@ -23,7 +24,12 @@ Matrix Columns(const Matrix& x, int begin, int count) {
 
 // Vaswani et al. 2017, section 3.2.2, over positions up to one's own (section 3.2.3).
 Matrix ManyHeads(const ModelRecipe& recipe, const Parameters& parameters, const std::string& name,
-                 const Matrix& x) {
+                 const Matrix& x, const std::vector<int>& documents) {
+  const auto hidden = [&documents](int position, int other) {
+    if (other > position) return true;
+    return !documents.empty() && documents[static_cast<std::size_t>(other)] !=
+                                     documents[static_cast<std::size_t>(position)];
+  };
   const Matrix qkv = Linear(x, parameters, name + ".qkv");
   const int width = x.cols, head_width = width / static_cast<int>(recipe.heads);
   const auto prepared = [&](int begin) {
@@ -34,8 +40,7 @@ Matrix ManyHeads(const ModelRecipe& recipe, const Parameters& parameters, const 
   Matrix all(x.rows, width);
   for (int begin = 0; begin < width; begin += head_width) {
     const Matrix mixed = Attention(prepared(begin), prepared(width + begin),
-                                   Columns(qkv, 2 * width + begin, head_width),
-                                   [](int position, int other) { return other > position; });
+                                   Columns(qkv, 2 * width + begin, head_width), hidden);
     for (int r = 0; r < x.rows; ++r) {
       for (int c = 0; c < head_width; ++c) all(r, begin + c) = mixed(r, c);
     }
@@ -46,32 +51,46 @@ Matrix ManyHeads(const ModelRecipe& recipe, const Parameters& parameters, const 
 // Radford et al. 2019, section 2.3: norms in front of each sublayer and a last one; or behind each
 // residual sum (Vaswani et al. 2017, section 3.1).
 Matrix GptLogits(const ModelRecipe& recipe, const Parameters& parameters,
-                 const std::vector<int>& tokens) {
+                 const std::vector<int>& tokens, const std::vector<int>& documents) {
   Matrix x = RowsOf(parameters.at("embed.weight"), tokens);
+  if (recipe.tied_embeddings) {  // Vaswani et al. 2017, section 3.4
+    for (double& value : x.values) value *= std::sqrt(static_cast<double>(x.cols));
+  }
   if (recipe.positions == Positions::kLearned) {
     std::vector<int> positions;
-    for (int t = 0; t < x.rows; ++t) positions.push_back(t);
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+      const bool begins = t == 0 || (!documents.empty() && documents[t] != documents[t - 1]);
+      positions.push_back(begins ? 0 : positions.back() + 1);
+    }
     x = Added(x, RowsOf(parameters.at("pos.weight"), positions));
   }
+  const auto normed = [&](const Matrix& in, const std::string& name) {
+    const bool rms = recipe.norm_kind == NormKind::kRms;
+    return rms ? RmsNorm(in, parameters, name) : LayerNorm(in, parameters, name);
+  };
   for (int i = 0; i < recipe.layers; ++i) {
     const std::string block = "blocks." + std::to_string(i);
     const auto mixed = [&](const Matrix& in) {
-      return ManyHeads(recipe, parameters, block + ".attn", in);
+      return ManyHeads(recipe, parameters, block + ".attn", in, documents);
     };
     const auto processed = [&](const Matrix& in) {
       return Linear(Gelu(Linear(in, parameters, block + ".mlp.fc")), parameters,
                     block + ".mlp.proj");
     };
     if (recipe.norm == NormPlace::kPre) {
-      x = Added(x, mixed(LayerNorm(x, parameters, block + ".norm1")));
-      x = Added(x, processed(LayerNorm(x, parameters, block + ".norm2")));
+      x = Added(x, mixed(normed(x, block + ".norm1")));
+      x = Added(x, processed(normed(x, block + ".norm2")));
     } else {
-      x = LayerNorm(Added(x, mixed(x)), parameters, block + ".norm1");
-      x = LayerNorm(Added(x, processed(x)), parameters, block + ".norm2");
+      x = normed(Added(x, mixed(x)), block + ".norm1");
+      x = normed(Added(x, processed(x)), block + ".norm2");
     }
   }
-  if (recipe.norm == NormPlace::kPre) x = LayerNorm(x, parameters, "norm");
-  return Linear(x, parameters, "head");
+  if (recipe.norm == NormPlace::kPre) x = normed(x, "norm");
+  if (!recipe.tied_embeddings) return Linear(x, parameters, "head");
+  return Linear(
+      x,
+      {{"head.weight", parameters.at("embed.weight")}, {"head.bias", parameters.at("head.bias")}},
+      "head");
 }
 
 // Elman 1990, with a state of zeros at first.
@@ -134,7 +153,9 @@ Matrix PrototypeLogits(const ModelRecipe& recipe, const Parameters& parameters, 
 }
 
 Matrix Logits(const ModelRecipe& recipe, const Parameters& parameters, const Example& example) {
-  if (recipe.kind == "gpt") return GptLogits(recipe, parameters, example.tokens);
+  if (recipe.kind == "gpt") {
+    return GptLogits(recipe, parameters, example.tokens, example.documents);
+  }
   if (recipe.kind == "rnn") return RnnLogits(recipe, parameters, example.tokens);
   if (recipe.kind == "mlp") return MlpLogits(recipe, parameters, example.features);
   if (recipe.kind == "prototype") return PrototypeLogits(recipe, parameters, example.features);

@@ -12,6 +12,7 @@ namespace trainwreck::reference {
 // Token sequences, or, as one element, all feature vectors of a batch.
 struct Example {
   std::vector<int> tokens;
+  std::vector<int> documents;  // which of the row's a token is of; empty: the row is one
   Matrix features;
   Targets targets;
 };

@@ -210,8 +210,8 @@ class ReferenceRun {
     }
     for (const auto& [name, matrix] : gradient) {
       for (std::size_t i = 0; i < matrix.values.size(); ++i) {
-        Update(step.rate, factor * matrix.values[i], elements_[name][i],
-               values_.at(name).values[i]);
+        Update(step.rate, rule.no_decay.empty() || !name.ends_with(".bias"),
+               factor * matrix.values[i], elements_[name][i], values_.at(name).values[i]);
       }
     }
     ++step_;
@@ -219,12 +219,15 @@ class ReferenceRun {
   }
 
  private:
-  void Update(double rate, double gradient, reference::Element& element, double& value) const {
+  void Update(double rate, bool decays, double gradient, reference::Element& element,
+              double& value) const {
+    OptimizerRecipe rule = recipe_.optimizer;
+    if (!decays) rule.weight_decay = 0;
     element.value = value;
-    if (recipe_.optimizer.kind == OptimizerKind::kSgd) {
-      reference::SgdStep(recipe_.optimizer, rate, gradient, element);
+    if (rule.kind == OptimizerKind::kSgd) {
+      reference::SgdStep(rule, rate, gradient, element);
     } else {
-      reference::AdamWStep(recipe_.optimizer, rate, step_ + 1, gradient, element);
+      reference::AdamWStep(rule, rate, step_ + 1, gradient, element);
     }
     value = element.value;
   }
@@ -303,6 +306,11 @@ std::vector<RunCase> Runs() {
                                         {"schedule.restart_ratio", 0.5},
                                         {"resume.rewarm_steps", 4}}),
        OfSample, 10},
+      {"biases do not decay, resumed",
+       With(With(accumulated, adamw), {{"optimizer.no_decay", "*.bias"}}), Alike, 9},
+      {"biases do not decay, sgd",
+       With(accumulated, {{"optimizer.no_decay", "*.bias"}, {"optimizer.weight_decay", 0.2}}),
+       Alike},
       {"linear, scaled",
        With(accumulated, {{"schedule.kind", "warmup_linear"},
                           {"schedule.warmup_steps", 3},
@@ -312,6 +320,8 @@ std::vector<RunCase> Runs() {
       {"one layer trains", With(accumulated, {{"model.trainable", "head.*"}}), Alike},
       {"masked tokens", With(Tokens("rnn"), uneven), Masked, 5},
       {"masked tokens, adamw", With(With(Tokens("rnn"), uneven), adamw), Masked},
+      {"masked tokens with z-loss", With(With(Tokens("rnn"), uneven), {{"loss.z_loss", 0.1}}),
+       Masked},
       {"micro-batches without a target", With(Tokens("rnn"), {{"accumulation", 4}}), SomeEmpty},
       {"micro-batches and steps without a target",
        With(Tokens("rnn"),
@@ -325,6 +335,10 @@ std::vector<RunCase> Runs() {
             {{"accumulation", 2}, {"loss.per_sequence", true}, {"loss.guard_denominator", true}}),
        SomeEmpty},
       {"gpt", With(With(Tokens("gpt"), uneven), {{"steps", 6}, {"loss.label_smoothing", 0.1}}),
+       Masked, 3},
+      {"gpt with one table, adamw",
+       With(With(With(Tokens("gpt"), uneven), adamw),
+            {{"steps", 6}, {"model.tied_embeddings", true}}),
        Masked, 3},
   };
 }

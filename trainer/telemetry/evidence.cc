@@ -111,6 +111,7 @@ std::vector<std::string> EvidenceFolder::Write(const Evidence& evidence) const {
     add_tensor(prefix + "inputs", evidence.batches[i].inputs);
     add_tensor(prefix + "targets", evidence.batches[i].targets);
     add_tensor(prefix + "weights", evidence.batches[i].weights);
+    add_tensor(prefix + "documents", evidence.batches[i].documents);
   }
   // At most what the bound leaves room for: names could be many.
   for (const std::string& name : left_out) {

@@ -79,6 +79,29 @@ Rows EventRows(const TargetDescription& target) {
   return rows;
 }
 
+// Beside each what the target lacks to be asked.
+Rows InvariantRows(const std::vector<Invariant>& invariants, const TargetDescription& target) {
+  Rows rows = {{"invariant", "part", "lacking", "what holds"}};
+  for (const Invariant& invariant : invariants) {
+    const std::string lacking = LackingFor(invariant, target);
+    rows.push_back(
+        {invariant.name, invariant.part, lacking.empty() ? "-" : lacking, invariant.title});
+  }
+  return rows;
+}
+
+Json InvariantsJson(const std::vector<Invariant>& invariants, const TargetDescription& target) {
+  Json list = Json::array();
+  for (const Invariant& invariant : invariants) {
+    list.push_back({{"name", invariant.name},
+                    {"title", invariant.title},
+                    {"part", invariant.part},
+                    {"assert", invariant.formula.text()},
+                    {"lacking", LackingFor(invariant, target)}});
+  }
+  return list;
+}
+
 // What all points of one scenario take, with one core.
 struct Size {
   double seconds = 0;
@@ -196,6 +219,15 @@ int ListVerb(const ListOptions& options) {
     PrintScenarios(session, chosen, list.format);
     return kExitPassed;
   }
+  if (list.what == "invariants") {
+    const auto invariants = LoadStandingInvariants(session);
+    if (list.format == "json") {
+      std::cout << InvariantsJson(*invariants, session.description).dump(2) << "\n";
+    } else {
+      PrintTable(std::cout, InvariantRows(*invariants, session.description));
+    }
+    return kExitPassed;
+  }
   if (list.format == "json") {
     std::cout << ToJson(session.description).at(list.what).dump(2) << "\n";
     return kExitPassed;
@@ -209,8 +241,9 @@ int ListVerb(const ListOptions& options) {
 
 void Declare(VerbArguments& arguments, ListOptions& options) {
   arguments
-      .Positional("WHAT", options.what, "scenarios, faults, signals, recipe or events [scenarios]")
-      .OneOf({"scenarios", "faults", "signals", "recipe", "events"});
+      .Positional("WHAT", options.what,
+                  "scenarios, faults, signals, recipe, events or invariants [scenarios]")
+      .OneOf({"scenarios", "faults", "signals", "recipe", "events", "invariants"});
   arguments
       .Option("--format", options.format, "text, json or bazel (scenarios only) [text]", "FORMAT")
       .OneOf({"text", "json", "bazel"});
@@ -219,7 +252,8 @@ void Declare(VerbArguments& arguments, ListOptions& options) {
 }
 
 const VerbRegistration registration("list",
-                                    "List scenarios, faults, signals, recipe keys or events",
+                                    "List scenarios, faults, signals, recipe keys, events or "
+                                    "invariants",
                                     kFirst + 1, Declare, ListVerb);
 
 }  // namespace
