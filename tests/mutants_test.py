@@ -239,6 +239,7 @@ import json, os, subprocess, sys, time
 number = os.environ["TRAINWRECK_MUTANT"]
 open("{self.root}/asked", "a").write(number + "\\n")
 marks = os.environ.get("TRAINWRECK_MUTANTS_REACHED")
+assert sys.argv[sys.argv.index("--isolate") + 1] == ("exec" if marks else "fork")
 if marks:
     data = bytearray(open(marks, "rb").read())
     data[1:9] = bytes([1, 1, 1, 1, 1, 0, 1, 2])

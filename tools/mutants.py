@@ -50,7 +50,8 @@ MOST_ROUNDS = 6  # of builds, each without the edits that did not compile in the
 MEANS = {"twins_differ": "twin", "invariant_broken": "invariant", "crash": "crash", "incomplete": "crash", "leak": "crash",
          "infrastructure": "crash", "timeout": "timeout"}
 MEMORY_LIMIT, FILE_LIMIT = 6 << 30, 1 << 30  # bytes of a process's addresses, of one file: a mutant may never stop
-SHOWN = ("tests/real_bugs/recipes", "scenarios/twins")  # whose control runs show whether a mutant that survives does anything
+# Whose control runs show whether a mutant that survives does anything, and the root of their names.
+SHOWN = {"tests/real_bugs/recipes": "tests/real_bugs/recipes", "scenarios/twins": "scenarios"}
 GRACE = 20  # seconds that a scenario has besides its share of --patience
 MARK = "TRAINWRECK_MUTANTS_RUN"
 
@@ -214,11 +215,11 @@ class Workshop:
         """Exit status, verdicts, and what it said."""
         out = self.runs / "out"
         shutil.rmtree(out, ignore_errors=True)
-        environment = {**self.environment, "TRAINWRECK_MUTANT": str(number)}
-        if reached:
-            environment["TRAINWRECK_MUTANTS_REACHED"] = str(reached)
+        environment, isolate = {**self.environment, "TRAINWRECK_MUTANT": str(number)}, "fork"
+        if reached:  # a warm process has used every model before a scenario does
+            environment["TRAINWRECK_MUTANTS_REACHED"], isolate = str(reached), "exec"
         status, said, complained = run_marked(
-            [self.built["trainwreck"], "run", scenario, "--fail-fast", *self.options.run_option, "--target", str(self.trainer), "--scenarios-root",
+            [self.built["trainwreck"], "run", scenario, "--fail-fast", "--isolate", isolate, *self.options.run_option, "--target", str(self.trainer), "--scenarios-root",
              str(self.tree / "scenarios"), "--output", str(out), "--history", "none", "--keep", "none", "--color", "never"],
             environment, seconds, self.runs)
         path = out / "verdicts.json"
@@ -231,16 +232,18 @@ class Workshop:
         for recipes in SHOWN:
             unchanged = self.folder / f"unchanged-{recipes.replace('/', '-')}.json"
             if not unchanged.exists():
-                self.traces(self.folder / "bin" / "plain-trainer", 0, recipes, unchanged)
+                said = self.traces(self.folder / "bin" / "plain-trainer", 0, recipes, unchanged)
+                if not unchanged.exists():
+                    raise Wrong("the plain trainer leaves no traces: " + "\n".join(said))
             found += self.traces(self.trainer, number, recipes, unchanged)
         return found
 
     def traces(self, trainer, number, recipes, unchanged):
-        out = self.runs / "acts"
+        out, root = self.runs / "acts", SHOWN[recipes]
         shutil.rmtree(out, ignore_errors=True)
         status, said, complained = run_marked(
             [sys.executable, str(self.tree / "tools/real_bug_acts.py"), self.built["trainwreck"], str(trainer), str(self.tree / recipes), str(out),
-             str(unchanged)], {**self.environment, "TRAINWRECK_MUTANT": str(number)}, self.options.seconds, self.runs)
+             str(unchanged), str(self.tree / root)], {**self.environment, "TRAINWRECK_MUTANT": str(number)}, self.options.seconds, self.runs)
         if status == 0:
             return []
         return said.strip().split("\n") if status == 1 else [f"{recipes}: no traces: {complained.strip()[-200:]}"]
@@ -364,7 +367,7 @@ def main():
     parser.add_argument("--scenarios", nargs="+", default=DEFAULT_SCENARIOS, help="what is asked; default: %(default)s")
     parser.add_argument("--sample", type=int, default=0, help="so many mutants, drawn from those that compile")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
-    parser.add_argument("--patience", type=float, default=10, help="times what a scenario takes without a mutant, and 20 s")
+    parser.add_argument("--patience", type=float, default=5, help="times what a scenario takes without a mutant, and 20 s")
     parser.add_argument("--seconds", type=float, default=1200, help="for a scenario without a mutant")
     options = parser.parse_args()
     try:
