@@ -1,4 +1,4 @@
-// recipe(), step(), total(), log, cos and sqrt: what invariants say of a run in terms of its recipe.
+// recipe(), step(), total(), log, cos and sqrt: what invariants say of a run by its recipe.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -11,6 +11,7 @@
 #include "harness/judge/endings.h"
 #include "harness/judge/place.h"
 #include "harness/judge/signal_health.h"
+#include "harness/judge/wording.h"
 #include "harness/text/words.h"
 
 namespace trainwreck {
@@ -30,19 +31,6 @@ const char* Word(Truth truth) {
       return "unknown";
   }
   return "?";
-}
-
-std::string SeedList(const std::vector<int>& seeds) {
-  std::string text = seeds.size() == 1 ? "seed " : "seeds ";
-  for (std::size_t i = 0; i < seeds.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(seeds[i]);
-  }
-  return text;
-}
-
-std::string AmountText(const formula::Amount& amount) {
-  const std::string name = formula::ToString(amount.unit);
-  return ShortNumber(amount.value) + (name.empty() ? "" : " " + name);
 }
 
 // Signed so that positive agrees with the claim; the end of the interval that speaks against it.
@@ -256,29 +244,6 @@ std::string SeenAt(const CheckResult& result, int seed) {
   text += reading.seen.empty() ? std::string(Word(reading.truth)) : reading.seen;
   if (reading.step >= 0) text += " (step " + std::to_string(reading.step) + ")";
   return text;
-}
-
-std::string CountedSeeds(const std::string& what, const std::vector<int>& seeds) {
-  if (seeds.empty()) return "";
-  return ", " + what + " in " + std::to_string(seeds.size()) + " (" + SeedList(seeds) + ")";
-}
-
-// Of twins and of bugs in them it is told in words what must be true and what was seen instead.
-struct Words {
-  std::string expected;
-  std::string seen;
-};
-Words WordsOf(const ArmPlan& arm, const Claim& claim) {
-  if (claim.role == CheckRole::kAgree) {
-    return {"twin '" + arm.name + "' must agree with control", "differs"};
-  }
-  if (claim.role == CheckRole::kNotices) {
-    return {"with '" + arm.control + "' planted in both, twin '" + arm.twin->name +
-                "' must differ from control",
-            "agrees"};
-  }
-  return {std::string("expected ") + (claim.expected ? "true" : "false"),
-          std::string("seen ") + (claim.expected ? "false" : "true")};
 }
 
 std::string Describe(const ArmPlan& arm, const Claim& claim, const Judged& judged, int allowed) {

@@ -1,4 +1,4 @@
-// Invariants: what breaks one in a run that must be sound, what excuses it, and what `breaks` claims.
+// Invariants: what breaks one in a sound run, what excuses it, and what `breaks` claims.
 #include <gtest/gtest.h>
 
 #include "harness/judge/arm_judge.h"

@@ -1,4 +1,4 @@
-// Where two runs that must be equal come apart: the first step, and within it the first stage of the
+// Where two runs that must be equal come apart: the first step, and in it the first stage of the
 // training step. What was computed before it is still equal, so the defect lies between.
 #pragma once
 

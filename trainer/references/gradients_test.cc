@@ -119,16 +119,16 @@ std::vector<LayerCase> NormCases(std::mt19937_64& random) {
   cases.push_back({"layer norm", x, layer_norm,
                    [layer_norm](const Tensors& in) { return layer_norm->Forward(in.at("x")); },
                    [](const Parameters& in) { return reference::LayerNorm(in.at("x"), in, "m"); }});
-  const auto rms_norm = std::make_shared<RmsNorm>(5);
-  cases.push_back({"rms norm", x, rms_norm,
-                   [rms_norm](const Tensors& in) { return rms_norm->Forward(in.at("x")); },
-                   [](const Parameters& in) { return reference::RmsNorm(in.at("x"), in, "m"); }});
-  Parameters tiny = x;  // its epsilon shows
-  for (double& value : tiny.at("x").values) value *= 0.1;
-  cases.push_back({"rms norm of little", tiny, rms_norm,
-                   [rms_norm](const Tensors& in) { return rms_norm->Forward(in.at("x")); },
-                   [](const Parameters& in) { return reference::RmsNorm(in.at("x"), in, "m"); },
-                   1e-8});
+  Parameters little = x;  // next to which its epsilon shows
+  for (double& value : little.at("x").values) value *= 0.1;
+  for (const auto& [name, inputs, tolerance] :
+       {std::tuple("rms norm", x, kInDouble), std::tuple("rms norm of little", little, 1e-8)}) {
+    const auto rms_norm = std::make_shared<RmsNorm>(5);
+    cases.push_back({name, inputs, rms_norm,
+                     [rms_norm](const Tensors& in) { return rms_norm->Forward(in.at("x")); },
+                     [](const Parameters& in) { return reference::RmsNorm(in.at("x"), in, "m"); },
+                     tolerance});
+  }
   for (const bool training : {true, false}) {
     const auto batch_norm = std::make_shared<BatchNorm>(5);
     batch_norm->train(training);
