@@ -262,6 +262,15 @@ class Acting(Folder):
         return subprocess.run([sys.executable, os.path.join(os.path.dirname(PROGRAM), "real_bug_acts.py"), fake, "T", "recipes",
                                str(self.root / "out"), str(self.root / "unchanged.json")], capture_output=True, text=True, check=False)
 
+    def test_names_count_from_the_folder_or_from_a_root(self):
+        fake = self.root / "fake"
+        self.write("fake", f'#!/bin/sh\nwhile [ "$1" != --scenarios-root ]; do shift; done; echo "$2" >>{self.root}/roots\n')
+        os.chmod(fake, 0o755)
+        for root in ([], ["all"]):
+            subprocess.run([sys.executable, os.path.join(os.path.dirname(PROGRAM), "real_bug_acts.py"), str(fake), "T", "some",
+                            str(self.root / "out"), str(self.root / "none.json"), *root], check=False)
+        self.assertEqual((self.root / "roots").read_text(encoding="utf-8"), "some\nall\n")
+
     def test_the_first_call_is_what_the_others_are_compared_with(self):
         self.assertEqual([self.run_with(loss).returncode for loss in (1, 1, 2)], [0, 0, 1])
         self.assertEqual(self.run_with(2).stdout, "rank0 step 0: loss\n")

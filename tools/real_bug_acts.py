@@ -5,8 +5,9 @@ tools/real_bugs.py that tells a bug that nothing noticed from one that does noth
     tools/real_bugs.py plant --set open --without-run --results acts.jsonl --oracle \\
         'python3 {tree}/tools/real_bug_acts.py {trainwreck} {trainer} {tree}/tests/real_bugs/recipes {out} /tmp/unchanged.json'
 
-Runs control of each scenario below the folder once. The first call writes what it saw into the last argument; the calls after
-it compare, print a line for each rank that differs, and then end with exit status 1.
+Runs control of each scenario below the folder once. The first call writes what it saw into the file; the calls after it compare,
+print a line for each rank that differs, and then end with exit status 1. A further argument is the root that names of scenarios
+count from, where it is not that folder.
 """
 import json
 import pathlib
@@ -37,8 +38,8 @@ def first_difference(before, after):
 
 
 def main():
-    trainwreck, trainer, recipes, out, unchanged = sys.argv[1:]
-    done = subprocess.run([trainwreck, "run", recipes, "--scenarios-root", recipes, "--target", trainer, "--arm", "control", "--seed",
+    trainwreck, trainer, recipes, out, unchanged, *root = sys.argv[1:]
+    done = subprocess.run([trainwreck, "run", recipes, "--scenarios-root", *(root or [recipes]), "--target", trainer, "--arm", "control", "--seed",
                            "1", "--output", out, "--history", "none", "--keep", "all", "--color", "never"], check=False,
                           stdout=subprocess.DEVNULL)
     traces, unchanged = read_traces(pathlib.Path(out)), pathlib.Path(unchanged)

@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+exec python3 tests/mutants_test.py tools/mutants.py
