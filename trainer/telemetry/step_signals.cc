@@ -83,10 +83,10 @@ std::vector<StepSignal> ParameterSignals() {
   using R = StepReading;
   return {
       {Sparse(Exact("parameter_count", "elements",
-                    "Of all parameters; in the first record of each process")),
+                    "Of all parameters; in the first record of the run")),
        [](const R& r) { return r.counts ? Value(r.counts->all) : Value(); }},
       {Sparse(Exact("trainable_count", "elements",
-                    "Of those that require a gradient; in the first record of each process")),
+                    "Of those that require a gradient; in the first record of the run")),
        [](const R& r) { return r.counts ? Value(r.counts->trainable) : Value(); }},
       {Sparse(Exact("untrained", "tensors",
                     "Parameters with a gradient of which the update changed no bit; only where a "

@@ -67,7 +67,7 @@ struct StepReading {
   double memory_bytes = 0;  // resident, of the process
   std::optional<double> entropy_floor;
   std::optional<Evaluation> evaluation;   // of this step
-  std::optional<ParameterCounts> counts;  // in the first record of a process
+  std::optional<ParameterCounts> counts;  // in the first record of a run
   std::optional<UpdateGaps> gaps;         // where asked for, and an update was made
 };
 

@@ -150,13 +150,14 @@ void Telemetry::Watch(NamedTensors parameters, std::optional<double> entropy_flo
   watched_.clear();
   now_.clear();
   before_.clear();
-  counts_ = ParameterCounts();
+  parameter_counts_ = {};
   for (const auto& [name, parameter] : parameters) {
     Watched watched;
     watched.name = name;
     watched.is_trainable = parameter.requires_grad();
-    counts_->all += static_cast<double>(parameter.numel());
-    if (watched.is_trainable) counts_->trainable += static_cast<double>(parameter.numel());
+    const auto elements = static_cast<double>(parameter.numel());
+    parameter_counts_.all += elements;
+    if (watched.is_trainable) parameter_counts_.trainable += elements;
     now_.push_back(parameter.detach());
     if (reads_changes_ || updates_.active()) before_.push_back(now_.back().clone());
     for (const ChangeSignal& signal : ChangeSignals()) {
@@ -169,6 +170,7 @@ void Telemetry::Watch(NamedTensors parameters, std::optional<double> entropy_flo
 }
 
 void Telemetry::Begin() {
+  counts_ = parameter_counts_;
   ReadAsked(initial_, [&](std::size_t i) { return now_[i]; });
 }
 

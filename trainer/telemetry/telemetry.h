@@ -117,7 +117,8 @@ class Telemetry {
   std::vector<at::Tensor> before_;  // a copy of them, where what the update changes is read
   std::optional<double> entropy_floor_;
   std::optional<Evaluation> evaluation_;
-  std::optional<ParameterCounts> counts_;
+  ParameterCounts parameter_counts_;
+  std::optional<ParameterCounts> counts_;  // until they are written
   int statm_fd_ = -1;
 };
 
