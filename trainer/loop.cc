@@ -52,6 +52,14 @@ double SumOf(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
+// What the epoch in progress drew before the checkpoint; empty: nobody knows.
+std::optional<EpochDrawn> DrawnIn(const StateDict& state) {
+  const auto samples = state.find("loop.epoch_samples"), id_sum = state.find("loop.epoch_id_sum");
+  if (samples == state.end() || id_sum == state.end()) return std::nullopt;
+  const EpochDrawn drawn{samples->second.item<double>(), id_sum->second.item<double>()};
+  return drawn.samples < 0 ? std::nullopt : std::optional(drawn);
+}
+
 bool Due(std::int64_t every, int steps_done) { return every > 0 && steps_done % every == 0; }
 
 }  // namespace
@@ -465,6 +473,9 @@ StateDict TrainingLoop::Capture() const {
   parts_.device->SaveRng(state);
   state["loop.step"] = at::scalar_tensor(clock_.step, at::kLong);
   state["loop.skipped_updates"] = at::scalar_tensor(skipped_updates_, at::kLong);
+  // -1: the epoch began in a process that did not say.
+  state["loop.epoch_samples"] = at::scalar_tensor(drawn_ ? drawn_->samples : -1, at::kDouble);
+  state["loop.epoch_id_sum"] = at::scalar_tensor(drawn_ ? drawn_->id_sum : 0, at::kDouble);
   return state;
 }
 
@@ -515,7 +526,7 @@ bool TrainingLoop::Restore(Return how) {
     parts_.scaler->Load(state);
     parts_.schedule->Load(state);
     parts_.sampler->Load(state);
-    drawn_ = std::nullopt;
+    drawn_ = DrawnIn(state);
     parts_.device->LoadRng(state);
     if (auto entry = state.find("loop.step"); entry != state.end()) {
       clock_.step = entry->second.item<int>();

@@ -102,7 +102,7 @@ class TrainingLoop {
   EvidenceFolder evidence_;
   StepScalars now_;                                 // of the step in progress
   bool epoch_over_ = false;                         // it ended within the step in progress
-  std::optional<EpochDrawn> drawn_ = EpochDrawn();  // empty: the epoch began in another process
+  std::optional<EpochDrawn> drawn_ = EpochDrawn();  // in this epoch so far; empty: nobody knows
   bool nonfinite_seen_ = false;
   std::int64_t skipped_updates_ = 0;
   int rollbacks_ = 0;

@@ -131,8 +131,7 @@ std::vector<StepSignal> DataSignals() {
       {Exact("skipped", "samples", "Samples that the loader's guard has kept out so far"),
        [](const R& r) -> Value { return r.scalars.skipped; }},
       {Sparse(Exact("epoch_samples", "samples",
-                    "That this rank drew in the epoch before, at the step that finds its end; not "
-                    "of an epoch that began in another process")),
+                    "That this rank drew in the epoch before, at the step that finds its end")),
        [](const R& r) {
          return r.scalars.ended_epoch ? Value(r.scalars.ended_epoch->samples) : Value();
        }},
