@@ -186,6 +186,31 @@ std::vector<Scenario> SuiteScenarios(const TargetDescription& target) {
   return scenarios;
 }
 
+// No fault reaches what the logger writes, so traces are made here: one that is right, one whose
+// loss is half of what was computed, and one that has 0 for NaN.
+TEST(SuiteInvariants, NoticeALoggerThatWritesAnotherLoss) {
+  const TargetDescription target = ReferenceTrainer();
+  const auto invariants = LoadInvariants("scenarios", target).invariants;
+  const auto found = std::find_if(invariants->begin(), invariants->end(), [](const auto& one) {
+    return one.name == "loss_is_what_was_computed";
+  });
+  ASSERT_NE(found, invariants->end());
+  const auto asked = AskedOf(*found, {}, {}, target);
+  ASSERT_TRUE(asked);
+  const auto truth = [&](double loss, double mean, double nonfinite) {
+    RunTrace trace;
+    trace.planned_steps = 1;
+    trace.finished = true;
+    trace.series[{"loss", 0}].Set(0, loss);
+    trace.series[{"act_mean{loss}", 0}].Set(0, mean);
+    trace.series[{"act_nonfinite{loss}", 0}].Set(0, nonfinite);
+    return asked->Evaluate({&trace, {}}, target).truth;
+  };
+  EXPECT_EQ(truth(3, 3, 0), formula::Truth::kTrue);
+  EXPECT_EQ(truth(1.5, 3, 0), formula::Truth::kFalse);
+  EXPECT_EQ(truth(0, 0, 1), formula::Truth::kFalse);
+}
+
 TEST(RecipeUse, EachKeyHasAUseWithoutFaultsAndNoRemedyIsAnAntidote) {
   const TargetDescription target = ReferenceTrainer();
   const std::vector<Scenario> scenarios = SuiteScenarios(target);

@@ -330,7 +330,7 @@ TEST(Suite, BreaksEachInvariant) {
   const std::optional<YamlNode> all =
       ParseYaml(*ReadSmallFile("scenarios/invariants.yaml", why), errors.AddSource("", ""), errors);
   ASSERT_TRUE(all && all->Find("invariants") != nullptr);
-  // No fault reaches what the logger writes; tests/real_bugs/nan-reported-as-zero.patch breaks it.
+  // No fault reaches what the logger writes; recipe_use_test breaks it by traces that it makes.
   broken.insert("loss_is_what_was_computed");
   std::set<std::string> names;
   for (const YamlNode& key : all->Find("invariants")->keys) names.insert(key.text);
