@@ -174,25 +174,29 @@ std::vector<Interval> Evaluator::Numbers(const Node& node, const Scope& scope,
   }
 }
 
+std::vector<std::vector<Interval>> Evaluator::NumbersByRank(const Node& node, Scope scope,
+                                                            bool at_steps) const {
+  std::vector<std::vector<Interval>> by_rank;
+  if (scope.in_ranks) return by_rank;
+  scope.in_ranks = true;
+  for (scope.rank = 0; scope.rank < context_.self().world_size; ++scope.rank) {
+    by_rank.push_back(Numbers(node, scope, at_steps));
+    if (by_rank.back().empty()) return {};
+  }
+  return by_rank;
+}
+
 std::vector<Interval> Evaluator::SpreadNumbers(const Node& node, const Scope& scope,
                                                bool at_steps) const {
-  if (scope.in_ranks) return {kAll};
-  std::vector<Interval> most, least;
-  for (int rank = 0; rank < context_.self().world_size; ++rank) {
-    Scope at_rank = scope;
-    at_rank.rank = rank;
-    at_rank.in_ranks = true;
-    const std::vector<Interval> numbers = Numbers(node.child(0), at_rank, at_steps);
-    if (rank == 0) {
-      most = least = numbers;
-      continue;
-    }
-    for (std::size_t i = 0; i < numbers.size() && i < most.size(); ++i) {
+  const auto by_rank = NumbersByRank(node.child(0), scope, at_steps);
+  if (by_rank.empty()) return {kAll};
+  std::vector<Interval> most = by_rank.front(), least = most;
+  for (const std::vector<Interval>& numbers : by_rank) {
+    for (std::size_t i = 0; i < std::min(numbers.size(), most.size()); ++i) {
       most[i] = {std::max(most[i].lo, numbers[i].lo), std::max(most[i].hi, numbers[i].hi)};
       least[i] = {std::min(least[i].lo, numbers[i].lo), std::min(least[i].hi, numbers[i].hi)};
     }
   }
-  if (most.empty()) return {kAll};
   for (std::size_t i = 0; i < most.size(); ++i) {
     const Interval apart = Subtract(most[i], least[i]);
     most[i] = {std::max(apart.lo, 0.0), std::max(apart.hi, 0.0)};
@@ -202,22 +206,15 @@ std::vector<Interval> Evaluator::SpreadNumbers(const Node& node, const Scope& sc
 
 std::vector<Interval> Evaluator::TotalNumbers(const Node& node, const Scope& scope,
                                               bool at_steps) const {
-  if (scope.in_ranks) return {kAll};
-  std::vector<Interval> total;
-  for (int rank = 0; rank < context_.self().world_size; ++rank) {
-    Scope at_rank = scope;
-    at_rank.rank = rank;
-    at_rank.in_ranks = true;
-    const std::vector<Interval> numbers = Numbers(node.child(0), at_rank, at_steps);
-    if (rank == 0) {
-      total = numbers;
-      continue;
-    }
-    for (std::size_t i = 0; i < numbers.size() && i < total.size(); ++i) {
-      total[i] = Add(total[i], numbers[i]);
+  const auto by_rank = NumbersByRank(node.child(0), scope, at_steps);
+  if (by_rank.empty()) return {kAll};
+  std::vector<Interval> total = by_rank.front();
+  for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
+    for (std::size_t i = 0; i < std::min(by_rank[rank].size(), total.size()); ++i) {
+      total[i] = Add(total[i], by_rank[rank][i]);
     }
   }
-  return total.empty() ? std::vector<Interval>{kAll} : total;
+  return total;
 }
 
 std::vector<Interval> Evaluator::DistanceNumbers(const Node& signal, const Scope& scope) const {

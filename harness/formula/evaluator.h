@@ -39,6 +39,9 @@ class Evaluator {
   };
   void MarkAbsent(const Node& expression, const Scope& scope, Absence& absence) const;
   void MarkAbsentInBoth(const Node& distance, const Scope& scope, Absence& absence) const;
+  // Of every rank; empty where one is chosen further out.
+  std::vector<std::vector<Interval>> NumbersByRank(const Node& node, Scope scope,
+                                                   bool at_steps) const;
   std::vector<Interval> SpreadNumbers(const Node& node, const Scope& scope, bool at_steps) const;
   std::vector<Interval> TotalNumbers(const Node& node, const Scope& scope, bool at_steps) const;
   std::vector<Interval> DistanceNumbers(const Node& signal, const Scope& scope) const;
