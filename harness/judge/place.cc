@@ -1,75 +1,46 @@
 #include "harness/judge/place.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstdint>
 #include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "harness/formula/formula.h"
 #include "harness/launch/trace_bits.h"
+#include "harness/spec/agreement.h"
 #include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
 
-constexpr double kEnvelopes = 8;  // as `within: rounding`
-constexpr double kResolution = 1.0 / (1 << 23);
 constexpr std::size_t kEqualShown = 4;
 
 std::string WithoutModule(const std::string& signal) { return signal.substr(0, signal.find('{')); }
 
-bool SameNumber(double x, double y) {
-  return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y) ||
-         (std::isnan(x) && std::isnan(y));
+bool IsExact(const std::string& signal, const TargetDescription& target) {
+  const SignalInfo* info = target.FindSignal(WithoutModule(signal));
+  return info != nullptr && info->exact;
 }
 
-// One signal of two runs, and of the draws.
-class Pair {
- public:
-  Pair(const std::string& name, const RunTrace& twin, const RunTrace& control,
-       const std::vector<const RunTrace*>& draws, const TargetDescription& target)
-      : twin_(twin.Find(name, 0)), control_(control.Find(name, 0)) {
-    const SignalInfo* info = target.FindSignal(WithoutModule(name));
-    is_exact_ = info != nullptr && info->exact;
-    is_relative_ = info != nullptr && info->scale == Scale::kLog;
-    if (is_exact_) return;
-    for (const RunTrace* draw : draws) {
-      if (const Series* series = draw->Find(name, 0)) draws_.push_back(series);
-    }
+// What only one of two runs evaluates is no difference of what both compute.
+bool AreOfTheSameSteps(const Series& a, const Series& b, int steps) {
+  for (int step = 0; step < steps; ++step) {
+    if (a.Has(step) != b.Has(step)) return false;
   }
+  return true;
+}
 
-  bool is_exact() const { return is_exact_; }
-  bool IsRecorded(int step) const { return control_ != nullptr && control_->Has(step); }
-
-  // The first step at which the two are apart; -1: none.
-  int FirstStep(int steps) const {
-    if (twin_ == nullptr || control_ == nullptr) return -1;
-    double reached = 0;
-    for (int step = 0; step < steps; ++step) {
-      if (!twin_->Has(step) || !control_->Has(step)) continue;
-      const double x = twin_->values[step], y = control_->values[step], size = std::abs(y);
-      for (const Series* draw : draws_) {
-        if (!draw->Has(step)) continue;
-        const double apart = std::abs(draw->values[step] - y);
-        reached = std::max(reached, is_relative_ && size > 0 ? apart / size : apart);  // no NaN
-      }
-      if (SameNumber(x, y)) continue;
-      const double envelope = std::max(is_relative_ ? reached * size : reached, kResolution * size);
-      if (draws_.empty() || !(std::abs(x - y) <= kEnvelopes * envelope)) return step;
-    }
-    return -1;
-  }
-
- private:
-  const Series* twin_;
-  const Series* control_;
-  std::vector<const Series*> draws_;
-  bool is_exact_ = false;
-  bool is_relative_ = false;
-};
+// The first step at which the run does not agree with control as a check of twins would have it;
+// -1: none.
+int FirstStepApart(const std::string& signal, const formula::Runs& runs, bool has_draws,
+                   const TargetDescription& target) {
+  const auto parsed =
+      formula::Formula::Parse(AgreementOn(signal, has_draws ? "rounding" : "bitwise", target));
+  if (!parsed.formula) return -1;
+  const formula::Reading reading = parsed.formula->Evaluate(runs, target);
+  return reading.truth == formula::Truth::kFalse ? reading.step : -1;
+}
 
 struct Apart {
   int step = 0;
@@ -148,17 +119,18 @@ std::vector<std::string> PartsOf(StepStage stage) {
 // The names of what is recorded at the step and not apart, of stages before the place's; the
 // nearest stage first.
 std::vector<std::string> StillEqual(const Place& place, const std::vector<Apart>& apart,
-                                    const std::set<std::string>& by_form,
-                                    const std::vector<std::pair<std::string, Pair>>& pairs) {
+                                    const std::set<std::string>& by_form, const RunTrace& control) {
   std::set<std::string> differ = by_form;
   for (const Apart& one : apart) {
     if (one.step <= place.step) differ.insert(WithoutModule(one.signal));
   }
   std::vector<std::string> equal;
-  for (const auto& [name, pair] : pairs) {
+  for (const auto& [key, series] : control.series) {
+    const auto& [name, rank] = key;
+    if (rank != 0 || IsTimeOrMemory(name)) continue;
     const std::string plain = WithoutModule(name);
     const bool is_before = StageOf(plain) < place.stage && !differ.contains(plain);
-    if (is_before && pair.IsRecorded(place.step)) AddOnce(plain, equal);
+    if (is_before && series.Has(place.step)) AddOnce(plain, equal);
   }
   std::stable_sort(equal.begin(), equal.end(), [](const std::string& a, const std::string& b) {
     return StageOf(a) > StageOf(b);
@@ -196,15 +168,18 @@ std::optional<Place> FirstApart(const RunTrace& twin, const RunTrace& control,
                                 const std::vector<const RunTrace*>& draws,
                                 const TargetDescription& target) {
   const int steps = std::min(twin.planned_steps, control.planned_steps);
+  formula::Runs runs{.self = &twin, .arms = {{"control", &control}}};
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    runs.arms[formula::kRoundingArm + std::to_string(i + 1)] = draws[i];
+  }
   std::vector<Apart> apart;
-  std::vector<std::pair<std::string, Pair>> pairs;
   for (const auto& [key, series] : control.series) {
     const auto& [name, rank] = key;
-    if (rank != 0 || IsTimeOrMemory(name)) continue;
-    const Pair pair(name, twin, control, draws, target);
-    const int step = pair.FirstStep(steps);
-    if (step >= 0) apart.push_back({step, StageOf(name), name, pair.is_exact()});
-    pairs.emplace_back(name, pair);
+    const Series* other = twin.Find(name, 0);
+    if (rank != 0 || IsTimeOrMemory(name) || other == nullptr) continue;
+    if (!AreOfTheSameSteps(series, *other, steps)) continue;
+    const int step = FirstStepApart(name, runs, !draws.empty(), target);
+    if (step >= 0) apart.push_back({step, StageOf(name), name, IsExact(name, target)});
   }
   const bool computed_differs_at_once = std::any_of(
       apart.begin(), apart.end(), [](const Apart& one) { return one.step == 0 && !one.is_exact; });
@@ -217,7 +192,7 @@ std::optional<Place> FirstApart(const RunTrace& twin, const RunTrace& control,
   if (apart.empty()) return std::nullopt;
   const Apart& first = *std::min_element(apart.begin(), apart.end());
   Place place{first.step, first.signal, first.stage, {}};
-  place.equal = StillEqual(place, apart, by_form, pairs);
+  place.equal = StillEqual(place, apart, by_form, control);
   return place;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "harness/spec/agreement.h"
 #include "harness/spec/parts_reader.h"
 #include "harness/spec/recipe_reader.h"
 
@@ -33,20 +34,6 @@ void ReadTwin(const YamlNode& key, const YamlNode& node, const TargetDescription
   }
   fields.RejectRest();
   draft.scenario.twins.push_back(std::move(twin));
-}
-
-// What `within` makes of one signal, in the language of formulas.
-std::string AgreementOn(const std::string& signal, const std::string& within,
-                        const TargetDescription& target) {
-  const SignalInfo* info = target.FindSignal(signal.substr(0, signal.find_first_of("{@[")));
-  const bool is_exact = info != nullptr && info->exact;
-  if (within == "bitwise") {
-    return is_exact ? "always " + signal + " == control." + signal
-                    : "always distance(" + signal + ") == 0";
-  }
-  if (within == "rounding")
-    return "always distance(" + signal + ") <= 8 * rounding(" + signal + ")";
-  return "always distance(" + signal + ") <= " + within + " * abs(control." + signal + ")";
 }
 
 bool IsOnLogScale(const std::vector<std::string>& signals, const TargetDescription& target) {
