@@ -252,26 +252,4 @@ std::optional<formula::Formula> AskedOf(const Invariant& invariant, const Recipe
   return invariant.formula.WithRecipe(values);
 }
 
-Json InvariantsSchema() {
-  const Json text = {{"type", "string"}};
-  const Json texts = {{"type", {"string", "array"}}, {"items", text}};
-  Json one = {{"type", "object"},
-              {"required", {"title", "part", "assert"}},
-              {"additionalProperties", false},
-              {"properties",
-               {{"title", text},
-                {"part", text},
-                {"given", {{"type", "object"}}},
-                {"features", texts},
-                {"assert", text}}}};
-  return {{"$schema", "http://json-schema.org/draft-07/schema#"},
-          {"title", "trainwreck invariants"},
-          {"type", "object"},
-          {"required", {"apiVersion", "kind", "invariants"}},
-          {"properties",
-           {{"apiVersion", {{"const", kApiVersion}}},
-            {"kind", {{"const", "Invariants"}}},
-            {"invariants", {{"type", "object"}, {"additionalProperties", std::move(one)}}}}}};
-}
-
 }  // namespace trainwreck

@@ -57,7 +57,4 @@ std::string LackingFor(const Invariant& invariant, const TargetDescription& targ
 std::optional<formula::Formula> AskedOf(const Invariant& invariant, const Recipe& recipe,
                                         const Recipe& changing, const TargetDescription& target);
 
-// JSON Schema (draft 7) of the file, for editors.
-Json InvariantsSchema();
-
 }  // namespace trainwreck
