@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sets up, builds everything and runs all tests: ci/test.sh [--all] [--with-python-stacks] [bazel test options]
-# --all also runs what takes too long for every change: clang-tidy over all sources, a build with link-time
-# optimization that looks for two types of one name, and the example of a foreign repository built from outside.
+# --all also runs what takes too long for every change: the tests tagged "slow", clang-tidy over all sources, a build with
+# link-time optimization that looks for two types of one name, and the example of a foreign repository built from outside.
 # --with-python-stacks installs scikit-learn, PyTorch, TensorBoard and MPI to test with (3 GB to download, 5 GB on disk: PyTorch
 # brings its CUDA libraries); else they are used if found.
 # Ends with a line `N passed, N failed, N skipped` that counts test cases, and says each skip with its reason.
@@ -30,12 +30,16 @@ if [ -n "$WITH_PYTHON_STACKS" ]; then
   STACKS=("--test_env=TRAINWRECK_STACKS_PYTHON=$python")
 fi
 
+TIERS=()
+if [ -z "$ALL" ]; then
+  TIERS=(--test_tag_filters=-slow --build_tag_filters=-slow)
+fi
 EVENTS="$(mktemp)"
 trap 'rm -f "$EVENTS"' EXIT
 
 status=0
 "$BAZEL" test //... --keep_going --show_progress_rate_limit=20 --noshow_loading_progress \
-  --build_event_json_file="$EVENTS" ${STACKS[@]+"${STACKS[@]}"} "$@" || status=$?
+  --build_event_json_file="$EVENTS" ${TIERS[@]+"${TIERS[@]}"} ${STACKS[@]+"${STACKS[@]}"} "$@" || status=$?
 
 OUTSIDE=()
 outside() { # NAME COMMAND...: a check that is no Bazel test
@@ -45,7 +49,10 @@ outside() { # NAME COMMAND...: a check that is no Bazel test
   "$@" || outcome=failed
   OUTSIDE+=("$name=$outcome")
 }
-if [ -n "$ALL" ]; then
+if [ -z "$ALL" ]; then
+  "$BAZEL" query 'attr(tags, "\bslow\b", tests(//...))' 2>/dev/null |
+    sed 's|.*|LEFT OUT &: slow, ci/test.sh --all runs it|'
+else
   outside one-definition-rule "$BAZEL" build --config=odr --noshow_progress //harness/cli:trainwreck
   outside clang-tidy ci/tidy.sh --all
   outside out-of-tree ci/out_of_tree.sh

@@ -10,7 +10,8 @@ merged branch, and from one on training has lost something that it needs.
 * A launcher around the trainer, as a team's own is: train.py reads the plan, lets stack.py change the recipe, and starts
   the trainer. Nothing is built.
 
-Usage: bisect_trainer_test.py TRAINWRECK TRAINER LINK_INPUTS SCENARIOS
+Usage: bisect_trainer_test.py TRAINWRECK SCENARIOS LINK_INPUTS    of the sources
+       bisect_trainer_test.py TRAINWRECK SCENARIOS TRAINER        of the launcher
 """
 import hashlib
 import json
@@ -210,9 +211,11 @@ def check(what, trainwreck, folder, ids, culprit, named, arguments, environment)
 
 
 def main():
-    trainwreck, trainer, listing, scenarios = map(os.path.abspath, sys.argv[1:])
-    found = [bisect_sources(trainwreck, listing, scenarios, regression) for regression in SOURCE_REGRESSIONS]
-    found += [bisect_launcher(trainwreck, trainer, scenarios, regression) for regression in LAUNCHER_REGRESSIONS]
+    trainwreck, scenarios, changed = map(os.path.abspath, sys.argv[1:])
+    if os.path.basename(changed) == "link_inputs.txt":
+        found = [bisect_sources(trainwreck, changed, scenarios, regression) for regression in SOURCE_REGRESSIONS]
+    else:
+        found = [bisect_launcher(trainwreck, changed, scenarios, regression) for regression in LAUNCHER_REGRESSIONS]
     return 0 if all(found) else 1
 
 

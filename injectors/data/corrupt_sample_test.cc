@@ -12,9 +12,9 @@ namespace trainwreck {
 namespace {
 
 // Sample `id` is `id` in every place; the tensors are kept, as a cache or a mapped file would.
-class CachedData : public Dataset {
+class SharedTensors : public Dataset {
  public:
-  explicit CachedData(bool tokens) : tokens_(tokens) {
+  explicit SharedTensors(bool tokens) : tokens_(tokens) {
     for (std::int64_t id = 0; id < 8; ++id) {
       samples_.push_back(
           {.id = id,
@@ -37,7 +37,7 @@ class CachedData : public Dataset {
 struct Corrupted {
   Corrupted(FaultBench& bench, bool tokens, std::map<std::string, Json> with, Trigger trigger = {})
       : injector(bench.Make("data.corrupt_sample", std::move(with), std::move(trigger))),
-        data(static_cast<PartWrapper&>(*injector).Wrap(std::make_unique<CachedData>(tokens))) {}
+        data(static_cast<PartWrapper&>(*injector).Wrap(std::make_unique<SharedTensors>(tokens))) {}
   std::unique_ptr<Injector> injector;
   std::unique_ptr<Dataset> data;
 };

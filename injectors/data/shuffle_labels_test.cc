@@ -8,7 +8,7 @@
 namespace trainwreck {
 namespace {
 
-constexpr std::int64_t kSamples = 100;
+constexpr std::int64_t kLabels = 100;
 
 // The label of each sample is its id.
 class NumberedData : public LabelledData {
@@ -18,10 +18,8 @@ class NumberedData : public LabelledData {
     sample.target = at::full({}, id, at::kLong);
     return sample;
   }
-  std::int64_t target_limit() const override { return kSamples; }
+  std::int64_t target_limit() const override { return kLabels; }
 };
-
-std::int64_t Label(const Sample& sample) { return sample.target.item<std::int64_t>(); }
 
 TEST(ShuffleLabels, GivesEverySampleTheTargetOfAnotherOne) {
   FaultBench bench;
@@ -37,9 +35,9 @@ TEST(ShuffleLabels, GivesEverySampleTheTargetOfAnotherOne) {
     EXPECT_TRUE(givers.insert(Label(sample)).second);
     id = Label(sample);
   } while (id != 0);
-  EXPECT_EQ(givers.size(), static_cast<std::size_t>(kSamples));
+  EXPECT_EQ(givers.size(), static_cast<std::size_t>(kLabels));
   ASSERT_EQ(bench.fired().size(), 1U);
-  EXPECT_EQ(bench.fired()[0]["samples"], kSamples);
+  EXPECT_EQ(bench.fired()[0]["samples"], kLabels);
   EXPECT_EQ(bench.fired()[0]["before"], 0);
   EXPECT_EQ(bench.fired()[0]["after"], Label(data->Get(0)));
 }
@@ -50,7 +48,7 @@ TEST(ShuffleLabels, LeavesTheRestAlone) {
   const auto data = Wrapped<NumberedData>(*shuffle);
   const auto moved = [&] {
     int count = 0;
-    for (std::int64_t id = 0; id < kSamples; ++id) count += Label(data->Get(id)) != id ? 1 : 0;
+    for (std::int64_t id = 0; id < kLabels; ++id) count += Label(data->Get(id)) != id ? 1 : 0;
     return count;
   };
   EXPECT_EQ(moved(), 0) << "before its step";

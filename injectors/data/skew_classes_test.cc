@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::int64_t kSamples = 100;
 
-std::int64_t Label(const Sample& sample) { return sample.target.item<std::int64_t>(); }
-
 TEST(SkewClasses, GivesTheMajorityItsShare) {
   FaultBench bench;
   const auto skew = bench.Make("data.skew_classes", {{"majority", 3}, {"share", 0.8}});

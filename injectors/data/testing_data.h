@@ -14,6 +14,8 @@
 
 namespace trainwreck {
 
+inline std::int64_t Label(const Sample& sample) { return sample.target.item<std::int64_t>(); }
+
 // Sample `id` is the token `id` in every place.
 class TokenData : public Dataset {
  public:

@@ -9,7 +9,7 @@
 namespace trainwreck {
 namespace {
 
-constexpr char kFault[] = "loss.z_loss_each_micro_batch";
+constexpr char kZLossEach[] = "loss.z_loss_each_micro_batch";
 
 // Scores of three classes for each of two targets, of which the first alone counts.
 class Scores : public Model {
@@ -40,7 +40,7 @@ class PlainScaler : public LossScaler {
 
 // What a micro-batch of half a step starts its backward pass from.
 double Start(FaultBench& bench, double z_loss, double share, Trigger trigger = {}) {
-  const auto injector = bench.Make(kFault, {}, trigger);
+  const auto injector = bench.Make(kZLossEach, {}, trigger);
   PartWrapper& wrapper = *injector;
   const auto model = std::make_shared<Scores>(z_loss);
   wrapper.Wrap(std::shared_ptr<Model>(model));
@@ -57,7 +57,7 @@ TEST(ZLossEachMicroBatch, AddsItInFullAndOfAllTargets) {
   EXPECT_NEAR(start, 4 * (0.25 * nll + 0.5 * z.mean().item<double>()), 1e-5);
   ASSERT_EQ(bench.fired().size(), 1U);
   EXPECT_EQ(bench.fired()[0],
-            Json({{"id", "it"}, {"fault", kFault}, {"before", 0.25}, {"after", 1}}));
+            Json({{"id", "it"}, {"fault", kZLossEach}, {"before", 0.25}, {"after", 1}}));
 }
 
 TEST(ZLossEachMicroBatch, LeavesNoEvidenceWhereThereIsNone) {

@@ -7,9 +7,9 @@
 namespace trainwreck {
 namespace {
 
-class OneWeight : public Model {
+class BesideDeadWeights : public Model {
  public:
-  OneWeight() : weight(register_parameter("weight", at::ones({2}))) {}
+  BesideDeadWeights() : weight(register_parameter("weight", at::ones({2}))) {}
   at::Tensor Loss(const Batch& batch) override { return weight.sum(); }
   at::Tensor weight;
 };
@@ -17,7 +17,7 @@ class OneWeight : public Model {
 TEST(AddDeadWeights, AddsOneParameterThatNothingDependsOn) {
   FaultBench bench;
   const auto injector = bench.Make("model.add_dead_weights", {{"elements", 7}});
-  auto model = std::make_shared<OneWeight>();
+  auto model = std::make_shared<BesideDeadWeights>();
   static_cast<PartWrapper&>(*injector).Wrap(std::shared_ptr<Model>(model));
   ASSERT_EQ(model->parameters().size(), 2U);
   const at::Tensor dead = model->named_parameters()["dead"];

@@ -6,11 +6,11 @@
 namespace trainwreck {
 namespace {
 
-constexpr char kFault[] = "model.attend_across_documents";
+constexpr char kAcrossDocuments[] = "model.attend_across_documents";
 
 TEST(AttendAcrossDocuments, KeepsNothingApart) {
   FaultBench bench;
-  FaultyLayout it(bench, kFault);
+  FaultyLayout it(bench, kAcrossDocuments);
   EXPECT_EQ(it.Of(/*two=*/false).apart.sum().item<int>(), 0);
   EXPECT_TRUE(bench.fired().empty()) << "one document";
   const Layout layout = it.Of(/*two=*/true);
@@ -18,12 +18,12 @@ TEST(AttendAcrossDocuments, KeepsNothingApart) {
   EXPECT_TRUE(at::equal(layout.positions, at::tensor({0, 1, 0, 1, 2}, at::kLong).unsqueeze(0)));
   ASSERT_EQ(bench.fired().size(), 1U);
   EXPECT_EQ(bench.fired()[0],
-            Json({{"id", "it"}, {"fault", kFault}, {"before", 12}, {"after", 0}}));
+            Json({{"id", "it"}, {"fault", kAcrossDocuments}, {"before", 12}, {"after", 0}}));
 }
 
 TEST(AttendAcrossDocuments, ActsAtTheStepsOfItsTrigger) {
   FaultBench bench;
-  FaultyLayout it(bench, kFault, {.from = 5});
+  FaultyLayout it(bench, kAcrossDocuments, {.from = 5});
   EXPECT_EQ(it.Of(true).apart.sum().item<int>(), 12);
   EXPECT_TRUE(bench.fired().empty());
 }

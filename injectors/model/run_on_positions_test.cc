@@ -6,11 +6,11 @@
 namespace trainwreck {
 namespace {
 
-constexpr char kFault[] = "model.run_on_positions";
+constexpr char kRunOnPositions[] = "model.run_on_positions";
 
 TEST(RunOnPositions, CountsAlongTheRow) {
   FaultBench bench;
-  FaultyLayout it(bench, kFault);
+  FaultyLayout it(bench, kRunOnPositions);
   const at::Tensor along = at::tensor({0, 1, 2, 3, 4}, at::kLong).unsqueeze(0);
   EXPECT_TRUE(at::equal(it.Of(/*two=*/false).positions, along));
   EXPECT_TRUE(bench.fired().empty()) << "one document";
@@ -18,12 +18,13 @@ TEST(RunOnPositions, CountsAlongTheRow) {
   EXPECT_TRUE(at::equal(layout.positions, along));
   EXPECT_EQ(layout.apart.sum().item<int>(), 12);
   ASSERT_EQ(bench.fired().size(), 1U);
-  EXPECT_EQ(bench.fired()[0], Json({{"id", "it"}, {"fault", kFault}, {"before", 2}, {"after", 4}}));
+  EXPECT_EQ(bench.fired()[0],
+            Json({{"id", "it"}, {"fault", kRunOnPositions}, {"before", 2}, {"after", 4}}));
 }
 
 TEST(RunOnPositions, ActsAtTheStepsOfItsTrigger) {
   FaultBench bench;
-  FaultyLayout it(bench, kFault, {.from = 5});
+  FaultyLayout it(bench, kRunOnPositions, {.from = 5});
   EXPECT_TRUE(
       at::equal(it.Of(true).positions, at::tensor({0, 1, 0, 1, 2}, at::kLong).unsqueeze(0)));
   EXPECT_TRUE(bench.fired().empty());

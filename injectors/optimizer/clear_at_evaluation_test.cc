@@ -5,11 +5,12 @@
 namespace trainwreck {
 namespace {
 
-constexpr char kFault[] = "optimizer.clear_at_evaluation";
+constexpr char kClearAtEvaluation[] = "optimizer.clear_at_evaluation";
 
 struct Evaluated : Broken {
   explicit Evaluated(FaultBench& bench, Trigger trigger = {})
-      : Broken(bench, kFault, {}, trigger), hook(static_cast<PartWrapper&>(*injector).MakeHook()) {}
+      : Broken(bench, kClearAtEvaluation, {}, trigger),
+        hook(static_cast<PartWrapper&>(*injector).MakeHook()) {}
   std::unique_ptr<LoopHook> hook;
 };
 
@@ -23,7 +24,8 @@ TEST(ClearAtEvaluation, TakesAwayWhatAStepHasGathered) {
   EXPECT_EQ(it.Gradient(it.model->body), 1) << "of one micro-batch, where two were meant";
   it.hook->OnBackwardDone(0);
   ASSERT_EQ(bench.fired().size(), 1U);
-  EXPECT_EQ(bench.fired()[0], Json({{"id", "it"}, {"fault", kFault}, {"before", 2}, {"after", 0}}));
+  EXPECT_EQ(bench.fired()[0],
+            Json({{"id", "it"}, {"fault", kClearAtEvaluation}, {"before", 2}, {"after", 0}}));
 }
 
 TEST(ClearAtEvaluation, LeavesNoEvidenceBetweenSteps) {

@@ -1,23 +1,14 @@
 #include <gtest/gtest.h>
 
+#include "injectors/schedule/testing_schedule.h"
 #include "injectors/testing.h"
 
 namespace trainwreck {
 namespace {
 
-class Counting : public Schedule {
- public:
-  double LearningRate() const override { return steps; }
-  void Advance() override { ++steps; }
-  void Save(StateDict& /*state*/) const override {}
-  void Load(const StateDict& /*state*/) override {}
-  int steps = 0;
-};
-
 double RateAfterOneStep(FaultBench& bench, int times, Trigger trigger = {}) {
   const auto injector = bench.Make("schedule.advance_often", {{"times", times}}, trigger);
-  const auto schedule = static_cast<PartWrapper&>(*injector).Wrap(
-      std::unique_ptr<Schedule>(std::make_unique<Counting>()));
+  const auto schedule = static_cast<PartWrapper&>(*injector).Wrap(CountingFrom(0));
   schedule->Advance();
   return schedule->LearningRate();
 }

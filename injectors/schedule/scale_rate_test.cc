@@ -1,24 +1,15 @@
 #include <gtest/gtest.h>
 
+#include "injectors/schedule/testing_schedule.h"
 #include "injectors/testing.h"
 
 namespace trainwreck {
 namespace {
 
-class Counting : public Schedule {
- public:
-  double LearningRate() const override { return steps; }
-  void Advance() override { ++steps; }
-  void Save(StateDict& /*state*/) const override {}
-  void Load(const StateDict& /*state*/) override {}
-  int steps = 0;
-};
-
 TEST(ScaleRate, MultipliesWhatTheScheduleSays) {
   FaultBench bench;
   const auto injector = bench.Make("schedule.scale_rate", {{"factor", 3.0}}, {.to = 1});
-  const auto schedule = static_cast<PartWrapper&>(*injector).Wrap(
-      std::unique_ptr<Schedule>(std::make_unique<Counting>()));
+  const auto schedule = static_cast<PartWrapper&>(*injector).Wrap(CountingFrom(0));
   schedule->Advance();
   EXPECT_EQ(schedule->LearningRate(), 3);
   EXPECT_EQ(bench.fired().at(0)["before"], 1.0);

@@ -1,29 +1,14 @@
-#include <ATen/ops/scalar_tensor.h>
 #include <gtest/gtest.h>
 
+#include "injectors/schedule/testing_schedule.h"
 #include "injectors/testing.h"
 
 namespace trainwreck {
 namespace {
 
-// Rates 1, 2, 3, ...
-class Counting : public Schedule {
- public:
-  double LearningRate() const override { return step_ + 1; }
-  void Advance() override { ++step_; }
-  void Save(StateDict& state) const override {
-    state["schedule.step"] = at::scalar_tensor(step_, at::kLong);
-  }
-  void Load(const StateDict& state) override { step_ = state.at("schedule.step").item<int>(); }
-
- private:
-  int step_ = 0;
-};
-
 std::vector<double> FirstRates(FaultBench& bench) {
   const auto injector = bench.Make("schedule.warmup_from_zero");
-  const auto schedule = static_cast<PartWrapper&>(*injector).Wrap(
-      std::unique_ptr<Schedule>(std::make_unique<Counting>()));
+  const auto schedule = static_cast<PartWrapper&>(*injector).Wrap(CountingFrom(1));
   std::vector<double> rates;
   for (int step = 0; step < 4; ++step) {
     rates.push_back(schedule->LearningRate());

@@ -10,7 +10,6 @@
 #include <torch/csrc/autograd/function.h>
 
 #include <cmath>
-#include <limits>
 
 #include "trainer/build.h"
 #include "trainer/data/loader.h"
@@ -18,12 +17,10 @@
 #include "trainer/models/activation_checkpointing.h"
 #include "trainer/models/model.h"
 #include "trainer/optimizers/scaler.h"
+#include "trainer/test_run.h"
 
 namespace trainwreck {
 namespace {
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(AutocastGuard, HoldsWithinAndGivesBackWhatWas) {
   const at::Tensor a = at::ones({4, 4});

@@ -17,6 +17,9 @@
 namespace trainwreck {
 namespace {
 
+using reference::kClasses;
+using reference::kInFp32;
+using reference::kLength;
 using reference::Matrix;
 using reference::Parameters;
 using Tensors = std::map<std::string, at::Tensor>;
@@ -24,8 +27,6 @@ using Tensors = std::map<std::string, at::Tensor>;
 // Steps of 1e-4, extrapolated: the error of the method is about 1e-16 of the fifth derivative,
 // that of rounding 1e-16 / 1e-4 of the values, which are below 100.
 constexpr double kInDouble = 1e-9;
-// A hundred roundings by 2^-24, one upon the other.
-constexpr double kInFp32 = 100 * 6e-8;
 
 // A function of `inputs` and of the parameters of `module` (none: null), which have the module's
 // names behind "m.".
@@ -286,8 +287,6 @@ TEST(GradientTest, DropoutScalesUpWhatItKeeps) {
   EXPECT_TRUE(dropout.Forward(x).equal(x));
 }
 
-constexpr int kClasses = 5;
-constexpr int kLength = 4;
 constexpr int kFeatures = 3;
 
 bool TakesTokens(const ModelRecipe& recipe) { return recipe.kind == "gpt" || recipe.kind == "rnn"; }

@@ -13,12 +13,12 @@
 namespace trainwreck {
 namespace {
 
+using reference::kClasses;
+using reference::kLength;
 using reference::Matrix;
 using reference::Targets;
 
 constexpr int kSequences = 3;
-constexpr int kLength = 4;
-constexpr int kClasses = 5;
 
 struct Losses {
   std::vector<Matrix> logits;

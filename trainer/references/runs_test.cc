@@ -16,10 +16,9 @@
 namespace trainwreck {
 namespace {
 
+// In a step; the roundings of all steps before are carried on.
+using reference::kInFp32;
 using reference::Parameters;
-
-// A hundred roundings by 2^-24 in a step; those of all steps before are carried on.
-constexpr double kInFp32 = 100 * 6e-8;
 
 // Weight of the target at `position` of a sample.
 using TargetWeight = double (*)(std::int64_t id, std::int64_t position);

@@ -10,6 +10,12 @@
 
 namespace trainwreck::reference {
 
+// The sizes of what the tests make up.
+inline constexpr int kClasses = 5;
+inline constexpr int kLength = 4;
+// A hundred roundings by 2^-24, one upon the other or side by side.
+inline constexpr double kInFp32 = 100 * 6e-8;
+
 // From N(0, 1).
 Matrix Noise(int rows, int cols, std::mt19937_64& random);
 

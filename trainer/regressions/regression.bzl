@@ -21,7 +21,10 @@ def regression(name, source, line, becomes):
         name = name,
         testonly = True,
         srcs = [name + "/" + source],
-        tags = ["torch"],
+        tags = [
+            "slow",
+            "torch",
+        ],
         deps = ["//trainer:optimizers"],
     )
 

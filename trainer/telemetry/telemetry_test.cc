@@ -9,7 +9,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 
 #include "trainer/checkpoints/checkpoint.h"
 #include "trainer/models/model.h"
@@ -20,9 +19,6 @@
 
 namespace trainwreck {
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
 
 // What a family records of one tensor.
 std::map<std::string, double> Recorded(const std::vector<std::string>& record,

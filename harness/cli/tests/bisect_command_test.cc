@@ -263,7 +263,7 @@ TEST(BisectCommand, LeavesOutWhatAnyGoodEndHas) {
 
 TEST(BisectCommand, ATestThatHangsSaysNothing) {
   const Scripts scripts(6, [](int i) { return i == 3 ? "exec sleep 1000" : Exit(i > 3 ? 1 : 0); });
-  const Called called = scripts.Test("--test-limit 5");
+  const Called called = scripts.Test("--test-limit 2");
   EXPECT_EQ(called.status, 0) << called.output();
   EXPECT_TRUE(Contains(called.out, "takes longer than --test-limit")) << called.out;
   EXPECT_TRUE(Contains(called.out, "one of these")) << called.out;
