@@ -127,6 +127,9 @@ void TrainingLoop::TrainStep() {
 
   const std::vector<Batch> batches = DrawBatches();
   parts_.optimizer->ZeroGrad();
+  if (telemetry_.wants("leftover_gradients")) {
+    now_.leftover_gradients = static_cast<double>(CountFilled(GradientStats(parameters_)));
+  }
   if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
   const std::vector<double> counts = CountsOf(batches);
   now_.loss = ForwardBackward(batches, counts, telemetry_.activation_hook(),
@@ -169,7 +172,7 @@ void TrainingLoop::Update() {
     now_.clipped = ClipGradients(parameters_, now_.grad_norm, recipe_.optimizer.clip_norm);
   }
   parts_.optimizer->Step(now_.lr);
-  if (telemetry_.wants_applied_gradient()) {
+  if (telemetry_.wants("applied_grad_norm")) {
     now_.applied_grad_norm = GlobalNorm(GradientStats(parameters_));
   }
   parts_.schedule->Advance();
@@ -189,10 +192,7 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
     if (std::optional<Batch> batch = DrawBatch()) {
       now_.sample_ids.insert(now_.sample_ids.end(), batch->ids.begin(), batch->ids.end());
       CountDrawn(batch->ids);
-      if (batch->size() > 0) {
-        now_.tokens += static_cast<double>(batch->targets.numel());
-        now_.loss_tokens += batch->weights.count_nonzero().item<double>();
-      }
+      if (batch->size() > 0) CountTargets(*batch);
       batches.push_back(std::move(*batch));
       continue;
     }
@@ -207,6 +207,15 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
   }
   now_.skipped = static_cast<double>(loader_.skipped());
   return batches;
+}
+
+void TrainingLoop::CountTargets(const Batch& batch) {
+  now_.tokens += static_cast<double>(batch.targets.numel());
+  now_.loss_tokens += batch.weights.count_nonzero().item<double>();
+  if (!telemetry_.wants("misplaced_targets")) return;
+  if (const std::optional<double> misplaced = MisplacedTargets(batch)) {
+    now_.misplaced_targets = now_.misplaced_targets.value_or(0) + *misplaced;
+  }
 }
 
 void TrainingLoop::CountDrawn(const std::vector<std::int64_t>& ids) {
