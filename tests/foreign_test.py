@@ -140,6 +140,9 @@ class ForeignTest(unittest.TestCase):
         done = self.call("list", "faults", "--target", "files")  # has neither habit nor pace
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("recipe.crawl", done.stdout)
+        self.forget("describes")  # which may have anything
+        self.write(inject={"mine": {"fault": "recipe.crawl"}})
+        self.assertIn("requires:fault:recipe.crawl", self.call("validate", "t/x", "--target", "files").stdout)
 
     def test_a_wrong_fault_stops_every_call(self):
         self.write_fault(set={"habits": "$how"})
