@@ -770,6 +770,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "twins/left-out",
+        file = "twins/left-out.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "twins/loss-scale",
         file = "twins/loss-scale.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],

@@ -51,6 +51,34 @@ struct TwinBench : Bench {
   }
 };
 
+// An invariant that the twin breaks, with and without its leave.
+TEST(Twins, MayBreakWhatTheyWaive) {
+  for (const bool waives : {false, true}) {
+    TwinBench bench;
+    bench.scenario().invariants = std::make_shared<std::vector<Invariant>>(
+        std::vector<Invariant>{{"small",
+                                "losses are small",
+                                "loss",
+                                {},
+                                {},
+                                *formula::Formula::Parse("always grad_norm <= 1").formula,
+                                {4, 3, 5},
+                                "inv.yaml"}});
+    if (waives) bench.scenario().twins[0].waives = {"small"};
+    const auto meddle = bench.meddle;
+    bench.meddle = [meddle](const trainwreck::Run& run, RunResult& result) {
+      meddle(run, result);
+      for (int step = 0; step < kSteps; ++step) {
+        result.trace.series[{"grad_norm", 0}].Set(step, run.arm == "twin" ? 2 : 0.5);
+      }
+    };
+    const Verdict verdict = bench.Judged();
+    EXPECT_EQ(verdict.failure_class, waives ? FailureClass::kNone : FailureClass::kInvariantBroken)
+        << verdict.reason;
+    EXPECT_EQ(verdict.verdict == VerdictKind::kPass, waives) << verdict.reason;
+  }
+}
+
 TEST(Twins, AgreeWithinRoundingAndTheBugIsNoticed) {
   TwinBench bench;
   const Verdict verdict = bench.Judged();

@@ -60,6 +60,7 @@ void AddTwins(const Scenario& scenario, const Point& point, Json& json) {
     if (!AppliesTo(twin.when, point)) continue;
     json["twins"].push_back({twin.name, Encode(twin.changes), Encode(twin.phases),
                              twin.fault ? Encode(*twin.fault, point) : Json()});
+    if (!twin.waives.empty()) json["twins"].back().push_back(twin.waives);
   }
   for (const Bug& bug : scenario.bugs) {
     if (!AppliesTo(bug.when, point)) continue;

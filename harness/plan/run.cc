@@ -279,7 +279,10 @@ class CasePlanner {
     for (ArmPlan& arm : arms) {
       if (arm.kind == ArmKind::kRounding || arm.kind == ArmKind::kBug || arm.runs.empty()) continue;
       const Run& run = arm.runs.front();
+      const Twin* twin = arm.twin.get();
       for (const Invariant& invariant : *scenario_.invariants) {
+        if (twin != nullptr && std::count(twin->waives.begin(), twin->waives.end(), invariant.name))
+          continue;
         const std::optional<formula::Formula> asked =
             AskedOf(invariant, run.plan.recipe, run.later_changes, target_);
         if (!asked) continue;

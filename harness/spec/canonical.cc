@@ -45,7 +45,7 @@ const Words& OrderOf(const Path& whole) {
       {"must_notice", kFault},
       {"twins",
        {"set", "scale", "fault", "with", "at", "from", "to", "every", "ranks", "phase", "attempt",
-        "probability", "phases", "when", "note"}},
+        "probability", "phases", "waives", "when", "note"}},
       {"agree", {"of", "within", "assert", "min_margin", "reason", "when"}},
       {"healthy", kCheck},
       {"symptoms", kCheck},

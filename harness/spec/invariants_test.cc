@@ -125,5 +125,21 @@ TEST(Breaks, NamesInvariantsThatAreAsked) {
             "when it is asked for)\n");
 }
 
+TEST(Waives, NamesInvariantsOfATwin) {
+  const auto errors = [](const std::string& waived) {
+    LoadOptions options;
+    options.invariants = Parse(kClipped).invariants;
+    return Messages(ParseScenario(
+        "apiVersion: trainwreck/v1\nkind: Scenario\ntitle: A test\nrecipe: {steps: 60}\n"
+        "twins: {again: {waives: [" +
+            waived +
+            "]}}\nagree: {loss: {of: loss, within: bitwise}}\n"
+            "must_notice: {hot: {fault: recipe.high_lr}}\n",
+        "test.yaml", TestTarget(), options));
+  };
+  EXPECT_EQ(errors("clipped"), "");
+  EXPECT_EQ(errors("cliped"), "5:26: there is no invariant 'cliped' (did you mean 'clipped'?)\n");
+}
+
 }  // namespace
 }  // namespace trainwreck

@@ -78,6 +78,7 @@ struct Twin {
   std::string name;
   Changes changes;                     // may be empty: the same run once more
   std::optional<InjectedFault> fault;  // its change, where no recipe key makes it; id: its name
+  std::vector<std::string> waives;     // invariants that it breaks on purpose
   std::vector<std::string> when;
   std::vector<Phase> phases;  // empty: the scenario's
   std::string note;

@@ -292,6 +292,7 @@ Json PhasesSchema() {
 Json TwinSchema(const Json& set, const Json& scale, const TargetDescription& target) {
   Json properties = ArmProperties(set, scale);
   properties["phases"] = PhasesSchema();
+  properties["waives"] = Texts("Invariants of invariants.yaml that need not hold.");
   const Json with_fault = FaultSchema(target, properties);
   return {{"if", {{"required", {"fault"}}}},
           {"then", with_fault},

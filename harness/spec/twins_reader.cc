@@ -28,6 +28,9 @@ void ReadTwin(const YamlNode& key, const YamlNode& node, const TargetDescription
     twin.fault = ReadFault(key, node, target, fields, errors);
   }
   if (const YamlNode* phases = fields.Take("phases")) twin.phases = ReadPhases(*phases, errors);
+  if (const YamlNode* waives = fields.Take("waives")) {
+    twin.waives = ReadTexts(*waives, "'waives'", errors);
+  }
   twin.when = ReadWhen(fields, errors);
   if (const YamlNode* note = fields.Take("note")) {
     twin.note = ReadText(*note, "'note'", errors).value_or("");

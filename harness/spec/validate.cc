@@ -297,6 +297,9 @@ class Validator {
     std::vector<std::string> names;
     for (const Invariant& invariant : known) names.push_back(invariant.name);
     CheckNames({"breaks"}, scenario_.breaks, names, "there is no invariant");
+    for (const Twin& twin : scenario_.twins) {
+      CheckNames({"twins", twin.name, "waives"}, twin.waives, names, "there is no invariant");
+    }
     for (const Invariant& invariant : known) {
       if (std::count(scenario_.breaks.begin(), scenario_.breaks.end(), invariant.name) == 0) {
         continue;
