@@ -194,7 +194,7 @@ std::set<std::string> NamesElsewhere(const Session& session, const std::string& 
     FaultCatalogue catalogue(other);
     catalogue.AddSuite();
     for (const std::string& faults : FindFaultFiles(session.scenarios_root)) {
-      catalogue.AddFile(faults);  // what is wrong with it is said where the target is that it is for
+      catalogue.AddFile(faults);  // what is wrong with it is told where its target is run
     }
     for (const FaultInfo& fault : other.faults) names.insert("fault:" + fault.name);
     for (const SignalInfo& signal : other.signals) names.insert("signal:" + signal.name);
