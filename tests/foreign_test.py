@@ -143,6 +143,9 @@ class ForeignTest(unittest.TestCase):
         self.forget("describes")  # which may have anything
         self.write(inject={"mine": {"fault": "recipe.crawl"}})
         self.assertIn("requires:fault:recipe.crawl", self.call("validate", "t/x", "--target", "files").stdout)
+
+    def test_a_scenario_that_breaks_an_invariant_of_another_target_is_left_out(self):
+        self.forget("describes")  # which may have anything
         with open(self.folder + "/scenarios/invariants.yaml", "w", encoding="utf-8") as file:
             file.write("apiVersion: trainwreck/v1\nkind: Invariants\ninvariants:\n"
                        "  paced: {title: it has a pace, part: pace, assert: 'always loss > recipe(pace)'}\n")
