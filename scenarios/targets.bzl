@@ -98,6 +98,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "invariants/one-order",
+        file = "invariants/one-order.yaml",
+        extended = ["invariants/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "invariants/overlooked-overflow",
         file = "invariants/overlooked-overflow.yaml",
         extended = ["invariants/defaults.yaml", "defaults.yaml"],

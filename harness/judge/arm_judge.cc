@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "harness/formula/arms.h"
 #include "harness/judge/endings.h"
 #include "harness/judge/place.h"
 #include "harness/judge/signal_health.h"
@@ -131,7 +132,6 @@ class CaseJudge {
 
  private:
   int allowed() const { return plan_.seed_count - plan_.seed_require; }
-
   const RunResult* FindRun(const std::string& arm, int seed) const {
     auto seeds = results_.runs.find(arm);
     if (seeds == results_.runs.end()) return nullptr;
@@ -188,8 +188,10 @@ class CaseJudge {
   }
 
   formula::Runs RunsOf(const ArmPlan& arm, int seed) const {
-    const auto& of_seed = traces_.at(seed);
-    return {.self = of_seed.at(arm.name), .arms = of_seed, .control = arm.control};
+    formula::Runs runs{traces_.at(seed).at(arm.name), traces_.at(seed), arm.control};
+    const RunResult* other = FindRun(arm.name, (seed + 1) % plan_.seed_count);
+    if (other != nullptr && plan_.seed_count > 1) runs.arms[formula::kOtherSeed] = &other->trace;
+    return runs;
   }
 
   Judged JudgeClaim(const ArmPlan& arm, const Claim& claim) const;

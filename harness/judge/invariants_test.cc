@@ -70,6 +70,22 @@ TEST(Invariants, AreAskedOfRemedies) {
   EXPECT_EQ(bench.Judged().failure_class, FailureClass::kInvariantBroken);
 }
 
+// Of the next seed's run of the same arm.
+TEST(Invariants, MayCompareTwoSeeds) {
+  InvariantBench bench;
+  auto parsed = formula::Formula::Parse("eventually grad_norm < other_seed.grad_norm");
+  auto invariants = std::make_shared<std::vector<Invariant>>(*bench.scenario().invariants);
+  invariants->front().formula = *parsed.formula;
+  bench.scenario().invariants = invariants;
+  EXPECT_EQ(bench.Judged().failure_class, FailureClass::kInvariantBroken) << "all are equal";
+  bench.meddle = [](const trainwreck::Run& run, RunResult& result) {
+    InvariantBench::SetNorm(result, 0.1 + 0.1 * run.seed);
+    if (run.seed == kSeeds - 1) result.trace.series[{"grad_norm", 0}].Set(0, 0.01);
+  };
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(verdict.verdict, VerdictKind::kPass) << verdict.reason;
+}
+
 // The fault stays in while its remedy is tested, and so does what it breaks.
 TEST(Invariants, OfARemedyAreExcusedWhereTheFaultAloneBreaksThem) {
   InvariantBench bench;

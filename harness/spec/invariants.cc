@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "harness/formula/arms.h"
 #include "harness/spec/parts_reader.h"
 #include "harness/text/words.h"
 #include "harness/yaml/fields.h"
@@ -110,10 +111,12 @@ std::string LackingSignal(const formula::Formula& formula, const TargetDescripti
 // What is wrong with a formula whatever the numbers of the recipe are.
 void CheckFormula(const Invariant& invariant, const YamlNode& node, const TargetDescription& target,
                   Errors& errors) {
-  const std::set<std::string> arms = invariant.formula.arms();
+  std::set<std::string> arms = invariant.formula.arms();
+  arms.erase(formula::kOtherSeed);
   if (!arms.empty()) {
     errors.Add(node,
-               "an invariant is about one run, and this one reads the arm '" + *arms.begin() + "'");
+               "an invariant is about one run, and this one reads the arm '" + *arms.begin() + "'",
+               "the same arm's run with the next seed is 'other_seed'");
     return;
   }
   if (!LackingSignal(invariant.formula, target).empty()) return;
@@ -130,6 +133,7 @@ void CheckFormula(const Invariant& invariant, const YamlNode& node, const Target
   formula::Vocabulary vocabulary;
   vocabulary.target = &target;
   vocabulary.world_size = 2;
+  vocabulary.arms = {formula::kOtherSeed};
   const formula::Formula formula = invariant.formula.WithRecipe(values);
   for (const formula::FormulaError& error : formula.Check(vocabulary)) {
     errors.Add(node.source, PlaceInFormula(node, error.begin, error.end, errors), error.message,

@@ -88,7 +88,9 @@ TEST(Invariants, MistakesHaveTheirPlace) {
   EXPECT_EQ(Error("  a:\n" + rest + "    assert: always loss\n"),
             "7:20: 'loss' is a signal, a number (compare it: < <= > >= == !=)\n");
   EXPECT_EQ(Error("  a:\n" + rest + "    assert: always loss < control.loss\n"),
-            "7:13: an invariant is about one run, and this one reads the arm 'control'\n");
+            "7:13: an invariant is about one run, and this one reads the arm 'control' (the same "
+            "arm's run with the next seed is 'other_seed')\n");
+  EXPECT_EQ(Error("  a:\n" + rest + "    assert: eventually loss < other_seed.loss\n"), "");
   EXPECT_EQ(Error("  a:\n" + rest + "    assert: loss[0] < recipe(optimizer.kind)\n"),
             "7:13: recipe(optimizer.kind) is no number (say it in 'given')\n");
   EXPECT_EQ(

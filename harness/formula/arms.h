@@ -1,0 +1,9 @@
+// Names of runs that a formula may read without that a scenario has an arm of this name.
+#pragma once
+
+namespace trainwreck::formula {
+
+// In invariants: the same arm's run with the next seed.
+inline constexpr char kOtherSeed[] = "other_seed";
+
+}  // namespace trainwreck::formula
