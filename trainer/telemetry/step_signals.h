@@ -24,6 +24,7 @@ struct StepScalars {
   double grad_norm = 0;  // before clipping
   bool clipped = false;
   std::optional<double> applied_grad_norm;  // of what the optimizer is given, where asked for
+  std::optional<double> off_master;         // elements, where asked for
   double lr = 0;
   double loss_scale = 1;
   bool overflow = false;  // of any rank: the update was skipped

@@ -132,6 +132,7 @@ Telemetry::Telemetry(TraceSink& sink, const std::vector<std::string>& record)
       asked_(record),
       wants_gaps_(asked_.AsksTotal("untrained") || asked_.AsksTotal("frozen_moved")),
       wants_applied_gradient_(asked_.AsksTotal("applied_grad_norm")),
+      wants_masters_(asked_.AsksTotal("off_master")),
       reads_changes_(wants_gaps_ || AsksForChanges(asked_)),
       activations_("act", asked_),
       gradients_("grad", asked_),
