@@ -74,6 +74,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "invariants/masters-not-copied",
+        file = "invariants/masters-not-copied.yaml",
+        extended = ["invariants/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "invariants/overlooked-overflow",
         file = "invariants/overlooked-overflow.yaml",
         extended = ["invariants/defaults.yaml", "defaults.yaml"],
@@ -762,6 +770,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "twins/in-backward",
+        file = "twins/in-backward.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "twins/later-tokens",
         file = "twins/later-tokens.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
@@ -780,6 +796,22 @@ SCENARIOS = [
     struct(
         name = "twins/loss-scale",
         file = "twins/loss-scale.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "twins/masters-in-ranks",
+        file = "twins/masters-in-ranks.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 2,
+    ),
+    struct(
+        name = "twins/masters",
+        file = "twins/masters.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
@@ -836,6 +868,14 @@ SCENARIOS = [
     struct(
         name = "twins/resume",
         file = "twins/resume.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "twins/same-micro-batches",
+        file = "twins/same-micro-batches.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",

@@ -197,6 +197,20 @@ TEST(InBackwardTest, GoesOnFromWhatWasSaved) {
   ExpectEqual(whole, parts);
 }
 
+TEST(InBackwardTest, GoesOnFromTheCheckpointOfOneOptimizer) {
+  const NamedTensors whole = NoiseOf(at::kFloat), parts = NoiseOf(at::kFloat);
+  Train(*AdamWOf(whole), whole, 0, 10);
+  const auto first = AdamWOf(parts);
+  Train(*first, parts, 0, 4);
+  for (const auto& [name, parameter] : parts) parameter.mutable_grad().reset();
+  StateDict state;
+  first->Save(state);
+  InBackward second(parts);
+  second.optimizer().Load(state);
+  second.Train(4, 10);
+  ExpectEqual(whole, parts);
+}
+
 TEST(InBackwardTest, HooksLiveAsLongAsTheirOwner) {
   const NamedTensors parameters = NoiseOf(at::kFloat);
   parameters[1].second.set_requires_grad(false);

@@ -138,8 +138,8 @@ std::vector<kernels::ChangeStats> ChangesOf(const std::vector<at::Tensor>& now,
   changes.reserve(now.size());
   for (std::size_t i = 0; i < now.size(); ++i) {
     const at::Tensor a = now[i].to(at::kFloat), b = before[i].to(at::kFloat);  // exact
-    changes.push_back(kernels::CompareTensors(a.const_data_ptr<float>(), b.const_data_ptr<float>(),
-                                              a.numel()));
+    changes.push_back(
+        kernels::CompareTensors(a.const_data_ptr<float>(), b.const_data_ptr<float>(), a.numel()));
   }
   return changes;
 }
