@@ -34,6 +34,14 @@ SCENARIOS = [
         cores = 2,
     ),
     struct(
+        name = "invariants/copied-layers",
+        file = "invariants/copied-layers.yaml",
+        extended = ["invariants/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "invariants/dead-weights",
         file = "invariants/dead-weights.yaml",
         extended = ["invariants/defaults.yaml", "defaults.yaml"],
@@ -52,6 +60,22 @@ SCENARIOS = [
     struct(
         name = "invariants/forgotten-parameters",
         file = "invariants/forgotten-parameters.yaml",
+        extended = ["invariants/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "invariants/kept-gradients",
+        file = "invariants/kept-gradients.yaml",
+        extended = ["invariants/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "invariants/kept-scale",
+        file = "invariants/kept-scale.yaml",
         extended = ["invariants/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
@@ -140,6 +164,14 @@ SCENARIOS = [
     struct(
         name = "invariants/sgd-step-made-twice",
         file = "invariants/sgd-step-made-twice.yaml",
+        extended = ["invariants/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "invariants/shifted-targets",
+        file = "invariants/shifted-targets.yaml",
         extended = ["invariants/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
@@ -730,6 +762,14 @@ SCENARIOS = [
         cores = 2,
     ),
     struct(
+        name = "twins/decay",
+        file = "twins/decay.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "twins/epoch-ends",
         file = "twins/epoch-ends.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
@@ -850,6 +890,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "twins/positions",
+        file = "twins/positions.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "twins/ranks",
         file = "twins/ranks.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
@@ -884,6 +932,14 @@ SCENARIOS = [
     struct(
         name = "twins/side-effects",
         file = "twins/side-effects.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "twins/steady-batch",
+        file = "twins/steady-batch.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",

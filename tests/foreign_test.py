@@ -140,6 +140,23 @@ class ForeignTest(unittest.TestCase):
         done = self.call("list", "faults", "--target", "files")  # has neither habit nor pace
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("recipe.crawl", done.stdout)
+        self.forget("describes")  # which may have anything
+        self.write(inject={"mine": {"fault": "recipe.crawl"}})
+        self.assertIn("requires:fault:recipe.crawl", self.call("validate", "t/x", "--target", "files").stdout)
+
+    def test_a_scenario_that_breaks_an_invariant_of_another_target_is_left_out(self):
+        self.forget("describes")  # which may have anything
+        with open(self.folder + "/scenarios/invariants.yaml", "w", encoding="utf-8") as file:
+            file.write("apiVersion: trainwreck/v1\nkind: Invariants\ninvariants:\n"
+                       "  paced: {title: it has a pace, part: pace, assert: 'always loss > recipe(pace)'}\n")
+        self.write(symptoms=None, breaks=["paced"], remedies=None, no_remedy="none")
+        self.assertIn("requires:recipe:pace", self.call("validate", "t/x", "--target", "files").stdout)
+        for target in ("traces", "world", "elastic", "plain"):  # which have it
+            self.forget(target)
+        done = self.call("validate", "t/x", "--target", "files")
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn("the target cannot be asked for 'paced'", done.stderr)
+        self.assertIn("it lacks recipe:pace", done.stderr)
 
     def test_a_wrong_fault_stops_every_call(self):
         self.write_fault(set={"habits": "$how"})

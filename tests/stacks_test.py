@@ -8,6 +8,7 @@ Usage: stacks_test.py TRAINWRECK FOLDER [unittest options]
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -110,20 +111,104 @@ class StacksTest(unittest.TestCase):
     def test_ranks_of_torchrun_train_as_one(self):
         self.run_scenario("twins/ranks", "counted-torchrun")
 
-    # The defect that the twin is there for, in the program itself.
     @needs("torch")
-    def test_a_mean_of_means_over_micro_batches_is_found(self):
-        with open(self.folder + "/trainwreck.yaml", encoding="utf-8") as file:
-            text = file.read()
-        with open(self.folder + "/trainwreck.yaml", "w", encoding="utf-8") as file:
-            file.write(text.replace('"--divide-by={divide_by}"', '"--divide-by={divide_by}", "--divide-by=micro-batches"'))
-        said = self.run_scenario("twins/micro-batches", "counted", status=1).stdout
+    def test_a_resumed_run_is_the_run_in_one_piece(self):
+        self.run_scenario("twins/resume", "images")
+
+    @needs("torch")
+    def test_the_number_of_workers_changes_nothing(self):
+        self.run_scenario("twins/workers", "images")
+
+    @needs("torch")
+    def test_the_same_seed_is_the_same_run(self):
+        self.run_scenario("twins/again", "images")
+
+    # The defects that twins are there for, in the program itself.
+
+    def replace(self, file, old, new):
+        with open(f"{self.folder}/{file}", encoding="utf-8") as opened:
+            text = opened.read()
+        self.assertIn(old, text)
+        with open(f"{self.folder}/{file}", "w", encoding="utf-8") as opened:
+            opened.write(text.replace(old, new))
+
+    def assert_differs(self, scenario, target, arms, seen):
+        self.replace(f"scenarios/{scenario}.yaml", "seeds: 2", "seeds: 1")
+        said = self.run_scenario(scenario, target, status=1).stdout
         self.assertRegex(said, r"FAIL +twins_differ ")
-        self.assertIn("twins_differ: 'numbers' in four\n", said)
-        self.assertRegex(said, r"distance\(loss\) = \S+, 0.0001 \* abs\(control.loss\) = \S+ at step 0\b")
+        self.assertIn(f"twins_differ: 'numbers' in {arms[0]}\n", said)
+        self.assertRegex(said, seen)
         with open(self.folder + "/out/verdicts.json", encoding="utf-8") as file:
             case, = json.load(file)["verdicts"]
-        self.assertEqual([check["arm"] for check in case["checks"] if check["class"]], ["four"])
+        self.assertEqual([check["arm"] for check in case["checks"] if check["class"]], arms)
+
+    @needs("torch")
+    def test_a_mean_of_means_over_micro_batches_is_found(self):
+        self.replace("trainwreck.yaml", '"--divide-by={divide_by}"', '"--divide-by={divide_by}", "--divide-by=micro-batches"')
+        self.assert_differs("twins/micro-batches", "counted", ["four"],
+                            r"distance\(loss\) = \S+, 0.0001 \* abs\(control.loss\) = \S+ at step 0\b")
+
+    # The resumed run begins its epoch once more, and so draws once more from the generator that dropout draws from.
+    @needs("torch")
+    def test_a_loader_that_shares_the_generator_is_found(self):
+        self.replace("images.py", "generator=torch.Generator(),", "")
+        self.assert_differs("twins/resume", "images", ["in_the_warm_up", "in_an_epoch", "with_workers"], r"distance\(loss\) = \S+.* at step 3\b")
+
+    @needs("torch")
+    def test_noise_of_the_loading_process_is_found(self):
+        self.replace("trainwreck.yaml", "--noise-from={noise_from}", "--noise-from=process")
+        self.assert_differs("twins/workers", "images", ["two"], r"distance\(loss\) = \S+.* at step 0\b")
+
+    @needs("torch")
+    def test_a_forgotten_seed_is_found(self):
+        self.replace("images.py", "if options.seed is None", "if True")
+        self.assert_differs("twins/again", "images", ["again"], r"distance\(loss\) = \S+.* at step 0\b")
+
+    # Invariants: what every sound run must keep.
+
+    @needs("torch")
+    def test_invariants_hold_and_each_can_be_broken(self):
+        said = self.run_scenario("invariants", "images").stdout
+        self.assertRegex(said, r"# 5 invariants: 40 times held\n")
+        listed = subprocess.check_output([TRAINWRECK, "list", "invariants", "--target", "images"], cwd=self.folder, env=self.environment, text=True)
+        names = {line.split()[0] for line in listed.splitlines() if not line.startswith("#")}
+        broken = []
+        for path in glob.glob(self.folder + "/scenarios/invariants/*.yaml"):
+            with open(path, encoding="utf-8") as file:
+                broken += re.search(r"^breaks: \[(.*)\]$", file.read(), re.M)[1].split(", ")
+        self.assertEqual(sorted(broken), sorted(names))
+
+    def assert_broken(self, scenario, option, names, says):
+        self.replace("trainwreck.yaml", '"--checkpoints={run.checkpoints}"]', f'"--checkpoints={{run.checkpoints}}", {option}]')
+        self.replace(f"scenarios/invariants/{scenario}.yaml", "seeds: 2", "seeds: 1")
+        said = self.run_scenario("invariants/" + scenario, "images", status=1).stdout
+        self.assertRegex(said, r"FAIL +invariant_broken ")
+        self.assertEqual(re.findall(r"invariant_broken: '(\w+)' in control\n", said), names)
+        for says_one in says:
+            self.assertRegex(said, says_one)
+
+    @needs("torch")
+    def test_a_schedule_that_counts_micro_batches_is_found(self):
+        self.assert_broken("schedule-by-micro-batches", "--schedule-by=micro-batches", ["warm_up_rate", "cosine_rate"],
+                           ["does not hold in seed 0: the rate warms up along a line, once for each update\n", r" at step 1 .*\n", "look at   schedule\n"])
+
+    @needs("torch")
+    def test_a_loss_that_is_divided_twice_is_found(self):
+        self.assert_broken("divided-twice", "--divide=twice", ["begins_as_a_guess"],
+                           ["does not hold in seed 0: the first loss is not lower than that of a uniform guess\n",
+                            r"loss\[0\] = 1\.\d+, 0\.9 \* log\(10\) = 2\.07233\n", "look at   loss\n"])
+
+    @needs("torch")
+    def test_a_batch_that_is_dropped_is_found(self):
+        self.assert_broken("dropped-batch", "--drop-last", ["epoch_has_all_samples"],
+                           ["does not hold in seed 0: an epoch has as many samples as the data set\n", "epoch_samples = 576 at step 17 ",
+                            "look at   loader\n"])
+
+    @needs("torch")
+    def test_tensors_that_are_clipped_apart_are_found(self):
+        self.assert_broken("clipped-apart", "--clip-over=tensors", ["clipped_to_the_norm"],
+                           ["does not hold in seed 0: what is applied after clipping has at most the clip norm\n",
+                            r"applied = 0\.\d+, 1\.0001 \* 0\.5 = 0\.50005 at step 0 ", "look at   clipping\n"])
 
     @needs("mpi4py", program="mpirun")
     def test_mpirun(self):

@@ -2,4 +2,4 @@
 set -e
 check() { python3 tests/targets_docs_test.py harness/cli/trainwreck "$@"; }
 check docs/guide/targets.md 5 6
-check docs/guide/stack.md 4 2
+check docs/guide/stack.md 5 3

@@ -131,6 +131,9 @@ void TrainingLoop::TrainStep() {
 
   const std::vector<Batch> batches = DrawBatches();
   parts_.optimizer->ZeroGrad();
+  if (telemetry_.wants("leftover_gradients")) {
+    now_.leftover_gradients = static_cast<double>(CountFilled(GradientStats(parameters_)));
+  }
   gradient_hooks_ ? UpdateInBackward(batches) : UpdateAfterBackward(batches);
   for (auto& hook : parts_.hooks) hook->OnStepEnd(clock_.step);
 }
@@ -169,7 +172,7 @@ void TrainingLoop::UpdateInBackward(const std::vector<Batch>& batches) {
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
   if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
   ReportGradients();
-  if (telemetry_.wants_applied_gradient()) now_.applied_grad_norm = now_.grad_norm;
+  if (telemetry_.wants("applied_grad_norm")) now_.applied_grad_norm = now_.grad_norm;
   ReportMasters();
   parts_.schedule->Advance();
 }
@@ -188,7 +191,7 @@ void TrainingLoop::ReportGradients() {
 }
 
 void TrainingLoop::ReportMasters() {
-  if (telemetry_.wants_masters()) {
+  if (telemetry_.wants("off_master")) {
     now_.off_master = ElementsOffMaster(parameters_, *parts_.optimizer);
   }
 }
@@ -208,7 +211,7 @@ void TrainingLoop::Update() {
     now_.clipped = ClipGradients(parameters_, now_.grad_norm, recipe_.optimizer.clip_norm);
   }
   parts_.optimizer->Step(now_.lr);
-  if (telemetry_.wants_applied_gradient()) {
+  if (telemetry_.wants("applied_grad_norm")) {
     now_.applied_grad_norm = GlobalNorm(GradientStats(parameters_));
   }
   ReportMasters();
@@ -229,10 +232,7 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
     if (std::optional<Batch> batch = DrawBatch()) {
       now_.sample_ids.insert(now_.sample_ids.end(), batch->ids.begin(), batch->ids.end());
       CountDrawn(batch->ids);
-      if (batch->size() > 0) {
-        now_.tokens += static_cast<double>(batch->targets.numel());
-        now_.loss_tokens += batch->weights.count_nonzero().item<double>();
-      }
+      if (batch->size() > 0) CountTargets(*batch);
       batches.push_back(std::move(*batch));
       continue;
     }
@@ -247,6 +247,15 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
   }
   now_.skipped = static_cast<double>(loader_.skipped());
   return batches;
+}
+
+void TrainingLoop::CountTargets(const Batch& batch) {
+  now_.tokens += static_cast<double>(batch.targets.numel());
+  now_.loss_tokens += batch.weights.count_nonzero().item<double>();
+  if (!telemetry_.wants("misplaced_targets")) return;
+  if (const std::optional<double> misplaced = MisplacedTargets(batch)) {
+    now_.misplaced_targets = now_.misplaced_targets.value_or(0) + *misplaced;
+  }
 }
 
 void TrainingLoop::CountDrawn(const std::vector<std::int64_t>& ids) {

@@ -209,7 +209,7 @@ void RejectAmbiguousName(const std::string& word, const std::string& by_name) {
   if (word.empty() || word[0] == '.' || word[0] == '/' || word.back() == '/') return;
   if (!IsFolder(by_name)) return;
   const std::string file = by_name + ".yaml";
-  if (IsFile(file)) {
+  if (IsFile(file) && !IsInvariantsFile(file)) {
     throw UsageError("'" + word + "' is a scenario and a folder: say " + file + " or " + by_name +
                      "/");
   }
@@ -255,8 +255,12 @@ std::vector<std::string> FindOne(const std::string& word, const std::string& roo
       throw UsageError("no scenario (*.yaml) lies below '" + word +
                        "'; 'trainwreck new scenario FAMILY/NAME' writes one");
   }
-  if (IsFile(by_name + ".yaml")) return OneScenario(by_name + ".yaml", root);
-  if (IsFolder(by_name)) return FilesBelow(by_name);
+  const bool is_folder = IsFolder(by_name);
+  if (const std::string named = by_name + ".yaml";
+      IsFile(named) && !(is_folder && IsInvariantsFile(named))) {
+    return OneScenario(named, root);
+  }
+  if (is_folder) return FilesBelow(by_name);
   std::vector<std::string> found, names;
   if (IsFolder(root)) {
     for (const std::string& file : FilesBelow(root)) {

@@ -153,6 +153,13 @@ TEST_F(FilesTest, NamesGlobsFoldersAndPointsAreFoundOnceAndSorted) {
   EXPECT_EQ(PathsOf({{"a", "x"}, {"a", "y"}, {"b", ""}}), (std::vector<std::string>{"a", "b"}));
 }
 
+TEST_F(FilesTest, TheFileOfInvariantsLeavesTheNameToAFolder) {
+  fs::create_directories(root_ + "/invariants");
+  std::ofstream(root_ + "/invariants.yaml") << "kind: Invariants\n";
+  std::ofstream(root_ + "/invariants/d.yaml") << "title: x\n";
+  EXPECT_EQ(Find({"invariants"}), "invariants/d.yaml ");
+}
+
 TEST_F(FilesTest, WhatNamesNothingIsRefusedWithWhatWasMeant) {
   EXPECT_THROW(Find({"gone"}), UsageError);
   try {

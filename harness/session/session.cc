@@ -190,7 +190,12 @@ std::set<std::string> NamesElsewhere(const Session& session, const std::string& 
   for (const TargetSpec& spec : LoadTargetFile(file).targets) {
     if (spec.name == session.target_name) continue;
     if (spec.level >= 2) names.insert("*");
-    const TargetDescription other = DescribeTarget(spec);
+    TargetDescription other = DescribeTarget(spec);
+    FaultCatalogue catalogue(other);
+    catalogue.AddSuite();
+    for (const std::string& faults : FindFaultFiles(session.scenarios_root)) {
+      catalogue.AddFile(faults);  // what is wrong with it is told where its target is run
+    }
     for (const FaultInfo& fault : other.faults) names.insert("fault:" + fault.name);
     for (const SignalInfo& signal : other.signals) names.insert("signal:" + signal.name);
     for (const ParamInfo& key : other.recipe) names.insert("recipe:" + key.name);

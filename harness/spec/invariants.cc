@@ -231,7 +231,7 @@ std::string LackingFor(const Invariant& invariant, const TargetDescription& targ
   std::set<std::string> keys = invariant.formula.recipe_keys();
   for (const KeyCondition& condition : invariant.given) keys.insert(condition.key);
   for (const std::string& key : keys) {
-    if (target.FindRecipeKey(key) == nullptr) return "key:" + key;
+    if (target.FindRecipeKey(key) == nullptr) return "recipe:" + key;
   }
   return "";
 }

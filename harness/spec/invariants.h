@@ -48,7 +48,7 @@ InvariantsFile LoadInvariants(const std::string& scenarios_root, const TargetDes
 InvariantsFile ParseInvariants(const std::string& text, const std::string& file,
                                const TargetDescription& target);
 
-// What the target would need to be asked: "signal:applied_grad_norm", "key:optimizer.clip_norm",
+// What the target would need to be asked: "signal:applied_grad_norm", "recipe:optimizer.clip_norm",
 // "feature:phases"; empty: it has all.
 std::string LackingFor(const Invariant& invariant, const TargetDescription& target);
 

@@ -309,7 +309,10 @@ class Validator {
         if (AskedOf(invariant, recipe, {}, target_)) continue;
         if (const std::string lacking = LackingFor(invariant, target_); !lacking.empty()) {
           errors_.AddUnserved(lacking);
-          continue;
+          errors_.Add(EntryAt({"breaks"}, invariant.name),
+                      "the target cannot be asked for '" + invariant.name + "'",
+                      "it lacks " + lacking);
+          break;
         }
         errors_.Add(EntryAt({"breaks"}, invariant.name),
                     "nothing asks for '" + invariant.name + "' with this recipe",

@@ -7,8 +7,7 @@
 
 #include <utility>
 
-#include "injectors/injector.h"
-#include "injectors/optimizer/optimizer_around.h"
+#include "injectors/optimizer/update_fault.h"
 #include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
@@ -22,39 +21,26 @@ FaultInfo Info() {
       .evidence = "once: the norm of all gradients before and after. Nothing without clipping."};
 }
 
-class ClipAlways : public Injector {
+class ClipAlways : public UpdateFault {
  public:
-  using Injector::Injector;
+  using UpdateFault::UpdateFault;
+  using UpdateFault::Wrap;
 
-  std::shared_ptr<Model> Wrap(std::shared_ptr<Model> model) override {
-    model_ = model;
-    return model;
-  }
   std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> optimizer) override {
-    const double norm = ParseRecipe(*context().recipe).optimizer.clip_norm;
-    if (norm == 0) return optimizer;
-    return std::make_unique<Clipping>(std::move(optimizer), *this, norm);
+    norm_ = ParseRecipe(*context().recipe).optimizer.clip_norm;
+    return norm_ == 0 ? std::move(optimizer) : UpdateFault::Wrap(std::move(optimizer));
   }
 
  private:
-  class Clipping : public OptimizerAround {
-   public:
-    Clipping(std::unique_ptr<Optimizer> inner, ClipAlways& owner, double norm)
-        : OptimizerAround(std::move(inner)), owner_(owner), norm_(norm) {}
-    void Step(double lr) override {
-      owner_.ScaleTo(norm_);
-      inner().Step(lr);
-    }
-
-   private:
-    ClipAlways& owner_;
-    double norm_;
-  };
+  void Update(Optimizer& optimizer, double lr) override {
+    ScaleTo(norm_);
+    optimizer.Step(lr);
+  }
 
   void ScaleTo(double most) {
     at::NoGradGuard no_grad;
     std::vector<at::Tensor> gradients;
-    for (const auto& [name, parameter] : ParametersOf(*model_)) {
+    for (const auto& [name, parameter] : parameters()) {
       if (parameter.grad().defined()) gradients.push_back(parameter.grad());
     }
     if (gradients.empty()) return;
@@ -65,7 +51,7 @@ class ClipAlways : public Injector {
     Fired({{"before", EncodeNumber(norm)}, {"after", EncodeNumber(most)}});
   }
 
-  std::shared_ptr<Model> model_;
+  double norm_ = 0;
   bool fired_ = false;
 };
 

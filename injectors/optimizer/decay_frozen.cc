@@ -3,10 +3,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include <cmath>
-#include <utility>
 
-#include "injectors/injector.h"
-#include "injectors/optimizer/optimizer_around.h"
+#include "injectors/optimizer/update_fault.h"
 #include "trainer/models/model.h"
 
 namespace trainwreck {
@@ -26,22 +24,21 @@ FaultInfo Info() {
               "none is frozen."};
 }
 
-class DecayFrozen : public Injector {
+class DecayFrozen : public UpdateFault {
  public:
-  using Injector::Injector;
+  using UpdateFault::UpdateFault;
 
-  std::shared_ptr<Model> Wrap(std::shared_ptr<Model> model) override {
-    model_ = model;
-    return model;
+ private:
+  void Update(Optimizer& optimizer, double lr) override {
+    optimizer.Step(lr);
+    if (Acts()) Decay(lr);
   }
-  std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> optimizer) override;
 
   void Decay(double lr) {
-    if (!Acts()) return;
     at::NoGradGuard no_grad;
     const double kept = 1 - lr * param("decay").get<double>();
     double squares = 0;
-    for (const auto& [name, parameter] : ParametersOf(*model_)) {
+    for (const auto& [name, parameter] : parameters()) {
       if (parameter.requires_grad()) continue;
       squares += parameter.square().sum().item<double>();
       parameter.detach().mul_(kept);
@@ -50,27 +47,7 @@ class DecayFrozen : public Injector {
     Fired({{"before", EncodeNumber(std::sqrt(squares))},
            {"after", EncodeNumber(kept * std::sqrt(squares))}});
   }
-
- private:
-  std::shared_ptr<Model> model_;
 };
-
-class DecayingOptimizer : public OptimizerAround {
- public:
-  DecayingOptimizer(std::unique_ptr<Optimizer> inner, DecayFrozen& owner)
-      : OptimizerAround(std::move(inner)), owner_(owner) {}
-  void Step(double lr) override {
-    inner().Step(lr);
-    owner_.Decay(lr);
-  }
-
- private:
-  DecayFrozen& owner_;
-};
-
-std::unique_ptr<Optimizer> DecayFrozen::Wrap(std::unique_ptr<Optimizer> optimizer) {
-  return std::make_unique<DecayingOptimizer>(std::move(optimizer), *this);
-}
 
 REGISTER_FAULT(Info, DecayFrozen);
 

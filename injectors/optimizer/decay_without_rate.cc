@@ -5,8 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "injectors/injector.h"
-#include "injectors/optimizer/optimizer_around.h"
+#include "injectors/optimizer/update_fault.h"
 #include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
@@ -21,42 +20,30 @@ FaultInfo Info() {
           .evidence = "once: the share before and after. Nothing without weight decay."};
 }
 
-class DecayWithoutRate : public Injector {
+class DecayWithoutRate : public UpdateFault {
  public:
-  using Injector::Injector;
+  using UpdateFault::UpdateFault;
+  using UpdateFault::Wrap;
 
-  std::shared_ptr<Model> Wrap(std::shared_ptr<Model> model) override {
-    model_ = model;
-    return model;
-  }
   std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> optimizer) override {
     const OptimizerRecipe recipe = ParseRecipe(*context().recipe).optimizer;
     if (recipe.kind != OptimizerKind::kAdamW) {
       throw std::runtime_error("optimizer.decay_without_rate: only of adamw");
     }
-    if (recipe.weight_decay == 0) return optimizer;
-    return std::make_unique<Decaying>(std::move(optimizer), *this, recipe.weight_decay);
+    decay_ = recipe.weight_decay;
+    return decay_ == 0 ? std::move(optimizer) : UpdateFault::Wrap(std::move(optimizer));
   }
 
  private:
-  class Decaying : public OptimizerAround {
-   public:
-    Decaying(std::unique_ptr<Optimizer> inner, DecayWithoutRate& owner, double decay)
-        : OptimizerAround(std::move(inner)), owner_(owner), decay_(decay) {}
-    void Step(double lr) override {
-      owner_.Decay(lr * decay_, decay_);
-      inner().Step(lr);
-    }
-
-   private:
-    DecayWithoutRate& owner_;
-    double decay_;
-  };
+  void Update(Optimizer& optimizer, double lr) override {
+    Decay(lr * decay_, decay_);
+    optimizer.Step(lr);
+  }
 
   // The update itself takes `before` of what is left here, which makes it `after`.
   void Decay(double before, double after) {
     at::NoGradGuard no_grad;
-    for (auto& [name, parameter] : ParametersOf(*model_)) {
+    for (auto& [name, parameter] : parameters()) {
       at::Tensor weights = parameter;
       if (parameter.grad().defined()) weights.mul_((1 - after) / (1 - before));
     }
@@ -64,7 +51,7 @@ class DecayWithoutRate : public Injector {
     Fired({{"before", EncodeNumber(before)}, {"after", EncodeNumber(after)}});
   }
 
-  std::shared_ptr<Model> model_;
+  double decay_ = 0;
   bool fired_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "injectors/injector.h"
+#include "injectors/optimizer/optimizer_around.h"
 
 namespace trainwreck {
 namespace {
@@ -47,18 +48,13 @@ class KeepGradients : public Injector {
   bool fired_ = false;
 };
 
-class KeepingOptimizer : public Optimizer {
+class KeepingOptimizer : public OptimizerAround {
  public:
   KeepingOptimizer(std::unique_ptr<Optimizer> inner, KeepGradients& injector)
-      : inner_(std::move(inner)), injector_(injector) {}
-
-  void ZeroGrad() override { injector_.Acts() ? injector_.Kept() : inner_->ZeroGrad(); }
-  void Step(double lr) override { inner_->Step(lr); }
-  void Save(StateDict& state) const override { inner_->Save(state); }
-  void Load(const StateDict& state) override { inner_->Load(state); }
+      : OptimizerAround(std::move(inner)), injector_(injector) {}
+  void ZeroGrad() override { injector_.Acts() ? injector_.Kept() : inner().ZeroGrad(); }
 
  private:
-  std::unique_ptr<Optimizer> inner_;
   KeepGradients& injector_;
 };
 

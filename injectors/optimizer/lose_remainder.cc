@@ -5,8 +5,7 @@
 
 #include <utility>
 
-#include "injectors/injector.h"
-#include "injectors/optimizer/optimizer_around.h"
+#include "injectors/optimizer/update_fault.h"
 
 namespace trainwreck {
 namespace {
@@ -22,37 +21,21 @@ FaultInfo Info() {
               "and after. Nothing with one thread."};
 }
 
-class LoseRemainder : public Injector {
+class LoseRemainder : public UpdateFault {
  public:
-  using Injector::Injector;
-
-  std::shared_ptr<Model> Wrap(std::shared_ptr<Model> model) override {
-    model_ = model;
-    return model;
-  }
-  std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> optimizer) override {
-    return std::make_unique<Losing>(std::move(optimizer), *this);
-  }
+  using UpdateFault::UpdateFault;
 
  private:
-  class Losing : public OptimizerAround {
-   public:
-    Losing(std::unique_ptr<Optimizer> inner, LoseRemainder& owner)
-        : OptimizerAround(std::move(inner)), owner_(owner) {}
-    void Step(double lr) override {
-      owner_.Keep();
-      inner().Step(lr);
-      owner_.PutBack();
-    }
-
-   private:
-    LoseRemainder& owner_;
-  };
+  void Update(Optimizer& optimizer, double lr) override {
+    Keep();
+    optimizer.Step(lr);
+    PutBack();
+  }
 
   void Keep() {
     at::NoGradGuard no_grad;
     kept_.clear();
-    for (const auto& [name, parameter] : ParametersOf(*model_)) {
+    for (const auto& [name, parameter] : parameters()) {
       const std::int64_t elements = parameter.numel(), lost = elements % at::get_num_threads();
       if (lost == 0) continue;
       const at::Tensor tail = parameter.view(-1).narrow(0, elements - lost, lost);
@@ -66,7 +49,6 @@ class LoseRemainder : public Injector {
     for (auto& [tail, values] : kept_) tail.copy_(values);
   }
 
-  std::shared_ptr<Model> model_;
   std::vector<std::pair<at::Tensor, at::Tensor>> kept_;  // the end of a parameter, what it was
   bool fired_ = false;
 };

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "injectors/injector.h"
+#include "injectors/optimizer/optimizer_around.h"
 
 namespace trainwreck {
 namespace {
@@ -39,19 +40,17 @@ class MissParameters : public Injector {
   std::shared_ptr<Model> model_;
 };
 
-class MissingOptimizer : public Optimizer {
+class MissingOptimizer : public OptimizerAround {
  public:
   MissingOptimizer(std::unique_ptr<Optimizer> inner, std::vector<at::Tensor> missed)
-      : inner_(std::move(inner)), missed_(std::move(missed)) {}
+      : OptimizerAround(std::move(inner)), missed_(std::move(missed)) {}
 
   void ZeroGrad() override {
-    WithoutMissed([this] { inner_->ZeroGrad(); });
+    WithoutMissed([this] { inner().ZeroGrad(); });
   }
   void Step(double lr) override {
-    WithoutMissed([this, lr] { inner_->Step(lr); });
+    WithoutMissed([this, lr] { inner().Step(lr); });
   }
-  void Save(StateDict& state) const override { inner_->Save(state); }
-  void Load(const StateDict& state) override { inner_->Load(state); }
 
  private:
   // To an optimizer, a parameter without a gradient is one that it does not have.
@@ -65,7 +64,6 @@ class MissingOptimizer : public Optimizer {
     for (std::size_t i = 0; i < missed_.size(); ++i) missed_[i].mutable_grad() = gradients[i];
   }
 
-  std::unique_ptr<Optimizer> inner_;
   std::vector<at::Tensor> missed_;
 };
 

@@ -2,10 +2,7 @@
 // update, as by ranks that are averaged too late.
 #include <ATen/core/grad_mode.h>
 
-#include <utility>
-
-#include "injectors/injector.h"
-#include "injectors/optimizer/optimizer_around.h"
+#include "injectors/optimizer/update_fault.h"
 #include "trainer/models/model.h"
 
 namespace trainwreck {
@@ -22,46 +19,25 @@ FaultInfo Info() {
           .evidence = "at each step: the factor, 1 before"};
 }
 
-class ScaleAfterClipping : public Injector {
+class ScaleAfterClipping : public UpdateFault {
  public:
-  using Injector::Injector;
+  using UpdateFault::UpdateFault;
 
-  std::shared_ptr<Model> Wrap(std::shared_ptr<Model> model) override {
-    model_ = model;
-    return model;
+ private:
+  void Update(Optimizer& optimizer, double lr) override {
+    if (Acts()) Scale();
+    optimizer.Step(lr);
   }
-  std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> optimizer) override;
 
   void Scale() {
-    if (!Acts()) return;
     at::NoGradGuard no_grad;
     const double factor = param("factor").get<double>();
-    for (const auto& [name, parameter] : ParametersOf(*model_)) {
+    for (const auto& [name, parameter] : parameters()) {
       if (parameter.grad().defined()) parameter.grad().mul_(factor);
     }
     Fired({{"before", 1.0}, {"after", factor}});
   }
-
- private:
-  std::shared_ptr<Model> model_;
 };
-
-class ScalingOptimizer : public OptimizerAround {
- public:
-  ScalingOptimizer(std::unique_ptr<Optimizer> inner, ScaleAfterClipping& owner)
-      : OptimizerAround(std::move(inner)), owner_(owner) {}
-  void Step(double lr) override {
-    owner_.Scale();
-    inner().Step(lr);
-  }
-
- private:
-  ScaleAfterClipping& owner_;
-};
-
-std::unique_ptr<Optimizer> ScaleAfterClipping::Wrap(std::unique_ptr<Optimizer> optimizer) {
-  return std::make_unique<ScalingOptimizer>(std::move(optimizer), *this);
-}
 
 REGISTER_FAULT(Info, ScaleAfterClipping);
 

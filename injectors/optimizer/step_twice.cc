@@ -1,9 +1,6 @@
 // optimizer.step_twice: parameters that are in the optimizer two times, or a step that is called
 // once by the loop and once by a hook.
-#include <utility>
-
-#include "injectors/injector.h"
-#include "injectors/optimizer/optimizer_around.h"
+#include "injectors/optimizer/update_fault.h"
 
 namespace trainwreck {
 namespace {
@@ -14,30 +11,18 @@ FaultInfo Info() {
           .evidence = "at each step: how many updates, 1 before and 2 after"};
 }
 
-class StepTwice : public Injector {
+class StepTwice : public UpdateFault {
  public:
-  using Injector::Injector;
-  std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> optimizer) override;
-};
-
-class TwiceOptimizer : public OptimizerAround {
- public:
-  TwiceOptimizer(std::unique_ptr<Optimizer> inner, StepTwice& owner)
-      : OptimizerAround(std::move(inner)), owner_(owner) {}
-  void Step(double lr) override {
-    inner().Step(lr);
-    if (!owner_.Acts()) return;
-    inner().Step(lr);
-    owner_.Fired({{"before", 1}, {"after", 2}});
-  }
+  using UpdateFault::UpdateFault;
 
  private:
-  StepTwice& owner_;
+  void Update(Optimizer& optimizer, double lr) override {
+    optimizer.Step(lr);
+    if (!Acts()) return;
+    optimizer.Step(lr);
+    Fired({{"before", 1}, {"after", 2}});
+  }
 };
-
-std::unique_ptr<Optimizer> StepTwice::Wrap(std::unique_ptr<Optimizer> optimizer) {
-  return std::make_unique<TwiceOptimizer>(std::move(optimizer), *this);
-}
 
 REGISTER_FAULT(Info, StepTwice);
 

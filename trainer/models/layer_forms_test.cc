@@ -59,12 +59,12 @@ TEST(BatchNormTest, TrainsOnTheBatchAndJudgesByRunningMeans) {
 
 TEST(RotateTest, ProductsDependOnDistancesAlone) {
   const at::Tensor q = Noise({1, 8}).expand({10, 8}), k = Noise({2, 8})[1].expand({10, 8});
-  const at::Tensor products = Rotate(q, 1.0).matmul(Rotate(k, 1.0).t());
+  const at::Tensor products = Rotary(1.0).Forward(q).matmul(Rotary(1.0).Forward(k).t());
   EXPECT_NEAR(products[5][2].item<double>(), products[9][6].item<double>(), 1e-5);
   EXPECT_GT(std::fabs(products[5][2].item<double>() - products[5][3].item<double>()), 1e-3);
-  EXPECT_LT(Distance(Rotate(q, 1.0).norm(2, -1), q.norm(2, -1)), 1e-5);
-  EXPECT_EQ(Distance(Rotate(q, 0.0), q), 0);
-  EXPECT_LT(Distance(Rotate(q, 0.5)[4], Rotate(q, 1.0)[2]), 1e-6);
+  EXPECT_LT(Distance(Rotary(1.0).Forward(q).norm(2, -1), q.norm(2, -1)), 1e-5);
+  EXPECT_EQ(Distance(Rotary(0.0).Forward(q), q), 0);
+  EXPECT_LT(Distance(Rotary(0.5).Forward(q)[4], Rotary(1.0).Forward(q)[2]), 1e-6);
 }
 
 TEST(CausalAttentionTest, SeesWhatItsMaskLeaves) {

@@ -132,16 +132,21 @@ at::Tensor BatchNorm::Forward(const at::Tensor& x) const {
                                  kNewStatistics, kVarianceEps, /*cudnn_enabled=*/false));
 }
 
-at::Tensor Rotate(const at::Tensor& x, double scale) {
+Rotary::Rotary(double scale)
+    : scale_(scale), places_([](std::int64_t length, const at::TensorOptions& options) {
+        return at::arange(length, options);
+      }) {}
+
+at::Tensor Rotary::Forward(const at::Tensor& x) const {
   const std::int64_t length = x.size(-2), half = x.size(-1) / 2;
   const at::TensorOptions options = x.options().dtype(at::kFloat);
   const at::Tensor exponents = at::arange(half, options).div(static_cast<double>(half));
-  const at::Tensor positions = at::arange(length, options).mul(scale).unsqueeze(-1);
+  const at::Tensor positions = places_(length, options).mul(scale_).unsqueeze(-1);
   const at::Tensor angles = positions * at::pow(kRotaryBase, exponents.neg());
   const at::Tensor cosines = angles.cos().to(x.scalar_type());
   const at::Tensor sines = angles.sin().to(x.scalar_type());
   const at::Tensor a = x.narrow(-1, 0, half), b = x.narrow(-1, half, half);
-  return at::cat({a * cosines - b * sines, a * sines + b * cosines}, -1);
+  return Announce(at::cat({a * cosines - b * sines, a * sines + b * cosines}, -1));
 }
 
 at::Tensor Nonlinearity::Forward(const at::Tensor& x) const {

@@ -97,8 +97,23 @@ class BatchNorm : public Layer {
 };
 
 // Turns each pair of features (i, i + width/2) of x [..., length, width] by position * scale *
-// 10000^(-2i/width) (Su et al. 2021). The width must be even.
-at::Tensor Rotate(const at::Tensor& x, double scale);
+// 10000^(-2i/width) (Su et al. 2021). The width must be even. What attention makes of queries and
+// keys that are turned so depends on their distance alone, not on where the row begins.
+class Rotary : public Layer {
+ public:
+  // The position of each token: [length], of `options`.
+  using Places = std::function<at::Tensor(std::int64_t length, const at::TensorOptions& options)>;
+
+  explicit Rotary(double scale);
+  at::Tensor Forward(const at::Tensor& x) const;
+  const Places& places() const { return places_; }
+  // Something else in place of 0, 1, 2, ...
+  void set_places(Places places) { places_ = std::move(places); }
+
+ private:
+  double scale_;
+  Places places_;
+};
 
 // Element by element; the leaky ReLU's slope below 0 is 0.01 (Maas et al. 2013).
 class Nonlinearity : public Layer {

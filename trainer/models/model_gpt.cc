@@ -18,13 +18,15 @@ class Attention : public torch::nn::Module {
   Attention(const ModelRecipe& recipe, double stddev, double out_stddev, at::Generator& generator)
       : heads_(recipe.heads),
         qk_norm_(recipe.qk_norm),
-        rotary_(recipe.positions == Positions::kRotary),
-        rotary_scale_(recipe.rotary_scale),
         qkv_(register_module(
             "qkv", std::make_shared<Linear>(recipe.width, 3 * recipe.width, stddev, generator))),
         mix_(register_module("mix", std::make_shared<CausalAttention>(recipe.attention))),
         proj_(register_module(
-            "proj", std::make_shared<Linear>(recipe.width, recipe.width, out_stddev, generator))) {}
+            "proj", std::make_shared<Linear>(recipe.width, recipe.width, out_stddev, generator))) {
+    if (recipe.positions == Positions::kRotary) {
+      rotary_ = register_module("rotary", std::make_shared<Rotary>(recipe.rotary_scale));
+    }
+  }
 
   at::Tensor Forward(const at::Tensor& x, const at::Tensor& apart) const {
     const auto batch = x.size(0), length = x.size(1), width = x.size(2);
@@ -33,7 +35,7 @@ class Attention : public torch::nn::Module {
         qkv_->Forward(x).view({batch, length, 3, heads_, width / heads_}).permute({2, 0, 3, 1, 4});
     const auto prepare = [this](at::Tensor qk) {
       if (qk_norm_) qk = MeanSquareOne(qk);
-      return rotary_ ? Rotate(qk, rotary_scale_) : qk;
+      return rotary_ ? rotary_->Forward(qk) : qk;
     };
     at::Tensor mixed = mix_->Forward(prepare(qkv[0]), prepare(qkv[1]), qkv[2], apart);
     return proj_->Forward(mixed.transpose(1, 2).reshape({batch, length, width}));
@@ -42,11 +44,10 @@ class Attention : public torch::nn::Module {
  private:
   std::int64_t heads_;
   bool qk_norm_;
-  bool rotary_;
-  double rotary_scale_;
   std::shared_ptr<Linear> qkv_;
   std::shared_ptr<CausalAttention> mix_;
   std::shared_ptr<Linear> proj_;
+  std::shared_ptr<Rotary> rotary_;  // null: with other positions
 };
 
 class FeedForward : public torch::nn::Module {

@@ -3,6 +3,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_mul.h>
 
+#include <algorithm>
+
 #include "trainer/telemetry/tensor_views.h"
 
 namespace trainwreck {
@@ -28,6 +30,12 @@ std::int64_t CountNonfinite(const std::vector<kernels::TensorStats>& stats) {
   std::int64_t count = 0;
   for (const kernels::TensorStats& one : stats) count += one.nonfinite;
   return count;
+}
+
+std::int64_t CountFilled(const std::vector<kernels::TensorStats>& stats) {
+  return std::count_if(stats.begin(), stats.end(), [](const kernels::TensorStats& of) {
+    return of.sum_squares > 0 || of.nonfinite > 0;
+  });
 }
 
 bool ClipGradients(const NamedTensors& parameters, double norm, double max_norm) {

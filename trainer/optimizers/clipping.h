@@ -16,6 +16,8 @@ double GlobalNorm(const std::vector<kernels::TensorStats>& stats);
 
 // Elements that are not finite.
 std::int64_t CountNonfinite(const std::vector<kernels::TensorStats>& stats);
+// Tensors with an element that is not 0.
+std::int64_t CountFilled(const std::vector<kernels::TensorStats>& stats);
 
 // Scales all gradients by max_norm / (norm + 1e-6) when `norm` is above `max_norm`, as
 // torch.nn.utils.clip_grad_norm_ does: a NaN norm makes all gradients NaN, an infinite one 0 or

@@ -176,7 +176,7 @@ std::vector<LayerCase> ElementwiseCases(std::mt19937_64& random) {
   // Its angles are made in fp32.
   for (const double scale : {1.0, 0.25}) {
     cases.push_back({"rotary positions", x, nullptr,
-                     [scale](const Tensors& in) { return Rotate(in.at("x"), scale); },
+                     [scale](const Tensors& in) { return Rotary(scale).Forward(in.at("x")); },
                      [scale](const Parameters& in) { return Rotated(in.at("x"), scale); },
                      kInFp32});
   }

@@ -76,6 +76,10 @@ std::vector<StepSignal> TrainingSignals() {
                        "2-norm of the gradient that the optimizer is given, after clipping; only "
                        "where a formula mentions it, at steps with an update")),
        [](const R& r) { return r.scalars.applied_grad_norm; }},
+      {Sparse(Exact("leftover_gradients", "tensors",
+                    "Parameters whose gradient is not 0 where the step begins to gather its own; "
+                    "only where a formula mentions it")),
+       [](const R& r) { return r.scalars.leftover_gradients; }},
   };
 }
 
@@ -88,6 +92,10 @@ std::vector<StepSignal> ParameterSignals() {
       {Sparse(Exact("trainable_count", "elements",
                     "Of those that require a gradient; in the first record of the run")),
        [](const R& r) { return r.counts ? Value(r.counts->trainable) : Value(); }},
+      {Sparse(Exact("initial_copies", "tensors",
+                    "Parameters that begin with the bits of another, constant ones left out; only "
+                    "where a formula mentions it, in the first record of the run")),
+       [](const R& r) { return r.counts ? r.counts->copies : Value(); }},
       {Sparse(Exact("untrained", "tensors",
                     "Parameters with a gradient of which the update changed no bit; only where a "
                     "formula mentions it, at steps with an update and a rate above 0")),
@@ -130,6 +138,10 @@ std::vector<StepSignal> DataSignals() {
        [](const R& r) -> Value { return r.scalars.tokens; }},
       {Exact("loss_tokens", "targets", "Of them, those whose weight in the loss is not 0"),
        [](const R& r) -> Value { return r.scalars.loss_tokens; }},
+      {Sparse(Exact("misplaced_targets", "targets",
+                    "Of these, those that are not the next token of their row and document; only "
+                    "where a formula mentions it, and the data are tokens")),
+       [](const R& r) { return r.scalars.misplaced_targets; }},
       {Exact("epoch", "", "Epoch that the step's data came from, from 0"),
        [](const R& r) -> Value { return r.scalars.epoch; }},
       {Exact("skipped", "samples", "Samples that the loader's guard has kept out so far"),
@@ -218,6 +230,20 @@ const std::vector<ChangeSignal>& ChangeSignals() {
        [](const C& c) { return static_cast<double>(c.changed); }},
   };
   return all;
+}
+
+std::optional<double> MisplacedTargets(const Batch& batch) {
+  if (batch.inputs.is_floating_point() || batch.targets.dim() != 2) return std::nullopt;
+  const std::int64_t rest = batch.targets.size(1) - 1;
+  const auto all_but_last = [&](const at::Tensor& of) { return of.narrow(1, 0, rest); };
+  const auto all_but_first = [&](const at::Tensor& of) { return of.narrow(1, 1, rest); };
+  at::Tensor misplaced = all_but_last(batch.targets).ne(all_but_first(batch.inputs));
+  misplaced = misplaced.logical_and(all_but_last(batch.weights).ne(0));
+  if (batch.documents.defined()) {
+    const at::Tensor& of = batch.documents;
+    misplaced = misplaced.logical_and(all_but_last(of).eq(all_but_first(of)));
+  }
+  return misplaced.sum().item<double>();
 }
 
 const SignalInfo& ParameterDigest() {

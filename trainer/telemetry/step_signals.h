@@ -23,8 +23,10 @@ struct StepScalars {
   double loss = 0;
   double grad_norm = 0;  // before clipping
   bool clipped = false;
-  std::optional<double> applied_grad_norm;  // of what the optimizer is given, where asked for
-  std::optional<double> off_master;         // elements, where asked for
+  std::optional<double> applied_grad_norm;   // of what the optimizer is given, where asked for
+  std::optional<double> leftover_gradients;  // where the step begins to gather its own, likewise
+  std::optional<double> misplaced_targets;   // likewise
+  std::optional<double> off_master;          // elements, likewise
   double lr = 0;
   double loss_scale = 1;
   bool overflow = false;  // of any rank: the update was skipped
@@ -53,6 +55,7 @@ struct Evaluation {
 struct ParameterCounts {
   double all = 0;
   double trainable = 0;
+  std::optional<double> copies;  // tensors, where asked for
 };
 
 // What the update did against its purpose, in tensors.
@@ -84,6 +87,10 @@ struct ChangeSignal {
   double (*value)(const kernels::ChangeStats& change);
 };
 const std::vector<ChangeSignal>& ChangeSignals();
+
+// Targets with a weight that are not the token which follows in their row and document; empty where
+// targets are no tokens of a row.
+std::optional<double> MisplacedTargets(const Batch& batch);
 
 const SignalInfo& ParameterDigest();  // of all parameters, or of each that a plan asks for
 

@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/log_softmax.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "harness/protocol/digest.h"
@@ -127,12 +129,24 @@ void ActivationReader::OnOutput(const std::string& module, at::Tensor& output) {
   recorder_.Add(module, reading);
 }
 
+namespace {
+
+double CopiesAmong(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> drawn;
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.numel() > 1 && !tensor.min().equal(tensor.max())) drawn.push_back(tensor);
+  }
+  const std::vector<std::uint64_t> digests = DigestsOf(drawn);
+  const std::set<std::uint64_t> different(digests.begin(), digests.end());
+  return static_cast<double>(digests.size() - different.size());
+}
+
+}  // namespace
+
 Telemetry::Telemetry(TraceSink& sink, const std::vector<std::string>& record)
     : sink_(sink),
       asked_(record),
       wants_gaps_(asked_.AsksTotal("untrained") || asked_.AsksTotal("frozen_moved")),
-      wants_applied_gradient_(asked_.AsksTotal("applied_grad_norm")),
-      wants_masters_(asked_.AsksTotal("off_master")),
       reads_changes_(wants_gaps_ || AsksForChanges(asked_)),
       activations_("act", asked_),
       gradients_("grad", asked_),
@@ -172,6 +186,7 @@ void Telemetry::Watch(NamedTensors parameters, std::optional<double> entropy_flo
 
 void Telemetry::Begin() {
   counts_ = parameter_counts_;
+  if (wants("initial_copies")) counts_->copies = CopiesAmong(now_);
   ReadAsked(initial_, [&](std::size_t i) { return now_[i]; });
 }
 

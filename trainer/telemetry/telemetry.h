@@ -73,8 +73,8 @@ class Telemetry {
   void Begin();
   // Of each parameter, before clipping.
   void Gradients(const std::vector<kernels::TensorStats>& stats);
-  bool wants_applied_gradient() const { return wants_applied_gradient_; }
-  bool wants_masters() const { return wants_masters_; }
+  // A formula mentions this signal, which the loop alone can read.
+  bool wants(const std::string& signal) const { return asked_.AsksTotal(signal); }
   void BeforeUpdate();                           // parameters are about to change
   void AfterUpdate();                            // parameters have changed
   void Evaluated(const Evaluation& evaluation);  // goes into the next record
@@ -109,7 +109,7 @@ class Telemetry {
 
   TraceSink& sink_;
   AskedSignals asked_;
-  const bool wants_gaps_, wants_applied_gradient_, wants_masters_;
+  const bool wants_gaps_;
   const bool reads_changes_;  // some of ChangeSignals(), or for the gaps
   FamilyRecorder activations_, gradients_, parameters_, updates_, initial_;
   ActivationReader activation_reader_;
