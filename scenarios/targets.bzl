@@ -98,6 +98,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "invariants/masters-not-copied",
+        file = "invariants/masters-not-copied.yaml",
+        extended = ["invariants/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "invariants/one-order",
         file = "invariants/one-order.yaml",
         extended = ["invariants/defaults.yaml", "defaults.yaml"],
@@ -810,6 +818,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "twins/in-backward",
+        file = "twins/in-backward.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "twins/later-tokens",
         file = "twins/later-tokens.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
@@ -828,6 +844,22 @@ SCENARIOS = [
     struct(
         name = "twins/loss-scale",
         file = "twins/loss-scale.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "twins/masters-in-ranks",
+        file = "twins/masters-in-ranks.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 2,
+    ),
+    struct(
+        name = "twins/masters",
+        file = "twins/masters.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
@@ -892,6 +924,14 @@ SCENARIOS = [
     struct(
         name = "twins/resume",
         file = "twins/resume.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "twins/same-micro-batches",
+        file = "twins/same-micro-batches.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",

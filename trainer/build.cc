@@ -21,6 +21,8 @@
 #include "trainer/devices/rng.h"
 #include "trainer/loop.h"
 #include "trainer/models/model.h"
+#include "trainer/optimizers/in_backward.h"
+#include "trainer/optimizers/master_weights.h"
 #include "trainer/optimizers/scaler.h"
 #include "trainer/optimizers/schedules.h"
 #include "trainer/ranks/communicator.h"
@@ -80,6 +82,7 @@ std::shared_ptr<Model> BuildModel(const TrainingRecipe& recipe, const Dataset& d
     at::Tensor tensor = parameter;
     tensor.set_requires_grad(AnyGlobMatches(recipe.model.trainable, name));
   }
+  if (recipe.model.dtype == ModelDtype::kBf16) model->to(at::kBFloat16);
   return model;
 }
 
@@ -149,6 +152,17 @@ std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTe
                                            .state_dtype = TypeOf(recipe.state_dtype)});
 }
 
+std::unique_ptr<Optimizer> BuildOptimizer(const TrainingRecipe& recipe,
+                                          const NamedTensors& parameters) {
+  MakeOptimizer make = [&](NamedTensors some) {
+    return BuildOptimizer(recipe.optimizer, std::move(some));
+  };
+  if (KeepsMasters(recipe)) {
+    make = [make](NamedTensors some) { return WithMasters(std::move(some), make); };
+  }
+  return recipe.optimizer.in_backward ? OptimizerForEach(parameters, make) : make(parameters);
+}
+
 // Into `parts` one by one, so that what is there when one throws is left as it is: a communicator
 // may wait for its peers when it is destroyed.
 void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
@@ -188,7 +202,7 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
   auto model = BuildModel(recipe, *parts.train_data, plan.seed);
   model->to(parts.device->torch_device());
   parts.model = WrapAll(wrappers, std::move(model));
-  parts.optimizer = WrapAll(wrappers, BuildOptimizer(recipe.optimizer, ParametersOf(*parts.model)));
+  parts.optimizer = WrapAll(wrappers, BuildOptimizer(recipe, ParametersOf(*parts.model)));
   parts.scaler = WrapAll(
       wrappers, MakeLossScaler(recipe.scaler, ParametersOf(*parts.model).at(0).second.device()));
   parts.schedule =

@@ -27,7 +27,11 @@ std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_ou
                                       std::uint64_t seed);
 // Training data with the targets that the recipe makes of them.
 std::unique_ptr<Dataset> PrepareTargets(const DataRecipe& recipe, std::unique_ptr<Dataset> data);
+// The update rule alone.
 std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTensors parameters);
+// With all that the recipe says of masters and of the update in the backward pass.
+std::unique_ptr<Optimizer> BuildOptimizer(const TrainingRecipe& recipe,
+                                          const NamedTensors& parameters);
 
 // One small training step with each update rule and an evaluation, for its effect on LibTorch's
 // caches alone. Without `with_backward`, only the evaluation.

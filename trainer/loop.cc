@@ -19,6 +19,7 @@
 #include "trainer/models/model.h"
 #include "trainer/models/precision.h"
 #include "trainer/optimizers/clipping.h"
+#include "trainer/optimizers/master_weights.h"
 #include "trainer/ranks/bucket.h"
 #include "trainer/ranks/replicas.h"
 
@@ -91,6 +92,9 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
                     std::to_string(clock.attempt),
                 recipe.diagnose_evidence_mb, events) {
   telemetry_.Watch(parameters_, parts_.train_data->entropy_floor());
+  if (recipe.optimizer.in_backward) {
+    gradient_hooks_.emplace(parameters_, [this](std::size_t i) { UpdateParameter(i); });
+  }
 }
 
 EndReason TrainingLoop::Run(const LoopRange& range) {
@@ -130,6 +134,11 @@ void TrainingLoop::TrainStep() {
   if (telemetry_.wants("leftover_gradients")) {
     now_.leftover_gradients = static_cast<double>(CountFilled(GradientStats(parameters_)));
   }
+  gradient_hooks_ ? UpdateInBackward(batches) : UpdateAfterBackward(batches);
+  for (auto& hook : parts_.hooks) hook->OnStepEnd(clock_.step);
+}
+
+void TrainingLoop::UpdateAfterBackward(const std::vector<Batch>& batches) {
   if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
   const std::vector<double> counts = CountsOf(batches);
   now_.loss = ForwardBackward(batches, counts, telemetry_.activation_hook(),
@@ -140,12 +149,10 @@ void TrainingLoop::TrainStep() {
 
   now_.loss_scale = parts_.scaler->scale();
   now_.overflow = UnscaleGradients();
-  const std::vector<kernels::TensorStats> gradients = GradientStats(parameters_);
-  telemetry_.Gradients(gradients);
-  now_.grad_norm = GlobalNorm(gradients);
-  now_.nonfinite_grads = static_cast<double>(CountNonfinite(gradients));
+  gradients_ = GradientStats(parameters_);
+  ReportGradients();
   now_.lr = LearningRate();
-  if (recipe_.diagnose_nonfinite) DiagnoseNonfinite(batches, counts, gradients);
+  if (recipe_.diagnose_nonfinite) DiagnoseNonfinite(batches, counts);
   telemetry_.BeforeUpdate();
   if (now_.overflow) {
     ++skipped_updates_;
@@ -154,7 +161,39 @@ void TrainingLoop::TrainStep() {
   }
   now_.skipped_updates = static_cast<double>(skipped_updates_);
   parts_.scaler->Update(now_.overflow);
-  for (auto& hook : parts_.hooks) hook->OnStepEnd(clock_.step);
+}
+
+void TrainingLoop::UpdateInBackward(const std::vector<Batch>& batches) {
+  now_.lr = LearningRate();
+  telemetry_.BeforeUpdate();
+  gradients_.assign(parameters_.size(), {});
+  now_.loss = ForwardBackward(batches, /*counts=*/{1.0}, telemetry_.activation_hook(),
+                              [this](std::size_t i) { EvaluateWithin(i); });
+  for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
+  if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
+  ReportGradients();
+  if (telemetry_.wants("applied_grad_norm")) now_.applied_grad_norm = now_.grad_norm;
+  ReportMasters();
+  parts_.schedule->Advance();
+}
+
+void TrainingLoop::UpdateParameter(std::size_t i) {
+  const NamedTensors one = {parameters_[i]};
+  gradients_[i] = GradientStats(one)[0];
+  parts_.optimizer->Step(now_.lr);  // of the only one that has a gradient
+  parameters_[i].second.mutable_grad().reset();
+}
+
+void TrainingLoop::ReportGradients() {
+  telemetry_.Gradients(gradients_);
+  now_.grad_norm = GlobalNorm(gradients_);
+  now_.nonfinite_grads = static_cast<double>(CountNonfinite(gradients_));
+}
+
+void TrainingLoop::ReportMasters() {
+  if (telemetry_.wants("off_master")) {
+    now_.off_master = ElementsOffMaster(parameters_, *parts_.optimizer);
+  }
 }
 
 bool TrainingLoop::UnscaleGradients() {
@@ -175,6 +214,7 @@ void TrainingLoop::Update() {
   if (telemetry_.wants("applied_grad_norm")) {
     now_.applied_grad_norm = GlobalNorm(GradientStats(parameters_));
   }
+  ReportMasters();
   parts_.schedule->Advance();
 }
 
@@ -302,7 +342,9 @@ void TrainingLoop::ReduceOverRanks(double count, bool has_data) {
   for (auto& [name, parameter] : parameters_) {
     if (!parameter.requires_grad()) continue;
     at::Tensor& gradient = parameter.mutable_grad();
-    if (!gradient.defined()) gradient = at::zeros_like(parameter);
+    if (!gradient.defined()) {
+      gradient = at::zeros_like(parameter, parameter.options().dtype(parameter.grad_dtype()));
+    }
     gradients.push_back(gradient);
   }
   if (share != 1.0) at::_foreach_mul_(gradients, share);
@@ -389,8 +431,7 @@ void TrainingLoop::ReportNonfinite(const std::vector<Batch>& batches) {
 }
 
 void TrainingLoop::DiagnoseNonfinite(const std::vector<Batch>& batches,
-                                     const std::vector<double>& counts,
-                                     const std::vector<kernels::TensorStats>& gradients) {
+                                     const std::vector<double>& counts) {
   const bool forward_is_finite = std::isfinite(now_.loss) && !telemetry_.saw_nonfinite_activation();
   if (forward_is_finite && std::isfinite(now_.grad_norm)) return;
   const auto finding = diagnosis_.Explain(
@@ -405,7 +446,7 @@ void TrainingLoop::DiagnoseNonfinite(const std::vector<Batch>& batches,
                   .loss_scale = now_.loss_scale,
                   .batches = batches,
                   .parameters = parameters_,
-                  .gradients = gradients,
+                  .gradients = gradients_,
                   .rng = diagnosis_.rng_before_forward()});
 }
 

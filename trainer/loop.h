@@ -9,6 +9,7 @@
 
 #include "trainer/data/loader.h"
 #include "trainer/models/precision.h"
+#include "trainer/optimizers/in_backward.h"
 #include "trainer/parts.h"
 #include "trainer/recipe/recipe.h"
 #include "trainer/telemetry/coverage.h"
@@ -41,6 +42,12 @@ class TrainingLoop {
 
  private:
   void TrainStep();
+  // All of a step between its batches and the next: forward, backward and the update, which is made
+  // behind the backward pass or within it.
+  void UpdateAfterBackward(const std::vector<Batch>& batches);
+  void UpdateInBackward(const std::vector<Batch>& batches);
+  // As soon as its gradient is there, which is then freed.
+  void UpdateParameter(std::size_t i);
   std::optional<Batch> DrawBatch();  // empty: the epoch is over
   // The micro-batches of one step. Goes over the end of an epoch, unless that would split the step.
   std::vector<Batch> DrawBatches();
@@ -65,6 +72,8 @@ class TrainingLoop {
   // The update, and whether it reached all that should train.
   void AuditedUpdate();
   double LearningRate() const;
+  void ReportGradients();
+  void ReportMasters();  // where a formula asks about them
 
   void EndEpoch();
   void Evaluate();
@@ -73,8 +82,7 @@ class TrainingLoop {
   void SampleInputs(Batch& batch);
   void ReportNonfinite(const std::vector<Batch>& batches);
   // Where it came from, when the step's loss, gradients or activations are not finite.
-  void DiagnoseNonfinite(const std::vector<Batch>& batches, const std::vector<double>& counts,
-                         const std::vector<kernels::TensorStats>& gradients);
+  void DiagnoseNonfinite(const std::vector<Batch>& batches, const std::vector<double>& counts);
 
   // Keeping the ranks' parameters equal. False: all went back to an earlier step.
   bool CheckReplicas();
@@ -96,12 +104,14 @@ class TrainingLoop {
   Telemetry& telemetry_;
   EventSink& events_;
   Loader loader_;
-  NamedTensors parameters_;  // in the model's order
+  NamedTensors parameters_;                      // in the model's order
+  std::optional<GradientHooks> gradient_hooks_;  // with optimizer.in_backward
   NonfiniteDiagnosis diagnosis_;
   CoverageAudit coverage_;
   bool coverage_due_;
   EvidenceFolder evidence_;
   StepScalars now_;                                 // of the step in progress
+  std::vector<kernels::TensorStats> gradients_;     // of the step in progress, as parameters_
   bool epoch_over_ = false;                         // it ended within the step in progress
   std::optional<EpochDrawn> drawn_ = EpochDrawn();  // in this epoch so far; empty: nobody knows
   bool nonfinite_seen_ = false;

@@ -35,6 +35,39 @@ TEST(LoopTest, PrecisionAndNormAreHeeded) {
   EXPECT_NE(RunOnce(With(Gpt(), {{"model.init_scale", 2}})).Last("param_digest"), base);
 }
 
+TEST(LoopTest, ParametersMayHave16Bits) {
+  const Recipe recipe = With(Gpt(), {{"model.dtype", "bf16"}});
+  for (const char* attention : {"fused", "explicit", "explicit_fp32"}) {
+    const Outcome outcome = RunOnce(With(recipe, {{"model.attention", attention}}),
+                                    {"param_digest", "off_master", "updated", "update_norm"});
+    ASSERT_EQ(outcome.code, 0) << attention;
+    EXPECT_THAT(outcome.Values("off_master"), testing::Each(0));
+    EXPECT_GT(outcome.Last("updated"), 0);
+    EXPECT_GT(outcome.Last("update_norm"), 0);
+  }
+  const Outcome without =
+      RunOnce(With(recipe, {{"optimizer.master_weights", "none"}}), {"off_master"});
+  EXPECT_EQ(without.code, 0);
+  EXPECT_EQ(without.trace.Find("off_master", 0), nullptr);
+  EXPECT_NE(without.Last("param_digest"), RunOnce(recipe).Last("param_digest"));
+}
+
+TEST(LoopTest, AnUpdateInTheBackwardPassIsTheSameUpdate) {
+  const std::vector<std::string> record = {"param_digest", "update_norm", "grad_norm{*}",
+                                           "applied_grad_norm"};
+  const Recipe recipe = With(Gpt(), {{"optimizer.clip_norm", 0.0}, {"diagnose.nonfinite", false}});
+  const Outcome after = RunOnce(recipe, record);
+  const Outcome within = RunOnce(With(recipe, {{"optimizer.in_backward", true}}), record);
+  EXPECT_EQ(within.code, 0);
+  auto bits = BitsOf(within), expected = BitsOf(after);
+  EXPECT_LT(bits["memory_allocated_bytes"].back(), expected["memory_allocated_bytes"].back());
+  for (const char* memory : {"memory_allocated_bytes", "memory_peak_bytes"}) {
+    bits.erase(memory);
+    expected.erase(memory);
+  }
+  EXPECT_EQ(bits, expected);
+}
+
 TEST(LoopTest, LearnsAndStaysAboveTheFloor) {
   const Outcome outcome = RunOnce(With(Gpt(), {{"steps", 150}, {"optimizer.lr", 0.01}}));
   EXPECT_LT(outcome.Last("eval_loss"), 0.5 * outcome.Values("loss").front());

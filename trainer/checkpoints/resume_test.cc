@@ -88,6 +88,7 @@ Recipe Small(const std::string& kind) {
                    {"optimizer.weight_decay", 0.1},
                    {"optimizer.clip_norm", 1.0}});
     if (kind == "gpt+bf16") recipe["precision"] = "bf16";
+    if (kind == "gpt+masters") recipe["model.dtype"] = "bf16";
     if (kind == "gpt+fp16") {
       // Too high at first, then growing into an overflow again and again.
       recipe.insert({{"precision", "fp16"},
@@ -150,8 +151,8 @@ class Resume : public ::testing::TestWithParam<ResumeCase> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, Resume,
                          ::testing::Values(ResumeCase{"gpt+adamw", 1}, ResumeCase{"mlp+sgd", 1},
                                            ResumeCase{"gpt+bf16", 1}, ResumeCase{"gpt+fp16", 1},
-                                           ResumeCase{"gpt+fp16", 2}, ResumeCase{"gpt+adamw", 2},
-                                           ResumeCase{"mlp+sgd", 2}));
+                                           ResumeCase{"gpt+masters", 2}, ResumeCase{"gpt+fp16", 2},
+                                           ResumeCase{"gpt+adamw", 2}, ResumeCase{"mlp+sgd", 2}));
 
 TEST_P(Resume, EqualsTheRunThatNeverStopped) {
   const auto& [kind, world_size] = GetParam();
@@ -445,7 +446,7 @@ class UnevenRun : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Modes, UnevenRun, ::testing::Values("drop_last", "pad", "join"));
 
 TEST_P(UnevenRun, CompletesInStep) {
-  for (const char* kind : {"gpt+adamw", "mlp+sgd"}) {
+  for (const char* kind : {"gpt+adamw", "gpt+masters", "mlp+sgd"}) {
     Recipe recipe = Small(kind);
     recipe["sampler.uneven"] = GetParam();
     recipe["parallel.timeout_s"] = 5;

@@ -203,7 +203,7 @@ at::Tensor CausalAttention::Forward(const at::Tensor& q, const at::Tensor& k, co
   at::Tensor hidden = mask_(length, q.device());
   if (apart.defined()) hidden = hidden.logical_or(apart);
   scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
-  return Announce(at::matmul(at::softmax(scores, -1), v.to(type)));
+  return Announce(at::matmul(at::softmax(scores, -1), v.to(type))).to(v.scalar_type());
 }
 
 at::Tensor Standardise::Forward(const at::Tensor& x) const {
@@ -256,7 +256,8 @@ WeightedCrossEntropy::WeightedCrossEntropy(LossRecipe recipe)
 at::Tensor WeightedCrossEntropy::NegativeLogLikelihood(const at::Tensor& logits,
                                                        const at::Tensor& targets) const {
   if (recipe_.form == LossForm::kFused) {
-    return at::cross_entropy_loss(logits.flatten(0, -2), targets.flatten(), {}, at::Reduction::None,
+    const at::Tensor wide = logits.to(at::promote_types(logits.scalar_type(), at::kFloat));
+    return at::cross_entropy_loss(wide.flatten(0, -2), targets.flatten(), {}, at::Reduction::None,
                                   kNoIgnoredTarget, recipe_.label_smoothing)
         .view(targets.sizes());
   }

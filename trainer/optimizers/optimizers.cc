@@ -72,7 +72,7 @@ class BaseOptimizer : public GroupedOptimizer {
   }
 
   // Of a group: parameters with a gradient, their gradients, and the slots' tensors of the same
-  // parameters: in fp32, copies where they are kept in less.
+  // parameters: in fp32, all of them copies where they are kept in less.
   struct Active {
     std::vector<std::size_t> indices;
     std::vector<at::Tensor> parameters, gradients;
@@ -85,8 +85,8 @@ class BaseOptimizer : public GroupedOptimizer {
       const at::Tensor& gradient = parameters_[i].second.grad();
       if (!gradient.defined()) continue;
       active.indices.push_back(i);
-      active.parameters.push_back(parameters_[i].second);
-      active.gradients.push_back(gradient);
+      active.parameters.push_back(parameters_[i].second.to(at::kFloat));
+      active.gradients.push_back(gradient.to(at::kFloat));
       for (std::size_t s = 0; s < slots_.size(); ++s) {
         active.slots[s].push_back(slots_[s].second[i].to(at::kFloat));
       }
@@ -94,15 +94,20 @@ class BaseOptimizer : public GroupedOptimizer {
     return active;
   }
   void Keep(const Active& active) {
-    if (state_dtype_ == at::kFloat) return;
     for (std::size_t position = 0; position < active.indices.size(); ++position) {
+      const std::size_t i = active.indices[position];
+      Round(active.parameters[position], parameters_[i].second);
       for (std::size_t s = 0; s < slots_.size(); ++s) {
-        slots_[s].second[active.indices[position]].copy_(active.slots[s][position]);
+        Round(active.slots[s][position], slots_[s].second[i]);
       }
     }
   }
 
  private:
+  static void Round(const at::Tensor& computed, at::Tensor& kept) {
+    if (!kept.is_same(computed)) kept.copy_(computed);
+  }
+
   std::string EntryName(const std::string& kind, std::size_t i) const {
     return "optimizer." + kind + "." + parameters_[i].first;
   }

@@ -11,8 +11,8 @@
 
 namespace trainwreck {
 
-// Momentum and moments may be kept in fewer bits (state_dtype): a step is computed in fp32 and its
-// state then rounded.
+// Momentum and moments may be kept in fewer bits (state_dtype), and so may parameters: a step is
+// computed in fp32, and what it changed is then rounded.
 
 // Parameters that a rule treats alike.
 struct ParameterGroup {

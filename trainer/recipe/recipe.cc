@@ -119,6 +119,8 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
                                 "Share of each sublayer's output that training sets to 0 "
                                 "(Srivastava et al. 2014; gpt)"),
                          0.99));
+  keys.push_back(Choice("model.dtype", FIELD(model.dtype), {"fp32", "bf16"},
+                        "What parameters are kept in; the loss is computed in fp32 (tokens)"));
   keys.push_back(Bounded(Number("model.lora_rank", FIELD(model.lora_rank), "", 0,
                                 "Rank of adapters lora_a and lora_b beside each hidden layer's "
                                 "weight (Hu et al. 2021; mlp); 0: none"),
@@ -260,6 +262,13 @@ void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
       Number("optimizer.eps", FIELD(optimizer.eps), "", 0, "Added to the denominator (adamw)"));
   keys.push_back(Choice("optimizer.state_dtype", FIELD(optimizer.state_dtype),
                         {"fp32", "bf16", "fp16"}, "What momentum and moments are kept in"));
+  keys.push_back(Choice("optimizer.master_weights", FIELD(optimizer.master_weights),
+                        {"auto", "fp32", "none"},
+                        "Copies of the parameters that the optimizer updates and rounds back, with "
+                        "gradients in fp32; auto: in fp32 where model.dtype has 16 bits"));
+  keys.push_back(Plain("optimizer.in_backward", FIELD(optimizer.in_backward),
+                       "Update each parameter as soon as the backward pass has its gradient, and "
+                       "free that (Lv et al. 2023)"));
   keys.push_back(Number("optimizer.clip_norm", FIELD(optimizer.clip_norm), "", 0,
                         "Largest global gradient norm; 0: no clipping"));
   keys.push_back(Choice("schedule.kind", FIELD(schedule.kind),
@@ -385,6 +394,23 @@ const std::vector<RecipeKey>& RecipeTable() {
   return table;
 }
 
+// Of optimizer.in_backward and masters, with what each cannot do.
+void CheckOptimizer(const TrainingRecipe& recipe, std::string& problems) {
+  const OptimizerRecipe& optimizer = recipe.optimizer;
+  if (optimizer.in_backward &&
+      (optimizer.clip_norm > 0 || recipe.accumulation > 1 || recipe.parallel_ranks > 1 ||
+       recipe.scaler.kind != ScalerKind::kNone || recipe.audit_coverage != OnGaps::kNone ||
+       recipe.diagnose_nonfinite)) {
+    problems +=
+        "\n  optimizer.in_backward: no gradient waits for the others, so it needs "
+        "optimizer.clip_norm 0, accumulation 1, parallel.ranks 1, scaler.kind none, audit.coverage "
+        "none and diagnose.nonfinite false";
+  }
+  if (KeepsMasters(recipe) && recipe.parallel_average_every > 0) {
+    problems += "\n  parallel.average_every: of parameters that have no masters";
+  }
+}
+
 // What no single key can be blamed for.
 void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   const bool tokens = recipe.data.kind != DataKind::kFeatures;
@@ -393,6 +419,10 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
     problems += "\n  model.kind: " + kind->first + " needs data.kind " +
                 (kind->second.takes_tokens ? "markov or text" : "features");
   }
+  if (recipe.model.dtype != ModelDtype::kFp32 && !tokens) {
+    problems += "\n  model.dtype: only fp32 for features";
+  }
+  CheckOptimizer(recipe, problems);
   if (recipe.data.standardise && tokens) {
     problems += "\n  data.standardise: only of features";
   }
@@ -474,6 +504,12 @@ TrainingRecipe ParseRecipe(const Recipe& recipe) {
   CheckTogether(result, problems);
   if (!problems.empty()) throw RecipeError("bad recipe:" + problems);
   return result;
+}
+
+bool KeepsMasters(const TrainingRecipe& recipe) {
+  const Masters masters = recipe.optimizer.master_weights;
+  return masters == Masters::kFp32 ||
+         (masters == Masters::kAuto && recipe.model.dtype != ModelDtype::kFp32);
 }
 
 const char* ToString(DeviceChoice choice) {

@@ -33,6 +33,8 @@ enum class UnevenMode { kNone, kDropLast, kPad, kJoin };
 enum class OptimizerKind { kSgd, kAdamW };
 enum class ScheduleKind { kConstant, kWarmupCosine, kWarmupLinear };
 enum class Precision { kFp32, kBf16, kFp16 };
+enum class ModelDtype { kFp32, kBf16 };
+enum class Masters { kAuto, kFp32, kNone };
 enum class StateDtype { kFp32, kBf16, kFp16 };
 enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
@@ -77,6 +79,7 @@ struct ModelRecipe {
   InputNorm input_norm = InputNorm::kNone;
   LossRecipe loss;
   std::string trainable = "*";  // comma-separated globs over parameter names
+  ModelDtype dtype = ModelDtype::kFp32;
   bool activation_checkpointing = false;
   bool tied_embeddings = false;
 };
@@ -111,6 +114,8 @@ struct OptimizerRecipe {
   double beta2 = 0.95;
   double eps = 1e-8;
   StateDtype state_dtype = StateDtype::kFp32;
+  Masters master_weights = Masters::kAuto;
+  bool in_backward = false;
   double clip_norm = 0.0;  // 0: off
 };
 
@@ -185,6 +190,9 @@ class RecipeError : public std::runtime_error {
 // Missing keys keep their defaults; unknown keys of the harness ("supervisor.*") are ignored,
 // others are errors.
 TrainingRecipe ParseRecipe(const Recipe& recipe);
+
+// Whether the optimizer updates fp32 copies of the parameters.
+bool KeepsMasters(const TrainingRecipe& recipe);
 
 // Every key with type, default, range and meaning.
 std::vector<ParamInfo> RecipeKeys();

@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 103u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 106u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -234,8 +234,12 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
                                            {"data.certainty", 0.83},
                                            {"scheduled_sampling.share", 0.85},
                                            {"scheduled_sampling.ramp_steps", 87},
+                                           {"model.dtype", "bf16"},
+                                           {"optimizer.master_weights", "none"},
                                            {"eval.free_running", true}});
   EXPECT_EQ(text.model.dropout, 0.81);
+  EXPECT_EQ(text.model.dtype, ModelDtype::kBf16);
+  EXPECT_EQ(text.optimizer.master_weights, Masters::kNone);
   EXPECT_TRUE(text.model.tied_embeddings);
   EXPECT_EQ(text.data.document_tokens, 13);
   EXPECT_FALSE(text.data.packing);
@@ -302,6 +306,35 @@ TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
               HasSubstr("data.standardise"));
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}, {"data.kind", "text"}, {"model.heads", 5}}),
               HasSubstr("model.heads"));
+}
+
+TEST(RecipeTest, MastersAreKeptOf16BitsOrWhereAskedFor) {
+  const auto keeps = [](const char* dtype, const char* masters) {
+    return KeepsMasters(ParseRecipe({{"model.kind", "gpt"},
+                                     {"data.kind", "markov"},
+                                     {"model.dtype", dtype},
+                                     {"optimizer.master_weights", masters}}));
+  };
+  EXPECT_TRUE(keeps("bf16", "auto"));
+  EXPECT_FALSE(keeps("fp32", "auto"));
+  EXPECT_TRUE(keeps("fp32", "fp32"));
+  EXPECT_FALSE(keeps("bf16", "none"));
+  EXPECT_THAT(ErrorOf({{"model.dtype", "bf16"}}), HasSubstr("model.dtype"));
+  EXPECT_THAT(ErrorOf({{"optimizer.master_weights", "fp32"}, {"parallel.average_every", 2}}),
+              HasSubstr("parallel.average_every"));
+}
+
+TEST(RecipeTest, AnUpdateInTheBackwardPassRefusesWhatNeedsAllGradients) {
+  const Recipe plain = {{"optimizer.in_backward", true}, {"diagnose.nonfinite", false}};
+  EXPECT_TRUE(ParseRecipe(plain).optimizer.in_backward);
+  for (const Recipe& one :
+       {Recipe{{"optimizer.clip_norm", 1.0}}, Recipe{{"accumulation", 2}},
+        Recipe{{"parallel.ranks", 2}}, Recipe{{"scaler.kind", "static"}},
+        Recipe{{"audit.coverage", "report"}}, Recipe{{"diagnose.nonfinite", true}}}) {
+    Recipe recipe = one;
+    recipe.insert(plain.begin(), plain.end());
+    EXPECT_THAT(ErrorOf(recipe), HasSubstr("optimizer.in_backward")) << one.begin()->first;
+  }
 }
 
 TEST(RecipeTest, LeavesTheSupervisorsKeysToTheHarness) {

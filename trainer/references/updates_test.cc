@@ -13,6 +13,7 @@
 #include "trainer/build.h"
 #include "trainer/checkpoints/checkpoint.h"
 #include "trainer/optimizers/clipping.h"
+#include "trainer/optimizers/master_weights.h"
 #include "trainer/optimizers/scaler.h"
 #include "trainer/optimizers/schedules.h"
 #include "trainer/ranks/forked_ranks.h"
@@ -46,15 +47,17 @@ using Bound = std::function<double(double exact, double size)>;
 // nothing. The second has no gradient at every fifth step.
 class RuleRun {
  public:
+  // With masters where the recipe says fp32, and then the parameters are bf16.
   RuleRun(const OptimizerRecipe& recipe, UpdateRule rule)
       : recipe_(recipe), rule_(std::move(rule)) {
     for (const int size : {1, 7, 40}) {
-      parameters_.emplace_back("p" + std::to_string(size),
-                               at::zeros({size}).set_requires_grad(true));
+      parameters_.emplace_back(
+          "p" + std::to_string(size),
+          at::zeros({size}, masters_.empty() ? at::kFloat : at::kBFloat16).set_requires_grad(true));
       truth_.emplace_back(static_cast<std::size_t>(size));
     }
     reference::FillWithNoise(parameters_, random_);
-    optimizer_ = BuildOptimizer(recipe_, parameters_);
+    optimizer_ = NewOptimizer();
     TakeOver();
   }
 
@@ -62,7 +65,7 @@ class RuleRun {
   void TakeOver() {
     const StateDict state = State();
     for (std::size_t i = 0; i < truth_.size(); ++i) {
-      Read(i, "", &Element::value, state);
+      Read(i, masters_, &Element::value, state);
       if (!first_.empty()) Read(i, first_, &Element::first, state);
       if (is_adamw_) Read(i, "exp_avg_sq", &Element::second, state);
     }
@@ -90,15 +93,28 @@ class RuleRun {
   // Through a file, into an optimizer that is new.
   void SaveAndLoad() {
     const StateDict state = Stored(State());
-    optimizer_ = BuildOptimizer(recipe_, parameters_);
+    optimizer_ = NewOptimizer();
     optimizer_->Load(state);
+  }
+
+  // Each parameter is as near to the truth as its type and `value_bound` allow.
+  void ExpectRounded(double value_bound) const {
+    for (std::size_t i = 0; i < truth_.size(); ++i) {
+      ExpectEach(
+          i, "", &Element::value, State(),
+          [&](double exact, double) {
+            return 0.5 * reference::Spacing(exact, /*fraction_bits=*/7, /*min_exponent=*/-126) +
+                   value_bound * (1 + std::fabs(exact));
+          },
+          0);
+    }
   }
 
   void Expect(double value_bound, const Bound& state_bound) const {
     const StateDict state = State();
     for (std::size_t i = 0; i < truth_.size(); ++i) {
       ExpectEach(
-          i, "", &Element::value, state,
+          i, masters_, &Element::value, state,
           [&](double exact, double) { return value_bound * (1 + std::fabs(exact)); }, 0);
       if (!first_.empty()) ExpectEach(i, first_, &Element::first, state, state_bound, largest_[i]);
       if (is_adamw_) {
@@ -112,6 +128,10 @@ class RuleRun {
   }
 
  private:
+  std::unique_ptr<Optimizer> NewOptimizer() const {
+    const auto rule = [this](NamedTensors some) { return BuildOptimizer(recipe_, some); };
+    return masters_.empty() ? rule(parameters_) : WithMasters(parameters_, rule);
+  }
   StateDict State() const {
     StateDict state;
     optimizer_->Save(state);
@@ -142,6 +162,7 @@ class RuleRun {
   const OptimizerRecipe recipe_;
   const UpdateRule rule_;
   const bool is_adamw_ = recipe_.kind == OptimizerKind::kAdamW;
+  const std::string masters_ = recipe_.master_weights == Masters::kFp32 ? "master" : "";
   const std::string first_ = is_adamw_ ? "exp_avg" : recipe_.momentum > 0 ? "momentum" : "";
   NamedTensors parameters_;
   std::unique_ptr<Optimizer> optimizer_;
@@ -205,6 +226,23 @@ TEST(RuleTest, FollowsItsPaper) {
     for (const int stop : {-1, 37}) {
       SCOPED_TRACE(rule.name + ", saved and loaded at " + std::to_string(stop));
       FollowPaper(rule.recipe, stop);
+    }
+  }
+}
+
+// The masters do, and so the parameters are the truth rounded once.
+TEST(RuleTest, FollowsItsPaperWithParametersIn16Bits) {
+  for (RuleCase rule : Rules()) {
+    SCOPED_TRACE(rule.name);
+    rule.recipe.master_weights = Masters::kFp32;
+    RuleRun run(rule.recipe, RuleOf(rule.recipe));
+    for (int step = 0; step < kSteps; ++step) {
+      if (step == 37) run.SaveAndLoad();
+      run.Step(RateAt(step));
+      const double bound = BoundAfter(step + 1);
+      ASSERT_NO_FATAL_FAILURE(
+          run.Expect(bound, [bound](double, double size) { return bound * size; }));
+      ASSERT_NO_FATAL_FAILURE(run.ExpectRounded(bound));
     }
   }
 }

@@ -104,6 +104,10 @@ std::vector<StepSignal> ParameterSignals() {
                     "Parameters that require no gradient and were changed all the same; where and "
                     "when untrained is recorded")),
        [](const R& r) { return r.gaps ? Value(r.gaps->frozen_moved) : Value(); }},
+      {Sparse(Exact("off_master", "elements",
+                    "Of parameters, those that are not their master rounded; only where a formula "
+                    "mentions it and the optimizer keeps masters, at steps with an update")),
+       [](const R& r) { return r.scalars.off_master; }},
   };
 }
 

@@ -26,6 +26,7 @@ struct StepScalars {
   std::optional<double> applied_grad_norm;   // of what the optimizer is given, where asked for
   std::optional<double> leftover_gradients;  // where the step begins to gather its own, likewise
   std::optional<double> misplaced_targets;   // likewise
+  std::optional<double> off_master;          // elements, likewise
   double lr = 0;
   double loss_scale = 1;
   bool overflow = false;  // of any rank: the update was skipped

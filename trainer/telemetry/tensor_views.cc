@@ -137,8 +137,9 @@ std::vector<kernels::ChangeStats> ChangesOf(const std::vector<at::Tensor>& now,
   std::vector<kernels::ChangeStats> changes;
   changes.reserve(now.size());
   for (std::size_t i = 0; i < now.size(); ++i) {
-    changes.push_back(kernels::CompareTensors(now[i].const_data_ptr<float>(),
-                                              before[i].const_data_ptr<float>(), now[i].numel()));
+    const at::Tensor a = now[i].to(at::kFloat), b = before[i].to(at::kFloat);  // exact
+    changes.push_back(
+        kernels::CompareTensors(a.const_data_ptr<float>(), b.const_data_ptr<float>(), a.numel()));
   }
   return changes;
 }

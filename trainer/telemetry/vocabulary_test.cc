@@ -50,7 +50,8 @@ TEST(VocabularyTest, AStepThatIsAskedForAllWritesWhatIsDescribed) {
                                                {"data.samples", 4},
                                                {"data.batch_size", 4},
                                                {"eval.every", 1},
-                                               {"eval.free_running", true}}),
+                                               {"eval.free_running", true},
+                                               {"optimizer.master_weights", "fp32"}}),
                                   AllAsked());
   ASSERT_EQ(outcome.code, 0);
   std::set<std::string> with_module;
