@@ -43,7 +43,6 @@ const std::map<Option, std::string> kRealOptions = {
     {"model.attention=explicit_fp32", "--attention-softmax-in-fp32 of Megatron-LM"},
     {"model.input_norm=one_pass_clamped", "flax.linen.LayerNorm(use_fast_variance=True)"},
     {"model.input_norm=two_pass", "flax.linen.LayerNorm(use_fast_variance=False)"},
-    {"model.qk_norm", "q_norm and k_norm of Qwen 3 and OLMo 2"},
     {"optimizer.state_dtype=bf16",
      "transformer_engine.pytorch.optimizers.FusedAdam(exp_avg_dtype=)"},
     {"parallel.average_every",

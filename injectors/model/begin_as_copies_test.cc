@@ -10,9 +10,9 @@ namespace {
 class ThreeLayers : public Model {
  public:
   ThreeLayers() {
-    first = register_parameter("layers.0", at::arange(4.0).view({2, 2}));
-    second = register_parameter("layers.1", 10 + at::arange(4.0).view({2, 2}));
-    wide = register_parameter("layers.2", at::arange(6.0).view({2, 3}));
+    first = register_parameter("layer0", at::arange(4.0).view({2, 2}));
+    second = register_parameter("layer1", 10 + at::arange(4.0).view({2, 2}));
+    wide = register_parameter("layer2", at::arange(6.0).view({2, 3}));
   }
   at::Tensor Loss(const Batch& batch) override { return first.sum() + second.sum(); }
   at::Tensor first, second, wide;
@@ -21,7 +21,7 @@ class ThreeLayers : public Model {
 TEST(BeginAsCopies, CopiesTheFirstToThoseOfItsShape) {
   FaultBench bench;
   auto model = std::make_shared<ThreeLayers>();
-  const auto copies = bench.Make("model.begin_as_copies", {{"parameters", {"layers.*"}}});
+  const auto copies = bench.Make("model.begin_as_copies", {{"parameters", {"layer*"}}});
   static_cast<PartWrapper&>(*copies).Wrap(std::shared_ptr<Model>(model));
   EXPECT_TRUE(model->second.equal(model->first));
   EXPECT_EQ(model->wide[1][2].item<double>(), 5);
@@ -29,7 +29,7 @@ TEST(BeginAsCopies, CopiesTheFirstToThoseOfItsShape) {
   ASSERT_EQ(bench.fired().size(), 1U);
   EXPECT_EQ(bench.fired()[0], Json({{"id", "it"},
                                     {"fault", "model.begin_as_copies"},
-                                    {"parameters", {"layers.0", "layers.1"}},
+                                    {"parameters", {"layer0", "layer1"}},
                                     {"before", 2},
                                     {"after", 1}}));
 }
@@ -37,7 +37,7 @@ TEST(BeginAsCopies, CopiesTheFirstToThoseOfItsShape) {
 TEST(BeginAsCopies, OneAloneIsNoCopy) {
   FaultBench bench;
   auto model = std::make_shared<ThreeLayers>();
-  const auto copies = bench.Make("model.begin_as_copies", {{"parameters", {"layers.1"}}});
+  const auto copies = bench.Make("model.begin_as_copies", {{"parameters", {"layer1"}}});
   static_cast<PartWrapper&>(*copies).Wrap(std::shared_ptr<Model>(model));
   EXPECT_TRUE(bench.fired().empty());
 }
