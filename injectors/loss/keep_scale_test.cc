@@ -6,7 +6,7 @@ namespace trainwreck {
 namespace {
 
 // Halves its scale where it hears of an overflow.
-class Halving : public LossScaler {
+class Lowering : public LossScaler {
  public:
   double scale() const override { return scale_; }
   bool skips_updates() const override { return true; }
@@ -22,7 +22,7 @@ class Halving : public LossScaler {
 double ScaleAfter(FaultBench& bench, bool overflowed, Trigger trigger = {}) {
   const auto injector = bench.Make("loss.keep_scale", {}, trigger);
   const auto scaler = static_cast<PartWrapper&>(*injector).Wrap(
-      std::unique_ptr<LossScaler>(std::make_unique<Halving>()));
+      std::unique_ptr<LossScaler>(std::make_unique<Lowering>()));
   scaler->Update(overflowed);
   return scaler->scale();
 }
