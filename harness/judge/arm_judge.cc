@@ -140,8 +140,7 @@ class CaseJudge {
   }
 
   Reading Read(const Check& check, const ArmPlan& arm, int seed) const {
-    auto of_seed = traces_.find(seed);
-    if (of_seed == traces_.end() || !of_seed->second.contains(arm.name)) {
+    if (FindRun(arm.name, seed) == nullptr) {
       Reading missing;
       missing.seen = "the run was not made";
       return missing;
@@ -189,8 +188,9 @@ class CaseJudge {
 
   formula::Runs RunsOf(const ArmPlan& arm, int seed) const {
     formula::Runs runs{traces_.at(seed).at(arm.name), traces_.at(seed), arm.control};
-    const RunResult* other = FindRun(arm.name, (seed + 1) % plan_.seed_count);
-    if (other != nullptr && plan_.seed_count > 1) runs.arms[formula::kOtherSeed] = &other->trace;
+    const int next = (seed + 1) % plan_.seed_count;
+    const bool is_made = next != seed && FindRun(arm.name, next) != nullptr;
+    if (is_made) runs.arms[formula::kOtherSeed] = traces_.at(next).at(arm.name);
     return runs;
   }
 
