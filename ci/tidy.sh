@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # clang-tidy over the sources, with the checks of .clang-tidy: ci/tidy.sh [--all | FILE...]
-# Without words all of harness/ and kernels/ but for tests (20 minutes on two cores); --all also what needs LibTorch
-# (trainer/, injectors/). Prints each finding once, and exits with 1 where there is any.
+# Without words all of harness/ and kernels/ but for tests; --all also what needs LibTorch (trainer/, injectors/).
+# Prints each finding once, and exits with 1 where there is any.
 #
 #   TORCH_HOME  LibTorch, as ci/setup.sh found it; default: what .bazelrc.local says
+#   CUDA_HOME   a toolkit, so; without one what includes its headers is left out
 set -euo pipefail
 root="$(realpath "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/..")"
 files=()
@@ -17,8 +18,10 @@ if ! command -v clang-tidy >/dev/null; then
 fi
 
 # LibTorch's headers hold a fmt of their own, so only what includes LibTorch may see them.
-TORCH_HOME="${TORCH_HOME:-$(sed -n 's/^build --repo_env=TORCH_HOME=//p' .bazelrc.local 2>/dev/null || true)}"
-export TORCH_HOME
+setting() { sed -n "s/^build --repo_env=$1=//p" .bazelrc.local 2>/dev/null || true; }
+TORCH_HOME="${TORCH_HOME:-$(setting TORCH_HOME)}"
+CUDA_HOME="${CUDA_HOME:-$(setting CUDA_HOME)}"
+export TORCH_HOME CUDA_HOME
 
 sources() { find "$@" -name '*.cc' ! -name '*_test.cc' | sort; }
 uses_torch='#include <(torch|ATen|c10)/'
@@ -28,6 +31,11 @@ if [ "${1:-}" = --all ]; then
     exit 7
   fi
   mapfile -t files < <(sources harness kernels trainer injectors)
+  if [ ! -e "$CUDA_HOME/include/nccl.h" ]; then
+    uses_cuda='#include [<"](cuda|nccl|c10/cuda|ATen/cuda|torch/csrc/distributed/c10d/ProcessGroupNCCL)'
+    printf '%s\n' "${files[@]}" | xargs grep -lE "$uses_cuda" | sed 's/^/SKIPPED: no CUDA toolkit: /' || true
+    mapfile -t files < <(printf '%s\n' "${files[@]}" | xargs grep -LE "$uses_cuda")
+  fi
 elif [ "$#" -eq 0 ]; then
   mapfile -t files < <(sources harness kernels | xargs grep -LE "$uses_torch")
 fi
@@ -44,7 +52,9 @@ printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c '
   flags=(-std=c++20 -I. -I"$outputs/generated")
   case "$file" in
     trainer/* | injectors/* | kernels/*)
-      flags+=(-isystem "$TORCH_HOME/include" -isystem "$TORCH_HOME/include/torch/csrc/api/include") ;;
+      flags+=(-isystem "$TORCH_HOME/include" -isystem "$TORCH_HOME/include/torch/csrc/api/include")
+      flags+=(-DUSE_C10D_GLOO)
+      if [ -e "$CUDA_HOME/include/nccl.h" ]; then flags+=(-isystem "$CUDA_HOME/include" -DUSE_C10D_NCCL); fi ;;
   esac
   out="$outputs/${file//\//%}"
   clang-tidy --quiet --config-file=.clang-tidy "$file" -- "${flags[@]}" >"$out" 2>"$out.err" ||

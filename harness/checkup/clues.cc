@@ -41,10 +41,14 @@ std::vector<Variant> ToRun(const Run& given, const TargetDescription& target) {
 std::vector<Variant> VariantsOf(const Recipe& recipe, const TargetDescription& target) {
   const RecipeView view(recipe, &target);
   const int at_once =
-      view.Int(KeyRole::kRanks).value_or(1) * view.Int(KeyRole::kAccumulation).value_or(1);
+      view.Int(kRanksKey).value_or(1) * view.Int(KeyRole::kAccumulation).value_or(1);
   const int in_step = at_once * view.Int(KeyRole::kBatchSize).value_or(1);
   const int pairs = 2 * at_once;
-  const auto key = [](KeyRole role) { return std::string(KeyOf(role)); };
+  // Of a role that the target has no key for: no key, so that the variant is not possible.
+  const auto key = [&](KeyRole role) {
+    const ParamInfo* found = KeyWithRole(target, role);
+    return found == nullptr ? std::string() : found->name;
+  };
   std::vector<Variant> variants = {
       {kGiven, "as given", {}},
       {"lr_10", "LR / 10", {.set = {}, .scale = {{key(KeyRole::kLearningRate), 0.1}}}},

@@ -17,7 +17,6 @@ namespace {
 
 constexpr const char* kSchema = "trainwreck/lr-range";
 constexpr int kSchemaVersion = 1;
-const char* const kRate = KeyOf(KeyRole::kLearningRate);
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Whether the range may go on beyond an end of the grid: upwards where the highest rate still
@@ -75,7 +74,15 @@ RatePoint PointOf(double rate, const std::map<int, RunResult>& by_seed, int step
   return point;
 }
 
-Batch RunsAt(const Patient& patient, const std::vector<double>& rates, int steps) {
+const std::string& RateKeyOf(const TargetDescription& target) {
+  const ParamInfo* key = KeyWithRole(target, KeyRole::kLearningRate);
+  if (key != nullptr) return key->name;
+  throw UsageError("no recipe key of target '" + target.name + "' has the role 'learning_rate': " +
+                   "say so of its key, such as lr: {default: 0.1, role: learning_rate}");
+}
+
+Batch RunsAt(const Patient& patient, const std::string& key, const std::vector<double>& rates,
+             int steps) {
   Batch runs;
   for (std::size_t i = 0; i < rates.size(); ++i) {
     for (Run run : patient.runs) {
@@ -83,8 +90,8 @@ Batch RunsAt(const Patient& patient, const std::vector<double>& rates, int steps
       run.arm = run.plan.arm = "rate" + std::to_string(i);
       run.id = run.id.substr(0, slash) + "/" + run.arm + run.id.substr(slash);
       run.plan.run = run.id;
-      run.plan.recipe[kRate] = rates[i];
-      run.plan.recipe[KeyOf(KeyRole::kSteps)] = run.steps = steps;
+      run.plan.recipe[key] = rates[i];
+      run.plan.recipe[kStepsKey] = run.steps = steps;
       runs.push_back(std::move(run));
     }
   }
@@ -162,7 +169,7 @@ MeasuredRates RunAtRates(const Patient& patient, const std::vector<double>& rate
   launcher.output_dir = workspace.path();
   std::vector<RatePoint> points;
   const BatchesEnd end = RunBatches(
-      {RunsAt(patient, rates, steps)}, launcher, /*keep=*/false,
+      {RunsAt(patient, RateKeyOf(session.description), rates, steps)}, launcher, /*keep=*/false,
       [&](std::size_t, BatchResults& results) {
         for (std::size_t i = 0; i < rates.size(); ++i) {
           points.push_back(PointOf(rates[i], results["rate" + std::to_string(i)], steps));
@@ -173,9 +180,10 @@ MeasuredRates RunAtRates(const Patient& patient, const std::vector<double>& rate
   return points;
 }
 
-double OwnRateOf(const Patient& patient) {
-  const std::optional<double> own = RecipeView(patient.runs.front().plan.recipe).Number(kRate);
-  if (!own) throw UsageError(std::string("the target has no recipe key ") + kRate);
+double OwnRateOf(const Patient& patient, const TargetDescription& target) {
+  const std::string& key = RateKeyOf(target);
+  const std::optional<double> own = RecipeView(patient.runs.front().plan.recipe).Number(key);
+  if (!own) throw UsageError("'" + key + "', which is to be the learning rate, is no number");
   return *own;
 }
 
@@ -183,6 +191,7 @@ LrRangeResult ConcludeRange(const std::string& recipe, double own_rate,
                             std::vector<RatePoint> points, const Session& session) {
   LrRangeResult result;
   result.recipe = recipe;
+  result.key = RateKeyOf(session.description);
   result.own_rate = own_rate;
   result.points = std::move(points);
   result.range = FindRange(result.points);

@@ -38,7 +38,7 @@ MeasuredRates RunAtRates(const Patient& patient, const std::vector<double>& rate
                          const Session& session, int cores);
 
 // The rate of the patient's recipe. Throws UsageError when the target has no key for it.
-double OwnRateOf(const Patient& patient);
+double OwnRateOf(const Patient& patient, const TargetDescription& target);
 
 // Remedies and decoys of the scenario that shows the same failure.
 struct RateAdvice {
@@ -48,6 +48,7 @@ struct RateAdvice {
 
 struct LrRangeResult {
   std::string recipe;
+  std::string key;  // of the rate: "optimizer.lr"
   double own_rate = 0;
   std::vector<RatePoint> points;
   LrRange range;

@@ -70,7 +70,7 @@ TEST(LrRange, RunsAreReadAtTheirEndsAndTheirRateIsJudged) {
   const Session session = suite.Open();
   const Chosen chosen = ChooseCases(session, {.paths = {"fake/slow"}}, {}, {});
   const Patient patient = OnePatient(chosen, "fault", 0, 2);
-  EXPECT_DOUBLE_EQ(OwnRateOf(patient), 0.002);
+  EXPECT_DOUBLE_EQ(OwnRateOf(patient, session.description), 0.002);
   const auto points = RunAtRates(patient, {0.002, 0.05, 0.5}, 10, session, 2);
   ASSERT_TRUE(points);
   ASSERT_EQ(points->size(), 3u);

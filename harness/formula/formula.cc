@@ -37,25 +37,51 @@ void AddMentions(const Node& node, bool at_steps, std::vector<Mention>& mentions
   for (const auto& child : node.children) AddMentions(*child, at_steps || !is_logic, mentions);
 }
 
+template <typename T>
+struct Named {
+  T value;
+  const char* name;
+};
+
+constexpr Named<Truth> kTruths[] = {
+    {Truth::kFalse, "false"}, {Truth::kUnknown, "unknown"}, {Truth::kTrue, "true"}};
+constexpr Named<Unit> kUnits[] = {{Unit::kOctave, "octaves"},
+                                  {Unit::kStep, "steps"},
+                                  {Unit::kSecond, "s"},
+                                  {Unit::kPlain, "plain"}};
+static_assert(std::size(kUnits) == kUnitCount);
+
+template <typename T, std::size_t N>
+const char* NameIn(const Named<T> (&table)[N], T value) {
+  for (const Named<T>& row : table) {
+    if (row.value == value) return row.name;
+  }
+  return "";
+}
+
+template <typename T, std::size_t N>
+std::optional<T> FindIn(const Named<T> (&table)[N], std::string_view name) {
+  for (const Named<T>& row : table) {
+    if (row.name == name) return row.value;
+  }
+  return std::nullopt;
+}
+
 Truth TruthOf(Tri truth) {
   return truth == kYes ? Truth::kTrue : truth == kNo ? Truth::kFalse : Truth::kUnknown;
 }
 
 }  // namespace
 
-const char* ToString(Unit unit) {
-  switch (unit) {
-    case Unit::kOctave:
-      return "octaves";
-    case Unit::kStep:
-      return "steps";
-    case Unit::kSecond:
-      return "s";
-    case Unit::kPlain:
-      return "";
-  }
-  return "";
-}
+const char* ToString(Truth truth) { return NameIn(kTruths, truth); }
+
+std::optional<Truth> FindTruth(std::string_view name) { return FindIn(kTruths, name); }
+
+const char* NameOf(Unit unit) { return NameIn(kUnits, unit); }
+
+const char* ToString(Unit unit) { return unit == Unit::kPlain ? "" : NameOf(unit); }
+
+std::optional<Unit> FindUnit(std::string_view name) { return FindIn(kUnits, name); }
 
 Formula::Formula(std::string text, std::shared_ptr<const Node> root)
     : text_(std::move(text)), root_(std::move(root)) {}

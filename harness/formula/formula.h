@@ -24,12 +24,16 @@
 namespace trainwreck::formula {
 
 enum class Truth { kFalse, kUnknown, kTrue };
+const char* ToString(Truth truth);  // "false", "unknown", "true"
+std::optional<Truth> FindTruth(std::string_view name);
 
 // What a margin is measured in. A formula has a margin in each unit that occurs in it: how far the
 // quantities of that unit may move, all others held, before the formula flips.
 enum class Unit { kOctave, kStep, kSecond, kPlain };
 inline constexpr int kUnitCount = 4;
-const char* ToString(Unit unit);  // "octaves", "steps", "s", ""
+const char* ToString(Unit unit);  // as text has it: "octaves", "steps", "s", ""
+const char* NameOf(Unit unit);    // as files have it: "octaves", "steps", "s", "plain"
+std::optional<Unit> FindUnit(std::string_view name);
 
 // All values that a final margin can take; a point when it is known. Positive: holds.
 struct Interval {

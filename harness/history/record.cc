@@ -8,16 +8,12 @@
 namespace trainwreck {
 namespace {
 
-const char* UnitName(formula::Unit unit) {
-  return unit == formula::Unit::kPlain ? "plain" : ToString(unit);
-}
-
 MarginRecord MakeMargin(const CheckResult& check) {
   MarginRecord record{.arm = check.arm,
                       .check = check.check,
                       .formula = check.formula,
                       .expected = check.expected,
-                      .unit = UnitName(check.unit),
+                      .unit = NameOf(check.unit),
                       .by_seed = {},
                       .agree = check.agree,
                       .seeds = static_cast<int>(check.readings.size())};

@@ -18,20 +18,19 @@ constexpr ContextRow kRows[] = {
     {KeyContext::kAccumulation, "accumulation", "two micro-batches a step"},
 };
 
-// A value of 2 for a key of which the recipe says 1.
-ContextPlan WithTwo(KeyRole role, const Recipe& base, const TargetDescription& target) {
+// A value of 2 for a key of which the recipe says 1; `info`: null, if there is no such key.
+ContextPlan WithTwo(const ParamInfo* info, const std::string& what, const Recipe& base,
+                    const TargetDescription& target) {
   ContextPlan plan;
-  const char* key = KeyOf(role);
-  const ParamInfo* info = target.FindRecipeKey(key);
   if (info == nullptr) {
-    plan.lacking = std::string("the target has no key ") + key;
-  } else if (RecipeView(base, &target).Int(role).value_or(1) > 1) {
-    plan.lacking = std::string("the recipe itself has ") + key + " above 1: see plain";
+    plan.lacking = "the target has no " + what;
+  } else if (RecipeView(base, &target).Int(info->name).value_or(1) > 1) {
+    plan.lacking = "the recipe itself has " + info->name + " above 1: see plain";
   } else if (const std::string wrong = CheckValue(*info, 2); !wrong.empty()) {
-    plan.lacking = std::string(key) + " " + wrong;
+    plan.lacking = info->name + " " + wrong;
   } else {
     plan.recipe = base;
-    plan.recipe[key] = 2;
+    plan.recipe[info->name] = 2;
   }
   return plan;
 }
@@ -41,8 +40,8 @@ ContextPlan WithResume(const Recipe& base, const TargetDescription& target) {
   // A target of level 2 is trusted to know what phases are.
   if (target.level < 2 && !(target.HasFeature("phases") && target.HasFeature("resume"))) {
     plan.lacking = "the target cannot stop at a step and resume";
-  } else if (RecipeView(base, &target).Int(KeyRole::kSteps).value_or(0) < 2) {
-    plan.lacking = std::string("the recipe has no ") + KeyOf(KeyRole::kSteps) + ", or less than 2";
+  } else if (RecipeView(base, &target).Int(kStepsKey).value_or(0) < 2) {
+    plan.lacking = std::string("the recipe has no ") + kStepsKey + ", or less than 2";
   } else {
     plan.recipe = base;
     plan.changes_late = true;
@@ -70,26 +69,31 @@ ContextPlan PlanContext(KeyContext context, const Recipe& base, const TargetDesc
     case KeyContext::kResume:
       return WithResume(base, target);
     case KeyContext::kRanks:
-      return WithTwo(KeyRole::kRanks, base, target);
+      return WithTwo(target.FindRecipeKey(kRanksKey), std::string("key ") + kRanksKey, base,
+                     target);
     case KeyContext::kAccumulation:
-      return WithTwo(KeyRole::kAccumulation, base, target);
+      return WithTwo(KeyWithRole(target, KeyRole::kAccumulation),
+                     std::string("key with the role ") + ToString(KeyRole::kAccumulation), base,
+                     target);
   }
   return {};
 }
 
 std::string ReasonToLeaveOut(const std::string& key, KeyContext context,
                              const TargetDescription& target) {
-  if (key == KeyOf(KeyRole::kMaxRestarts) || key == KeyOf(KeyRole::kStallSeconds)) {
+  if (key == kMaxRestartsKey || key == kStallSecondsKey) {
     return "read by trainwreck, not by the target";
   }
-  if (key == KeyOf(KeyRole::kDevice) && target.devices.size() < 2) {
+  if (key == kDeviceKey && target.devices.size() < 2) {
     return "this machine has no other device";
   }
-  if (key == KeyOf(KeyRole::kRanks) && context == KeyContext::kResume) {
+  if (key == kRanksKey && context == KeyContext::kResume) {
     return "a run has the same ranks in all phases";
   }
-  if ((key == KeyOf(KeyRole::kRanks) && context == KeyContext::kRanks) ||
-      (key == KeyOf(KeyRole::kAccumulation) && context == KeyContext::kAccumulation)) {
+  const ParamInfo* accumulation = KeyWithRole(target, KeyRole::kAccumulation);
+  if ((key == kRanksKey && context == KeyContext::kRanks) ||
+      (accumulation != nullptr && key == accumulation->name &&
+       context == KeyContext::kAccumulation)) {
     return "it makes this context";
   }
   return "";

@@ -32,6 +32,7 @@ TargetDescription Description() {
     target.recipe.push_back(std::move(info));
   };
   key("accumulation", ValueType::kInt, 1, 1);
+  target.recipe.back().role = "accumulation";
   key("loss.smoothing", ValueType::kNumber, 0.1);
   key("model.heads", ValueType::kInt, 4, 1);
   key("optimizer.clip_norm", ValueType::kNumber, 0.0);

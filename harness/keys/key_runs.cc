@@ -97,7 +97,7 @@ Run RunOf(const ContextPlan& context, const KeyTrial& trial, const std::string& 
   for (const auto& [key, value] : trial.changes) changed[key] = value;
   run.phases = {{"train", std::nullopt}};
   const auto steps_of = [&](const Recipe& one) {
-    return std::max(0, RecipeView(one, &target).Int(KeyRole::kSteps).value_or(0));
+    return std::max(0, RecipeView(one, &target).Int(kStepsKey).value_or(0));
   };
   run.steps = std::max(steps_of(recipe), steps_of(changed));
   if (context.changes_late) {
@@ -109,8 +109,8 @@ Run RunOf(const ContextPlan& context, const KeyTrial& trial, const std::string& 
   run.plan.phase = run.phases.front().name;
   run.plan.until = run.phases.front().until;
   run.device = PickDevice(recipe, {}, target, {}).kind;
-  if (!run.device.empty()) recipe[KeyOf(KeyRole::kDevice)] = run.device;
-  run.ranks = std::max(1, RecipeView(recipe, &target).Int(KeyRole::kRanks).value_or(1));
+  if (!run.device.empty()) recipe[kDeviceKey] = run.device;
+  run.ranks = std::max(1, RecipeView(recipe, &target).Int(kRanksKey).value_or(1));
   run.processes = target.HasFeature("one-process") ? 1 : 0;
   run.policy = {.max_restarts = 0, .has_seconds = false, .has_stall_seconds = false};
   run.cost = static_cast<double>(run.steps) * run.ranks * static_cast<double>(run.phases.size());

@@ -42,6 +42,7 @@ TargetDescription Description() {
   key("fake.attempts", ValueType::kInt, 1, "In how many attempts it misbehaves.");
   key("fake.step_ms", ValueType::kInt, 0, "Milliseconds of a step.");
   key("optimizer.lr", ValueType::kNumber, 0.1, "Scales the loss's descent.");
+  target.recipe.back().role = "learning_rate";
   key("parallel.ranks", ValueType::kInt, 1, "Ranks.");
   key("steps", ValueType::kInt, 20, "Steps.");
   target.signals.push_back({"loss", "nats", Scale::kLog, false, false, false, "A smooth descent."});

@@ -28,11 +28,11 @@ std::string Lacking(const std::string& kind, int ranks, const TargetDescription&
 
 DevicePick PickDevice(const Recipe& recipe, const Requirements& needs,
                       const TargetDescription& target, const std::vector<std::string>& beyond) {
-  const ParamInfo* key = target.FindRecipeKey(KeyOf(KeyRole::kDevice));
+  const ParamInfo* key = target.FindRecipeKey(kDeviceKey);
   const RecipeView view(recipe);
-  const std::optional<std::string> wanted = view.Text(KeyRole::kDevice);
+  const std::optional<std::string> wanted = view.Text(kDeviceKey);
   if (key == nullptr || !Contains(key->choices, kAuto) || !wanted) return {};
-  const int ranks = view.Int(KeyRole::kRanks).value_or(1);
+  const int ranks = view.Int(kRanksKey).value_or(1);
   auto pick = [&](const std::string& kind) {
     return DevicePick{kind, Lacking(kind, ranks, target, beyond)};
   };

@@ -23,11 +23,7 @@ Json Encode(const Trigger& trigger) {
 }
 
 Json Encode(const InjectedFault& fault, const Point& point) {
-  Json with = fault.with;
-  if (auto found = point.with.find(fault.id); found != point.with.end()) {
-    for (const auto& [name, value] : found->second) with[name] = value;
-  }
-  return {fault.id, fault.fault, with, Encode(fault.trigger)};
+  return {fault.id, fault.fault, ParametersAt(fault, point), Encode(fault.trigger)};
 }
 
 Json Encode(const Check& check) {

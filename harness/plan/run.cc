@@ -24,46 +24,12 @@ bool SameValue(const Json& a, const Json& b) {
 
 // A remedy that puts back whatever the fault changed has no fault in it any more, with or without
 // other changes: keys that nothing reads cannot make a remedy of it.
-bool TakesTheFaultOut(const Plan& plan, const Recipe& control,
-                      const std::vector<AppliedAmendment>& amendments) {
-  if (!plan.faults.empty() || amendments.empty()) return false;
-  return std::all_of(amendments.begin(), amendments.end(), [&](const AppliedAmendment& amendment) {
-    return SameValue(plan.recipe.at(amendment.key), control.at(amendment.key));
-  });
-}
-
-// All faults of a scenario at a point, split by who performs them.
-struct Faults {
-  std::vector<PlannedFault> in_target;
-  std::vector<std::pair<PlannedFault, const FaultInfo*>> of_recipe;
-};
-
-Faults FaultsAt(const std::vector<InjectedFault>& all, const Point& point,
-                const TargetDescription& target) {
-  Faults faults;
-  for (const InjectedFault& injected : all) {
-    PlannedFault planned{injected.id, injected.fault, injected.with, injected.trigger};
-    if (auto found = point.with.find(injected.id); found != point.with.end()) {
-      for (const auto& [name, value] : found->second) planned.with[name] = value;
-    }
-    const FaultInfo* info = target.FindFault(injected.fault);
-    if (info != nullptr && !info->amends.empty()) {
-      faults.of_recipe.emplace_back(std::move(planned), info);
-    } else {
-      faults.in_target.push_back(std::move(planned));
-    }
-  }
-  return faults;
-}
-
-std::vector<AppliedAmendment> AmendAll(const Faults& faults, Recipe& recipe) {
-  std::vector<AppliedAmendment> applied;
-  for (const auto& [fault, info] : faults.of_recipe) {
-    for (const AmendedKey& amended : Amend(*info, fault.with, recipe)) {
-      applied.push_back({fault.id, fault.fault, amended.key, amended.before, amended.after});
-    }
-  }
-  return applied;
+bool TakesTheFaultOut(const Arm& arm, const Recipe& control) {
+  const auto is_back = [&](const AppliedAmendment& amendment) {
+    return SameValue(arm.recipe.at(amendment.key), control.at(amendment.key));
+  };
+  return !arm.amendments.empty() &&
+         std::all_of(arm.amendments.begin(), arm.amendments.end(), is_back);
 }
 
 // One set for all arms of a scenario: what is recorded can then not make two arms differ.
@@ -89,20 +55,6 @@ std::set<std::string> ArmsOfControl(const Scenario& scenario, const Point& point
     }
   }
   return arms;
-}
-
-// A draw of control with other roundings.
-InjectedFault RoundingFault(int draw, const TargetDescription& target) {
-  InjectedFault fault;
-  fault.id = "rounding";
-  fault.fault = kRoundingFault;
-  if (const FaultInfo* info = target.FindFault(kRoundingFault)) {
-    for (const ParamInfo& param : info->params) {
-      if (!param.default_value.is_null()) fault.with[param.name] = param.default_value;
-    }
-  }
-  fault.with["draw"] = draw;
-  return fault;
 }
 
 // That something of `agree` does not hold, as clearly as it has to hold elsewhere.
@@ -148,7 +100,7 @@ std::string SkipReason(const Scenario& scenario, const TargetDescription& target
   };
   const Requirements& needs = scenario.requires_;
   if (needs.ranks > 1) {
-    const ParamInfo* ranks = target.FindRecipeKey(KeyOf(KeyRole::kRanks));
+    const ParamInfo* ranks = target.FindRecipeKey(kRanksKey);
     if (ranks == nullptr || (ranks->max && *ranks->max < needs.ranks)) {
       return "requires:ranks:" + std::to_string(needs.ranks);
     }
@@ -208,15 +160,12 @@ class CasePlanner {
         options_(options),
         seed_count_(planned.seed_count),
         first_seed_(planned.first_seed),
-        healthy_recipe_(ResolveRecipe(target, scenario_, point_, options.overrides)),
         record_(SignalsOf(scenario_, point_)) {}
 
   std::vector<ArmPlan> Arms() const {
     std::vector<ArmPlan> arms;
-    arms.push_back(Arm("control", ArmKind::kControl, {}, {}));
-    if (!scenario_.faults.empty()) AddFaultyArms(arms);
-    if (scenario_.has_reference) arms.push_back(Arm("reference", ArmKind::kReference, {}, {}));
-    AddTwins(arms);
+    const std::vector<Arm> resolved = ArmsAt(scenario_, point_, target_, options_.overrides);
+    for (const Arm& arm : resolved) arms.push_back(PlanOf(arm, resolved.front().recipe));
     AddInvariants(arms);
     if (options_.control_only) {
       const std::set<std::string> kept = ArmsOfControl(scenario_, point_);
@@ -226,52 +175,6 @@ class CasePlanner {
   }
 
  private:
-  void AddFaultyArms(std::vector<ArmPlan>& arms) const {
-    arms.push_back(Arm("fault", ArmKind::kFault, scenario_.faults, {}));
-    for (const Remedy& remedy : scenario_.remedies) {
-      if (!AppliesTo(remedy.when, point_)) continue;
-      ArmPlan arm = Arm(remedy.name, ArmKind::kRemedy, scenario_.faults, remedy.changes);
-      arm.remedy = {case_.scenario, &remedy};
-      const Run& first = arm.runs.front();
-      arm.is_undo =
-          remedy.is_undo || TakesTheFaultOut(first.plan, healthy_recipe_, first.amendments);
-      if (arm.is_undo) arm.runs.clear();
-      arms.push_back(std::move(arm));
-    }
-    for (const Decoy& decoy : scenario_.decoys) {
-      if (!AppliesTo(decoy.when, point_)) continue;
-      arms.push_back(Arm(decoy.name, ArmKind::kDecoy, scenario_.faults, decoy.changes));
-      arms.back().decoy = {case_.scenario, &decoy};
-    }
-  }
-
-  // Each twin; control with other roundings, where a check asks for them; and each bug in control
-  // and in the twins that must show it.
-  void AddTwins(std::vector<ArmPlan>& arms) const {
-    if (scenario_.twins.empty()) return;
-    std::vector<const Twin*> twins;
-    for (const Twin& twin : scenario_.twins) {
-      if (AppliesTo(twin.when, point_)) twins.push_back(&twin);
-    }
-    for (const Twin* twin : twins) arms.push_back(TwinArm(twin->name, ArmKind::kTwin, {}, *twin));
-    for (int draw = 1; draw <= kRoundingDraws && ReadsRounding(scenario_, point_); ++draw) {
-      arms.push_back(Arm(formula::kRoundingArm + std::to_string(draw), ArmKind::kRounding,
-                         {RoundingFault(draw, target_)}, {}));
-    }
-    for (const Bug& bug : scenario_.bugs) {
-      if (!AppliesTo(bug.when, point_)) continue;
-      const std::string& name = bug.fault.id;
-      arms.push_back(Arm(name, ArmKind::kBug, {bug.fault}, {}));
-      for (const Twin* twin : twins) {
-        if (std::count(bug.twins.begin(), bug.twins.end(), twin->name) == 0) continue;
-        ArmPlan arm = TwinArm(name + "_in_" + twin->name, ArmKind::kBug, {bug.fault}, *twin);
-        arm.control = name;
-        arm.notices = std::make_shared<const Check>(NoticesOf(scenario_, point_, bug));
-        arms.push_back(std::move(arm));
-      }
-    }
-  }
-
   // Rounding and bug arms are left out: they say how far twins may be apart, not what is right.
   void AddInvariants(std::vector<ArmPlan>& arms) const {
     if (scenario_.invariants == nullptr) return;
@@ -298,47 +201,55 @@ class CasePlanner {
     }
   }
 
-  ArmPlan TwinArm(const std::string& name, ArmKind kind, std::vector<InjectedFault> faults,
-                  const Twin& twin) const {
-    if (twin.fault) faults.push_back(*twin.fault);
-    ArmPlan arm = Arm(name, kind, faults, twin.changes, twin.phases);
-    arm.twin = {case_.scenario, &twin};
-    return arm;
-  }
-
-  ArmPlan Arm(const std::string& name, ArmKind kind, const std::vector<InjectedFault>& injected,
-              const Changes& changes, const std::vector<Phase>& phases = {}) const {
-    ArmPlan arm;
-    arm.name = name;
-    arm.kind = kind;
-    arm.faults = injected;
-    const Faults faults = FaultsAt(injected, point_, target_);
-    Recipe recipe = healthy_recipe_;
-    const std::vector<AppliedAmendment> amendments = AmendAll(faults, recipe);
-    Apply(changes, recipe);
-    for (int seed = 0; seed < seed_count_; ++seed) {
-      Run run = NewRun(name, kind, seed);
-      if (kind == ArmKind::kReference) run.phases = {{"train", std::nullopt}};
-      if (!phases.empty()) run.phases = phases;
-      run.plan.recipe = recipe;
-      run.plan.faults = faults.in_target;
-      run.amendments = amendments;
-      Finish(run);
-      arm.runs.push_back(std::move(run));
+  ArmPlan PlanOf(const Arm& arm, const Recipe& healthy) const {
+    ArmPlan plan;
+    plan.name = arm.name;
+    plan.kind = arm.kind;
+    plan.faults = arm.faults;
+    if (arm.remedy != nullptr) plan.remedy = {case_.scenario, arm.remedy};
+    if (arm.decoy != nullptr) plan.decoy = {case_.scenario, arm.decoy};
+    if (arm.twin != nullptr) plan.twin = {case_.scenario, arm.twin};
+    if (arm.bug != nullptr && arm.twin != nullptr) {
+      plan.control = arm.bug->fault.id;
+      plan.notices = std::make_shared<const Check>(NoticesOf(scenario_, point_, *arm.bug));
     }
-    return arm;
+    const std::vector<PlannedFault> in_target = InTarget(arm.faults);
+    if (arm.remedy != nullptr) {
+      plan.is_undo = arm.remedy->is_undo || (in_target.empty() && TakesTheFaultOut(arm, healthy));
+      if (plan.is_undo) return plan;
+    }
+    for (int seed = 0; seed < seed_count_; ++seed) {
+      Run run = NewRun(arm, seed);
+      run.plan.faults = in_target;
+      Finish(run);
+      plan.runs.push_back(std::move(run));
+    }
+    return plan;
   }
 
-  Run NewRun(const std::string& arm, ArmKind kind, int seed) const {
+  // The others are performed: they have changed the recipe.
+  std::vector<PlannedFault> InTarget(const std::vector<InjectedFault>& faults) const {
+    std::vector<PlannedFault> in_target;
+    for (const InjectedFault& fault : faults) {
+      const FaultInfo* info = target_.FindFault(fault.fault);
+      if (info != nullptr && !info->amends.empty()) continue;
+      in_target.push_back({fault.id, fault.fault, fault.with, fault.trigger});
+    }
+    return in_target;
+  }
+
+  Run NewRun(const Arm& arm, int seed) const {
     Run run;
     run.scenario = scenario_.name;
     run.point = point_.name;
-    run.arm = arm;
-    run.kind = kind;
+    run.arm = arm.name;
+    run.kind = arm.kind;
     run.seed = seed;
-    run.id = scenario_.name + (point_.name.empty() ? "" : "/" + point_.name) + "/" + arm + "/" +
-             std::to_string(first_seed_ + seed);
-    run.phases = scenario_.phases;
+    run.id = scenario_.name + (point_.name.empty() ? "" : "/" + point_.name) + "/" + arm.name +
+             "/" + std::to_string(first_seed_ + seed);
+    run.phases = arm.phases;
+    run.plan.recipe = arm.recipe;
+    run.amendments = arm.amendments;
     return run;
   }
 
@@ -356,15 +267,15 @@ class CasePlanner {
     plan.record = record_;
     run.device =
         PickDevice(plan.recipe, scenario_.requires_, target_, options_.available_features).kind;
-    if (!run.device.empty()) plan.recipe[KeyOf(KeyRole::kDevice)] = run.device;
+    if (!run.device.empty()) plan.recipe[kDeviceKey] = run.device;
     const RecipeView recipe(plan.recipe, &target_);
-    run.ranks = std::max(1, recipe.Int(KeyRole::kRanks).value_or(1));
+    run.ranks = std::max(1, recipe.Int(kRanksKey).value_or(1));
     run.processes = target_.HasFeature("one-process") ? 1 : 0;
-    run.steps = std::max(0, recipe.Int(KeyRole::kSteps).value_or(0));
-    run.policy.max_restarts = recipe.Int(KeyRole::kMaxRestarts).value_or(0);
+    run.steps = std::max(0, recipe.Int(kStepsKey).value_or(0));
+    run.policy.max_restarts = recipe.Int(kMaxRestartsKey).value_or(0);
     run.policy.seconds = scenario_.budget.seconds;
     run.policy.has_seconds = scenario_.budget.has_seconds;
-    const double stall_seconds = recipe.Number(KeyRole::kStallSeconds).value_or(0);
+    const double stall_seconds = recipe.Number(kStallSecondsKey).value_or(0);
     run.policy.stall_seconds = stall_seconds > 0 ? stall_seconds : scenario_.budget.stall_seconds;
     run.policy.has_stall_seconds = stall_seconds > 0 || scenario_.budget.has_stall_seconds;
     run.cost = static_cast<double>(run.steps) * run.ranks * static_cast<double>(run.phases.size());
@@ -377,7 +288,6 @@ class CasePlanner {
   const PlanOptions& options_;
   int seed_count_;
   int first_seed_;
-  Recipe healthy_recipe_;
   std::vector<std::string> record_;
 };
 

@@ -9,18 +9,10 @@
 
 #include "harness/outcome/outcome.h"
 #include "harness/protocol/plan.h"
+#include "harness/spec/arms.h"
 #include "harness/spec/scenario.h"
 
 namespace trainwreck {
-
-// What a fault of the recipe did to it.
-struct AppliedAmendment {
-  std::string fault_id;
-  std::string fault;
-  std::string key;
-  Json before;
-  Json after;
-};
 
 // What the supervisor of a run may do; from the recipe keys supervisor.* and the scenario's budget.
 struct Policy {

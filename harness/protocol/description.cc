@@ -39,6 +39,7 @@ Json ToJson(const ParamInfo& info) {
   if (info.max) json["max"] = *info.max;
   if (!info.choices.empty()) json["choices"] = info.choices;
   if (!info.unit.empty()) json["unit"] = info.unit;
+  if (!info.role.empty()) json["role"] = info.role;
   return json;
 }
 
@@ -48,6 +49,7 @@ ParamInfo ParamFromJson(const Json& json) {
   info.type = TypeFromName(json.at("type").get<std::string>());
   info.doc = json.value("doc", "");
   info.unit = json.value("unit", "");
+  info.role = json.value("role", "");
   if (json.contains("default")) info.default_value = json["default"];
   if (json.contains("min")) info.min = json["min"].get<double>();
   if (json.contains("max")) info.max = json["max"].get<double>();

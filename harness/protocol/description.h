@@ -25,6 +25,7 @@ struct ParamInfo {
   std::vector<std::string> choices;  // of a string
   std::string unit;
   std::string doc;
+  std::string role;  // of a recipe key: what it is for, "learning_rate", see recipe_view.h
 };
 
 // Signals on a log scale are positive and span decades: they are compared in octaves.

@@ -1,46 +1,47 @@
 #include "harness/protocol/recipe_view.h"
 
-#include <cstddef>
-#include <iterator>
+#include <algorithm>
 #include <limits>
 
 namespace trainwreck {
 namespace {
 
-struct KeyName {
+struct RoleName {
   KeyRole role;
   const char* name;
 };
 
-constexpr KeyName kKeys[] = {
-    {KeyRole::kSteps, "steps"},
-    {KeyRole::kRanks, "parallel.ranks"},
-    {KeyRole::kDevice, "device"},
-    {KeyRole::kPrecision, "precision"},
-    {KeyRole::kLearningRate, "optimizer.lr"},
-    {KeyRole::kClipNorm, "optimizer.clip_norm"},
-    {KeyRole::kBatchSize, "data.batch_size"},
-    {KeyRole::kSamples, "data.samples"},
+constexpr RoleName kRoles[] = {
+    {KeyRole::kLearningRate, "learning_rate"},
+    {KeyRole::kClipNorm, "clip_norm"},
+    {KeyRole::kBatchSize, "batch_size"},
     {KeyRole::kAccumulation, "accumulation"},
-    {KeyRole::kLoaderGuard, "loader.guard"},
-    {KeyRole::kModelKind, "model.kind"},
-    {KeyRole::kModelLayers, "model.layers"},
-    {KeyRole::kModelWidth, "model.width"},
-    {KeyRole::kMaxRestarts, "supervisor.max_restarts"},
-    {KeyRole::kStallSeconds, "supervisor.stall_s"},
+    {KeyRole::kSamples, "samples"},
+    {KeyRole::kPrecision, "precision"},
+    {KeyRole::kLoaderGuard, "loader_guard"},
+    {KeyRole::kCost, "cost"},
 };
-
-constexpr bool IsInOrder() {
-  for (std::size_t i = 0; i < std::size(kKeys); ++i) {
-    if (static_cast<std::size_t>(kKeys[i].role) != i) return false;
-  }
-  return std::size(kKeys) == static_cast<std::size_t>(KeyRole::kStallSeconds) + 1;
-}
-static_assert(IsInOrder(), "each role has its row, at its own place");
 
 }  // namespace
 
-const char* KeyOf(KeyRole role) { return kKeys[static_cast<std::size_t>(role)].name; }
+const char* ToString(KeyRole role) {
+  for (const RoleName& row : kRoles) {
+    if (row.role == role) return row.name;
+  }
+  return "";
+}
+
+std::vector<std::string> KeyRoleNames() {
+  std::vector<std::string> names;
+  for (const RoleName& row : kRoles) names.emplace_back(row.name);
+  return names;
+}
+
+const ParamInfo* KeyWithRole(const TargetDescription& target, KeyRole role) {
+  const auto found = std::find_if(target.recipe.begin(), target.recipe.end(),
+                                  [&](const ParamInfo& key) { return key.role == ToString(role); });
+  return found == target.recipe.end() ? nullptr : &*found;
+}
 
 const Json* RecipeView::Find(const std::string& key) const {
   if (const auto found = recipe_.find(key); found != recipe_.end()) return &found->second;
@@ -72,5 +73,14 @@ std::optional<std::string> RecipeView::Text(const std::string& key) const {
   if (value == nullptr || !value->is_string()) return std::nullopt;
   return value->get<std::string>();
 }
+
+std::string RecipeView::KeyOf(KeyRole role) const {
+  const ParamInfo* key = target_ == nullptr ? nullptr : KeyWithRole(*target_, role);
+  return key == nullptr ? "" : key->name;
+}
+
+std::optional<double> RecipeView::Number(KeyRole role) const { return Number(KeyOf(role)); }
+
+std::optional<int> RecipeView::Int(KeyRole role) const { return Int(KeyOf(role)); }
 
 }  // namespace trainwreck

@@ -1,36 +1,41 @@
-// Typed reading of a recipe, and the one list of recipe keys that the harness knows by name.
+// Typed reading of a recipe, and all that the harness knows of recipe keys.
 //
 //   const RecipeView recipe(plan.recipe, &target);
-//   const int steps = recipe.Int(KeyRole::kSteps).value_or(0);
+//   const int steps = recipe.Int(kStepsKey).value_or(0);
+//   const std::optional<double> rate = recipe.Number(KeyRole::kLearningRate);
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/protocol/description.h"
 #include "harness/protocol/plan.h"
 
 namespace trainwreck {
 
-// What a key is for, whatever a target calls it.
+// Keys that mean the same in every target.
+inline constexpr char kStepsKey[] = "steps";
+inline constexpr char kRanksKey[] = "parallel.ranks";
+inline constexpr char kDeviceKey[] = "device";
+inline constexpr char kMaxRestartsKey[] = "supervisor.max_restarts";
+inline constexpr char kStallSecondsKey[] = "supervisor.stall_s";
+
+// What a key is for, whatever its target calls it: the target's description says so.
 enum class KeyRole {
-  kSteps,
-  kRanks,
-  kDevice,
-  kPrecision,
-  kLearningRate,
-  kClipNorm,
-  kBatchSize,
-  kSamples,
-  kAccumulation,
-  kLoaderGuard,
-  kModelKind,
-  kModelLayers,
-  kModelWidth,
-  kMaxRestarts,
-  kStallSeconds,
+  kLearningRate,  // the peak, or the constant one
+  kClipNorm,      // largest global gradient norm
+  kBatchSize,     // samples of one rank and micro-batch
+  kAccumulation,  // micro-batches of a step
+  kSamples,       // of an epoch
+  kPrecision,     // has the choice "fp32"
+  kLoaderGuard,   // has the choice "stop": to end a run at a sample that is not sound
+  kCost,          // a step takes time in proportion to it; several keys may have this role
 };
-const char* KeyOf(KeyRole role);  // "optimizer.lr"
+const char* ToString(KeyRole role);  // "learning_rate"
+std::vector<std::string> KeyRoleNames();
+// The first key with this role; null: there is none.
+const ParamInfo* KeyWithRole(const TargetDescription& target, KeyRole role);
 
 // A value is the recipe's, else the description's default (with a description). Empty: there is no
 // such key, or its value is of another type. The recipe and the description must outlive it.
@@ -44,12 +49,13 @@ class RecipeView {
   std::optional<bool> Bool(const std::string& key) const;
   std::optional<std::string> Text(const std::string& key) const;
 
-  std::optional<double> Number(KeyRole role) const { return Number(KeyOf(role)); }
-  std::optional<int> Int(KeyRole role) const { return Int(KeyOf(role)); }
-  std::optional<std::string> Text(KeyRole role) const { return Text(KeyOf(role)); }
+  // Empty without a description, which alone tells roles.
+  std::optional<double> Number(KeyRole role) const;
+  std::optional<int> Int(KeyRole role) const;
 
  private:
   const Json* Find(const std::string& key) const;
+  std::string KeyOf(KeyRole role) const;
 
   const Recipe& recipe_;
   const TargetDescription* target_;

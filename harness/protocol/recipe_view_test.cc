@@ -17,11 +17,11 @@ TEST(RecipeView, TheRecipesValueComesBeforeTheDescriptionsDefault) {
     target.recipe.push_back(info);
   }
   const Recipe recipe = {{"steps", 7}};
-  EXPECT_EQ(RecipeView(recipe, &target).Int(KeyRole::kSteps), 7);
-  EXPECT_EQ(RecipeView({}, &target).Int(KeyRole::kSteps), 100);
+  EXPECT_EQ(RecipeView(recipe, &target).Int(kStepsKey), 7);
+  EXPECT_EQ(RecipeView({}, &target).Int(kStepsKey), 100);
   EXPECT_EQ(RecipeView({}, &target).Text("name"), "x");
   EXPECT_EQ(RecipeView({}, &target).Text("gone"), std::nullopt);
-  EXPECT_EQ(RecipeView({}).Int(KeyRole::kSteps), std::nullopt);
+  EXPECT_EQ(RecipeView({}).Int(kStepsKey), std::nullopt);
 }
 
 TEST(RecipeView, WhatIsOfAnotherTypeIsNotThere) {
@@ -41,11 +41,31 @@ TEST(RecipeView, WhatIsOfAnotherTypeIsNotThere) {
   EXPECT_EQ(view.Number("big"), 3.0e9);
 }
 
-TEST(RecipeView, EveryRoleHasAKeyOfItsOwn) {
-  std::set<std::string> keys;
-  for (int role = 0; role <= static_cast<int>(KeyRole::kStallSeconds); ++role) {
-    EXPECT_TRUE(keys.insert(KeyOf(KeyRole(role))).second) << KeyOf(KeyRole(role));
+TEST(RecipeView, ARoleIsReadByWhateverKeyTheTargetGivesIt) {
+  TargetDescription target;
+  for (const auto& [name, role] : {std::pair{"steps", ""}, {"peak", "learning_rate"}}) {
+    ParamInfo info;
+    info.name = name;
+    info.default_value = 0.5;
+    info.role = role;
+    target.recipe.push_back(info);
   }
+  const Recipe recipe = {{"peak", 0.25}};
+  EXPECT_EQ(RecipeView(recipe, &target).Number(KeyRole::kLearningRate), 0.25);
+  EXPECT_EQ(RecipeView({}, &target).Number(KeyRole::kLearningRate), 0.5);
+  EXPECT_EQ(RecipeView(recipe, &target).Number(KeyRole::kClipNorm), std::nullopt);
+  EXPECT_EQ(RecipeView(recipe).Number(KeyRole::kLearningRate), std::nullopt);
+  EXPECT_EQ(KeyWithRole(target, KeyRole::kLearningRate)->name, "peak");
+  EXPECT_EQ(KeyWithRole(target, KeyRole::kCost), nullptr);
+}
+
+TEST(RecipeView, EveryRoleHasANameOfItsOwn) {
+  std::set<std::string> names;
+  for (int role = 0; role <= static_cast<int>(KeyRole::kCost); ++role) {
+    const std::string name = ToString(KeyRole(role));
+    EXPECT_TRUE(!name.empty() && names.insert(name).second) << name;
+  }
+  EXPECT_EQ(names.size(), KeyRoleNames().size());
 }
 
 }  // namespace

@@ -42,18 +42,8 @@ using formula::Unit;
 
 constexpr int kSchemaVersion = 1;
 constexpr const char* kSchemaName = "trainwreck/verdicts";
-constexpr std::array<const char*, formula::kUnitCount> kUnitNames = {"octaves", "steps", "s",
-                                                                     "plain"};
-constexpr std::array<const char*, 3> kTruthNames = {"false", "unknown", "true"};
-template <std::size_t N>
-int IndexOf(const std::array<const char*, N>& names, const std::string& name) {
-  for (std::size_t i = 0; i < N; ++i) {
-    if (name == names[i]) return static_cast<int>(i);
-  }
-  throw std::runtime_error("unknown name '" + name + "'");
-}
 
-// A value of outcome.h or of launcher.h by its name.
+// A value of outcome.h, formula.h or launcher.h by its name.
 template <typename T>
 T Read(std::optional<T> (*find)(std::string_view), const Json& json) {
   const std::string name = json;
@@ -88,24 +78,26 @@ Json Encode(const Reading& reading) {
   Json margins = Json::object();
   for (int unit = 0; unit < formula::kUnitCount; ++unit) {
     if (const auto& margin = reading.margins[unit]) {
-      margins[kUnitNames[unit]] = {EncodeNumber(margin->lo), EncodeNumber(margin->hi)};
+      margins[NameOf(static_cast<Unit>(unit))] = {EncodeNumber(margin->lo),
+                                                  EncodeNumber(margin->hi)};
     }
   }
-  return {{"truth", kTruthNames[static_cast<int>(reading.truth)]},
+  return {{"truth", ToString(reading.truth)},
           {"margins", margins},
-          {"unit", kUnitNames[static_cast<int>(reading.main_unit)]},
+          {"unit", NameOf(reading.main_unit)},
           {"step", reading.step},
           {"seen", reading.seen}};
 }
 
 Reading DecodeReading(const Json& json) {
   Reading reading;
-  reading.truth = static_cast<Truth>(IndexOf(kTruthNames, json.at("truth")));
-  reading.main_unit = static_cast<Unit>(IndexOf(kUnitNames, json.at("unit")));
+  reading.truth = Read(formula::FindTruth, json.at("truth"));
+  reading.main_unit = Read(formula::FindUnit, json.at("unit"));
   reading.step = json.at("step");
   reading.seen = json.at("seen");
   for (const auto& [unit, margin] : json.at("margins").items()) {
-    reading.margins[IndexOf(kUnitNames, unit)] = {Number(margin.at(0)), Number(margin.at(1))};
+    const auto index = static_cast<std::size_t>(Read(formula::FindUnit, Json(unit)));
+    reading.margins[index] = {Number(margin.at(0)), Number(margin.at(1))};
   }
   return reading;
 }
@@ -125,7 +117,7 @@ Json Encode(const CheckResult& check) {
           {"disagree", check.disagree},
           {"unknown", check.unknown},
           {"worst_margin", NumberOrNull(check.worst_margin)},
-          {"unit", kUnitNames[static_cast<int>(check.unit)]},
+          {"unit", NameOf(check.unit)},
           {"worst_seed", check.worst_seed},
           {"class", check.failure_class.text()},
           {"message", check.message},
@@ -149,7 +141,7 @@ CheckResult DecodeCheck(const Json& json) {
   check.disagree = json.at("disagree");
   check.unknown = json.at("unknown");
   if (!json.at("worst_margin").is_null()) check.worst_margin = Number(json["worst_margin"]);
-  check.unit = static_cast<Unit>(IndexOf(kUnitNames, json.at("unit")));
+  check.unit = Read(formula::FindUnit, json.at("unit"));
   check.worst_seed = json.at("worst_seed");
   check.failure_class = Read(FailureClass::Find, json.at("class"));
   check.message = json.at("message");
@@ -316,7 +308,7 @@ Json Encode(const Verdict& verdict) {
   }
   if (verdict.worst_margin) {
     json["worst_margin"] = {{"value", EncodeNumber(*verdict.worst_margin)},
-                            {"unit", kUnitNames[static_cast<int>(verdict.worst_margin_unit)]}};
+                            {"unit", NameOf(verdict.worst_margin_unit)}};
   }
   for (const CheckResult& check : verdict.checks) json["checks"].push_back(Encode(check));
   for (const ArmSummary& arm : verdict.arms) json["arms"].push_back(EncodeArm(arm, verdict));
@@ -347,7 +339,7 @@ Verdict DecodeVerdict(const Json& json) {
   verdict.cpu_seconds = Number(json.at("cpu_seconds"));
   if (const Json& margin = json.at("worst_margin"); !margin.is_null()) {
     verdict.worst_margin = Number(margin.at("value"));
-    verdict.worst_margin_unit = static_cast<Unit>(IndexOf(kUnitNames, margin.at("unit")));
+    verdict.worst_margin_unit = Read(formula::FindUnit, margin.at("unit"));
   }
   for (const Json& check : json.at("checks")) verdict.checks.push_back(DecodeCheck(check));
   for (const Json& arm : json.at("arms")) DecodeArm(arm, verdict);

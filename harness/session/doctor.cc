@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "harness/launch/launcher.h"
+#include "harness/protocol/recipe_view.h"
 #include "harness/session/chosen.h"
 #include "harness/session/selection.h"
 #include "harness/session/session.h"
@@ -32,7 +33,7 @@ Run ShortRun(const TargetDescription& target) {
   run.scenario = "doctor";
   run.arm = "control";
   for (const ParamInfo& key : target.recipe) run.plan.recipe[key.name] = key.default_value;
-  if (target.FindRecipeKey("steps") != nullptr) run.plan.recipe["steps"] = 2;
+  if (target.FindRecipeKey(kStepsKey) != nullptr) run.plan.recipe[kStepsKey] = 2;
   run.plan.run = run.id;
   run.plan.scenario = run.scenario;
   run.plan.arm = run.arm;

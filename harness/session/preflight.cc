@@ -120,8 +120,8 @@ Run DefaultRun(const TargetDescription& target) {
   for (const ParamInfo& key : target.recipe) run.plan.recipe[key.name] = key.default_value;
   run.phases = {{"train", std::nullopt}};
   const RecipeView recipe(run.plan.recipe);
-  run.steps = recipe.Int(KeyRole::kSteps).value_or(1);
-  run.ranks = recipe.Int(KeyRole::kRanks).value_or(1);
+  run.steps = recipe.Int(kStepsKey).value_or(1);
+  run.ranks = recipe.Int(kRanksKey).value_or(1);
   if (std::count(target.features.begin(), target.features.end(), "one-process") > 0)
     run.processes = 1;
   run.cost = 1;

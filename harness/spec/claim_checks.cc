@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "harness/protocol/recipe_view.h"
+
 namespace trainwreck {
 namespace {
 
@@ -39,7 +41,7 @@ void CheckSymptoms(const Draft& draft, const TargetDescription& target, Errors& 
 
 void CheckRemedies(const Draft& draft, Errors& errors) {
   for (const Remedy& remedy : draft.scenario.remedies) {
-    const auto is_steps = [](const auto& change) { return change.first == "steps"; };
+    const auto is_steps = [](const auto& change) { return change.first == kStepsKey; };
     const Changes& changes = remedy.changes;
     if (changes.set.empty() && changes.scale.empty()) continue;  // it has had its error
     if (!std::all_of(changes.set.begin(), changes.set.end(), is_steps) ||

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/protocol/recipe_view.h"
+#include "harness/spec/arms.h"
 #include "harness/spec/parts_reader.h"
 #include "harness/spec/references.h"
 #include "harness/text/nearest.h"
@@ -17,8 +18,8 @@ namespace {
 constexpr int kUnknownSteps = 1 << 30;
 constexpr int kUnknownRanks = 4096;
 
-int CountOf(const Recipe& recipe, KeyRole role, int fallback) {
-  const int value = RecipeView(recipe).Int(role).value_or(-1);
+int CountOf(const Recipe& recipe, const char* key, int fallback) {
+  const int value = RecipeView(recipe).Int(key).value_or(-1);
   return value >= 0 && value <= kUnknownSteps ? value : fallback;
 }
 
@@ -87,11 +88,12 @@ class PointChecks {
 
   Extent ExtentOf(const Recipe& recipe) const {
     if (!draft_.is_recipe_sound) return {};
-    return {CountOf(recipe, KeyRole::kSteps, kUnknownSteps), CountOf(recipe, KeyRole::kRanks, 1)};
+    return {CountOf(recipe, kStepsKey, kUnknownSteps), CountOf(recipe, kRanksKey, 1)};
   }
 
   void CheckPoint(const Point& point) {
-    const Recipe healthy = ResolveRecipe(target_, scenario_, point, {});
+    const std::vector<Arm> arms = ArmsAt(scenario_, point, target_);
+    const Recipe& healthy = arms.front().recipe;
     const Extent extent = ExtentOf(healthy);
     if (draft_.is_recipe_sound) {
       CheckComplete(point, healthy);
@@ -102,52 +104,67 @@ class PointChecks {
     }
     CheckFormulas(point, extent, "");
     CheckPhases(point, scenario_.phases, {"phases"}, extent);
-    Recipe faulty = healthy;
-    for (const InjectedFault& fault : scenario_.faults) {
-      CheckFault(point, {"inject", fault.id}, fault, extent, faulty);
+    CheckRounding(point);
+    const Arm* faulty = &arms.front();
+    Extent widest = extent;
+    for (const Arm& arm : arms) {
+      if (arm.kind == ArmKind::kFault) faulty = &arm;
+      if (arm.kind == ArmKind::kTwin) {
+        widest.ranks = std::max(widest.ranks, ExtentOf(arm.recipe).ranks);
+      }
     }
-    CheckTwins(point, healthy, extent);
-    if (!draft_.is_recipe_sound) return;
-    CheckArm(point, "fault", faulty, extent);
-    for (const Remedy& remedy : scenario_.remedies) {
-      if (!AppliesTo(remedy.when, point)) continue;
-      CheckChanges(point, {"remedies", remedy.name}, remedy.changes, faulty, extent);
-    }
-    for (const Decoy& decoy : scenario_.decoys) {
-      if (!AppliesTo(decoy.when, point)) continue;
-      CheckChanges(point, {"decoys", decoy.name}, decoy.changes, faulty, extent);
+    for (const Arm& arm : arms) CheckArm(point, arm, faulty->recipe, extent, widest);
+  }
+
+  void CheckRounding(const Point& point) {
+    if (!ReadsRounding(scenario_, point) || target_.FindFault(kRoundingFault) != nullptr) return;
+    if (target_.level < 2) errors_.AddUnserved(std::string("fault:") + kRoundingFault);
+    Complain(point, At({"agree"}),
+             std::string("the target cannot show what rounding does: it has no fault '") +
+                 kRoundingFault + "'",
+             "state a tolerance: within: 1e-4");
+  }
+
+  // `extent`: of control; `widest`: with the most ranks that a twin has.
+  void CheckArm(const Point& point, const Arm& arm, const Recipe& faulty, const Extent& extent,
+                const Extent& widest) {
+    switch (arm.kind) {
+      case ArmKind::kFault:
+        for (const InjectedFault& fault : arm.faults) {
+          CheckFault(point, {"inject", fault.id}, fault, extent, arm.amendments);
+        }
+        CheckExtent(point, arm, extent);
+        break;
+      case ArmKind::kRemedy:
+        CheckChanges(point, {"remedies", arm.name}, arm, arm.remedy->changes, faulty, extent);
+        break;
+      case ArmKind::kDecoy:
+        CheckChanges(point, {"decoys", arm.name}, arm, arm.decoy->changes, faulty, extent);
+        break;
+      case ArmKind::kTwin:
+        CheckTwin(point, arm, extent);
+        break;
+      case ArmKind::kBug:
+        if (arm.twin != nullptr) break;  // its fault has been checked by itself
+        CheckFault(point, {"must_notice", arm.name}, arm.faults.front(), widest, arm.amendments);
+        CheckKeysOfBug(point, *arm.bug);
+        break;
+      case ArmKind::kControl:
+      case ArmKind::kReference:
+      case ArmKind::kRounding:
+        break;
     }
   }
 
-  void CheckTwins(const Point& point, const Recipe& healthy, const Extent& extent) {
-    if (ReadsRounding(scenario_, point) && target_.FindFault(kRoundingFault) == nullptr) {
-      if (target_.level < 2) errors_.AddUnserved(std::string("fault:") + kRoundingFault);
-      Complain(point, At({"agree"}),
-               std::string("the target cannot show what rounding does: it has no fault '") +
-                   kRoundingFault + "'",
-               "state a tolerance: within: 1e-4");
-    }
-    Extent widest = extent;
-    for (const Twin& twin : scenario_.twins) {
-      if (!AppliesTo(twin.when, point)) continue;
-      const Path path = {"twins", twin.name};
-      Recipe recipe = healthy;
-      Apply(twin.changes, recipe);
-      const Extent own = draft_.is_recipe_sound ? ExtentOf(recipe) : extent;
-      Path phases = path;
-      phases.emplace_back("phases");
-      CheckPhases(point, twin.phases, phases, own);
-      widest.ranks = std::max(widest.ranks, own.ranks);
-      if (!draft_.is_recipe_sound) continue;
-      CheckScaled(point, twin.changes, recipe, path);
-      CheckArm(point, twin.name, recipe, extent);
-      if (twin.fault) CheckFault(point, path, *twin.fault, own, recipe);
-    }
-    for (const Bug& bug : scenario_.bugs) {
-      if (!AppliesTo(bug.when, point)) continue;
-      Recipe recipe = healthy;
-      CheckFault(point, {"must_notice", bug.fault.id}, bug.fault, widest, recipe);
-      CheckKeysOfBug(point, bug);
+  void CheckTwin(const Point& point, const Arm& arm, const Extent& control) {
+    const Path path = {"twins", arm.name};
+    const Extent own = draft_.is_recipe_sound ? ExtentOf(arm.recipe) : control;
+    CheckPhases(point, arm.twin->phases, {"twins", arm.name, "phases"}, own);
+    if (!draft_.is_recipe_sound) return;
+    CheckScaled(point, arm.twin->changes, arm.recipe, path);
+    CheckExtent(point, arm, control);
+    for (const InjectedFault& fault : arm.faults) {
+      CheckFault(point, path, fault, own, arm.amendments);
     }
   }
 
@@ -204,22 +221,21 @@ class PointChecks {
     return {"matrix"};
   }
 
-  void CheckChanges(const Point& point, const Path& path, const Changes& changes,
+  void CheckChanges(const Point& point, const Path& path, const Arm& arm, const Changes& changes,
                     const Recipe& faulty, const Extent& extent) {
-    Recipe recipe = faulty;
-    Apply(changes, recipe);
-    CheckScaled(point, changes, recipe, path);
-    if (recipe == faulty && !(changes.set.empty() && changes.scale.empty())) {
-      Complain(point, At(path), "'" + path[1] + "' changes nothing: the recipe says so already");
+    if (!draft_.is_recipe_sound) return;
+    CheckScaled(point, changes, arm.recipe, path);
+    if (arm.recipe == faulty && !(changes.set.empty() && changes.scale.empty())) {
+      Complain(point, At(path), "'" + arm.name + "' changes nothing: the recipe says so already");
     }
-    CheckArm(point, path[1], recipe, extent);
+    CheckExtent(point, arm, extent);
   }
 
   // An arm that is longer or wider than control is checked with its own extent, too.
-  void CheckArm(const Point& point, const std::string& arm, const Recipe& recipe,
-                const Extent& control) {
-    const Extent extent = ExtentOf(recipe);
-    if (extent != control) CheckFormulas(point, extent, " (in arm '" + arm + "')");
+  void CheckExtent(const Point& point, const Arm& arm, const Extent& control) {
+    if (!draft_.is_recipe_sound) return;
+    const Extent extent = ExtentOf(arm.recipe);
+    if (extent != control) CheckFormulas(point, extent, " (in arm '" + arm.name + "')");
     largest_ranks_ = std::max(largest_ranks_, extent.ranks);
   }
 
@@ -243,9 +259,9 @@ class PointChecks {
     }
   }
 
-  // `path`: of its entry, {"inject", "hot_lr"}.
+  // `path`: of its entry, {"inject", "hot_lr"}. `amendments`: of its arm.
   void CheckFault(const Point& point, const Path& path, const InjectedFault& fault,
-                  const Extent& extent, Recipe& faulty) {
+                  const Extent& extent, const std::vector<AppliedAmendment>& amendments) {
     const FaultInfo* info = target_.FindFault(fault.fault);
     CheckTrigger(point, path, fault, extent);
     if (info == nullptr) return;
@@ -255,24 +271,17 @@ class PointChecks {
                    " ranks, the run has " + std::to_string(extent.ranks),
                "set parallel.ranks in the recipe");
     }
-    std::map<std::string, Json> with = fault.with;
-    if (auto found = point.with.find(fault.id); found != point.with.end()) {
-      for (const auto& [name, value] : found->second) with[name] = value;
-    }
-    bool is_complete = true;
     for (const ParamInfo& param : info->params) {
-      auto found = with.find(param.name);
-      is_complete = is_complete && found != with.end() && !found->second.is_null();
-      if (found != with.end()) continue;
+      if (fault.with.contains(param.name)) continue;
       Complain(point, At({path[0], path[1], "with"}),
                "fault '" + fault.id + "' lacks the parameter '" + param.name + "'",
                "add with: {" + param.name + ": ...}" + (param.doc.empty() ? "" : "; " + param.doc));
     }
-    if (!is_complete || !draft_.is_recipe_sound) return;
-    for (const AmendedKey& change : Amend(*info, with, faulty)) {
+    if (!draft_.is_recipe_sound) return;
+    for (const AppliedAmendment& change : amendments) {
       const ParamInfo* key = target_.FindRecipeKey(change.key);
       const std::string wrong = key == nullptr ? "" : CheckValue(*key, change.after);
-      if (wrong.empty()) continue;
+      if (change.fault_id != fault.id || wrong.empty()) continue;
       Complain(point, At({path[0], path[1], "fault"}),
                "fault '" + fault.id + "' makes '" + change.key + "' " + change.after.dump() +
                    ", but it " + wrong);

@@ -134,6 +134,7 @@ std::vector<AmendedKey> Amend(const FaultInfo& fault, const std::map<std::string
   for (const Amendment& amendment : fault.amends) {
     auto param = with.find(amendment.param);
     const Json& operand = param != with.end() ? param->second : amendment.value;
+    if (operand.is_null()) continue;  // a parameter that is not given has had its error
     Json& value = recipe[amendment.key];
     AmendedKey change{amendment.key, value, operand};
     if (amendment.op == Amendment::Op::kScale) {

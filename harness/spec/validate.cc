@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "harness/protocol/recipe_view.h"
 #include "harness/spec/claim_checks.h"
 #include "harness/spec/defaults.h"
 #include "harness/spec/parts_reader.h"
@@ -344,7 +345,7 @@ class Validator {
 
 void Validate(Draft& draft, const TargetDescription& target, const LoadOptions& options,
               Errors& errors) {
-  if (target.FindRecipeKey("steps") == nullptr) {
+  if (target.FindRecipeKey(kStepsKey) == nullptr) {
     errors.Add(0, {}, "the target '" + target.name + "' describes no recipe key 'steps'");
     return;
   }

@@ -96,7 +96,7 @@ class Adapter {
  private:
   // Where the program's launcher starts the ranks, there is one process, and the recipe counts.
   static int RanksOf(const Plan& plan) {
-    return RecipeView(plan.recipe).Int(KeyRole::kRanks).value_or(1);
+    return RecipeView(plan.recipe).Int(kRanksKey).value_or(1);
   }
 
   bool writes_trace() const { return spec_.level == 0; }

@@ -8,8 +8,11 @@
 #include <optional>
 #include <set>
 
+#include "harness/protocol/recipe_view.h"
 #include "harness/targets/target_hints.h"
 #include "harness/targets/target_spec.h"
+#include "harness/text/nearest.h"
+#include "harness/text/words.h"
 #include "harness/yaml/fields.h"
 #include "harness/yaml/yaml.h"
 
@@ -116,20 +119,20 @@ class TargetReader {
         errors_.Add(key, "a recipe key must be words of a-z, 0-9 and '_', with dots between",
                     IsDottedName(lower) ? "write " + lower : "");
       } else if (key.text.rfind("run.", 0) == 0 || key.text.rfind("supervisor.", 0) == 0 ||
-                 key.text == "parallel.ranks") {
+                 key.text == kRanksKey) {
         errors_.Add(key, "the harness has '" + key.text + "' itself",
-                    key.text == "parallel.ranks" ? "say 'ranks'" : "choose another name");
+                    key.text == kRanksKey ? "say 'ranks'" : "choose another name");
       }
       std::optional<ParamInfo> info = ReadKey(key, node.items[i]);
       if (info) spec_.recipe.push_back(std::move(*info));
     }
-    const YamlNode* steps = node.FindKey("steps");
+    const YamlNode* steps = node.FindKey(kStepsKey);
     if (steps == nullptr) {
       errors_.Add(node, "'recipe' lacks 'steps': how long a run is, in steps of its signals",
                   "such as steps: {type: int, default: 100, min: 1}");
     } else if (!spec_.recipe.empty()) {
       for (const ParamInfo& info : spec_.recipe) {
-        if (info.name == "steps" && info.type != ValueType::kInt) {
+        if (info.name == kStepsKey && info.type != ValueType::kInt) {
           errors_.Add(*steps, "'steps' must be a whole number",
                       "such as {default: 100, min: 1}, without quotes");
         }
@@ -174,6 +177,7 @@ class TargetReader {
     if (const YamlNode* value = fields.Take("choices")) {
       info.choices = ReadTexts(*value, "'choices'", errors_);
     }
+    if (const YamlNode* value = fields.Take("role")) ReadRole(*value, info);
     for (auto [name, text] : {std::pair{"unit", &info.unit}, std::pair{"doc", &info.doc}}) {
       if (const YamlNode* value = fields.Take(name)) {
         *text = ReadText(*value, std::string("'") + name + "'", errors_).value_or("");
@@ -187,6 +191,22 @@ class TargetReader {
     }
     fields.RejectRest();
     return info;
+  }
+
+  // Only costs may be several: else the harness would not know which of two keys to change.
+  void ReadRole(const YamlNode& node, ParamInfo& info) {
+    const std::vector<std::string> known = KeyRoleNames();
+    if (std::count(known.begin(), known.end(), node.text) == 0) {
+      const std::string nearest = NearestName(node.text, known);
+      errors_.Add(node, "no role is called '" + node.text + "'",
+                  nearest.empty() ? "one of: " + Join(known) : "did you mean '" + nearest + "'?");
+      return;
+    }
+    for (const ParamInfo& other : spec_.recipe) {
+      if (other.role != node.text || node.text == ToString(KeyRole::kCost)) continue;
+      errors_.Add(node, "'" + other.name + "' has the role '" + node.text + "' already");
+    }
+    info.role = node.text;
   }
 
   // A type that follows from a default must not follow from its quotes, or from a habit of
@@ -219,7 +239,7 @@ class TargetReader {
 
   void ReadRanks(const YamlNode& node) {
     ParamInfo info;
-    info.name = "parallel.ranks";
+    info.name = kRanksKey;
     info.type = ValueType::kInt;
     info.min = 1;
     info.doc = "Processes of one run.";

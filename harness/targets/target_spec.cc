@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "harness/protocol/recipe_view.h"
 #include "harness/targets/globs.h"
 
 namespace trainwreck {
@@ -114,7 +115,7 @@ std::map<std::string, std::string> PlaceholderValues(const TargetSpec& spec, con
   values["run.seed"] = std::to_string(plan.seed);
   values["run.rank"] = std::to_string(rank);
   values["run.ranks"] = std::to_string(ranks);
-  values["run.until"] = plan.until ? std::to_string(*plan.until) : values["steps"];
+  values["run.until"] = plan.until ? std::to_string(*plan.until) : values[kStepsKey];
   return values;
 }
 

@@ -97,7 +97,7 @@ class Prototype : public Model {
   std::shared_ptr<WeightedCrossEntropy> loss_;
 };
 
-std::shared_ptr<Model> FromRecipe(const TrainingRecipe& recipe, const Dataset& data,
+std::shared_ptr<Model> FromRecipe(const TrainingRecipe& recipe, const Dataset&,
                                   std::uint64_t seed) {
   return MakePrototype(recipe.model, recipe.data.features, recipe.data.classes, seed);
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "harness/protocol/recipe_view.h"
 #include "harness/text/glob.h"
 #include "trainer/recipe/model_kinds.h"
 
@@ -70,8 +71,12 @@ RecipeKey Bounded(RecipeKey key, double max) {
   return key;
 }
 
-#define FIELD(member) \
-  [](TrainingRecipe & r) -> auto& { return r.member; }
+RecipeKey WithRole(KeyRole role, RecipeKey key) {
+  key.info.role = ToString(role);
+  return key;
+}
+
+#define FIELD(member) ([](TrainingRecipe & r) -> auto& { return r.member; })
 
 RecipeKey ModelKindKey() {
   std::string tokens, features;
@@ -87,11 +92,12 @@ RecipeKey ModelKindKey() {
 
 void AddModelKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(ModelKindKey());
-  keys.push_back(Bounded(
-      Number("model.layers", FIELD(model.layers), "", 1, "Transformer blocks or hidden layers"),
-      256));
-  keys.push_back(
-      Bounded(Number("model.width", FIELD(model.width), "", 1, "Size of the hidden state"), 16384));
+  keys.push_back(Bounded(WithRole(KeyRole::kCost, Number("model.layers", FIELD(model.layers), "", 1,
+                                                         "Transformer blocks or hidden layers")),
+                         256));
+  keys.push_back(Bounded(WithRole(KeyRole::kCost, Number("model.width", FIELD(model.width), "", 1,
+                                                         "Size of the hidden state")),
+                         16384));
   keys.push_back(Number("model.heads", FIELD(model.heads), "", 1,
                         "Attention heads (gpt); must divide the width"));
   keys.push_back(Choice("model.norm", FIELD(model.norm), {"pre", "post"},
@@ -198,10 +204,12 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(
       Bounded(Number("data.vocab", FIELD(data.vocab), "tokens", 8, "Alphabet of the Markov source"),
               65536));
-  keys.push_back(Number("data.samples", FIELD(data.samples), "samples", 1,
-                        "Training samples in an epoch, over all ranks"));
-  keys.push_back(Number("data.batch_size", FIELD(data.batch_size), "samples", 1,
-                        "Samples per rank and micro-batch"));
+  keys.push_back(
+      WithRole(KeyRole::kSamples, Number("data.samples", FIELD(data.samples), "samples", 1,
+                                         "Training samples in an epoch, over all ranks")));
+  keys.push_back(
+      WithRole(KeyRole::kBatchSize, Number("data.batch_size", FIELD(data.batch_size), "samples", 1,
+                                           "Samples per rank and micro-batch")));
   keys.push_back(
       Number("data.features", FIELD(data.features), "", 1, "Length of a feature vector"));
   keys.push_back(Number("data.classes", FIELD(data.classes), "", 2, "Labels of feature data"));
@@ -230,10 +238,11 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Choice("data.balance", FIELD(data.balance), {"none", "weights", "resample"},
                         "Make classes count alike in training: by weights in the loss, or by "
                         "drawing them equally often (features)"));
-  keys.push_back(
+  keys.push_back(WithRole(
+      KeyRole::kLoaderGuard,
       Choice("loader.guard", FIELD(loader_guard), {"none", "skip_batch", "drop_sample", "stop"},
              "What to do with a sample that is not finite, out of range, or has no target "
-             "that counts"));
+             "that counts")));
   keys.push_back(Number("loader.max_len", FIELD(loader_max_len), "tokens", 0,
                         "Cut longer sequences off; 0: leave them"));
   keys.push_back(Choice("sampler.uneven", FIELD(sampler_uneven),
@@ -244,7 +253,8 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
 
 void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Choice("optimizer.kind", FIELD(optimizer.kind), {"sgd", "adamw"}, "Update rule"));
-  keys.push_back(Number("optimizer.lr", FIELD(optimizer.lr), "", 0, "Peak learning rate"));
+  keys.push_back(WithRole(KeyRole::kLearningRate, Number("optimizer.lr", FIELD(optimizer.lr), "", 0,
+                                                         "Peak learning rate")));
   keys.push_back(
       Bounded(Number("optimizer.momentum", FIELD(optimizer.momentum), "", 0, "Momentum (sgd)"), 1));
   keys.push_back(Number("optimizer.weight_decay", FIELD(optimizer.weight_decay), "", 0,
@@ -269,8 +279,9 @@ void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("optimizer.in_backward", FIELD(optimizer.in_backward),
                        "Update each parameter as soon as the backward pass has its gradient, and "
                        "free that (Lv et al. 2023)"));
-  keys.push_back(Number("optimizer.clip_norm", FIELD(optimizer.clip_norm), "", 0,
-                        "Largest global gradient norm; 0: no clipping"));
+  keys.push_back(
+      WithRole(KeyRole::kClipNorm, Number("optimizer.clip_norm", FIELD(optimizer.clip_norm), "", 0,
+                                          "Largest global gradient norm; 0: no clipping")));
   keys.push_back(Choice("schedule.kind", FIELD(schedule.kind),
                         {"constant", "warmup_cosine", "warmup_linear"},
                         "Learning rate over the run; the warmup is linear from 0"));
@@ -286,8 +297,9 @@ void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
 
 void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Number("steps", FIELD(steps), "steps", 1, "Optimizer steps of the whole run"));
-  keys.push_back(Number("accumulation", FIELD(accumulation), "micro-batches", 1,
-                        "Micro-batches whose gradients make one optimizer step"));
+  keys.push_back(WithRole(KeyRole::kAccumulation,
+                          Number("accumulation", FIELD(accumulation), "micro-batches", 1,
+                                 "Micro-batches whose gradients make one optimizer step")));
   keys.push_back(Bounded(Number("scheduled_sampling.share", FIELD(scheduled_sampling.share), "", 0,
                                 "Share of the training inputs behind targets that count which are "
                                 "the model's own predictions, made one after the other (tokens)"),
@@ -359,8 +371,10 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
 }
 
 void AddPrecisionKeys(std::vector<RecipeKey>& keys) {
-  keys.push_back(Choice("precision", FIELD(precision), {"fp32", "bf16", "fp16"},
-                        "Of matrix products and attention (autocast); weights stay fp32"));
+  keys.push_back(
+      WithRole(KeyRole::kPrecision,
+               Choice("precision", FIELD(precision), {"fp32", "bf16", "fp16"},
+                      "Of matrix products and attention (autocast); weights stay fp32")));
   keys.push_back(Choice("scaler.kind", FIELD(scaler.kind), {"none", "static", "dynamic"},
                         "Loss scaling: off, by a fixed scale, or by one that follows overflows"));
   keys.push_back(Bounded(Number("scaler.init_scale", FIELD(scaler.init_scale), "times", 1.0e-30,

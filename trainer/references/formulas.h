@@ -20,9 +20,9 @@ struct Matrix {
 
   Matrix() = default;
   Matrix(int rows, int cols, double fill = 0)
-      : rows(rows), cols(cols), values(static_cast<std::size_t>(rows * cols), fill) {}
-  double& operator()(int r, int c) { return values[static_cast<std::size_t>(r * cols + c)]; }
-  double operator()(int r, int c) const { return values[static_cast<std::size_t>(r * cols + c)]; }
+      : rows(rows), cols(cols), values(static_cast<std::size_t>(rows) * cols, fill) {}
+  double& operator()(int r, int c) { return values[static_cast<std::size_t>(r) * cols + c]; }
+  double operator()(int r, int c) const { return values[static_cast<std::size_t>(r) * cols + c]; }
 };
 
 // By the names that the trainer's modules have.

@@ -183,7 +183,7 @@ std::optional<NonfiniteFinding> NonfiniteDiagnosis::Explain(
   if (explained) return std::nullopt;
   explained = true;
   try {
-    const std::optional<NonfiniteFinding> found = Find(batches, forward_backward);
+    std::optional<NonfiniteFinding> found = Find(batches, forward_backward);
     if (!found) return std::nullopt;  // the loss is another rank's, and nothing here trains
     std::string backward_op;
     if (found->stage != NonfiniteStage::kAfterBackward) {

@@ -160,7 +160,7 @@ Telemetry::~Telemetry() {
   if (statm_fd_ >= 0) close(statm_fd_);
 }
 
-void Telemetry::Watch(NamedTensors parameters, std::optional<double> entropy_floor) {
+void Telemetry::Watch(const NamedTensors& parameters, std::optional<double> entropy_floor) {
   entropy_floor_ = entropy_floor;
   watched_.clear();
   now_.clear();

@@ -64,7 +64,7 @@ class Telemetry {
   Telemetry(TraceSink& sink, const std::vector<std::string>& record);
   ~Telemetry();
 
-  void Watch(NamedTensors parameters, std::optional<double> entropy_floor);
+  void Watch(const NamedTensors& parameters, std::optional<double> entropy_floor);
   // For the forward passes of training; null when nobody asks about activations.
   ForwardHook* activation_hook() { return activations_.active() ? &activation_reader_ : nullptr; }
   // An output that was read in this step was not finite.

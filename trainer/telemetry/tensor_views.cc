@@ -125,7 +125,7 @@ kernels::CorruptionReport Corrupt(at::Tensor& tensor, const kernels::Corruption&
   if (kernels == nullptr) plain = plain.cpu();
   const kernels::MutableTensorView view{plain.mutable_data_ptr(), plain.numel(),
                                         DTypeOf(plain.scalar_type())};
-  const kernels::CorruptionReport report =
+  kernels::CorruptionReport report =
       kernels == nullptr ? kernels::Corrupt(view, corruption) : kernels->corrupt(view, corruption);
   if (!plain.is_alias_of(tensor)) tensor.detach().copy_(plain);
   return report;

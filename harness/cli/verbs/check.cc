@@ -130,9 +130,8 @@ Json MarginsJson(const std::array<std::optional<formula::Interval>, formula::kUn
   Json json = Json::object();
   for (int unit = 0; unit < formula::kUnitCount; ++unit) {
     if (!margins[unit]) continue;
-    const std::string name = formula::ToString(static_cast<formula::Unit>(unit));
-    json[name.empty() ? "plain" : name] = {{"lo", EncodeNumber(margins[unit]->lo)},
-                                           {"hi", EncodeNumber(margins[unit]->hi)}};
+    json[NameOf(static_cast<formula::Unit>(unit))] = {{"lo", EncodeNumber(margins[unit]->lo)},
+                                                      {"hi", EncodeNumber(margins[unit]->hi)}};
   }
   return json;
 }

@@ -32,6 +32,7 @@ std::string ValuesText(const ParamInfo& info) {
   if (info.min) text += ", at least " + Json(*info.min).dump();
   if (info.max) text += ", at most " + Json(*info.max).dump();
   if (!info.unit.empty()) text += ", in " + info.unit;
+  if (!info.role.empty()) text += ", the target's " + info.role;
   return text;
 }
 

@@ -109,25 +109,28 @@ struct Size {
   int runs = 0;
 };
 
-// A tiny gpt makes a step in 10 ms on one core, a tiny mlp in well under one; wider models in
-// proportion.
-double SecondsPerStep(const Recipe& recipe) {
-  const RecipeView view(recipe);
-  const auto number = [&](KeyRole role, double fallback) {
-    return view.Number(role).value_or(fallback);
-  };
-  if (view.Text(KeyRole::kModelKind) == "mlp") return 0.0005;
-  return 0.010 * number(KeyRole::kModelLayers, 2) / 2 * number(KeyRole::kBatchSize, 8) / 8 *
-         number(KeyRole::kAccumulation, 1) * std::pow(number(KeyRole::kModelWidth, 64) / 64, 1.5);
+// Of a small model on one core, more in proportion to the keys that say so.
+double SecondsPerStep(const Recipe& recipe, const TargetDescription& target) {
+  double seconds = 0.010;
+  for (const ParamInfo& key : target.recipe) {
+    const bool counts = key.role == ToString(KeyRole::kCost) ||
+                        key.role == ToString(KeyRole::kBatchSize) ||
+                        key.role == ToString(KeyRole::kAccumulation);
+    if (!counts || !key.default_value.is_number()) continue;
+    const double usual = std::max(1.0, key.default_value.get<double>());
+    seconds *= RecipeView(recipe).Number(key.name).value_or(usual) / usual;
+  }
+  return seconds;
 }
 
-Size SizeOf(const Scenario& scenario, const std::vector<Case>& cases) {
+Size SizeOf(const Scenario& scenario, const std::vector<Case>& cases,
+            const TargetDescription& target) {
   Size size;
   for (const Case& one : cases) {
     if (one.scenario->name != scenario.name) continue;
     for (const ArmPlan& arm : one.arms) {
       for (const Run& run : arm.runs) {
-        size.seconds += 0.02 + run.steps * run.ranks * SecondsPerStep(run.plan.recipe);
+        size.seconds += 0.02 + run.steps * run.ranks * SecondsPerStep(run.plan.recipe, target);
         size.ranks = std::max(size.ranks, run.ranks);
         ++size.runs;
       }
@@ -156,7 +159,7 @@ void PrintBazel(const Session& session, const Chosen& chosen) {
       << "\"\"\"The scenarios, for defs.bzl. Written by `trainwreck list --format bazel`; do not "
          "edit.\"\"\"\n\nSCENARIOS = [\n";
   for (const Scenario& scenario : chosen.scenarios) {
-    const Size size = SizeOf(scenario, chosen.cases);
+    const Size size = SizeOf(scenario, chosen.cases, session.description);
     std::cout << "    struct(\n        name = " << Json(scenario.name).dump()
               << ",\n        file = "
               << Json(BelowRoot(scenario.file, session.scenarios_root)).dump()
@@ -188,7 +191,7 @@ void PrintScenarios(const Session& session, const Chosen& chosen, const std::str
       if (one.scenario->name == scenario.name) names.push_back(one.name);
     }
     if (names.empty()) continue;  // all its cases were left out by -k or -t
-    const Size size = SizeOf(scenario, chosen.cases);
+    const Size size = SizeOf(scenario, chosen.cases, session.description);
     list.push_back({{"name", scenario.name},
                     {"file", scenario.file},
                     {"title", scenario.title},

@@ -65,7 +65,7 @@ void PrintAdvice(const LrRangeResult& result, const std::string& recipe) {
               << "not first: another rate\n";
     return;
   }
-  std::cout << fmt::format("next:      optimizer.lr = {:.2g}, the middle of the plateau\n",
+  std::cout << fmt::format("next:      {} = {:.2g}, the middle of the plateau\n", result.key,
                            result.range.suggested);
   const RateAdvice& advice = result.advice;
   if (advice.scenario.empty()) return;
@@ -84,7 +84,7 @@ int LrRangeVerb(const LrRangeOptions& options) {
   RequirePreflight(options.common, session, chosen.cases);
   const Patient patient = OnePatient(chosen, options.arm, 0, options.seeds);
   RateGrid grid = options.grid;
-  grid.own = OwnRateOf(patient);
+  grid.own = OwnRateOf(patient, session.description);
   const int steps = options.steps > 0 ? options.steps : patient.runs.front().steps;
   std::cout << fmt::format("# lr-range of {} ({}): seeds of each rate: {}, {} steps\n",
                            patient.name, options.arm, options.seeds, steps);

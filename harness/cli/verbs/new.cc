@@ -5,6 +5,7 @@
 
 #include "harness/cli/verb.h"
 #include "harness/cli/verbs/templates.h"
+#include "harness/protocol/recipe_view.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
 #include "harness/spec/canonical.h"
@@ -64,13 +65,14 @@ std::string FindInjectors() {
 
 // What the skeleton multiplies: the learning rate, or else the first number there is.
 std::string KeyToScale(const TargetDescription& target) {
+  if (const ParamInfo* rate = KeyWithRole(target, KeyRole::kLearningRate)) return rate->name;
   std::string first;
   for (const ParamInfo& key : target.recipe) {
     if (key.type != ValueType::kNumber || key.name.rfind("supervisor.", 0) == 0) continue;
     if (key.name == "lr" || key.name.ends_with(".lr")) return key.name;
     if (first.empty()) first = key.name;
   }
-  return first.empty() ? "steps" : first;
+  return first.empty() ? kStepsKey : first;
 }
 
 int NewRecipeFault(const NewOptions& options, const std::string& fault) {
