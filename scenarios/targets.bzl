@@ -6,7 +6,7 @@ SCENARIOS = [
         file = "desync/sdc-bitflip.yaml",
         extended = ["desync/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 2,
     ),
     struct(
@@ -14,7 +14,7 @@ SCENARIOS = [
         file = "desync/unsynced-gradients.yaml",
         extended = ["desync/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 2,
     ),
     struct(
@@ -22,7 +22,7 @@ SCENARIOS = [
         file = "hang/silent-rank-death.yaml",
         extended = ["hang/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 2,
     ),
     struct(
@@ -30,7 +30,7 @@ SCENARIOS = [
         file = "hang/uneven-shards.yaml",
         extended = ["hang/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 2,
     ),
     struct(
@@ -214,7 +214,7 @@ SCENARIOS = [
         file = "nan/adam-eps.yaml",
         extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -222,7 +222,7 @@ SCENARIOS = [
         file = "nan/bad-init-step-1.yaml",
         extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = ["smoke"],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -230,7 +230,7 @@ SCENARIOS = [
         file = "nan/corrupt-sample.yaml",
         extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = ["smoke"],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -270,7 +270,7 @@ SCENARIOS = [
         file = "nan/fp16-static-scale.yaml",
         extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -278,7 +278,7 @@ SCENARIOS = [
         file = "nan/fp16-underflow.yaml",
         extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -286,7 +286,7 @@ SCENARIOS = [
         file = "nan/label-out-of-range.yaml",
         extended = ["nan/defaults.yaml", "defaults.yaml"],
         tags = ["smoke"],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -430,7 +430,7 @@ SCENARIOS = [
         file = "negative/loss-scale-that-fits.yaml",
         extended = ["nan/fp16-static-scale.yaml", "nan/defaults.yaml", "defaults.yaml", "negative/defaults.yaml"],
         tags = ["negative"],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -518,7 +518,7 @@ SCENARIOS = [
         file = "not-learning/accumulation-scale.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "large",
         cores = 1,
     ),
     struct(
@@ -526,7 +526,7 @@ SCENARIOS = [
         file = "not-learning/bad-init.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "enormous",
         cores = 1,
     ),
     struct(
@@ -534,7 +534,7 @@ SCENARIOS = [
         file = "not-learning/batchnorm-eval.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -542,7 +542,7 @@ SCENARIOS = [
         file = "not-learning/batchnorm-tiny-batch.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -550,7 +550,7 @@ SCENARIOS = [
         file = "not-learning/dead-relu.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -558,7 +558,7 @@ SCENARIOS = [
         file = "not-learning/detached-graph.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -574,7 +574,7 @@ SCENARIOS = [
         file = "not-learning/label-smoothing.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -582,7 +582,7 @@ SCENARIOS = [
         file = "not-learning/loss-collapse.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -590,7 +590,7 @@ SCENARIOS = [
         file = "not-learning/lr-oscillation.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -598,7 +598,7 @@ SCENARIOS = [
         file = "not-learning/lr-too-low.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -622,7 +622,7 @@ SCENARIOS = [
         file = "not-learning/missing-zero-grad.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -630,7 +630,7 @@ SCENARIOS = [
         file = "not-learning/no-normalisation.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "large",
         cores = 1,
     ),
     struct(
@@ -638,7 +638,7 @@ SCENARIOS = [
         file = "not-learning/optimizer-misses-params.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -646,7 +646,7 @@ SCENARIOS = [
         file = "not-learning/over-regularised.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -670,7 +670,7 @@ SCENARIOS = [
         file = "not-learning/saturation.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -678,7 +678,7 @@ SCENARIOS = [
         file = "not-learning/shuffled-labels.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "large",
         cores = 1,
     ),
     struct(
@@ -694,7 +694,7 @@ SCENARIOS = [
         file = "not-learning/softmax-wrong-dim.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "large",
         cores = 1,
     ),
     struct(
@@ -726,7 +726,7 @@ SCENARIOS = [
         file = "not-learning/vanishing-gradient.yaml",
         extended = ["not-learning/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "enormous",
         cores = 1,
     ),
     struct(
@@ -878,7 +878,7 @@ SCENARIOS = [
         file = "twins/models.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
