@@ -9,7 +9,7 @@
 #include "harness/session/fake_suite.h"
 
 namespace trainwreck {
-namespace {
+namespace between_test {
 
 using testing::FakeSuite;
 
@@ -102,5 +102,5 @@ TEST_F(Between, RefusesWhatIsNoPair) {
   EXPECT_TRUE(Contains(Ask("fake/*", "fake/bad").text, "'fake/*' is several scenarios"));
 }
 
-}  // namespace
+}  // namespace between_test
 }  // namespace trainwreck

@@ -10,7 +10,7 @@
 #include "harness/session/fake_suite.h"
 
 namespace trainwreck {
-namespace {
+namespace dose_search_test {
 
 using testing::FakeSuite;
 
@@ -116,5 +116,5 @@ TEST(DoseSearch, RefusesWhatIsNoDose) {
   EXPECT_EQ(contains(Refusal(session, request), "'fake/*' is several scenarios"), "");
 }
 
-}  // namespace
+}  // namespace dose_search_test
 }  // namespace trainwreck

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace trainwreck {
-namespace {
+namespace dose_test {
 
 DoseQuestion Ask(bool is_remedy, const std::string& name, int doses) {
   return {is_remedy, name, Search(CommitGraph::Line(doses - 1), FailureRates(), {}), {}};
@@ -80,5 +80,5 @@ TEST(Dose, TheRangeNarrowsAsRunsAgree) {
   EXPECT_EQ(*range, std::pair(4.0, 8.0));
 }
 
-}  // namespace
+}  // namespace dose_test
 }  // namespace trainwreck

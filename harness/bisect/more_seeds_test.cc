@@ -12,7 +12,7 @@
 #include "harness/session/fake_suite.h"
 
 namespace trainwreck {
-namespace {
+namespace more_seeds_test {
 
 namespace fs = std::filesystem;
 
@@ -191,5 +191,5 @@ TEST_F(AddMissingSeedsTest, WhereNothingIsMissingNothingIsSaid) {
   EXPECT_EQ(said_.str(), "");
 }
 
-}  // namespace
+}  // namespace more_seeds_test
 }  // namespace trainwreck

@@ -6,7 +6,7 @@
 #include <random>
 
 namespace trainwreck {
-namespace {
+namespace reduce_test {
 
 ChangeSet Numbers(int count) {
   ChangeSet all;
@@ -64,5 +64,5 @@ TEST(Reduce, AsksNothingTwice) {
   });
 }
 
-}  // namespace
+}  // namespace reduce_test
 }  // namespace trainwreck

@@ -135,7 +135,9 @@ void Campaign::JudgeCase(std::size_t index) {
   const bool keep =
       options_.keep == KeepRuns::kAll || (options_.keep == KeepRuns::kFailed && !Counts(verdict));
   StoreOrRemove(progress, keep);
-  progress = Progress{};
+  progress.results.runs.clear();
+  progress.again.clear();
+  progress.room = std::make_shared<TraceRoom>();
   judged_(verdict);
   const bool stop = options_.fail_fast && !Counts(verdict);
   result_.verdicts.push_back(std::move(verdict));

@@ -13,7 +13,7 @@
 #include "harness/session/session.h"
 
 namespace trainwreck {
-namespace {
+namespace campaign_test {
 
 using testing::Bench;
 namespace fs = std::filesystem;
@@ -111,5 +111,5 @@ TEST(Batches, AProgramThatCannotBeStartedIsTrouble) {
   EXPECT_EQ(end.troubles[0].rfind("a/control/0: ", 0), 0u) << end.troubles[0];
 }
 
-}  // namespace
+}  // namespace campaign_test
 }  // namespace trainwreck

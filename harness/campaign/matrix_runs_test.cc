@@ -8,7 +8,7 @@
 #include "harness/session/fake_suite.h"
 
 namespace trainwreck {
-namespace {
+namespace matrix_runs_test {
 
 using testing::FakeSuite;
 
@@ -83,5 +83,5 @@ TEST(MatrixRuns, AControlRunThatDiesIsTrouble) {
   EXPECT_EQ(end.troubles[0], "fake/dies/control/0: a healthy run ended as 'failed'");
 }
 
-}  // namespace
+}  // namespace matrix_runs_test
 }  // namespace trainwreck

@@ -7,7 +7,7 @@
 #include "harness/session/fake_suite.h"
 
 namespace trainwreck {
-namespace {
+namespace checkup_test {
 
 using testing::FakeSuite;
 
@@ -113,5 +113,5 @@ TEST(Checkup, AScoreCountsPlacesWithoutTheHealthyOne) {
   EXPECT_EQ(score.healthy, 1);
 }
 
-}  // namespace
+}  // namespace checkup_test
 }  // namespace trainwreck

@@ -6,7 +6,7 @@
 #include <limits>
 
 namespace trainwreck {
-namespace {
+namespace lr_curve_test {
 
 // Rates 1e-4, 1e-3, ...: too low, too low, better, good, best, good, bad, diverged.
 std::vector<RatePoint> Curve() {
@@ -106,5 +106,5 @@ TEST(LrCurve, ARateOfTheGridIsInsideHoweverItWasComputed) {
   EXPECT_EQ(Judge(points, range, points[range.plateau_to].rate * (1 + 1e-12)), RateVerdict::kGood);
 }
 
-}  // namespace
+}  // namespace lr_curve_test
 }  // namespace trainwreck

@@ -8,7 +8,7 @@
 #include "harness/session/fake_suite.h"
 
 namespace trainwreck {
-namespace {
+namespace lr_range_test {
 
 RatePoint At(double rate, double end) { return {rate, 4, end, std::isinf(end)}; }
 
@@ -106,5 +106,5 @@ TEST(LrRange, ARunThatDiesHasDiverged) {
   EXPECT_FALSE(ConcludeRange("fake/dies", 0.1, *points, session).verdict);
 }
 
-}  // namespace
+}  // namespace lr_range_test
 }  // namespace trainwreck

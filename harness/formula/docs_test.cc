@@ -12,7 +12,7 @@
 #include "harness/formula/test_support.h"
 
 namespace trainwreck::formula {
-namespace {
+namespace docs_test {
 
 using testing::TestRun;
 
@@ -104,5 +104,5 @@ TEST(Document, ResultsAreTheEvaluators) {
   EXPECT_TRUE(same) << fresh;
 }
 
-}  // namespace
+}  // namespace docs_test
 }  // namespace trainwreck::formula

@@ -8,7 +8,7 @@
 #include "harness/text/nearest.h"
 
 namespace trainwreck::formula {
-namespace {
+namespace errors_test {
 
 using testing::Errors;
 using testing::TestVocabulary;
@@ -285,5 +285,5 @@ TEST(Limits, AreErrorsNotCrashes) {
   EXPECT_FALSE(Formula::Parse(Repeated(" ", 4097)).formula);
 }
 
-}  // namespace
+}  // namespace errors_test
 }  // namespace trainwreck::formula

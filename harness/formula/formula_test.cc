@@ -5,7 +5,7 @@
 #include "harness/formula/test_support.h"
 
 namespace trainwreck::formula {
-namespace {
+namespace formula_test {
 
 using testing::kInf;
 using testing::kMissing;
@@ -470,5 +470,5 @@ TEST(Amounts, Parse) {
   }
 }
 
-}  // namespace
+}  // namespace formula_test
 }  // namespace trainwreck::formula

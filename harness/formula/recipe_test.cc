@@ -8,7 +8,7 @@
 #include "harness/formula/test_support.h"
 
 namespace trainwreck::formula {
-namespace {
+namespace recipe_test {
 
 using testing::kMissing;
 using testing::kNan;
@@ -109,5 +109,5 @@ TEST(Functions, OfTheUnknownAreUnknown) {
   EXPECT_EQ(Read("cos(lr[1]) <= 1.5", run).truth, Truth::kTrue);
 }
 
-}  // namespace
+}  // namespace recipe_test
 }  // namespace trainwreck::formula

@@ -9,7 +9,7 @@
 #include "harness/formula/test_support.h"
 
 namespace trainwreck::formula {
-namespace {
+namespace rounding_test {
 
 using testing::kInf;
 using testing::kMissing;
@@ -157,5 +157,5 @@ TEST(Rounding, IsReadFromControlAndSaysSo) {
   EXPECT_FALSE(Formula::Parse("always distance(loss) < 1e-3").formula->reads_rounding());
 }
 
-}  // namespace
+}  // namespace rounding_test
 }  // namespace trainwreck::formula

@@ -6,7 +6,7 @@
 #include "harness/formula/test_support.h"
 
 namespace trainwreck::formula {
-namespace {
+namespace sparse_past_test {
 
 using testing::kInf;
 using testing::kMissing;
@@ -181,5 +181,5 @@ TEST(Lost, WhatIsNotThereMayHaveBeen) {
   ExpectTruth("not exited(signal=9)", run, Truth::kUnknown);
 }
 
-}  // namespace
+}  // namespace sparse_past_test
 }  // namespace trainwreck::formula

@@ -7,7 +7,7 @@
 #include "harness/formula/test_support.h"
 
 namespace trainwreck::formula {
-namespace {
+namespace vacuous_test {
 
 // "begin-end: message" of the first part, "" where there is none.
 std::string Vacuous(const std::string& text, const std::string& own_arm = "") {
@@ -120,5 +120,5 @@ TEST(Vacuous, AnArmComparedWithItself) {
   EXPECT_TRUE(Formula::Parse(text).formula->reads_own_run());
 }
 
-}  // namespace
+}  // namespace vacuous_test
 }  // namespace trainwreck::formula

@@ -10,7 +10,7 @@
 #include "harness/history/history_testing.h"
 
 namespace trainwreck {
-namespace {
+namespace comparison_test {
 
 Record Before() { return TestRecord("aaaaaaaaaaaaaaaa", "1111111111111111"); }
 Record After() { return TestRecord("bbbbbbbbbbbbbbbb", "2222222222222222"); }
@@ -466,5 +466,5 @@ TEST(Reports, LeaveOutWhatIsTheSameUnlessAsked) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace comparison_test
 }  // namespace trainwreck

@@ -5,7 +5,7 @@
 #include "harness/history/history_testing.h"
 
 namespace trainwreck {
-namespace {
+namespace hint_test {
 
 // A record of this program in an environment with this BLAS.
 Record Of(const std::string& program, const std::string& blas) {
@@ -83,5 +83,5 @@ TEST_F(HintTest, SeedsAreAskedForWhereAMarginIsUnknown) {
   EXPECT_EQ(hint.rfind("seeds are missing: ", 0), 0u) << hint;
 }
 
-}  // namespace
+}  // namespace hint_test
 }  // namespace trainwreck

@@ -16,7 +16,7 @@
 #include "harness/history/history_testing.h"
 
 namespace trainwreck {
-namespace {
+namespace history_test {
 
 namespace fs = std::filesystem;
 
@@ -281,5 +281,5 @@ TEST(History, SurvivesWritersThatAreKilled) {
   ExpectWhole(path, said + 1);
 }
 
-}  // namespace
+}  // namespace history_test
 }  // namespace trainwreck

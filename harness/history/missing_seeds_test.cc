@@ -5,7 +5,7 @@
 #include "harness/history/history_testing.h"
 
 namespace trainwreck {
-namespace {
+namespace missing_seeds_test {
 
 // A record in which each scenario has so many seeds.
 Record WithSeeds(const std::map<std::string, int>& seeds) {
@@ -80,5 +80,5 @@ TEST(MissingSeeds, VerdictsOfOneSeedAreOfThatSeed) {
   EXPECT_EQ(record.cases[0].trainings[0].seed, 7);
 }
 
-}  // namespace
+}  // namespace missing_seeds_test
 }  // namespace trainwreck

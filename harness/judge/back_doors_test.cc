@@ -7,7 +7,7 @@
 #include "harness/judge/verdict.h"
 
 namespace trainwreck {
-namespace {
+namespace back_doors_test {
 
 using testing::AddEvent;
 using testing::AddFired;
@@ -511,5 +511,5 @@ TEST(UndoTest, APartOfTheFaultIsStillIn) {
   }
 }
 
-}  // namespace
+}  // namespace back_doors_test
 }  // namespace trainwreck

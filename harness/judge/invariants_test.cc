@@ -5,7 +5,7 @@
 #include "harness/judge/test_support.h"
 
 namespace trainwreck::testing {
-namespace {
+namespace invariants_test {
 
 constexpr char kName[] = "short_steps";
 
@@ -84,6 +84,26 @@ TEST(Invariants, MayCompareTwoSeeds) {
   };
   const Verdict verdict = bench.Judged();
   EXPECT_EQ(verdict.verdict, VerdictKind::kPass) << verdict.reason;
+}
+
+// We stopped it: samples of a sparse signal that are not there yet might have come.
+TEST(Invariants, OfASeedWhoseNextOneWasStoppedAreOpen) {
+  InvariantBench bench;
+  bench.target.signals.push_back({.name = "eval_loss", .sparse = true});
+  auto parsed = formula::Formula::Parse("last(eval_loss[:]) <= 2 * last(other_seed.eval_loss[:])");
+  auto invariants = std::make_shared<std::vector<Invariant>>(*bench.scenario().invariants);
+  invariants->front().formula = *parsed.formula;
+  bench.scenario().invariants = invariants;
+  bench.meddle = [](const trainwreck::Run& run, RunResult& result) {
+    const bool is_next = run.arm == "lower_lr" && run.seed == 1;
+    result.trace.series[{"eval_loss", 0}].Set(2, is_next ? 0.25 : 1);
+    if (!is_next) result.trace.series[{"eval_loss", 0}].Set(kSteps - 1, 1);
+  };
+  EXPECT_EQ(bench.Judged().failure_class, FailureClass::kInvariantBroken) << "the run ended so";
+  bench.In("lower_lr", 1, [](RunResult& result) { result.end = RunEnd::kDecided; });
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(CountIn(verdict).broken, 0) << verdict.reason;
+  EXPECT_GE(CountIn(verdict).open, 1);
 }
 
 // The fault stays in while its remedy is tested, and so does what it breaks.
@@ -166,5 +186,5 @@ TEST(Invariants, AreRecordedInEveryRun) {
   }
 }
 
-}  // namespace
+}  // namespace invariants_test
 }  // namespace trainwreck::testing

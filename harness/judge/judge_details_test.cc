@@ -6,7 +6,7 @@
 #include "harness/judge/verdict.h"
 
 namespace trainwreck {
-namespace {
+namespace judge_details_test {
 
 using testing::AddEvent;
 using testing::Bench;
@@ -209,5 +209,5 @@ TEST(NondeterminismTest, IsAFailureUnlessItIsExpected) {
   EXPECT_EQ(Outcome(verdict), "error");
 }
 
-}  // namespace
+}  // namespace judge_details_test
 }  // namespace trainwreck

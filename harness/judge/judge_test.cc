@@ -9,7 +9,7 @@
 #include "harness/judge/verdict.h"
 
 namespace trainwreck {
-namespace {
+namespace judge_test {
 
 using testing::AddEvent;
 using testing::AddFired;
@@ -610,5 +610,5 @@ TEST(ExitCodeTest, FollowsTheWorst) {
   EXPECT_EQ(code({"pass", "inconclusive", "error", "fail"}), 1);
 }
 
-}  // namespace
+}  // namespace judge_test
 }  // namespace trainwreck

@@ -7,7 +7,7 @@
 #include "harness/judge/test_support.h"
 
 namespace trainwreck {
-namespace {
+namespace notes_test {
 
 using testing::kSteps;
 using testing::LearningLoss;
@@ -104,5 +104,5 @@ TEST(NotesTest, NameSkippedAndRepeatedSteps) {
   EXPECT_EQ(TextsOf(twice), "6: step numbers are repeated: step 6 came again in one attempt\n");
 }
 
-}  // namespace
+}  // namespace notes_test
 }  // namespace trainwreck

@@ -8,7 +8,7 @@
 #include "harness/judge/test_support.h"
 
 namespace trainwreck::testing {
-namespace {
+namespace place_test {
 
 TargetDescription Target() {
   TargetDescription target = TestTarget();
@@ -112,5 +112,5 @@ TEST(Stage, IsReadFromTheName) {
   EXPECT_EQ(StageOf("bananas"), StepStage::kOther);
 }
 
-}  // namespace
+}  // namespace place_test
 }  // namespace trainwreck::testing

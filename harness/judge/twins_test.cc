@@ -5,7 +5,7 @@
 #include "harness/judge/test_support.h"
 
 namespace trainwreck::testing {
-namespace {
+namespace twins_test {
 
 constexpr char kAgrees[] = "always distance(loss) <= 8 * rounding(loss)";
 
@@ -181,5 +181,5 @@ TEST(Twins, MayStandBesideAFault) {
   EXPECT_TRUE(arms.contains("fault") && arms.contains("twin") && arms.contains("hot_in_twin"));
 }
 
-}  // namespace
+}  // namespace twins_test
 }  // namespace trainwreck::testing

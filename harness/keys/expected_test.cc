@@ -9,7 +9,7 @@
 #include "harness/keys/report.h"
 
 namespace trainwreck {
-namespace {
+namespace expected_test {
 
 TargetDescription Target() {
   TargetDescription target;
@@ -133,5 +133,5 @@ TEST(ConcludeKeys, TheReportSaysWhereAKeyActs) {
   EXPECT_EQ(json.at("keys")[1].at("state"), "IGNORED");
 }
 
-}  // namespace
+}  // namespace expected_test
 }  // namespace trainwreck

@@ -12,7 +12,7 @@
 #include "harness/process/interruption.h"
 
 namespace trainwreck {
-namespace {
+namespace key_runs_test {
 
 class KeyRunsTest : public ::testing::Test {
  protected:
@@ -117,5 +117,5 @@ TEST(OtherValues, FitTheDescription) {
   EXPECT_TRUE(OtherValues(info, Json::array()).empty());
 }
 
-}  // namespace
+}  // namespace key_runs_test
 }  // namespace trainwreck

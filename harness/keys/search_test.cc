@@ -7,7 +7,7 @@
 #include <set>
 
 namespace trainwreck {
-namespace {
+namespace search_test {
 
 // A stack in miniature. What it records, or what it says when it refuses the recipe.
 struct Stack {
@@ -244,5 +244,5 @@ TEST(SearchKeys, RunsAreBounded) {
   EXPECT_LT(result.runs, 50 + 8 * 3 + 1);
 }
 
-}  // namespace
+}  // namespace search_test
 }  // namespace trainwreck

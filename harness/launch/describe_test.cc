@@ -11,7 +11,7 @@
 #include "harness/launch/private_file.h"
 
 namespace trainwreck {
-namespace {
+namespace describe_test {
 
 Target Shell(const std::string& script) {
   Target target;
@@ -187,5 +187,5 @@ TEST(DigestOfTargetTest, ALargeFileCountsWithItsSize) {
   EXPECT_NE(digests[0], digests[1]);
 }
 
-}  // namespace
+}  // namespace describe_test
 }  // namespace trainwreck

@@ -7,7 +7,7 @@
 #include <string>
 
 namespace trainwreck {
-namespace {
+namespace flight_recorder_test {
 
 // Two entries as LibTorch 2.11 writes them, less what nobody reads here.
 std::string Recorder(const char* state_of_last) {
@@ -57,5 +57,5 @@ TEST_F(FlightRecorderTest, SaysWhatIsNoRecorder) {
             "rank 2 has made no call");
 }
 
-}  // namespace
+}  // namespace flight_recorder_test
 }  // namespace trainwreck

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace trainwreck {
-namespace {
+namespace pace_test {
 
 Policy Unsaid(double seconds = 100, double stall_seconds = 10) {
   return {.seconds = seconds,
@@ -100,5 +100,5 @@ TEST(PaceTest, TheScenariosBudgetIsAHardBoundFromTheBeginning) {
   EXPECT_EQ(pace.Sentence(Overrun::kBudget, 31), "over its budget of 30 s");
 }
 
-}  // namespace
+}  // namespace pace_test
 }  // namespace trainwreck

@@ -6,7 +6,7 @@
 #include <limits>
 
 namespace trainwreck {
-namespace {
+namespace trace_bits_test {
 
 RunTrace TraceOf(int steps, int ranks = 1) {
   RunTrace trace;
@@ -139,5 +139,5 @@ TEST(FirstDifference, IsOfBitsAndOfWhatIsThere) {
   EXPECT_EQ(FirstDifference(a, b, 4), 2);
 }
 
-}  // namespace
+}  // namespace trace_bits_test
 }  // namespace trainwreck

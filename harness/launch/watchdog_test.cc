@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace trainwreck {
-namespace {
+namespace watchdog_test {
 
 constexpr RankState kRunning = RankState::kRunning;
 
@@ -132,5 +132,5 @@ TEST(CollectiveComparerTest, StartsAnewForTheNextAttempt) {
   EXPECT_TRUE(comparer.Next(trace).has_value());
 }
 
-}  // namespace
+}  // namespace watchdog_test
 }  // namespace trainwreck

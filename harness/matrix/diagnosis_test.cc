@@ -5,7 +5,7 @@
 #include <utility>
 
 namespace trainwreck {
-namespace {
+namespace diagnosis_test {
 
 using formula::Truth;
 constexpr Truth kYes = Truth::kTrue, kNo = Truth::kFalse, kUnknown = Truth::kUnknown;
@@ -104,5 +104,5 @@ TEST(Diagnosis, SignaturesComeBackFromJson) {
   EXPECT_EQ(again.counts[3].known(), 0);
 }
 
-}  // namespace
+}  // namespace diagnosis_test
 }  // namespace trainwreck

@@ -7,7 +7,7 @@
 #include "harness/judge/test_support.h"
 
 namespace trainwreck {
-namespace {
+namespace matrix_test {
 
 using testing::Bench;
 using testing::ExplodingLoss;
@@ -190,5 +190,5 @@ TEST(Matrix, ReportsTheSameToProgramsAndPeople) {
   EXPECT_EQ(html.find("http"), std::string::npos) << "it must be self-contained";
 }
 
-}  // namespace
+}  // namespace matrix_test
 }  // namespace trainwreck

@@ -8,7 +8,7 @@
 #include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
-namespace {
+namespace parse_json_test {
 
 std::string Nested(int depth, const std::string& open, const std::string& close) {
   std::string text;
@@ -66,5 +66,5 @@ TEST(ParseJsonTest, ATraceThatIsNestedDeepIsAProblemOfItsLine) {
   EXPECT_EQ(reader.problems()[0], "rank0.jsonl:2: not a JSON object");
 }
 
-}  // namespace
+}  // namespace parse_json_test
 }  // namespace trainwreck

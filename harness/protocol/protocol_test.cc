@@ -13,7 +13,7 @@
 #include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
-namespace {
+namespace protocol_test {
 
 std::string TemporaryFolder() {
   std::string folder = testing::TempDir() + "/trace.XXXXXX";
@@ -196,5 +196,5 @@ TEST(Digest, IsStableAndMixes) {
   EXPECT_EQ(DigestSignal(~std::uint64_t{0}), std::ldexp(1.0, 52) - 1);
 }
 
-}  // namespace
+}  // namespace protocol_test
 }  // namespace trainwreck

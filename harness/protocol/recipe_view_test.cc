@@ -6,7 +6,7 @@
 #include <set>
 
 namespace trainwreck {
-namespace {
+namespace recipe_view_test {
 
 TEST(RecipeView, TheRecipesValueComesBeforeTheDescriptionsDefault) {
   TargetDescription target;
@@ -68,5 +68,5 @@ TEST(RecipeView, EveryRoleHasANameOfItsOwn) {
   EXPECT_EQ(names.size(), KeyRoleNames().size());
 }
 
-}  // namespace
+}  // namespace recipe_view_test
 }  // namespace trainwreck

@@ -13,7 +13,7 @@
 #include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
-namespace {
+namespace trace_differential_test {
 
 class TraceDifferentialTest : public testing::Test {
  protected:
@@ -257,5 +257,5 @@ TEST_F(TraceDifferentialTest, ShapesMayChange) {
   EXPECT_EQ(reader.trace().last_step(0), 2999);
 }
 
-}  // namespace
+}  // namespace trace_differential_test
 }  // namespace trainwreck

@@ -9,7 +9,7 @@
 #include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
-namespace {
+namespace trace_limits_test {
 
 class TraceLimitsTest : public testing::Test {
  protected:
@@ -202,5 +202,5 @@ TEST_F(TraceLimitsTest, TellsOfStepsThatAreRepeated) {
   EXPECT_EQ(repeats(first + second + "{\"t\":\"step\",\"step\":3,\"error\":1}\n"), 0);
 }
 
-}  // namespace
+}  // namespace trace_limits_test
 }  // namespace trainwreck

@@ -11,7 +11,7 @@
 #include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
-namespace {
+namespace trace_losses_test {
 
 class TraceLossesTest : public testing::Test {
  protected:
@@ -105,5 +105,5 @@ TEST_F(TraceLossesTest, AStartAfterAnEndGoesOn) {
   EXPECT_EQ(Read(start + end + start).trace().end_why.count(0), 0u);
 }
 
-}  // namespace
+}  // namespace trace_losses_test
 }  // namespace trainwreck

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace trainwreck {
-namespace {
+namespace in_common_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -71,5 +71,5 @@ TEST(InCommon, HasTheEarliestDifference) {
             "earliest difference, b, ranks: apart first at step 3: loss (forward pass)");
 }
 
-}  // namespace
+}  // namespace in_common_test
 }  // namespace trainwreck

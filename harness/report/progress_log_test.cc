@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace trainwreck {
-namespace {
+namespace progress_log_test {
 
 TEST(ProgressLog, SaysNothingInAShortInvocation) {
   ProgressLog log;
@@ -34,5 +34,5 @@ TEST(ProgressLog, IsSilentAtTheEnd) {
   EXPECT_FALSE(log.Line(500, 0, 4, 4));
 }
 
-}  // namespace
+}  // namespace progress_log_test
 }  // namespace trainwreck

@@ -16,7 +16,7 @@
 #include "harness/report/text.h"
 
 namespace trainwreck {
-namespace {
+namespace report_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -508,5 +508,5 @@ TEST(ConsoleTest, OptionsFollowTheEnvironment) {
   EXPECT_FALSE(ConsoleOptions::ForStream(-1, ColorMode::kNever).color);
 }
 
-}  // namespace
+}  // namespace report_test
 }  // namespace trainwreck

@@ -8,7 +8,7 @@
 #include "harness/session/fake_suite.h"
 
 namespace trainwreck {
-namespace {
+namespace doctor_test {
 
 namespace fs = std::filesystem;
 
@@ -162,5 +162,5 @@ TEST_F(CheckTargetTest, ScenariosAreCounted) {
   EXPECT_EQ(finding.seen, "2 files under " + suite_.folder() + "/scenarios");
 }
 
-}  // namespace
+}  // namespace doctor_test
 }  // namespace trainwreck

@@ -10,7 +10,7 @@
 #include "harness/session/session.h"
 
 namespace trainwreck {
-namespace {
+namespace recording_test {
 
 namespace fs = std::filesystem;
 
@@ -79,5 +79,5 @@ TEST_F(SideTest, AHistoryThatIsOnlyNiceToHaveMayBeMissingOrDamaged) {
   EXPECT_TRUE(FindHistory("h.db")->Has(1));
 }
 
-}  // namespace
+}  // namespace recording_test
 }  // namespace trainwreck

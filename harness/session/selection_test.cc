@@ -9,7 +9,7 @@
 #include "harness/session/session.h"
 
 namespace trainwreck {
-namespace {
+namespace selection_test {
 
 namespace fs = std::filesystem;
 
@@ -172,5 +172,5 @@ TEST_F(FilesTest, WhatNamesNothingIsRefusedWithWhatWasMeant) {
   EXPECT_THROW(Find({"nan"}), UsageError) << "a scenario and a folder";
 }
 
-}  // namespace
+}  // namespace selection_test
 }  // namespace trainwreck

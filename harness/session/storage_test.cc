@@ -9,7 +9,7 @@
 #include "harness/session/stored_trace.h"
 
 namespace trainwreck {
-namespace {
+namespace storage_test {
 
 namespace fs = std::filesystem;
 
@@ -144,5 +144,5 @@ TEST(StoredTrace, ARunThatWasStoppedEarlyIsNotFinished) {
   }
 }
 
-}  // namespace
+}  // namespace storage_test
 }  // namespace trainwreck

@@ -19,7 +19,7 @@
 #include "harness/yaml/writer.h"
 
 namespace trainwreck {
-namespace {
+namespace canonical_test {
 
 namespace fs = std::filesystem;
 
@@ -347,5 +347,5 @@ TEST(Suite, GivesAReasonForSmallMargins) {
   }
 }
 
-}  // namespace
+}  // namespace canonical_test
 }  // namespace trainwreck

@@ -11,7 +11,7 @@
 #include "harness/spec/test_target.h"
 
 namespace trainwreck {
-namespace {
+namespace defaults_test {
 
 namespace fs = std::filesystem;
 
@@ -133,5 +133,5 @@ TEST_F(Folder, ANameThatIsGivenMustStillBeThePath) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace defaults_test
 }  // namespace trainwreck

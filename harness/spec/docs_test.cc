@@ -15,7 +15,7 @@
 #include "harness/spec/test_target.h"
 
 namespace trainwreck {
-namespace {
+namespace docs_test {
 
 namespace fs = std::filesystem;
 
@@ -88,5 +88,5 @@ TEST(Document, ExamplesAreValid) {
   EXPECT_GE(parts, 5);
 }
 
-}  // namespace
+}  // namespace docs_test
 }  // namespace trainwreck

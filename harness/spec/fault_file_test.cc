@@ -8,7 +8,7 @@
 #include "harness/spec/test_target.h"
 
 namespace trainwreck {
-namespace {
+namespace fault_file_test {
 
 constexpr char kHead[] = "apiVersion: trainwreck/v1\nkind: Fault\n";
 
@@ -132,5 +132,5 @@ TEST(FaultFile, IsToldFromAScenario) {
   EXPECT_FALSE(IsFaultFile(folder + "none.yaml"));
 }
 
-}  // namespace
+}  // namespace fault_file_test
 }  // namespace trainwreck

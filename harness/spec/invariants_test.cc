@@ -7,7 +7,7 @@
 #include "harness/spec/test_target.h"
 
 namespace trainwreck {
-namespace {
+namespace invariants_test {
 
 constexpr char kHead[] = "apiVersion: trainwreck/v1\nkind: Invariants\ninvariants:\n";
 constexpr char kClipped[] =
@@ -143,5 +143,5 @@ TEST(Waives, NamesInvariantsOfATwin) {
   EXPECT_EQ(errors("cliped"), "5:26: there is no invariant 'cliped' (did you mean 'clipped'?)\n");
 }
 
-}  // namespace
+}  // namespace invariants_test
 }  // namespace trainwreck

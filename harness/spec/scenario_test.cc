@@ -9,7 +9,7 @@
 #include "harness/spec/test_target.h"
 
 namespace trainwreck {
-namespace {
+namespace scenario_test {
 
 using Set = std::vector<std::pair<std::string, Json>>;
 using Scale = std::vector<std::pair<std::string, double>>;
@@ -347,5 +347,5 @@ TEST(AppliesTo, ReadsGlobs) {
   EXPECT_FALSE(AppliesTo({"adamw"}, point));
 }
 
-}  // namespace
+}  // namespace scenario_test
 }  // namespace trainwreck

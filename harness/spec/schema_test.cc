@@ -16,7 +16,7 @@
 #include "harness/spec/yaml_json.h"
 
 namespace trainwreck {
-namespace {
+namespace schema_test {
 
 class SchemaTest : public ::testing::Test {
  protected:
@@ -196,5 +196,5 @@ TEST_F(FaultSchemaTest, AcceptsWhatIsReadAndMarksWhatIsNot) {
   }
 }
 
-}  // namespace
+}  // namespace schema_test
 }  // namespace trainwreck

@@ -5,7 +5,7 @@
 #include "harness/spec/test_target.h"
 
 namespace trainwreck {
-namespace {
+namespace short_forms_test {
 
 constexpr char kHead[] =
     "apiVersion: trainwreck/v1\nkind: Scenario\ntitle: A test\nrecipe: {steps: 60}\n"
@@ -171,5 +171,5 @@ TEST(MinMargin, OfEveryKindOfCheckIsLookedAtAndAStepIsTheLeastOfSteps) {
   EXPECT_EQ(count(late + "1 steps}}\n"), 0U);
 }
 
-}  // namespace
+}  // namespace short_forms_test
 }  // namespace trainwreck

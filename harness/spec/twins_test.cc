@@ -5,7 +5,7 @@
 #include "harness/spec/test_target.h"
 
 namespace trainwreck {
-namespace {
+namespace twins_test {
 
 constexpr char kHead[] =
     "apiVersion: trainwreck/v1\nkind: Scenario\ntitle: A test\nrecipe: {steps: 60}\n";
@@ -154,5 +154,5 @@ TEST(Agree, RoundingIsReadThereAlone) {
             "of a scenario with twins)\n");
 }
 
-}  // namespace
+}  // namespace twins_test
 }  // namespace trainwreck

@@ -5,7 +5,7 @@
 #include <fstream>
 
 namespace trainwreck {
-namespace {
+namespace launcher_report_test {
 
 // As torchrun 2.x writes it.
 std::string TorchReport(const std::string& exitcode, const std::string& error_file,
@@ -142,5 +142,5 @@ TEST(FirstOfTest, ARankThatWasKilledIsFollowedByThoseThatLoseIt) {
   EXPECT_FALSE(FirstOf({crashed, killed}).is_sure) << "two of their own";
 }
 
-}  // namespace
+}  // namespace launcher_report_test
 }  // namespace trainwreck

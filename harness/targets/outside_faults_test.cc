@@ -15,7 +15,7 @@
 #include "harness/process/spawn.h"
 
 namespace trainwreck {
-namespace {
+namespace outside_faults_test {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -254,5 +254,5 @@ TEST_F(OutsideFaultsTest, HasNotFiredWhereThereIsNoSuchRank) {
   EXPECT_THAT(fired_, IsEmpty());
 }
 
-}  // namespace
+}  // namespace outside_faults_test
 }  // namespace trainwreck

@@ -15,7 +15,7 @@
 #include "harness/targets/event_file.h"
 
 namespace trainwreck {
-namespace {
+namespace signal_reader_test {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -400,5 +400,5 @@ TEST(ParseEvent, SurvivesGarbage) {
   }
 }
 
-}  // namespace
+}  // namespace signal_reader_test
 }  // namespace trainwreck

@@ -9,7 +9,7 @@
 #include "harness/targets/target_spec.h"
 
 namespace trainwreck {
-namespace {
+namespace target_reader_test {
 
 using testing::ElementsAre;
 
@@ -229,5 +229,5 @@ TEST(FindTargetFile, LooksInTheFoldersAbove) {
   std::filesystem::remove_all(top);
 }
 
-}  // namespace
+}  // namespace target_reader_test
 }  // namespace trainwreck

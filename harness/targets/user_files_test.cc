@@ -8,7 +8,7 @@
 #include "harness/targets/globs.h"
 
 namespace trainwreck {
-namespace {
+namespace user_files_test {
 
 namespace fs = std::filesystem;
 
@@ -107,5 +107,5 @@ TEST_F(UserFilesTest, TheNewestMatchIsTheOneThatWasChangedLast) {
   EXPECT_EQ(FindNewest({folder}, "step-*"), std::nullopt);
 }
 
-}  // namespace
+}  // namespace user_files_test
 }  // namespace trainwreck
