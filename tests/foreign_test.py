@@ -144,6 +144,13 @@ class ForeignTest(unittest.TestCase):
         self.write(inject={"mine": {"fault": "recipe.crawl"}})
         self.assertIn("requires:fault:recipe.crawl", self.call("validate", "t/x", "--target", "files").stdout)
 
+    def test_a_fault_of_a_second_rank_is_for_a_target_with_ranks(self):
+        self.forget("describes")  # which may have anything
+        self.write(inject={"killed": {"fault": "process.crash_rank", "at": 5, "ranks": [1]}})
+        self.assertIn("requires:recipe:parallel.ranks", self.call("validate", "t/x", "--target", "files").stdout)
+        done = self.call("validate", "t/x", "--target", "plain")  # which has them, and starts one
+        self.assertIn("there is no rank 1: the run has 1 rank", done.stderr)
+
     def test_a_scenario_that_breaks_an_invariant_of_another_target_is_left_out(self):
         self.forget("describes")  # which may have anything
         with open(self.folder + "/scenarios/invariants.yaml", "w", encoding="utf-8") as file:

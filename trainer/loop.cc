@@ -66,9 +66,27 @@ bool Due(std::int64_t every, int steps_done) { return every > 0 && steps_done % 
 }  // namespace
 
 const char* ToString(Stage stage) {
-  static constexpr const char* kNames[] = {"build",  "restore", "data",     "forward",   "backward",
-                                           "reduce", "update",  "evaluate", "checkpoint"};
-  return kNames[static_cast<int>(stage)];
+  switch (stage) {
+    case Stage::kBuild:
+      return "build";
+    case Stage::kRestore:
+      return "restore";
+    case Stage::kData:
+      return "data";
+    case Stage::kForward:
+      return "forward";
+    case Stage::kBackward:
+      return "backward";
+    case Stage::kReduce:
+      return "reduce";
+    case Stage::kUpdate:
+      return "update";
+    case Stage::kEvaluate:
+      return "evaluate";
+    case Stage::kCheckpoint:
+      return "checkpoint";
+  }
+  return "";
 }
 
 const char* ToString(EndReason reason) {

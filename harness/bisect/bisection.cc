@@ -49,13 +49,21 @@ std::vector<Failure> FailuresFrom(const Json& json) {
 }
 
 constexpr const char* kSeesNan = "where that is a NaN, --metric 'never nonfinite(loss)' sees it";
-constexpr const char* kMarkNames[] = {"good", "bad", "skip"};
-
-int ToInt(Mark mark) { return static_cast<int>(mark); }
+const char* ToString(Mark mark) {
+  switch (mark) {
+    case Mark::kGood:
+      return "good";
+    case Mark::kBad:
+      return "bad";
+    case Mark::kSkip:
+      return "skip";
+  }
+  return "";
+}
 
 Mark MarkFrom(const std::string& name) {
   for (Mark mark : {Mark::kGood, Mark::kBad, Mark::kSkip}) {
-    if (name == kMarkNames[ToInt(mark)]) return mark;
+    if (name == ToString(mark)) return mark;
   }
   throw std::runtime_error("no mark is called '" + name + "'");
 }
@@ -102,7 +110,7 @@ Json Bisection::LogRun(const SeedResult& result) {
 }
 
 Json Bisection::LogMark(const Commit& commit, int number, Mark mark) {
-  return {{"t", "mark"}, {"commit", number}, {"id", commit.id}, {"as", kMarkNames[ToInt(mark)]}};
+  return {{"t", "mark"}, {"commit", number}, {"id", commit.id}, {"as", ToString(mark)}};
 }
 
 void Bisection::Apply(const Json& record) {
@@ -269,7 +277,7 @@ void Bisection::Apply(int commit, Mark mark) {
   } else if (!search_->Mark(commit, mark == Mark::kBad)) {
     throw std::runtime_error(
         "the marks contradict each other: no commit can have broken it, with " +
-        commits_[commit].id + " " + kMarkNames[ToInt(mark)]);
+        commits_[commit].id + " " + ToString(mark));
   }
   marks_[commit] = mark;
 }

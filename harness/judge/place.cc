@@ -142,10 +142,27 @@ std::vector<std::string> StillEqual(const Place& place, const std::vector<Apart>
 }  // namespace
 
 const char* ToString(StepStage stage) {
-  static constexpr const char* kNames[] = {"data",         "forward pass", "backward pass",
-                                           "loss scaling", "clipping",     "schedule",
-                                           "update",       "evaluation",   "no known stage"};
-  return kNames[static_cast<int>(stage)];
+  switch (stage) {
+    case StepStage::kData:
+      return "data";
+    case StepStage::kForward:
+      return "forward pass";
+    case StepStage::kBackward:
+      return "backward pass";
+    case StepStage::kScaling:
+      return "loss scaling";
+    case StepStage::kClipping:
+      return "clipping";
+    case StepStage::kSchedule:
+      return "schedule";
+    case StepStage::kUpdate:
+      return "update";
+    case StepStage::kEvaluation:
+      return "evaluation";
+    case StepStage::kOther:
+      return "no known stage";
+  }
+  return "";
 }
 
 StepStage StageOf(const std::string& signal) {

@@ -1,5 +1,8 @@
 #include "harness/keys/contexts.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "harness/protocol/recipe_view.h"
 
 namespace trainwreck {
@@ -17,6 +20,11 @@ constexpr ContextRow kRows[] = {
     {KeyContext::kRanks, "ranks", "two ranks"},
     {KeyContext::kAccumulation, "accumulation", "two micro-batches a step"},
 };
+
+const ContextRow& RowOf(KeyContext context) {
+  return *std::find_if(std::begin(kRows), std::end(kRows),
+                       [&](const ContextRow& row) { return row.context == context; });
+}
 
 // A value of 2 for a key of which the recipe says 1; `info`: null, if there is no such key.
 ContextPlan WithTwo(const ParamInfo* info, const std::string& what, const Recipe& base,
@@ -51,9 +59,9 @@ ContextPlan WithResume(const Recipe& base, const TargetDescription& target) {
 
 }  // namespace
 
-const char* ToString(KeyContext context) { return kRows[static_cast<int>(context)].name; }
+const char* ToString(KeyContext context) { return RowOf(context).name; }
 
-const char* MeaningOf(KeyContext context) { return kRows[static_cast<int>(context)].meaning; }
+const char* MeaningOf(KeyContext context) { return RowOf(context).meaning; }
 
 std::optional<KeyContext> FindKeyContext(const std::string& name) {
   for (const ContextRow& row : kRows) {

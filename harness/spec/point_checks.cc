@@ -302,6 +302,8 @@ class PointChecks {
     }
     for (int rank : fault.trigger.ranks) {
       if (rank < extent.ranks) continue;
+      const bool is_alone = target_.level < 2 && target_.FindRecipeKey(kRanksKey) == nullptr;
+      if (is_alone) errors_.AddUnserved(std::string("recipe:") + kRanksKey);
       Complain(point, LocateEntry(*draft_.root, {path[0], path[1], "ranks"}, std::to_string(rank)),
                "there is no rank " + std::to_string(rank) + ": the run has " +
                    std::to_string(extent.ranks) + (extent.ranks == 1 ? " rank" : " ranks"),

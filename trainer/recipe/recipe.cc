@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <type_traits>
 #include <utility>
 
 #include "harness/protocol/recipe_view.h"
@@ -47,20 +48,25 @@ RecipeKey Plain(const char* name, Field field, const char* doc) {
   return key;
 }
 
-// `choices` are the enumerators' names in their order.
+// An enumerator and what recipes call it.
 template <typename Field>
-RecipeKey Choice(const char* name, Field field, std::vector<std::string> choices, const char* doc) {
+using Choices = std::vector<
+    std::pair<std::string, std::remove_reference_t<std::invoke_result_t<Field, TrainingRecipe&>>>>;
+
+template <typename Field>
+RecipeKey Choice(const char* name, Field field, Choices<Field> choices, const char* doc) {
   TrainingRecipe fresh;
-  using T = std::remove_reference_t<decltype(field(fresh))>;
   RecipeKey key;
   key.info.name = name;
   key.info.type = ValueType::kString;
-  key.info.default_value = choices[static_cast<std::size_t>(field(fresh))];
-  key.info.choices = choices;
   key.info.doc = doc;
+  for (const auto& [text, value] : choices) {
+    key.info.choices.push_back(text);
+    if (value == field(fresh)) key.info.default_value = text;
+  }
   key.set = [field, choices = std::move(choices)](TrainingRecipe& recipe, const Json& value) {
-    for (std::size_t i = 0; i < choices.size(); ++i) {
-      if (choices[i] == value) field(recipe) = static_cast<T>(i);
+    for (const auto& [text, enumerator] : choices) {
+      if (text == value) field(recipe) = enumerator;
     }
   };
   return key;
@@ -100,16 +106,24 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
                          16384));
   keys.push_back(Number("model.heads", FIELD(model.heads), "", 1,
                         "Attention heads (gpt); must divide the width"));
-  keys.push_back(Choice("model.norm", FIELD(model.norm), {"pre", "post"},
+  keys.push_back(Choice("model.norm", FIELD(model.norm),
+                        {{"pre", NormPlace::kPre}, {"post", NormPlace::kPost}},
                         "Norm before each sublayer, or after its residual sum (gpt)"));
-  keys.push_back(Choice("model.norm_kind", FIELD(model.norm_kind), {"layer", "rms"},
+  keys.push_back(Choice("model.norm_kind", FIELD(model.norm_kind),
+                        {{"layer", NormKind::kLayer}, {"rms", NormKind::kRms}},
                         "Layer norm, or by the root of the mean square alone (Zhang and Sennrich "
                         "2019; gpt)"));
   keys.push_back(Choice("model.activation", FIELD(model.activation),
-                        {"relu", "leaky_relu", "tanh", "sigmoid"},
+                        {{"relu", Activation::kRelu},
+                         {"leaky_relu", Activation::kLeakyRelu},
+                         {"tanh", Activation::kTanh},
+                         {"sigmoid", Activation::kSigmoid}},
                         "Of hidden layers (mlp), of the state (rnn)"));
   keys.push_back(Choice("model.init", FIELD(model.init),
-                        {"kaiming", "xavier", "normal", "constant"},
+                        {{"kaiming", InitKind::kKaiming},
+                         {"xavier", InitKind::kXavier},
+                         {"normal", InitKind::kNormal},
+                         {"constant", InitKind::kConstant}},
                         "Weights of hidden layers: by fan-in (He et al. 2015), by fan-in and "
                         "fan-out (Glorot and Bengio 2010), or of size init_std (mlp)"));
   keys.push_back(Number("model.init_std", FIELD(model.init_std), "", 0,
@@ -125,17 +139,23 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
                                 "Share of each sublayer's output that training sets to 0 "
                                 "(Srivastava et al. 2014; gpt)"),
                          0.99));
-  keys.push_back(Choice("model.dtype", FIELD(model.dtype), {"fp32", "bf16"},
+  keys.push_back(Choice("model.dtype", FIELD(model.dtype),
+                        {{"fp32", ModelDtype::kFp32}, {"bf16", ModelDtype::kBf16}},
                         "What parameters are kept in; the loss is computed in fp32 (tokens)"));
   keys.push_back(Bounded(Number("model.lora_rank", FIELD(model.lora_rank), "", 0,
                                 "Rank of adapters lora_a and lora_b beside each hidden layer's "
                                 "weight (Hu et al. 2021; mlp); 0: none"),
                          1024));
   keys.push_back(Choice("model.attention", FIELD(model.attention),
-                        {"fused", "explicit", "explicit_fp32"},
+                        {{"fused", AttentionForm::kFused},
+                         {"explicit", AttentionForm::kExplicit},
+                         {"explicit_fp32", AttentionForm::kExplicitFp32}},
                         "The library's fused attention, or product, softmax and product one by "
                         "one, in the precision of the run or in fp32 (gpt)"));
-  keys.push_back(Choice("model.positions", FIELD(model.positions), {"learned", "rotary", "none"},
+  keys.push_back(Choice("model.positions", FIELD(model.positions),
+                        {{"learned", Positions::kLearned},
+                         {"rotary", Positions::kRotary},
+                         {"none", Positions::kNone}},
                         "Added to the token embeddings, turned into queries and keys (Su et al. "
                         "2021), or left to the causal mask (gpt)"));
   keys.push_back(Number("model.rotary_scale", FIELD(model.rotary_scale), "", 0,
@@ -144,17 +164,25 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("model.qk_norm", FIELD(model.qk_norm),
                        "Give queries and keys mean square 1 before their product (Henry et al. "
                        "2020; gpt)"));
-  keys.push_back(Choice("model.similarity", FIELD(model.similarity), {"cosine", "distance"},
-                        "Logits: cosine of the angle to each class's prototype, or the negative "
-                        "squared distance from it (prototype)"));
+  keys.push_back(
+      Choice("model.similarity", FIELD(model.similarity),
+             {{"cosine", SimilarityKind::kCosine}, {"distance", SimilarityKind::kDistance}},
+             "Logits: cosine of the angle to each class's prototype, or the negative "
+             "squared distance from it (prototype)"));
   keys.push_back(Number("model.logit_scale", FIELD(model.logit_scale), "", 0,
                         "Factor on similarities: the inverse temperature (prototype)"));
   keys.push_back(Choice("model.normalise", FIELD(model.normalise),
-                        {"clamped", "eps_inside", "eps_outside", "plain"},
+                        {{"clamped", NormaliseForm::kClamped},
+                         {"eps_inside", NormaliseForm::kEpsInside},
+                         {"eps_outside", NormaliseForm::kEpsOutside},
+                         {"plain", NormaliseForm::kPlain}},
                         "x / max(|x|, eps), x / sqrt(sum x^2 + eps), x / (sqrt(sum x^2) + eps) or "
                         "x / sqrt(sum x^2), with eps 1e-8 (prototype, cosine)"));
   keys.push_back(Choice("model.input_norm", FIELD(model.input_norm),
-                        {"none", "two_pass", "one_pass", "one_pass_clamped"},
+                        {{"none", InputNorm::kNone},
+                         {"two_pass", InputNorm::kTwoPass},
+                         {"one_pass", InputNorm::kOnePass},
+                         {"one_pass_clamped", InputNorm::kOnePassClamped}},
                         "Standardise each input, with the variance as mean (x - mean)^2, or as "
                         "mean x^2 - mean^2, of which rounding can leave less than 0 (prototype)"));
   keys.push_back(Number("model.init_scale", FIELD(model.init_scale), "", 0,
@@ -171,7 +199,10 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
 
 void AddLossKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Choice("loss.form", FIELD(model.loss.form),
-                        {"fused", "log_of_softmax", "plain_softmax", "plain_log_sum_exp"},
+                        {{"fused", LossForm::kFused},
+                         {"log_of_softmax", LossForm::kLogOfSoftmax},
+                         {"plain_softmax", LossForm::kPlainSoftmax},
+                         {"plain_log_sum_exp", LossForm::kPlainLogSumExp}},
                         "Cross entropy by the library's one stable operation, by the logarithm of "
                         "a softmax, of a softmax without subtracting the largest logit, or by log "
                         "sum exp without subtracting it"));
@@ -194,9 +225,11 @@ void AddLossKeys(std::vector<RecipeKey>& keys) {
 }
 
 void AddDataKeys(std::vector<RecipeKey>& keys) {
-  keys.push_back(Choice("data.kind", FIELD(data.kind), {"markov", "text", "features"},
-                        "Tokens of a source with known entropy, bytes of files, or feature vectors "
-                        "with labels"));
+  keys.push_back(Choice(
+      "data.kind", FIELD(data.kind),
+      {{"markov", DataKind::kMarkov}, {"text", DataKind::kText}, {"features", DataKind::kFeatures}},
+      "Tokens of a source with known entropy, bytes of files, or feature vectors "
+      "with labels"));
   keys.push_back(Plain("data.path", FIELD(data.path),
                        "File or folder of text; empty: the licence texts that Debian ships"));
   keys.push_back(Bounded(
@@ -235,24 +268,36 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Number("data.prompt_spread", FIELD(data.prompt_spread), "tokens", 0,
                         "By how many targets the prompts of samples are longer than "
                         "data.prompt_tokens, at most; each sample's own (markov)"));
-  keys.push_back(Choice("data.balance", FIELD(data.balance), {"none", "weights", "resample"},
+  keys.push_back(Choice("data.balance", FIELD(data.balance),
+                        {{"none", ClassBalance::kNone},
+                         {"weights", ClassBalance::kWeights},
+                         {"resample", ClassBalance::kResample}},
                         "Make classes count alike in training: by weights in the loss, or by "
                         "drawing them equally often (features)"));
-  keys.push_back(WithRole(
-      KeyRole::kLoaderGuard,
-      Choice("loader.guard", FIELD(loader_guard), {"none", "skip_batch", "drop_sample", "stop"},
-             "What to do with a sample that is not finite, out of range, or has no target "
-             "that counts")));
+  keys.push_back(
+      WithRole(KeyRole::kLoaderGuard,
+               Choice("loader.guard", FIELD(loader_guard),
+                      {{"none", LoaderGuard::kNone},
+                       {"skip_batch", LoaderGuard::kSkipBatch},
+                       {"drop_sample", LoaderGuard::kDropSample},
+                       {"stop", LoaderGuard::kStop}},
+                      "What to do with a sample that is not finite, out of range, or has no target "
+                      "that counts")));
   keys.push_back(Number("loader.max_len", FIELD(loader_max_len), "tokens", 0,
                         "Cut longer sequences off; 0: leave them"));
   keys.push_back(Choice("sampler.uneven", FIELD(sampler_uneven),
-                        {"none", "drop_last", "pad", "join"},
+                        {{"none", UnevenMode::kNone},
+                         {"drop_last", UnevenMode::kDropLast},
+                         {"pad", UnevenMode::kPad},
+                         {"join", UnevenMode::kJoin}},
                         "What to do when ranks have different numbers of batches"));
   keys.push_back(Plain("sampler.shuffle", FIELD(sampler_shuffle), "A new order each epoch"));
 }
 
 void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
-  keys.push_back(Choice("optimizer.kind", FIELD(optimizer.kind), {"sgd", "adamw"}, "Update rule"));
+  keys.push_back(Choice("optimizer.kind", FIELD(optimizer.kind),
+                        {{"sgd", OptimizerKind::kSgd}, {"adamw", OptimizerKind::kAdamW}},
+                        "Update rule"));
   keys.push_back(WithRole(KeyRole::kLearningRate, Number("optimizer.lr", FIELD(optimizer.lr), "", 0,
                                                          "Peak learning rate")));
   keys.push_back(
@@ -270,12 +315,15 @@ void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
                          1));
   keys.push_back(
       Number("optimizer.eps", FIELD(optimizer.eps), "", 0, "Added to the denominator (adamw)"));
-  keys.push_back(Choice("optimizer.state_dtype", FIELD(optimizer.state_dtype),
-                        {"fp32", "bf16", "fp16"}, "What momentum and moments are kept in"));
-  keys.push_back(Choice("optimizer.master_weights", FIELD(optimizer.master_weights),
-                        {"auto", "fp32", "none"},
-                        "Copies of the parameters that the optimizer updates and rounds back, with "
-                        "gradients in fp32; auto: in fp32 where model.dtype has 16 bits"));
+  keys.push_back(Choice(
+      "optimizer.state_dtype", FIELD(optimizer.state_dtype),
+      {{"fp32", StateDtype::kFp32}, {"bf16", StateDtype::kBf16}, {"fp16", StateDtype::kFp16}},
+      "What momentum and moments are kept in"));
+  keys.push_back(
+      Choice("optimizer.master_weights", FIELD(optimizer.master_weights),
+             {{"auto", Masters::kAuto}, {"fp32", Masters::kFp32}, {"none", Masters::kNone}},
+             "Copies of the parameters that the optimizer updates and rounds back, with "
+             "gradients in fp32; auto: in fp32 where model.dtype has 16 bits"));
   keys.push_back(Plain("optimizer.in_backward", FIELD(optimizer.in_backward),
                        "Update each parameter as soon as the backward pass has its gradient, and "
                        "free that (Lv et al. 2023)"));
@@ -283,7 +331,9 @@ void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
       WithRole(KeyRole::kClipNorm, Number("optimizer.clip_norm", FIELD(optimizer.clip_norm), "", 0,
                                           "Largest global gradient norm; 0: no clipping")));
   keys.push_back(Choice("schedule.kind", FIELD(schedule.kind),
-                        {"constant", "warmup_cosine", "warmup_linear"},
+                        {{"constant", ScheduleKind::kConstant},
+                         {"warmup_cosine", ScheduleKind::kWarmupCosine},
+                         {"warmup_linear", ScheduleKind::kWarmupLinear}},
                         "Learning rate over the run; the warmup is linear from 0"));
   keys.push_back(Number("schedule.warmup_steps", FIELD(schedule.warmup_steps), "steps", 0,
                         "Steps until the peak learning rate"));
@@ -318,7 +368,8 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
       Number("eval.batches", FIELD(eval_batches), "batches", 1, "Held-out batches per evaluation"));
   keys.push_back(Number("eval.batch_size", FIELD(eval_batch_size), "samples", 0,
                         "Samples per batch and rank in evaluations; 0: data.batch_size"));
-  keys.push_back(Choice("eval.data", FIELD(eval_data), {"held_out", "training"},
+  keys.push_back(Choice("eval.data", FIELD(eval_data),
+                        {{"held_out", EvalData::kHeldOut}, {"training", EvalData::kTraining}},
                         "What is evaluated on: other samples, or the first of the training data"));
   keys.push_back(Plain("eval.free_running", FIELD(eval_free_running),
                        "In evaluations also let the model go on from its own text behind the "
@@ -331,10 +382,12 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                        "Refuse to resume from a checkpoint that lacks part of the state"));
   keys.push_back(Number("resume.rewarm_steps", FIELD(resume_rewarm_steps), "steps", 0,
                         "Ramp the learning rate up again over so many steps after a resume"));
-  keys.push_back(Choice("audit.coverage", FIELD(audit_coverage), {"none", "report", "stop"},
-                        "At the first update, look for parameters that should train and get no "
-                        "gradient, or get one and are not updated: event untrained. Then go on, "
-                        "or stop"));
+  keys.push_back(
+      Choice("audit.coverage", FIELD(audit_coverage),
+             {{"none", OnGaps::kNone}, {"report", OnGaps::kReport}, {"stop", OnGaps::kStop}},
+             "At the first update, look for parameters that should train and get no "
+             "gradient, or get one and are not updated: event untrained. Then go on, "
+             "or stop"));
   keys.push_back(Plain("diagnose.nonfinite", FIELD(diagnose_nonfinite),
                        "Run a step whose loss or gradients are not finite again, to name module, "
                        "tensor and backward op: event first_nonfinite"));
@@ -348,9 +401,11 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                         "How long a collective waits for its peers"));
   keys.push_back(Number("parallel.bucket_mb", FIELD(parallel_bucket_mb), "MB", 0.001,
                         "Gradient bytes that are reduced in one collective"));
-  keys.push_back(Choice("device", FIELD(device), {"auto", "cpu", "cuda"},
-                        "Where tensors live; auto: a GPU for each rank when there are as many, "
-                        "else the CPU"));
+  keys.push_back(Choice(
+      "device", FIELD(device),
+      {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}},
+      "Where tensors live; auto: a GPU for each rank when there are as many, "
+      "else the CPU"));
   keys.push_back(Plain("deterministic", FIELD(deterministic),
                        "Only operations that give the same bits each time; an operation that has "
                        "no such form ends the run"));
@@ -365,17 +420,24 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                         "Compare the ranks' parameters after every so many steps: event desync; 0: "
                         "never"));
   keys.push_back(Choice("parallel.on_desync", FIELD(parallel_on_desync),
-                        {"none", "stop", "broadcast", "rollback"},
+                        {{"none", OnDesync::kNone},
+                         {"stop", OnDesync::kStop},
+                         {"broadcast", OnDesync::kBroadcast},
+                         {"rollback", OnDesync::kRollback}},
                         "What to do when they differ: take over parameters and optimizer state of "
                         "rank 0, or go back to the last checkpoint on which all agree"));
 }
 
 void AddPrecisionKeys(std::vector<RecipeKey>& keys) {
-  keys.push_back(
-      WithRole(KeyRole::kPrecision,
-               Choice("precision", FIELD(precision), {"fp32", "bf16", "fp16"},
-                      "Of matrix products and attention (autocast); weights stay fp32")));
-  keys.push_back(Choice("scaler.kind", FIELD(scaler.kind), {"none", "static", "dynamic"},
+  keys.push_back(WithRole(
+      KeyRole::kPrecision,
+      Choice("precision", FIELD(precision),
+             {{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}, {"fp16", Precision::kFp16}},
+             "Of matrix products and attention (autocast); weights stay fp32")));
+  keys.push_back(Choice("scaler.kind", FIELD(scaler.kind),
+                        {{"none", ScalerKind::kNone},
+                         {"static", ScalerKind::kStatic},
+                         {"dynamic", ScalerKind::kDynamic}},
                         "Loss scaling: off, by a fixed scale, or by one that follows overflows"));
   keys.push_back(Bounded(Number("scaler.init_scale", FIELD(scaler.init_scale), "times", 1.0e-30,
                                 "What the loss is multiplied by; with dynamic, at first"),
