@@ -35,21 +35,23 @@ def unity_test(name, srcs, hdrs = [], deps = [], tags = [], **kwargs):
         **kwargs
     )
 
-def unity_library(name, srcs, hdrs = [], at_once = 4, tags = [], **kwargs):
+def unity_library(name, srcs, apart = [], at_once = 6, tags = [], **kwargs):
     """A cc_library of `srcs`, a few of them compiled as one; what an edit costs stays small.
 
     What a file has in its nameless namespace is put into one of the file's name too, so that all
-    files may use the same names. Messages of the compiler name the file as it is.
+    files may use the same names. So it is for files that register themselves and offer nothing
+    else: behind the namespace these names are not seen. Messages of the compiler name the file as
+    it is.
 
     Args:
       name: of the library.
       srcs: its sources, each of which can be compiled by itself too.
-      hdrs: headers that only they include.
+      apart: sources that are compiled by themselves.
       at_once: how many are compiled as one.
       tags: as of a cc_library.
       **kwargs: passed on to it.
     """
-    sources = []
+    sources = list(apart)
     for begin in range(0, len(srcs), at_once):
         part = "unity_%s_%d.cc" % (name, begin // at_once)
         sources.append(part)
@@ -60,13 +62,13 @@ def unity_library(name, srcs, hdrs = [], at_once = 4, tags = [], **kwargs):
             cmd = """for file in $(SRCS); do
                 name=$$(basename $$file .cc)
                 echo "#line 1 \\"$$file\\""
-                sed -e "s|^namespace {$$|namespace $$name { namespace {|" -e 's|^}  // namespace$$|}}  // namespace|' $$file
+                sed -e "s|^namespace {$$|namespace in_$$name { namespace {|" -e 's|^}  // namespace$$|}}  // namespace|' $$file
             done > $@""",
             tags = tags,
         )
     native.cc_library(
         name = name,
-        srcs = sources + hdrs,
+        srcs = sources,
         tags = tags,
         **kwargs
     )
