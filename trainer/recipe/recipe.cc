@@ -139,6 +139,10 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
                                 "Share of each sublayer's output that training sets to 0 "
                                 "(Srivastava et al. 2014; gpt)"),
                          0.99));
+}
+
+// Of precision, attention, prototypes, and what of the model trains.
+void AddModelPartKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Choice("model.dtype", FIELD(model.dtype),
                         {{"fp32", ModelDtype::kFp32}, {"bf16", ModelDtype::kBf16}},
                         "What parameters are kept in; the loss is computed in fp32 (tokens)"));
@@ -460,6 +464,7 @@ const std::vector<RecipeKey>& RecipeTable() {
   static const std::vector<RecipeKey> table = [] {
     std::vector<RecipeKey> keys;
     AddModelKeys(keys);
+    AddModelPartKeys(keys);
     AddLossKeys(keys);
     AddDataKeys(keys);
     AddOptimizerKeys(keys);
