@@ -171,7 +171,7 @@ std::vector<KeyObservation> KeyRuns::Observe(const ContextPlan& context,
   std::vector<KeyObservation> seen(trials.size());
   std::string trouble;
   LauncherCallbacks callbacks;
-  callbacks.finished = [&](const Run& run, RunResult result) {
+  callbacks.finished = [&](const Run& run, const RunResult& result) {
     if (result.end == RunEnd::kInfrastructure) trouble = result.detail;
     seen[index.at(run.id)] = ObservationOf(run, result);
     RemoveRunFolder(result.folder, workspace_.path());

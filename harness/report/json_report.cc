@@ -37,7 +37,6 @@ namespace trainwreck {
 namespace {
 
 using formula::Reading;
-using formula::Truth;
 using formula::Unit;
 
 constexpr int kSchemaVersion = 1;
