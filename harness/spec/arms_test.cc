@@ -55,8 +55,8 @@ TEST(Arms, StandInTheOrderOfTheScenario) {
 }
 
 TEST(Arms, OfAPointHaveItsParameters) {
-  const Scenario scenario = Read(
-      std::string(kFaulty) + "matrix: {heat: {mild: {with: {hot: {factor: 2}}}, wild: {}}}\n");
+  const Scenario scenario =
+      Read(std::string(kFaulty) + "matrix: {heat: {mild: {with: {hot: {factor: 2}}}, wild: {}}}\n");
   EXPECT_EQ(ArmsOf(scenario, 0)[1].recipe.at("optimizer.lr"), 0.2);
   EXPECT_EQ(ArmsOf(scenario, 1)[1].recipe.at("optimizer.lr"), 1.0);
 }

@@ -17,7 +17,7 @@ FaultInfo Info() {
 class SummingScaler : public ScalerAround {
  public:
   using ScalerAround::ScalerAround;
-  at::Tensor Scale(const at::Tensor& loss, double share) const override {
+  at::Tensor Scale(const at::Tensor& loss, double /*share*/) const override {
     return inner().Scale(loss, /*share=*/1);
   }
 };

@@ -28,7 +28,7 @@ class EvalInTrainMode : public Injector {
   class Hook : public LoopHook {
    public:
     explicit Hook(EvalInTrainMode& injector) : injector_(injector) {}
-    void OnEvaluation(int step) override { injector_.Train(); }
+    void OnEvaluation(int /*step*/) override { injector_.Train(); }
 
    private:
     EvalInTrainMode& injector_;

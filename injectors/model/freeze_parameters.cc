@@ -66,7 +66,7 @@ class FreezeParameters : public Injector {
 class FreezeHook : public LoopHook {
  public:
   explicit FreezeHook(FreezeParameters& injector) : injector_(injector) {}
-  void OnStepBegin(int step) override { injector_.FreezeOnce(); }
+  void OnStepBegin(int /*step*/) override { injector_.FreezeOnce(); }
 
  private:
   FreezeParameters& injector_;

@@ -64,7 +64,7 @@ class RoundWeights : public Injector {
     std::int64_t moved = 0;
     double before = 0, after = 0;
     const auto all = [](const std::string&) { return true; };
-    ForMatchingParameters(*model, all, {}, [&](at::Tensor weights) {
+    ForMatchingParameters(*model, all, {}, [&](const at::Tensor& weights) {
       const at::Tensor rounded = Rounded(weights, generator, param("ulps").get<std::int64_t>());
       const at::Tensor differs = weights.ne(rounded);
       const auto count = differs.sum().item<std::int64_t>();

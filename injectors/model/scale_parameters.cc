@@ -37,11 +37,12 @@ class ScaleParameters : public Injector {
     const auto matches = [&](const std::string& name) { return AnyMatches(globs, name); };
     at::NoGradGuard no_grad;
     double before = 0, after = 0;
-    const Matched scaled = ForMatchingParameters(*model, matches, rows, [&](at::Tensor part) {
-      before = std::max(before, part.abs().max().item<double>());
-      part.mul_(factor);
-      after = std::max(after, part.abs().max().item<double>());
-    });
+    const Matched scaled =
+        ForMatchingParameters(*model, matches, rows, [&](const at::Tensor& part) {
+          before = std::max(before, part.abs().max().item<double>());
+          part.mul_(factor);
+          after = std::max(after, part.abs().max().item<double>());
+        });
     if (scaled.names.empty()) return model;
     Fired({{"parameters", scaled.names},
            {"elements", scaled.elements},

@@ -35,11 +35,12 @@ class ShiftParameters : public Injector {
     const auto matches = [&](const std::string& name) { return AnyMatches(globs, name); };
     at::NoGradGuard no_grad;
     double before = 0, after = 0;  // sums
-    const Matched shifted = ForMatchingParameters(*model, matches, rows, [&](at::Tensor part) {
-      before += part.sum().item<double>();
-      part.add_(by);
-      after += part.sum().item<double>();
-    });
+    const Matched shifted =
+        ForMatchingParameters(*model, matches, rows, [&](const at::Tensor& part) {
+          before += part.sum().item<double>();
+          part.add_(by);
+          after += part.sum().item<double>();
+        });
     if (shifted.elements == 0) return model;
     const auto count = static_cast<double>(shifted.elements);
     Fired({{"parameters", shifted.names},
