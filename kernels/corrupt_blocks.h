@@ -12,7 +12,7 @@ namespace trainwreck::kernels {
 // Each file that includes this compiles it for another instruction set.
 namespace {  // NOLINT(google-build-namespaces)
 
-constexpr std::int64_t kBlock = 256;
+constexpr std::int64_t kBlock = 256;  // NOLINT(misc-definitions-in-headers)
 
 // Bytes, since the elements need not lie at a multiple of their size.
 template <typename Bits>
@@ -83,6 +83,7 @@ std::int64_t ChangeAs(char* data, const Selection& selection, const Change& chan
   return 0;
 }
 
+// NOLINTNEXTLINE(misc-definitions-in-headers)
 std::int64_t ChangeTensor(void* data, DType dtype, const Selection& selection,
                           const Change& change) {
   char* bytes = static_cast<char*>(data);
