@@ -49,6 +49,7 @@ std::vector<Failure> FailuresFrom(const Json& json) {
 }
 
 constexpr const char* kSeesNan = "where that is a NaN, --metric 'never nonfinite(loss)' sees it";
+
 const char* ToString(Mark mark) {
   switch (mark) {
     case Mark::kGood:
