@@ -39,9 +39,9 @@ def unity_library(name, srcs, apart = [], at_once = 6, tags = [], **kwargs):
     """A cc_library of `srcs`, a few of them compiled as one; what an edit costs stays small.
 
     What a file has in its nameless namespace is put into one of the file's name too, so that all
-    files may use the same names. So it is for files that register themselves and offer nothing
-    else: behind the namespace these names are not seen. Messages of the compiler name the file as
-    it is.
+    files may use the same names there. Behind that namespace all of these are seen: a name that a
+    file uses there must be its own alone; the compiler says where. Messages of the compiler name
+    the file as it is.
 
     Args:
       name: of the library.
@@ -62,7 +62,7 @@ def unity_library(name, srcs, apart = [], at_once = 6, tags = [], **kwargs):
             cmd = """for file in $(SRCS); do
                 name=$$(basename $$file .cc)
                 echo "#line 1 \\"$$file\\""
-                sed -e "s|^namespace {$$|namespace in_$$name { namespace {|" -e 's|^}  // namespace$$|}}  // namespace|' $$file
+                sed -e "s|^namespace {$$|namespace in_$$name { namespace {|" -e "s|^}  // namespace$$|}} using namespace in_$$name;|" $$file
             done > $@""",
             tags = tags,
         )

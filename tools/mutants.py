@@ -81,14 +81,14 @@ def part_of(path):
 
 def write_sources(tree, edits):
     """Writes the edits into the sources below `tree`; where they stand in each file: {path: (text, places)}."""
-    head = (tree / "tools/mutants.h").read_text(encoding="utf-8").replace("#pragma once\n", "\n")
+    head = (tree / "tools/mutants.h").read_text(encoding="utf-8").replace("#pragma once\n", "#ifndef TRAINWRECK_MUTANTS\n")
     by_path = collections.defaultdict(list)
     for edit in edits:
         by_path[edit.path].append(edit)
     written = {}
     for path, some in by_path.items():
         text, places = mutant_edits.write_edits((tree / path).read_text(encoding="utf-8"), some)
-        (tree / path).write_text(f'#line 1 "mutants.h"\n{head}#line 1 "{path}"\n{text}', encoding="utf-8")
+        (tree / path).write_text(f'#line 1 "mutants.h"\n{head}#define TRAINWRECK_MUTANTS\n#endif\n#line 1 "{path}"\n{text}', encoding="utf-8")
         written[path] = (text, places)
     return written
 
@@ -116,7 +116,7 @@ def build(options, root):
     shutil.move(scratch.build(TRAINER), scratch.folder / "bin" / "plain-trainer")
     edits, dropped = all_edits(scratch.tree), set()
     quiet = "|".join(path.removesuffix(".cc").replace("/", r"\/") for path in sources_in(scratch.tree))
-    options.bazel_option = [*options.bazel_option, rf"--per_file_copt=({quiet})\.cc@-w"]
+    options.bazel_option = [*options.bazel_option, rf"--per_file_copt=({quiet}|trainer\/unity_\w+)\.cc@-w"]
     try:
         for _ in range(MOST_ROUNDS):
             scratch.revert()

@@ -73,7 +73,7 @@ TraceFacts FactsOf(const CheckOptions& options, const std::vector<Formula>& form
 }
 
 // A formula, and what it is worth over the whole run and at its steps.
-struct Answer {
+struct FormulaAnswer {
   const Formula* formula = nullptr;
   formula::Reading reading;
   std::vector<formula::StepReading> steps;  // with --all-steps
@@ -110,8 +110,9 @@ struct Traces {
   }
 };
 
-Answer AnswerOf(const Formula& formula, const Traces& traces, bool all_steps, bool is_whole) {
-  Answer answer{.formula = &formula, .reading = {}, .steps = {}};
+FormulaAnswer AnswerOf(const Formula& formula, const Traces& traces, bool all_steps,
+                       bool is_whole) {
+  FormulaAnswer answer{.formula = &formula, .reading = {}, .steps = {}};
   if (formula.counts_from_end() && traces.HasOpenEnd(formula)) {
     answer.reading.seen = "it counts from the run's planned end, which is not known";
     return answer;
@@ -137,7 +138,7 @@ Json MarginsJson(const std::array<std::optional<formula::Interval>, formula::kUn
 }
 
 void PrintJson(const std::string& folder, const Traces& traces,
-               const std::vector<Answer>& answers) {
+               const std::vector<FormulaAnswer>& answers) {
   const StoredTrace& self = traces.self;
   Json json = {{"schema", "trainwreck/check"},
                {"version", 1},
@@ -147,7 +148,7 @@ void PrintJson(const std::string& folder, const Traces& traces,
                {"lost_ranks", self.trace.lost},
                {"problems", self.problems},
                {"readings", Json::array()}};
-  for (const Answer& answer : answers) {
+  for (const FormulaAnswer& answer : answers) {
     const formula::Reading& reading = answer.reading;
     Json one = {{"formula", answer.formula->text()},
                 {"truth", WordOf(reading.truth)},
@@ -164,7 +165,7 @@ void PrintJson(const std::string& folder, const Traces& traces,
   std::cout << json.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
-void PrintText(const Answer& answer) {
+void PrintText(const FormulaAnswer& answer) {
   const formula::Reading& reading = answer.reading;
   std::cout << WordOf(reading.truth) << ": " << answer.formula->text() << "\n";
   const std::string margin = MarginText(reading);
@@ -197,7 +198,7 @@ int CheckVerb(const CheckOptions& options) {
   const formula::Vocabulary vocabulary = VocabularyOf(traces.self, traces.arms, traces.target);
 
   bool has_errors = false;
-  std::vector<Answer> answers;
+  std::vector<FormulaAnswer> answers;
   for (const Formula& each : formulas) {
     std::vector<formula::FormulaError> errors = each.Check(vocabulary);
     const bool is_whole = errors.empty();
@@ -212,7 +213,7 @@ int CheckVerb(const CheckOptions& options) {
 
   if (options.format == "json") PrintJson(options.trace, traces, answers);
   int status = kExitPassed;
-  for (const Answer& answer : answers) {
+  for (const FormulaAnswer& answer : answers) {
     if (options.format == "text") PrintText(answer);
     if (answer.reading.truth == Truth::kFalse) status = kExitFailed;
     if (answer.reading.truth == Truth::kUnknown && status == kExitPassed) {
