@@ -35,7 +35,7 @@ def unity_test(name, srcs, hdrs = [], deps = [], tags = [], **kwargs):
         **kwargs
     )
 
-def unity_library(name, srcs, apart = [], at_once = 6, tags = [], **kwargs):
+def unity_library(name, srcs, apart = [], at_once = 4, tags = [], **kwargs):
     """A cc_library of `srcs`, a few of them compiled as one; what an edit costs stays small.
 
     What a file has in its nameless namespace is put into one of the file's name too, so that all
@@ -45,13 +45,14 @@ def unity_library(name, srcs, apart = [], at_once = 6, tags = [], **kwargs):
 
     Args:
       name: of the library.
-      srcs: its sources, each of which can be compiled by itself too.
+      srcs: its sources, each of which can be compiled by itself too, and its private headers.
       apart: sources that are compiled by themselves.
       at_once: how many are compiled as one.
       tags: as of a cc_library.
       **kwargs: passed on to it.
     """
-    sources = list(apart)
+    sources = apart + [src for src in srcs if src.endswith(".h")]
+    srcs = [src for src in srcs if not src.endswith(".h")]
     for begin in range(0, len(srcs), at_once):
         part = "unity_%s_%d.cc" % (name, begin // at_once)
         sources.append(part)

@@ -13,6 +13,7 @@
 #include "harness/bisect/reduce.h"
 #include "harness/bisect/seed_result.h"
 #include "harness/campaign/campaign.h"
+#include "harness/process/interruption.h"
 #include "harness/session/chosen.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
@@ -22,7 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Interrupted {};
 struct NothingToFind {
   std::string why;
 };
@@ -35,9 +35,9 @@ struct Difference {
 
 // The good scenario, of which the recipe is changed piece by piece into the bad one's. Each set of
 // changes is judged like a commit between two ends, with all that was seen of the ends so far.
-class Comparison {
+class ChangeSearch {
  public:
-  explicit Comparison(const BisectOptions& options);
+  explicit ChangeSearch(const BisectOptions& options);
   int Run();
 
  private:
@@ -58,7 +58,7 @@ class Comparison {
 // Commit numbers of the line that every question is put to.
 constexpr int kGoodEnd = 0, kMiddle = 1, kBadEnd = 2;
 
-Comparison::Comparison(const BisectOptions& options)
+ChangeSearch::ChangeSearch(const BisectOptions& options)
     : options_(options),
       session_(OpenSession(options.common)),
       good_(LoadOnePoint(session_, options.between.at(0))),
@@ -74,7 +74,7 @@ Comparison::Comparison(const BisectOptions& options)
   if (differences_.empty()) throw UsageError("--between: both recipes are the same");
 }
 
-Changes Comparison::ChangesOf(const ChangeSet& changes) const {
+Changes ChangeSearch::ChangesOf(const ChangeSet& changes) const {
   Changes overrides;
   for (int change : changes) {
     overrides.set.emplace_back(differences_[change].key, differences_[change].bad);
@@ -82,7 +82,7 @@ Changes Comparison::ChangesOf(const ChangeSet& changes) const {
   return overrides;
 }
 
-SeedResult Comparison::RunSeed(const ChangeSet& changes, int commit, bool control_only) {
+SeedResult ChangeSearch::RunSeed(const ChangeSet& changes, int commit, bool control_only) {
   PlanOptions plan;
   plan.overrides = ChangesOf(changes);
   plan.each_seed = {runs_, runs_ + 1};
@@ -101,7 +101,7 @@ SeedResult Comparison::RunSeed(const ChangeSet& changes, int commit, bool contro
 }
 
 // Throws NothingToFind when the ends do not differ.
-bool Comparison::Flips(const ChangeSet& changes) {
+bool ChangeSearch::Flips(const ChangeSet& changes) {
   BisectionOptions options;
   // Some questions are asked; all of the answers should be right at once.
   options.search.confidence = 1 - (1 - options_.confidence) / 4;
@@ -134,7 +134,7 @@ bool Comparison::Flips(const ChangeSet& changes) {
   }
 }
 
-int Comparison::Run() {
+int ChangeSearch::Run() {
   std::cout << "# " << differences_.size() << " differences between " << options_.between.at(0)
             << " and " << options_.between.at(1) << "\n";
   if (!Flips(all_)) throw NothingToFind{"undecided: --max-runs is reached at the ends"};
@@ -153,7 +153,7 @@ int Comparison::Run() {
 
 int BisectBetween(const BisectOptions& options) {
   try {
-    return Comparison(options).Run();
+    return ChangeSearch(options).Run();
   } catch (const NothingToFind& nothing) {
     std::cout << nothing.why << "\n";
     return kExitFailed;

@@ -13,8 +13,8 @@
 namespace trainwreck {
 namespace {
 
-constexpr const char* kSchema = "trainwreck/signatures";
-constexpr int kSchemaVersion = 1;
+constexpr const char* kSignaturesSchema = "trainwreck/signatures";
+constexpr int kSignaturesVersion = 1;
 
 double LastLoss(const RunTrace& trace) {
   const Series* loss = trace.Find("loss", 0);
@@ -37,7 +37,8 @@ std::vector<Signature> Read(const std::string& file, std::size_t clues) {
   std::vector<Signature> signatures;
   try {
     const Json json = ParseJson(ReadOwnFile(file));
-    if (json.at("schema") != kSchema || json.at("version") != kSchemaVersion) return {};
+    if (json.at("schema") != kSignaturesSchema || json.at("version") != kSignaturesVersion)
+      return {};
     for (const Json& item : json.at("signatures")) {
       signatures.push_back(SignatureFromJson(item));
       if (signatures.back().counts.size() != clues) return {};
@@ -154,8 +155,10 @@ std::vector<Signature> KnownSignatures(const std::vector<Case>& cases, const Clu
   Json items = Json::array();
   for (const Signature& signature : signatures) items.push_back(ToJson(signature));
   WriteWholeFile(
-      file, Json({{"schema", kSchema}, {"version", kSchemaVersion}, {"signatures", items}}).dump() +
-                "\n");
+      file,
+      Json({{"schema", kSignaturesSchema}, {"version", kSignaturesVersion}, {"signatures", items}})
+              .dump() +
+          "\n");
   return signatures;
 }
 

@@ -15,8 +15,8 @@
 namespace trainwreck {
 namespace {
 
-constexpr const char* kSchema = "trainwreck/lr-range";
-constexpr int kSchemaVersion = 1;
+constexpr const char* kRangeSchema = "trainwreck/lr-range";
+constexpr int kRangeVersion = 1;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Whether the range may go on beyond an end of the grid: upwards where the highest rate still
@@ -223,8 +223,8 @@ Json ToJson(const LrRangeResult& result) {
   }
   const LrRange& range = result.range;
   const auto rate = [&](int index) { return index < 0 ? Json() : Json(result.points[index].rate); };
-  Json json = {{"schema", kSchema},
-               {"version", kSchemaVersion},
+  Json json = {{"schema", kRangeSchema},
+               {"version", kRangeVersion},
                {"recipe", result.recipe},
                {"own_rate", result.own_rate},
                {"points", items},

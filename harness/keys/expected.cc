@@ -9,7 +9,6 @@
 namespace trainwreck {
 namespace {
 
-constexpr char kApiVersion[] = "trainwreck/v1";
 constexpr char kKind[] = "IgnoredKeys";
 
 class ExpectedReader {

@@ -7,12 +7,12 @@
 
 #include "harness/spec/recipe_reader.h"
 #include "harness/text/nearest.h"
+#include "harness/yaml/fields.h"
 #include "harness/yaml/yaml.h"
 
 namespace trainwreck {
 namespace {
 
-constexpr char kApiVersion[] = "trainwreck/v1";
 constexpr char kSuiteFile[] = "faults/recipe.yaml";
 constexpr std::size_t kMaxDocuments = 256;
 

@@ -15,8 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kApiVersion[] = "trainwreck/v1";
-
 Json PlainValue(const YamlNode& node) {
   if (!node.is_plain) return node.text;
   if (node.text == "true" || node.text == "false") return node.text == "true";

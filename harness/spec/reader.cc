@@ -16,7 +16,6 @@
 namespace trainwreck {
 namespace {
 
-constexpr char kApiVersion[] = "trainwreck/v1";
 constexpr int kMaxSeeds = 1000;
 
 // Reads the sections of one scenario, in the order of docs/guide/scenario.md.

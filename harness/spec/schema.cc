@@ -8,6 +8,7 @@
 #include "harness/spec/defaults.h"
 #include "harness/spec/fault_file.h"
 #include "harness/spec/scenario.h"
+#include "harness/yaml/fields.h"
 
 namespace trainwreck {
 namespace {
@@ -361,7 +362,7 @@ Json FaultFileSchema(const TargetDescription& target) {
   needs["minProperties"] = 1;
   Json schema = Object(
       {
-          {"apiVersion", {{"const", "trainwreck/v1"}}},
+          {"apiVersion", {{"const", kApiVersion}}},
           {"kind", {{"const", "Fault"}}},
           {"name",
            {{"type", "string"},
@@ -390,7 +391,7 @@ Json ScenarioSchema(const TargetDescription& target) {
   const Json set = RecipeSchema(target, "", "Recipe keys and their new values.", value_of);
   const Json scale = RecipeSchema(target, "", "Recipe keys and their factors.", factor_of);
   Json properties = {
-      {"apiVersion", {{"const", "trainwreck/v1"}}},
+      {"apiVersion", {{"const", kApiVersion}}},
       {"kind", {{"const", "Scenario"}}},
       {"name",
        {{"type", "string"},

@@ -21,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kApiVersion[] = "trainwreck/v1";
 constexpr int kMaxRanks = 4096;
 
 std::vector<std::string> NamesOf(const std::vector<ParamInfo>& infos) {

@@ -16,6 +16,9 @@
 
 namespace trainwreck {
 
+// What `apiVersion` of a scenario, a fault, a target, invariants and expected keys must be.
+inline constexpr char kApiVersion[] = "trainwreck/v1";
+
 // The keys of one map. A node that is no map is an error; then nothing is found in it.
 class Fields {
  public:
