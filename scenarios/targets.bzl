@@ -138,6 +138,14 @@ SCENARIOS = [
         cores = 2,
     ),
     struct(
+        name = "invariants/same-worker-seed",
+        file = "invariants/same-worker-seed.yaml",
+        extended = ["invariants/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "invariants/scaled-after-clipping",
         file = "invariants/scaled-after-clipping.yaml",
         extended = ["invariants/defaults.yaml", "defaults.yaml"],

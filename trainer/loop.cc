@@ -250,7 +250,7 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
     if (std::optional<Batch> batch = DrawBatch()) {
       now_.sample_ids.insert(now_.sample_ids.end(), batch->ids.begin(), batch->ids.end());
       CountDrawn(batch->ids);
-      if (batch->size() > 0) CountTargets(*batch);
+      if (batch->size() > 0) CountBatch(*batch);
       batches.push_back(std::move(*batch));
       continue;
     }
@@ -267,13 +267,15 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
   return batches;
 }
 
-void TrainingLoop::CountTargets(const Batch& batch) {
+void TrainingLoop::CountBatch(const Batch& batch) {
   now_.tokens += static_cast<double>(batch.targets.numel());
   now_.loss_tokens += batch.weights.count_nonzero().item<double>();
-  if (!telemetry_.wants("misplaced_targets")) return;
-  if (const std::optional<double> misplaced = MisplacedTargets(batch)) {
-    now_.misplaced_targets = now_.misplaced_targets.value_or(0) + *misplaced;
-  }
+  const auto add = [&](const char* signal, std::optional<double>& sum, auto count) {
+    if (!telemetry_.wants(signal)) return;
+    if (const std::optional<double> more = count(batch)) sum = sum.value_or(0) + *more;
+  };
+  add("misplaced_targets", now_.misplaced_targets, MisplacedTargets);
+  add("equal_inputs", now_.equal_inputs, EqualInputs);
 }
 
 void TrainingLoop::CountDrawn(const std::vector<std::int64_t>& ids) {

@@ -51,7 +51,7 @@ class TrainingLoop {
   std::optional<Batch> DrawBatch();  // empty: the epoch is over
   // The micro-batches of one step. Goes over the end of an epoch, unless that would split the step.
   std::vector<Batch> DrawBatches();
-  void CountTargets(const Batch& batch);
+  void CountBatch(const Batch& batch);
   void CountDrawn(const std::vector<std::int64_t>& ids);  // for the epoch's sum
   // What each micro-batch counts in the mean of the step; 1 where it is alone.
   std::vector<double> CountsOf(const std::vector<Batch>& batches) const;

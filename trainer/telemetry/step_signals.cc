@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -142,6 +143,10 @@ std::vector<StepSignal> DataSignals() {
                     "Of these, those that are not the next token of their row and document; only "
                     "where a formula mentions it, and the data are tokens")),
        [](const R& r) { return r.scalars.misplaced_targets; }},
+      {Sparse(Exact("equal_inputs", "samples",
+                    "Whose input an earlier sample of the micro-batch has too, which has another "
+                    "id; only where a formula mentions it")),
+       [](const R& r) { return r.scalars.equal_inputs; }},
       {Exact("epoch", "", "Epoch that the step's data came from, from 0"),
        [](const R& r) -> Value { return r.scalars.epoch; }},
       {Exact("skipped", "samples", "Samples that the loader's guard has kept out so far"),
@@ -244,6 +249,21 @@ std::optional<double> MisplacedTargets(const Batch& batch) {
     misplaced = misplaced.logical_and(all_but_last(of).eq(all_but_first(of)));
   }
   return misplaced.sum().item<double>();
+}
+
+std::optional<double> EqualInputs(const Batch& batch) {
+  if (batch.inputs.size(0) != static_cast<std::int64_t>(batch.ids.size())) return std::nullopt;
+  const at::Tensor inputs = batch.inputs.cpu().contiguous();
+  const std::size_t row_bytes = inputs.nbytes() / batch.ids.size();
+  const char* row = static_cast<const char*>(inputs.const_data_ptr());
+  std::map<std::string_view, std::int64_t> first_with;
+  double equal = 0;
+  for (const std::int64_t id : batch.ids) {
+    const auto known = first_with.try_emplace(std::string_view(row, row_bytes), id).first;
+    if (known->second != id) ++equal;
+    row += row_bytes;
+  }
+  return equal;
 }
 
 const SignalInfo& ParameterDigest() {

@@ -26,6 +26,7 @@ struct StepScalars {
   std::optional<double> applied_grad_norm;   // of what the optimizer is given, where asked for
   std::optional<double> leftover_gradients;  // where the step begins to gather its own, likewise
   std::optional<double> misplaced_targets;   // likewise
+  std::optional<double> equal_inputs;        // samples, likewise
   std::optional<double> off_master;          // elements, likewise
   double lr = 0;
   double loss_scale = 1;
@@ -91,6 +92,10 @@ const std::vector<ChangeSignal>& ChangeSignals();
 // Targets with a weight that are not the token which follows in their row and document; empty where
 // targets are no tokens of a row.
 std::optional<double> MisplacedTargets(const Batch& batch);
+
+// Samples whose input is, byte by byte, that of an earlier one of another id; empty where a row is
+// not one sample.
+std::optional<double> EqualInputs(const Batch& batch);
 
 const SignalInfo& ParameterDigest();  // of all parameters, or of each that a plan asks for
 

@@ -2,6 +2,7 @@
 // failing step.
 #include "trainer/telemetry/telemetry.h"
 
+#include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@
 #include "trainer/models/model.h"
 #include "trainer/ranks/forked_ranks.h"
 #include "trainer/telemetry/evidence.h"
+#include "trainer/telemetry/step_signals.h"
 #include "trainer/telemetry/tensor_views.h"
 #include "trainer/test_run.h"
 
@@ -132,6 +134,25 @@ class KeepModel : public PartWrapper {
  private:
   std::shared_ptr<Model>& kept_;
 };
+
+TEST(StepSignalsTest, InputsAreEqualByTheirBytesAndCountOnceForEachLaterSample) {
+  const at::Tensor inputs = at::tensor({1.0f, 2.0f, 1.0f, 2.0f, 1.0f, 3.0f, 1.0f, 2.0f});
+  const at::Tensor ones = at::ones({4});
+  EXPECT_EQ(EqualInputs({{0, 1, 2, 3}, inputs.view({4, 2}), ones, ones}), 2);
+  EXPECT_EQ(EqualInputs({{0, 0, 2, 3}, inputs.view({4, 2}), ones, ones}), 1) << "one drawn twice";
+  EXPECT_EQ(EqualInputs({{0, 1}, inputs.view({4, 2}), ones, ones}), std::nullopt) << "packed";
+}
+
+TEST(StepSignalsTest, TargetsAreMisplacedWhereTheyAreNotTheNextToken) {
+  const at::Tensor inputs = at::tensor({1, 2, 3, 4, 5, 6}, at::kLong).view({2, 3});
+  const at::Tensor targets = at::tensor({2, 9, 4, 5, 9, 7}, at::kLong).view({2, 3});
+  at::Tensor weights = at::ones({2, 3});
+  EXPECT_EQ(MisplacedTargets({{0, 1}, inputs, targets, weights}), 2);
+  weights[1][1] = 0;
+  EXPECT_EQ(MisplacedTargets({{0, 1}, inputs, targets, weights}), 1);
+  const at::Tensor features = at::ones({2, 3});
+  EXPECT_EQ(MisplacedTargets({{0, 1}, features, targets, weights}), std::nullopt);
+}
 
 TEST(TelemetryTest, ARunThatNobodyAsksAboutHasNoHookAndOnlyTheUsualSignals) {
   std::shared_ptr<Model> model;
