@@ -58,6 +58,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "invariants/dropout-off",
+        file = "invariants/dropout-off.yaml",
+        extended = ["invariants/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "invariants/forgotten-parameters",
         file = "invariants/forgotten-parameters.yaml",
         extended = ["invariants/defaults.yaml", "defaults.yaml"],
@@ -136,6 +144,14 @@ SCENARIOS = [
         tags = [],
         size = "small",
         cores = 2,
+    ),
+    struct(
+        name = "invariants/restarts-too-early",
+        file = "invariants/restarts-too-early.yaml",
+        extended = ["invariants/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
     ),
     struct(
         name = "invariants/same-worker-seed",
