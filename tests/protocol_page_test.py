@@ -45,6 +45,9 @@ class ProtocolPage(unittest.TestCase):
         self.assertEqual(FILES["line.py"].count(before), 1, before)
         self.write("line.py", FILES["line.py"].replace(before, after))
 
+    def test_a_program_of_level_2_has_at_most_100_lines(self):
+        self.assertLessEqual(sum(bool(line.strip()) for line in FILES["line.py"].splitlines()), 100)
+
     def verdict(self, scenario):
         output = os.path.join(self.folder, "output")
         done = subprocess.run([TRAINWRECK, "run", scenario, "--output", output], cwd=self.folder, text=True,

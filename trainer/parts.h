@@ -171,7 +171,7 @@ struct GroupOptions {
   std::string dump_dir;   // where a backend may leave its own records of a failure; empty: nowhere
 };
 
-// Of tensors on the device, in bytes.
+// Bytes allocated by tensors on the device.
 struct MemoryUse {
   std::int64_t allocated_bytes = 0;  // by live tensors
   std::int64_t peak_bytes = 0;       // of allocated_bytes, since ResetMemoryPeak()

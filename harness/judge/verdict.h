@@ -81,8 +81,8 @@ struct Verdict {
   // ...).
   std::map<std::string, std::string> environment;
   std::vector<std::string> tags;
-  std::vector<std::string>
-      devices;  // that its runs got: "cpu", "cuda"; empty: not the harness's choice
+  // What its runs got: "cpu", "cuda"; empty: not the harness's choice.
+  std::vector<std::string> devices;
   VerdictKind verdict = VerdictKind::kPass;
   FailureClass failure_class;   // none for pass
   std::string reason;           // one sentence

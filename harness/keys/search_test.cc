@@ -146,7 +146,7 @@ TEST(SearchKeys, AChoiceThatIsRefusedAloneIsChangedUnderAnotherOfItsKey) {
 // One group of many keys under each condition, not a run for each.
 TEST(SearchKeys, ManyDeadKeysCostFewRunsUnderAcondition) {
   SearchInput input = InputOf({{"kind", {"b", "c", "d"}}}, {});
-  Stack stack{{{"kind", "a"}}, [](const Recipe& r) -> Json { return {r.at("kind")}; }, {}};
+  Stack stack{{{"kind", "a"}}, [](const Recipe& r) { return Json::array({r.at("kind")}); }, {}};
   for (int i = 0; i < 40; ++i) {
     const std::string key = "dead" + std::to_string(i);
     stack.base[key] = 0;

@@ -433,6 +433,7 @@ void ActiveRun::CheckDisk() {
 
 void ActiveRun::WriteEvent(const std::string& name, Json fields) {
   if (log_failed_) return;
+  RequireDescribed(name, fields, LauncherEvents());
   fields["t"] = "event";
   fields["event"] = name;
   fields["time"] = Seconds(Clock::now());

@@ -53,7 +53,6 @@ const std::map<Option, std::string> kRealOptions = {
     {"sampler.uneven=drop_last", "DistributedSampler(drop_last=True)"},
     {"sampler.uneven=pad", "DistributedSampler(drop_last=False)"},
     {"scaler.kind=static", "a fixed fp16.loss_scale of DeepSpeed"},
-    {"schedule.restart_ratio", "CosineLRScheduler(cycle_decay=) of timm"},
     {"scheduled_sampling.ramp_steps",
      "scheduled_sampling_type: linear, scheduled_sampling_k of OpenNMT-tf"},
     {"scheduled_sampling.share",

@@ -296,31 +296,15 @@ std::string CheckValue(const ParamInfo& info, const Json& value) {
   return "";
 }
 
-void AddHarnessVocabulary(TargetDescription& description) {
-  auto add_key = [&](ParamInfo info) {
-    if (description.FindRecipeKey(info.name) == nullptr)
-      description.recipe.push_back(std::move(info));
-  };
-  add_key({.name = "supervisor.max_restarts",
-           .type = ValueType::kInt,
-           .default_value = 0,
-           .min = 0,
-           .max = 100,
-           .doc = "how often the supervisor may abort all ranks after a death or a stall and "
-                  "restart them from the last checkpoint"});
-  add_key({.name = "supervisor.stall_s",
-           .type = ValueType::kNumber,
-           .default_value = 0.0,
-           .min = 0.0,
-           .max = 86400.0,
-           .unit = "s",
-           .doc = "seconds without progress of any rank that count as a stall; 0: "
-                  "budget.stall_seconds of the scenario"});
-  const std::vector<EventInfo> events = {
-      {"fired", {"id", "fault", "before", "after"}, "a fault acted; what it changed"},
+const std::vector<EventInfo>& LauncherEvents() {
+  static const std::vector<EventInfo> events = {
+      {"fired",
+       {"id", "fault", "key", "before", "after"},
+       "a fault acted; what it changed, and of a recipe fault which key"},
       {"spawned", {"rank", "pid", "attempt", "phase"}, "a rank's process was started"},
       {"exited",
-       {"rank", "code", "signal", "attempt", "phase", "last_words", "peak_memory_bytes", "cpu_s"},
+       {"rank", "pid", "code", "signal", "attempt", "phase", "last_words", "peak_memory_bytes",
+        "cpu_s"},
        "a rank's process ended by itself, or by a signal that was not the launcher's"},
       {"put_down",
        {"rank", "code", "signal", "attempt", "phase", "last_words", "peak_memory_bytes", "cpu_s"},
@@ -344,7 +328,42 @@ void AddHarnessVocabulary(TargetDescription& description) {
       {"timeout", {"seconds"}, "the run used up its budget of time"},
       {"leaked", {"pid", "command"}, "a process outlived its run and was killed"},
   };
-  for (const EventInfo& event : events) {
+  return events;
+}
+
+void RequireDescribed(const std::string& name, const Json& fields,
+                      const std::vector<EventInfo>& events) {
+  const auto info = std::find_if(events.begin(), events.end(),
+                                 [&](const EventInfo& event) { return event.name == name; });
+  if (info == events.end()) throw std::logic_error("event '" + name + "' is not described");
+  for (const auto& [field, value] : fields.items()) {
+    if (std::count(info->fields.begin(), info->fields.end(), field) == 0) {
+      throw std::logic_error("event '" + name + "': field '" + field + "' is not described");
+    }
+  }
+}
+
+void AddHarnessVocabulary(TargetDescription& description) {
+  auto add_key = [&](ParamInfo info) {
+    if (description.FindRecipeKey(info.name) == nullptr)
+      description.recipe.push_back(std::move(info));
+  };
+  add_key({.name = "supervisor.max_restarts",
+           .type = ValueType::kInt,
+           .default_value = 0,
+           .min = 0,
+           .max = 100,
+           .doc = "how often the supervisor may abort all ranks after a death or a stall and "
+                  "restart them from the last checkpoint"});
+  add_key({.name = "supervisor.stall_s",
+           .type = ValueType::kNumber,
+           .default_value = 0.0,
+           .min = 0.0,
+           .max = 86400.0,
+           .unit = "s",
+           .doc = "seconds without progress of any rank that count as a stall; 0: "
+                  "budget.stall_seconds of the scenario"});
+  for (const EventInfo& event : LauncherEvents()) {
     if (description.FindEvent(event.name) == nullptr) description.events.push_back(event);
   }
 }

@@ -111,4 +111,11 @@ std::string CheckValue(const ParamInfo& info, const Json& value);
 // settings.
 void AddHarnessVocabulary(TargetDescription& description);
 
+// What the launcher itself reports, beside what a target does.
+const std::vector<EventInfo>& LauncherEvents();
+
+// Throws std::logic_error where `events` do not describe what is to be written.
+void RequireDescribed(const std::string& name, const Json& fields,
+                      const std::vector<EventInfo>& events);
+
 }  // namespace trainwreck

@@ -52,8 +52,8 @@ struct Plan {
   bool resume = false;       // start from the newest usable checkpoint when there is one
   std::string checkpoint_dir;
   std::string rendezvous;  // a file of this attempt alone
-  std::vector<std::string>
-      record;  // signals that the formulas mention: "loss", "update_norm{head.*}"
+  // Signals that the formulas mention: "loss", "update_norm{head.*}".
+  std::vector<std::string> record;
 };
 
 Json ToJson(const Plan& plan);

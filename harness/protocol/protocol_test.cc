@@ -189,6 +189,12 @@ TEST(Trace, AFullDiskIsAnError) {
   EXPECT_THROW(writer.Write({{"t", "step"}}), std::system_error);
 }
 
+TEST(Description, NamesEachEventAndFieldThatIsWritten) {
+  EXPECT_NO_THROW(RequireDescribed("killed", {{"why", "a stall"}}, LauncherEvents()));
+  EXPECT_THROW(RequireDescribed("kiled", {{"why", "a stall"}}, LauncherEvents()), std::logic_error);
+  EXPECT_THROW(RequireDescribed("killed", {{"wy", "a stall"}}, LauncherEvents()), std::logic_error);
+}
+
 TEST(Digest, IsStableAndMixes) {
   EXPECT_EQ(DigestText("trainwreck"), DigestText("trainwreck"));
   EXPECT_NE(DigestText("ab"), DigestText("ba"));

@@ -20,6 +20,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "harness/outcome/exit_status.h"
 #include "harness/protocol/parse_json.h"
 #include "harness/protocol/recipe_view.h"
 #include "harness/protocol/trace.h"
@@ -139,6 +140,7 @@ class Adapter {
 };
 
 void Adapter::WriteEvent(const std::string& name, Json fields) {
+  if (name != "fired") RequireDescribed(name, fields, AdapterEvents());  // that has evidence, too
   fields["t"] = "event";
   fields["event"] = name;
   if (!fields.contains("step")) fields["step"] = step_;
@@ -374,7 +376,7 @@ int RunAdapter(const std::string& file, const std::string& name, bool describe) 
     const TargetFile targets = LoadTargetFile(file);
     for (const Diagnostic& diagnostic : targets.errors) std::cerr << Format(diagnostic);
     const TargetSpec* spec = targets.Find(name);
-    if (!targets.errors.empty() || spec == nullptr) return 3;
+    if (!targets.errors.empty() || spec == nullptr) return kExitInvalid;
     if (describe) {
       std::cout << ToJson(DescribeTarget(*spec)).dump(1) << "\n";
       return 0;

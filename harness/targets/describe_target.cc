@@ -78,7 +78,28 @@ void AddOutsideFaults(const TargetSpec& spec, std::vector<FaultInfo>& faults) {
                     .evidence = "the files, their size and digest before and after"});
 }
 
+const std::vector<EventInfo> kOwnEvents = {
+    {"resumed", {"command"}, "The program was started with its arguments for going on."},
+    {"unreadable", {"source", "text", "why"}, "A source of signals could not be read as declared."},
+    {"stopped",
+     {"rank", "pid", "attempt", "phase"},
+     "A rank that the program's launcher started was stopped (state T)."},
+    {"rank_failed",
+     {"rank", "code", "signal", "pid", "last_words", "by", "attempt", "phase"},
+     "The rank that failed first, of those that the program's launcher started: as the launcher's "
+     "report says, or as it was seen."},
+};
+
 }  // namespace
+
+const std::vector<EventInfo>& AdapterEvents() {
+  static const std::vector<EventInfo> events = [] {
+    std::vector<EventInfo> all = kOwnEvents;
+    all.insert(all.end(), LauncherEvents().begin(), LauncherEvents().end());
+    return all;
+  }();
+  return events;
+}
 
 TargetDescription DescribeTarget(const TargetSpec& spec) {
   TargetDescription target;
@@ -90,20 +111,7 @@ TargetDescription DescribeTarget(const TargetSpec& spec) {
   if (target.FindSignal("time") == nullptr) {
     target.signals.push_back({.name = "time", .unit = "s", .doc = "Seconds since the start."});
   }
-  target.events = {
-      {"resumed", {"command"}, "The program was started with its arguments for going on."},
-      {"unreadable",
-       {"source", "text", "why"},
-       "A source of signals could not be read as declared."},
-      {"stopped",
-       {"rank", "pid"},
-       "A rank that the program's launcher started was stopped (state T)."},
-      {"rank_failed",
-       {"rank", "code", "signal", "pid", "last_words", "by"},
-       "The rank that failed first, of those that the program's launcher started: as the "
-       "launcher's "
-       "report says, or as it was seen."},
-  };
+  target.events = kOwnEvents;
   for (const ParamInfo& key : spec.recipe) AddRecipeFaults(key, target.faults);
   AddOutsideFaults(spec, target.faults);
   target.features = spec.features;

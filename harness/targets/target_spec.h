@@ -89,6 +89,9 @@ std::string FindTargetFile(const std::string& folder);
 // What a target of level 0 or 1 would say of itself if it could.
 TargetDescription DescribeTarget(const TargetSpec& spec);
 
+// What the adapter may report, beside `fired`: events of its own and those of the launcher.
+const std::vector<EventInfo>& AdapterEvents();
+
 // What placeholders stand for, besides recipe keys.
 inline constexpr const char* kRunPlaceholders[] = {
     "run.folder",       // of this run alone, for logs and the like; empty at its beginning

@@ -87,7 +87,7 @@ TEST(Checkup, CountsItsRightAnswers) {
   const Called called = folder.Call("checkup --score --seeds 2 --report score.json");
   EXPECT_EQ(called.status, 0) << called.output();
   EXPECT_TRUE(Contains(called.out, "4/4 (100%)  4/4 (100%)")) << called.out;
-  EXPECT_TRUE(Contains(called.out, "wolf cried in 0/4 (0%)")) << called.out;
+  EXPECT_TRUE(Contains(called.out, "false alarms in 0/4 (0%)")) << called.out;
   const Json json = Json::parse(folder.Read("score.json"));
   ASSERT_EQ(json.at("checkups").size(), 8u);
   for (const Json& one : json["checkups"]) {
@@ -95,7 +95,7 @@ TEST(Checkup, CountsItsRightAnswers) {
   }
   // Rates so low that control does not learn either: wolf, and rightly so.
   const Called low = folder.Call("checkup --score --set optimizer.lr=0.002");
-  EXPECT_TRUE(Contains(low.out, "wolf cried in 2/2 (100%)")) << low.out;
+  EXPECT_TRUE(Contains(low.out, "false alarms in 2/2 (100%)")) << low.out;
 }
 
 TEST(Checkup, SaysWhatIsWrongWithTheCommandLine) {

@@ -119,7 +119,7 @@ int ScoreAll(const CheckupOptions& options, const Practice& practice) {
   add("points never seen", report->unseen);
   PrintTable(std::cout, rows);
   const Score& controls = report->controls;
-  std::cout << "# control arms: wolf cried in "
+  std::cout << "# control arms: false alarms in "
             << Percent(controls.all - controls.healthy, controls.all)
             << ", the recipe's own control unknown\n";
   WriteReport(options.report, ToJson(*report));

@@ -25,7 +25,10 @@ using Rows = std::vector<std::vector<std::string>>;
 
 std::string RangeText(const ParamInfo& info) {
   if (!info.choices.empty()) return Join(info.choices, "|");
-  auto number = [](double value) { return Json(value).dump(); };
+  auto number = [&](double value) {
+    if (info.type == ValueType::kInt) return std::to_string(static_cast<std::int64_t>(value));
+    return Json(value).dump();
+  };
   if (info.min && info.max) return number(*info.min) + ".." + number(*info.max);
   if (info.min) return ">= " + number(*info.min);
   if (info.max) return "<= " + number(*info.max);
@@ -33,7 +36,11 @@ std::string RangeText(const ParamInfo& info) {
 }
 
 std::string FirstSentence(const std::string& text) {
-  return text.substr(0, std::min(text.find('\n'), text.find(". ")));
+  std::size_t end = text.find(". ");
+  while (end != std::string::npos && text.substr(0, end).ends_with(" et al")) {
+    end = text.find(". ", end + 1);
+  }
+  return text.substr(0, std::min(text.find('\n'), end));
 }
 
 Rows FaultRows(const TargetDescription& target) {
