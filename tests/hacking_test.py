@@ -46,7 +46,45 @@ def path_exists(path):
     return os.path.exists(os.path.join(ROOT, path.rstrip("/")))
 
 
+# By what is added: the test that adds one, or the folder of one that is built as somebody else's.
+ADDED_BY_TEST = {"signal": "//trainer:adding_a_signal_test", "detector": "//harness/formula:adding_a_detector_test",
+                 "verb": "//harness/cli/tests:adding_a_verb_test", "report": "//harness/report:adding_a_report_test"}
+ADDED_IN_FOLDER = {"fault": "examples/out_of_tree/faults", "model": "examples/out_of_tree/models",
+                   "recipe fault": "tests/stacks/scenarios/faults"}
+
+
+def rule(package, name):
+    """The text of a rule, and its sources."""
+    text = re.search(rf'^\w+\(\n    name = "{name}",\n.*?^\)$', read(package + "/BUILD"), re.M | re.S).group()
+    return text, re.findall(r'"(.*?)"', re.search(r"srcs = \[(.*?)\]", text, re.S).group(1))
+
+
+def files_touched(label):
+    """By a test that adds something: new files, and those of which a changed copy is compiled."""
+    package, name = label.removeprefix("//").split(":")
+    touched = []
+    for source in rule(package, name)[1]:
+        if source.startswith(":"):
+            touched += rule(package, source[1:])[1]
+        elif not source.endswith("_test.cc"):
+            touched.append(source)
+    return touched
+
+
 class Hacking(unittest.TestCase):
+    def test_what_is_added_is_one_file_or_one_row(self):
+        for kind, label in ADDED_BY_TEST.items():
+            self.assertIn(label, PAGE)
+            self.assertEqual(len(files_touched(label)), 1, f"{kind}: {files_touched(label)}")
+        for kind, folder in ADDED_IN_FOLDER.items():
+            for path in os.listdir(os.path.join(ROOT, folder)):
+                if path.endswith("_test.cc"):
+                    continue
+                with self.subTest(kind=kind, path=path):
+                    text = read(folder + "/" + path)
+                    made = {"fault": r"^REGISTER_FAULT\(", "model": r"^REGISTER_MODEL\(", "recipe fault": r"^kind: Fault$"}[kind]
+                    self.assertRegex(text, re.compile(made, re.M), "all of it stands in one file")
+
     def test_every_command_stands_in_a_block(self):
         self.assertGreater(len(COMMANDS), 20)
         self.assertEqual(re.findall(r"^(?:    )?\$ .*$", re.sub(r"```console.*?```", "", PAGE, flags=re.S), re.M), [])

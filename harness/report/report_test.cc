@@ -301,20 +301,6 @@ TEST(ReportTest, NamesThePathThatCannotBeWritten) {
                std::system_error);
 }
 
-TEST(ReportTest, AFormatIsWhatRegistersItself) {
-  static const ReportRegistration registration(
-      100, {.name = "haiku", .text = [](const std::vector<Verdict>& verdicts, const RunInfo&) {
-              return std::to_string(verdicts.size()) + " verdicts";
-            }});
-  std::vector<std::string> names;
-  for (const ReportFormat& format : ReportFormats()) names.push_back(format.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"json", "junit", "markdown", "haiku"}));
-  const std::string path = testing::TempDir() + "/haiku.txt";
-  WriteReport(*FindReportFormat("haiku"), path, OneOfEach(), Info());
-  EXPECT_EQ(ReadFile(path), std::to_string(OneOfEach().size()) + " verdicts");
-  EXPECT_FALSE(FindReportFormat("html"));
-}
-
 TEST(SparklineTest, ShowsTheShape) {
   const std::vector<double> values = {0, 1, 2, 3, 4, 5, 6, 7};
   const SparkScale scale = FitScale({&values});

@@ -174,8 +174,8 @@ TEST_P(Resume, EqualsTheRunThatNeverStopped) {
 // What a run saves after it was loaded is what it would have saved: each entry, not only what comes
 // of it later.
 TEST_P(Resume, SavesWhatTheRunThatNeverStoppedSaves) {
-  const auto& kind = std::get<0>(GetParam());
-  const int world_size = std::get<1>(GetParam());
+  const std::string& kind = GetParam().kind;
+  const int world_size = GetParam().world_size;
   TestRun whole(Small(kind), world_size), halves(Small(kind), world_size);
   ExpectDone(whole.Train(20));
   for (int until : {19, 20}) ExpectDone(halves.Train(until));
