@@ -100,6 +100,12 @@ std::vector<Scope> Quantified(const Node& node, const Scope& scope, const Contex
   return scopes;
 }
 
+std::vector<Interval> StepNumbers(int steps) {
+  std::vector<Interval> numbers(steps);
+  for (int step = 0; step < steps; ++step) numbers[step] = Point(step);
+  return numbers;
+}
+
 }  // namespace
 
 std::vector<Interval> Evaluator::Numbers(const Node& node, const Scope& scope,
@@ -141,12 +147,8 @@ std::vector<Interval> Evaluator::Numbers(const Node& node, const Scope& scope,
                                           : RoundingNumbers(node.child(0), scope);
     case Kind::kTotal:
       return TotalNumbers(node, scope, at_steps);
-    case Kind::kStep: {
-      if (!at_steps) return {kAll};
-      std::vector<Interval> numbers(context_.steps());
-      for (int step = 0; step < context_.steps(); ++step) numbers[step] = Point(step);
-      return numbers;
-    }
+    case Kind::kStep:
+      return at_steps ? StepNumbers(context_.steps()) : std::vector<Interval>{kAll};
     case Kind::kAbs:
     case Kind::kNegate:
     case Kind::kLog:

@@ -40,80 +40,106 @@ const char* ToString(CheckRole role) {
   return "?";
 }
 
-std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm) {
-  const Scenario& scenario = *plan.scenario;
-  std::vector<Claim> claims;
-  auto add = [&](CheckRole role, const Check& check, bool expected, FailureClass failure_class) {
-    if (!AppliesTo(check.when, *plan.point)) return;
+namespace {
+
+// The claims of one arm, as they come.
+class ClaimList {
+ public:
+  ClaimList(const Case& plan, const ArmPlan& arm) : plan_(plan), arm_(arm) {}
+
+  void Add(CheckRole role, const Check& check, bool expected, FailureClass failure_class) {
+    if (!AppliesTo(check.when, *plan_.point)) return;
     Claim claim;
-    claim.check = {plan.scenario, &check};
+    claim.check = {plan_.scenario, &check};
     claim.role = role;
     claim.expected = expected;
     claim.failure_class = std::move(failure_class);
-    claim.has_to_be_clear = expected && arm.kind != ArmKind::kDecoy;
-    claim.only_where_shown = arm.kind == ArmKind::kRemedy && !expected;
-    claims.push_back(claim);
-  };
+    claim.has_to_be_clear = expected && arm_.kind != ArmKind::kDecoy;
+    claim.only_where_shown = arm_.kind == ArmKind::kRemedy && !expected;
+    claims_.push_back(claim);
+  }
+
   // What the faults break shows in their arm; a remedy of all symptoms mends it, too.
-  const auto add_broken = [&](bool expected, FailureClass::Id failure_class) {
-    for (const StandingCheck& standing : arm.invariants) {
-      if (!Contains(scenario.breaks, standing.check.name)) continue;
-      add(CheckRole::kInvariant, standing.check, expected, failure_class);
+  void AddBroken(bool expected, FailureClass::Id failure_class) {
+    for (const StandingCheck& standing : arm_.invariants) {
+      if (!Contains(plan_.scenario->breaks, standing.check.name)) continue;
+      Add(CheckRole::kInvariant, standing.check, expected, failure_class);
       // It belongs to the arm, and who asks may keep it longer.
-      claims.back().check = std::make_shared<const Check>(standing.check);
-      claims.back().only_where_shown = expected;
+      claims_.back().check = std::make_shared<const Check>(standing.check);
+      claims_.back().only_where_shown = expected;
     }
-  };
+  }
+
+  void AddRemedy(const Remedy& remedy) {
+    const Scenario& scenario = *plan_.scenario;
+    for (const Check& check : scenario.symptoms) {
+      if (remedy.resolves.empty() || Contains(remedy.resolves, check.name)) {
+        Add(CheckRole::kSymptom, check, false, FailureClass::kRemedyIneffective);
+      }
+    }
+    if (remedy.resolves.empty()) AddBroken(true, FailureClass::kRemedyIneffective);
+    for (const Check& check : scenario.healthy) {
+      if (!Contains(remedy.waives, check.name))
+        Add(CheckRole::kHealthy, check, true, FailureClass::kRemedyIneffective);
+    }
+    if (scenario.quality && !Contains(remedy.waives, "quality")) {
+      Add(CheckRole::kQuality, *scenario.quality, true, FailureClass::kRemedyCostly);
+    }
+  }
+
+  void AddNotices(const std::shared_ptr<const Check>& notices) {
+    if (notices == nullptr) return;
+    Add(CheckRole::kNotices, *notices, true, FailureClass::kBugUnnoticed);
+    claims_.back().check = notices;  // no part of the scenario
+  }
+
+  std::vector<Claim> Take() { return std::move(claims_); }
+
+ private:
+  const Case& plan_;
+  const ArmPlan& arm_;
+  std::vector<Claim> claims_;
+};
+
+}  // namespace
+
+std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm) {
+  const Scenario& scenario = *plan.scenario;
+  ClaimList claims(plan, arm);
   switch (arm.kind) {
     case ArmKind::kControl:
       for (const Check& check : scenario.healthy)
-        add(CheckRole::kHealthy, check, true, FailureClass::kControlUnhealthy);
+        claims.Add(CheckRole::kHealthy, check, true, FailureClass::kControlUnhealthy);
       for (const Check& check : scenario.symptoms)
-        add(CheckRole::kSymptom, check, false, FailureClass::kSymptomInControl);
+        claims.Add(CheckRole::kSymptom, check, false, FailureClass::kSymptomInControl);
       break;
     case ArmKind::kFault:
       for (const Check& check : scenario.symptoms)
-        add(CheckRole::kSymptom, check, true, FailureClass::kSymptomAbsent);
-      add_broken(false, FailureClass::kSymptomAbsent);
+        claims.Add(CheckRole::kSymptom, check, true, FailureClass::kSymptomAbsent);
+      claims.AddBroken(false, FailureClass::kSymptomAbsent);
       break;
-    case ArmKind::kRemedy: {
-      const Remedy& remedy = *arm.remedy;
-      for (const Check& check : scenario.symptoms) {
-        if (remedy.resolves.empty() || Contains(remedy.resolves, check.name)) {
-          add(CheckRole::kSymptom, check, false, FailureClass::kRemedyIneffective);
-        }
-      }
-      if (remedy.resolves.empty()) add_broken(true, FailureClass::kRemedyIneffective);
-      for (const Check& check : scenario.healthy) {
-        if (!Contains(remedy.waives, check.name))
-          add(CheckRole::kHealthy, check, true, FailureClass::kRemedyIneffective);
-      }
-      if (scenario.quality && !Contains(remedy.waives, "quality")) {
-        add(CheckRole::kQuality, *scenario.quality, true, FailureClass::kRemedyCostly);
-      }
+    case ArmKind::kRemedy:
+      claims.AddRemedy(*arm.remedy);
       break;
-    }
     case ArmKind::kDecoy:
       for (const Check& check : scenario.symptoms) {
         if (arm.decoy->keeps.empty() || Contains(arm.decoy->keeps, check.name)) {
-          add(CheckRole::kSymptom, check, true, FailureClass::kDecoyEffective);
+          claims.Add(CheckRole::kSymptom, check, true, FailureClass::kDecoyEffective);
         }
       }
       break;
     case ArmKind::kTwin:
       for (const Check& check : scenario.agree)
-        add(CheckRole::kAgree, check, true, FailureClass::kTwinsDiffer);
+        claims.Add(CheckRole::kAgree, check, true, FailureClass::kTwinsDiffer);
       break;
     case ArmKind::kBug:
-      if (arm.notices == nullptr) break;
-      add(CheckRole::kNotices, *arm.notices, true, FailureClass::kBugUnnoticed);
-      claims.back().check = arm.notices;  // no part of the scenario
+      claims.AddNotices(arm.notices);
       break;
     case ArmKind::kReference:
     case ArmKind::kRounding:
       break;
   }
-  return claims;
+  return claims.Take();
 }
 
 bool ClaimsHealthOfControl(const Case& plan, const TargetDescription& target) {

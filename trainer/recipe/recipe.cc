@@ -399,6 +399,9 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                                 "What such a step may save into the folder evidence-rank<k>.*; 0: "
                                 "nothing is saved"),
                          4096));
+}
+
+void AddRankKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Bounded(
       Number("parallel.ranks", FIELD(parallel_ranks), "ranks", 1, "Data-parallel processes"), 64));
   keys.push_back(Number("parallel.timeout_s", FIELD(parallel_timeout_s), "s", 0.001,
@@ -469,6 +472,7 @@ const std::vector<RecipeKey>& RecipeTable() {
     AddDataKeys(keys);
     AddOptimizerKeys(keys);
     AddRunKeys(keys);
+    AddRankKeys(keys);
     AddPrecisionKeys(keys);
     return keys;
   }();
