@@ -53,7 +53,7 @@ if [ -z "$ALL" ]; then
   "$BAZEL" query 'attr(tags, "\bslow\b", tests(//...))' 2>/dev/null |
     sed 's|.*|LEFT OUT &: slow, ci/test.sh --all runs it|'
 else
-  outside one-definition-rule "$BAZEL" build --config=odr --noshow_progress //harness/cli:trainwreck //trainer:trainwreck-trainer
+  outside one-definition-rule "$BAZEL" build --config=odr --noshow_progress //harness/cli:trainwreck
   outside clang-tidy ci/tidy.sh --all
   outside out-of-tree ci/out_of_tree.sh
 fi
