@@ -32,7 +32,7 @@ OUTCOME_COMPARED = re.compile(r'(?:verdict|status|class|expect)\w*(?:\(\))?\s*[!
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"`[^`]*`")
 LIST_MARK = re.compile(r"^([-*]|\d+\.) +")
-FUNCTION_START = re.compile(r"^[A-Za-z_~].*\(.*[^;]$")  # its signature may go on over some lines
+FUNCTION_START = re.compile(r"^[A-Za-z_~].*\)\s*(const\s*)?(noexcept\s*)?(override\s*)?(:\s.*)?{$")
 
 
 def files_with(root, endings):
@@ -42,6 +42,14 @@ def files_with(root, endings):
             path = os.path.relpath(os.path.join(folder, name), root)
             if name.endswith(endings):
                 yield path
+
+
+def signature_at(lines, index):
+    """The line, or those over which a signature is wrapped, as one."""
+    end = index
+    while lines[end].endswith((",", "(", ")", "const")) and end + 1 < min(len(lines), index + 8):
+        end += 1
+    return " ".join(line.strip() for line in lines[index:end + 1])
 
 
 def check_text(path, text):
@@ -73,7 +81,7 @@ def check_text(path, text):
                 yield number, "the reference loop has no branch on faults"
             if '#include "injectors/' in line and not path.endswith("main.cc"):
                 yield number, "only main.cc may know of injectors"
-        if FUNCTION_START.match(line):
+        if line[:1].strip() and FUNCTION_START.match(signature_at(lines, number - 1)):
             start = number
         elif line == "}" and start is not None:
             limit = MAX_TEST_LINES if "_test." in path else MAX_FUNCTION_LINES

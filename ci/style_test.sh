@@ -14,7 +14,8 @@ printf '// A.\n#pragma once\nnamespace trainwreck {\n\nstruct History {\n  int a
   | tee "$planted/harness/a/x.h" >"$planted/harness/b/y.h"
 printf 'bool F(const Verdict& v) {\n  return v.verdict == "fail";\n}\n' >"$planted/harness/a/z.cc"
 printf 'bool g = word == "inconclusive";\n' >"$planted/harness/b/z.cc"
-{ printf 'int Long(int a,\n         int b) {\n'; printf '  a += b;\n%.0s' {1..70}; printf '  return a;\n}\n'; } >"$planted/harness/b/long.cc"
+{ printf 'int Long(int a,\n         int b) {\n'; printf '  a += b;\n%.0s' {1..30}; printf 'text(of a raw string)\n'
+  printf '  a += b;\n%.0s' {1..40}; printf '  return a;\n}\n'; } >"$planted/harness/b/long.cc"
 wide="$(printf 'word %.0s' {1..30})"
 long="$(printf 'x%.0s' {1..100})"
 # What may be wide stands first: a table, a heading, code, an address, and code that no space divides.
@@ -27,7 +28,7 @@ fi
 grep -q 'trainwreck::History is also a type of harness/a/x.h' "$planted/out"
 grep -q 'harness/a/z.cc:2: an outcome by its name' "$planted/out"
 grep -q 'harness/b/z.cc:1: an outcome by its name' "$planted/out"
-grep -q 'harness/b/long.cc:1: a function of 74 lines' "$planted/out"
+grep -q 'harness/b/long.cc:1: a function of 75 lines' "$planted/out"
 grep -q 'a class named Manager' "$planted/out"
 grep -q 'no branch on faults' "$planted/out"
 grep -q 'a header that is slow to compile' "$planted/out"
