@@ -21,6 +21,11 @@ CUDA_CALL = re.compile(r"\bcuda[A-Z]\w*\(|<<<|#include <cuda")
 # torch::nn::Module takes 9 s to compile, in each file that such a header reaches.
 SLOW_INCLUDE = re.compile(r'#include (<torch/nn|<torch/torch\.h>|"trainer/models/model\.h")')
 MAY_BE_SLOW = ("trainer/models/model.h", "trainer/models/layers.h", "injectors/optimizer/testing_optimizer.h")
+# The rooms of the trainer, lowest first: a file includes its own room and lower ones. What lies in trainer/ itself is the
+# lowest room (the parts' interfaces) or the highest (what builds and runs a loop of them).
+TRAINER_ROOMS = ("recipe", "parts", "models", "checkpoints", "optimizers", "ranks", "devices", "data", "telemetry", "loop")
+TRAINER_PARTS = ("parts", "events", "tensor_views", "device_health")
+TRAINER_INCLUDE = re.compile(r'#include "(trainer/[^"]+)"')
 # The reference loop knows of no faults.
 FAULT_BRANCH = re.compile(r"\bif\s*\([^)]*\b(fault|inject)", re.IGNORECASE)
 BAD_NAMES = re.compile(r"\b(class|struct)\s+\w*Manager\b")
@@ -52,6 +57,26 @@ def signature_at(lines, index):
     return " ".join(line.strip() for line in lines[index:end + 1])
 
 
+def trainer_room(path):
+    """The place of a file's room among TRAINER_ROOMS; None for tests and what only they use."""
+    folders, name = path.split("/")[1:-1], os.path.splitext(os.path.basename(path))[0]
+    if not folders:
+        room = "parts" if name in TRAINER_PARTS else "loop"
+    else:
+        room = folders[0]
+    is_test = re.search("test|benchmark", name) or room not in TRAINER_ROOMS
+    return None if is_test else TRAINER_ROOMS.index(room)
+
+
+def check_arrow(path, line):
+    included = TRAINER_INCLUDE.match(line)
+    if not included or not path.startswith("trainer/"):
+        return
+    room, lower = trainer_room(path), trainer_room(included[1])
+    if room is not None and (lower is None or lower > room):
+        yield f"{TRAINER_ROOMS[room]} lies below the room of {included[1]}"
+
+
 def check_text(path, text):
     lines = text.split("\n")
     if path.endswith(".h") and "#pragma once" not in text:
@@ -76,6 +101,8 @@ def check_text(path, text):
             yield number, "a header that is slow to compile: declare Model, and include its header in the .cc"
         if path.startswith("kernels/") and path != "kernels/cuda_calls.cu" and CUDA_CALL.search(line):
             yield number, "the kernels call the CUDA runtime through cuda_calls.h only"
+        for what in check_arrow(path, line):
+            yield number, what
         if path.startswith("trainer/") and not path.endswith("_test.cc"):
             if FAULT_BRANCH.search(line):
                 yield number, "the reference loop has no branch on faults"

@@ -9,6 +9,8 @@ trap 'rm -rf "$planted"' EXIT
 mkdir -p "$planted/trainer"
 printf 'class RunManager {};\nvoid F(bool fault) {\n  if (fault) return;\n}\n' >"$planted/trainer/x.cc"
 printf '// The parts.\n#pragma once\n#include "trainer/models/model.h"\n' >"$planted/trainer/x.h"
+mkdir -p "$planted/trainer/ranks"
+printf '#include "trainer/data/data.h"\n#include "trainer/loop.h"\n#include "trainer/parts.h"\n' >"$planted/trainer/ranks/y.cc"
 mkdir -p "$planted/harness/a" "$planted/harness/b"
 printf '// A.\n#pragma once\nnamespace trainwreck {\n\nstruct History {\n  int a;\n};\n\n}  // namespace trainwreck\n' \
   | tee "$planted/harness/a/x.h" >"$planted/harness/b/y.h"
@@ -29,6 +31,10 @@ grep -q 'trainwreck::History is also a type of harness/a/x.h' "$planted/out"
 grep -q 'harness/a/z.cc:2: an outcome by its name' "$planted/out"
 grep -q 'harness/b/z.cc:1: an outcome by its name' "$planted/out"
 grep -q 'harness/b/long.cc:1: a function of 75 lines' "$planted/out"
+diff - <(grep '^trainer/ranks' "$planted/out") <<END
+trainer/ranks/y.cc:1: ranks lies below the room of trainer/data/data.h
+trainer/ranks/y.cc:2: ranks lies below the room of trainer/loop.h
+END
 grep -q 'a class named Manager' "$planted/out"
 grep -q 'no branch on faults' "$planted/out"
 grep -q 'a header that is slow to compile' "$planted/out"

@@ -1,6 +1,6 @@
 #include "injectors/corruption.h"
 
-#include "trainer/telemetry/tensor_views.h"
+#include "trainer/tensor_views.h"
 
 namespace trainwreck {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "harness/protocol/json.h"
-#include "trainer/devices/device_health.h"
+#include "trainer/device_health.h"
 #include "trainer/events.h"
 
 namespace trainwreck {

@@ -23,7 +23,7 @@
 #include "trainer/devices/device.h"
 #include "trainer/devices/nvml.h"
 #include "trainer/devices/rng.h"
-#include "trainer/telemetry/tensor_views.h"
+#include "trainer/tensor_views.h"
 
 namespace trainwreck {
 namespace {

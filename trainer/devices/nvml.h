@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "trainer/devices/device_health.h"
+#include "trainer/device_health.h"
 
 namespace trainwreck {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "trainer/telemetry/tensor_views.h"
+#include "trainer/tensor_views.h"
 
 namespace trainwreck {
 

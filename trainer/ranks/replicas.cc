@@ -7,7 +7,7 @@
 #include <set>
 
 #include "kernels/digest.h"
-#include "trainer/telemetry/tensor_views.h"
+#include "trainer/tensor_views.h"
 
 namespace trainwreck {
 namespace {

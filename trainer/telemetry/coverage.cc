@@ -1,7 +1,7 @@
 #include "trainer/telemetry/coverage.h"
 
 #include "trainer/recipe/recipe.h"
-#include "trainer/telemetry/tensor_views.h"
+#include "trainer/tensor_views.h"
 
 namespace trainwreck {
 namespace {

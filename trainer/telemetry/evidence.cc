@@ -8,7 +8,7 @@
 
 #include "harness/protocol/trace.h"
 #include "trainer/checkpoints/checkpoint.h"
-#include "trainer/telemetry/tensor_views.h"
+#include "trainer/tensor_views.h"
 
 namespace trainwreck {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "harness/protocol/digest.h"
 #include "kernels/digest.h"
-#include "trainer/telemetry/tensor_views.h"
+#include "trainer/tensor_views.h"
 
 namespace trainwreck {
 

@@ -16,7 +16,7 @@
 #include "trainer/ranks/forked_ranks.h"
 #include "trainer/telemetry/evidence.h"
 #include "trainer/telemetry/step_signals.h"
-#include "trainer/telemetry/tensor_views.h"
+#include "trainer/tensor_views.h"
 #include "trainer/test_run.h"
 
 namespace trainwreck {

@@ -1,4 +1,4 @@
-#include "trainer/telemetry/tensor_views.h"
+#include "trainer/tensor_views.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_copy.h>
