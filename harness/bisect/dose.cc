@@ -30,7 +30,7 @@ void DoseQuestion::Take(const Verdict& verdict, int dose) {
   for (const CheckResult& check : verdict.checks) {
     const bool is_its_own =
         is_remedy ? check.arm == name : check.arm == "fault" && check.check == name;
-    if (!is_its_own || check.check == "fired" || check.check == "seeds") continue;
+    if (!is_its_own || check.check == kFiredCheck || check.check == kSeedsCheck) continue;
     is_asked = true;
     const bool is_undecided = check.failure_class == FailureClass::kUndecided;
     is_broken |= !check.failure_class.empty() && !is_undecided;

@@ -31,7 +31,9 @@ T WindowExtreme(const std::vector<T>& values, int from, int to, T before, T afte
 }
 
 // The largest (Wins = std::greater_equal<T>) or smallest (std::less_equal<T>) value of each window.
-// A monotonic queue: every index enters and leaves once.
+// A queue of two stacks: `ending` has the extremes of the older half by their first index, `newer`
+// the one of the rest. When the older half is used up, the newer one takes its place; so each value
+// is compared twice, whatever the window's width.
 template <typename T, typename Wins>
 std::vector<T> SlidingExtreme(const std::vector<T>& values, const Windows& windows, T before,
                               T after, Wins wins) {
@@ -42,29 +44,32 @@ std::vector<T> SlidingExtreme(const std::vector<T>& values, const Windows& windo
     result[0] = WindowExtreme(values, windows.from[0], windows.to[0], before, after, wins);
     return result;
   }
-  std::vector<int> queue(values.size());  // indices whose values are each beaten by those before
-  int head = 0, tail = 0, next = 0;
+  auto best = [&](T x, T y) { return wins(x, y) ? x : y; };
+  std::vector<T> ending(values.size());  // of [i, middle), for i from the window's first index on
+  T newer{};                             // of [middle, next)
+  int middle = 0, next = 0;
   for (int place = 0; place < places; ++place) {
     const int from = windows.from[place], to = windows.to[place];
-    for (; next <= to && next < size; ++next) {
-      while (tail > head && wins(values[next], values[queue[tail - 1]])) --tail;
-      queue[tail++] = next;
-    }
-    while (head < tail && queue[head] < from) ++head;
     if (from > to) {
       result[place] = after;
       continue;
     }
-    bool any = false;
-    T best{};
-    auto offer = [&](T value) {
-      if (!any || wins(value, best)) best = value;
-      any = true;
-    };
-    if (head < tail) offer(values[queue[head]]);
-    if (from < 0) offer(before);
-    if (to >= size) offer(after);
-    result[place] = any ? best : after;
+    const int first = std::clamp(from, 0, size), end = std::clamp(to + 1, first, size);
+    if (first > next) middle = next = first;
+    for (; next < end; ++next) newer = next == middle ? values[next] : best(values[next], newer);
+    if (first >= middle && first < next) {
+      ending[next - 1] = values[next - 1];
+      for (int i = next - 2; i >= first; --i) ending[i] = best(values[i], ending[i + 1]);
+      middle = next;
+    }
+    if (first < next) {
+      T found = ending[first];
+      if (middle < next) found = best(newer, found);
+      if (from < 0) found = best(before, found);
+      result[place] = to >= size ? best(after, found) : found;
+    } else {
+      result[place] = from < 0 && (to < size || wins(before, after)) ? before : after;
+    }
   }
   return result;
 }

@@ -121,23 +121,23 @@ Track SeenThrough(Track track, int from, int to) {
 }
 
 Windows PastWindows(const Window& window, int steps) {
-  Windows windows;
+  Windows windows = {std::vector<int>(steps), std::vector<int>(steps)};
   const int from = StepBound(window.from.value_or(0), steps);
   const int to = window.to ? StepBound(*window.to, steps) : steps;
   for (int t = 0; t < steps; ++t) {
-    windows.from.push_back(std::max(t - to, 0));
-    windows.to.push_back(t - from);
+    windows.from[t] = std::max(t - to, 0);
+    windows.to[t] = t - from;
   }
   return windows;
 }
 
 Windows StepWindows(const Window& window, int steps) {
-  Windows windows;
+  Windows windows = {std::vector<int>(steps), std::vector<int>(steps)};
   const int from = StepBound(window.from.value_or(0), steps);
   const int to = window.to ? StepBound(*window.to, steps) : 0;
   for (int t = 0; t < steps; ++t) {
-    windows.from.push_back(t + from);
-    windows.to.push_back(window.to ? t + to : steps - 1);
+    windows.from[t] = t + from;
+    windows.to[t] = window.to ? t + to : steps - 1;
   }
   return windows;
 }

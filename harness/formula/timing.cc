@@ -82,9 +82,13 @@ Track EventuallySeconds(Track track, const StepTimes& times, const Window& windo
     }
   }
   const double from = window.from.value_or(0), to = window.to.value_or(kInfinity);
-  Windows windows;
+  Windows windows = {std::vector<int>(steps), std::vector<int>(steps)};
+  int first = 0, end = 0;  // times do not decrease, so neither end of the window goes back
   for (int step = 0; step < steps; ++step) {
-    AddWindow(windows, times.times, times.times[step] + from, times.times[step] + to);
+    while (first < steps && times.times[first] < times.times[step] + from) ++first;
+    while (end < steps && times.times[end] <= times.times[step] + to) ++end;
+    windows.from[step] = first;
+    windows.to[step] = end - 1;
   }
   Track result = ExtremeOfSampled(track, windows, kNo, kMaybe);
   for (int step = 0; step < steps; ++step) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "harness/history/comparison_parts.h"
+#include "harness/launch/launcher.h"
 
 namespace trainwreck {
 namespace {
@@ -19,7 +20,11 @@ const TrainingRecord* FindTraining(const CaseRecord& record, const std::string& 
 
 // A run that was stopped since all was known is as good as one that came to its end.
 std::string EndOf(const TrainingRecord& training) {
-  return training.end == "decided" ? "completed" : training.end;
+  return FindRunEnd(training.end) == RunEnd::kDecided ? ToString(RunEnd::kCompleted) : training.end;
+}
+
+bool IsWhole(const TrainingRecord& training) {
+  return FindRunEnd(training.end) == RunEnd::kCompleted;
 }
 
 bool IsSameNumber(double x, double y) {
@@ -29,7 +34,7 @@ bool IsSameNumber(double x, double y) {
 
 // Where a record is older than bits are, the last values of two whole runs tell nearly as much.
 std::optional<BitsComparison> CompareLastValues(const TrainingRecord& a, const TrainingRecord& b) {
-  if (a.end != "completed" || b.end != "completed") return std::nullopt;
+  if (!IsWhole(a) || !IsWhole(b)) return std::nullopt;
   std::optional<BitsComparison> result;
   for (const auto& [signal, value] : a.final_signals) {
     auto other = b.final_signals.find(signal);
@@ -44,8 +49,7 @@ std::optional<BitsComparison> CompareTrainings(const TrainingRecord& a, const Tr
   if (a.bits.steps <= 0 || b.bits.steps <= 0) return CompareLastValues(a, b);
   auto compared = CompareBits(a.bits, b.bits);
   // Two whole runs of which one has fewer steps.
-  if (compared && compared->same() && a.end == "completed" && b.end == "completed" &&
-      a.bits.steps != b.bits.steps) {
+  if (compared && compared->same() && IsWhole(a) && IsWhole(b) && a.bits.steps != b.bits.steps) {
     compared->first = std::min(a.bits.steps, b.bits.steps);
     compared->last = std::max(a.bits.steps, b.bits.steps) - 1;
   }
@@ -110,7 +114,7 @@ void FindLostChecks(const CaseRecord& a, const CaseRecord& b, Comparison& compar
   LostChecks lost;
   lost.case_name = a.name;
   for (const MarginRecord& margin : a.margins) {
-    if (margin.check == "end") continue;  // there only when a run ended badly
+    if (margin.check == kEndCheck) continue;  // there only when a run ended badly
     if (!has.insert({margin.arm, margin.check}).second) continue;
     lost.checks.push_back("'" + margin.check + "' in " + margin.arm);
   }

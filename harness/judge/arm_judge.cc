@@ -426,7 +426,7 @@ Judged CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault, boo
   Judged judged;
   judged.broken_class = expected ? FailureClass::kFaultNotFired : FailureClass::kControlUnhealthy;
   CheckResult& result = judged.result;
-  result.check = "fired";
+  result.check = kFiredCheck;
   result.formula = "fired(" + fault.id + ")";
   result.arm = arm.name;
   result.expected = expected;
@@ -531,7 +531,7 @@ bool CaseJudge::HasToBeSound(const ArmPlan& arm) const {
   if (arm.kind == ArmKind::kControl) return true;
   if (arm.kind != ArmKind::kRemedy) return false;
   const std::vector<std::string>& waives = arm.remedy->waives;
-  return std::find(waives.begin(), waives.end(), kSignalHealth) == waives.end();
+  return std::find(waives.begin(), waives.end(), kSignalsSoundCheck) == waives.end();
 }
 
 // Every signal, not only those that the scenario's formulas mention.
@@ -540,7 +540,7 @@ Judged CaseJudge::JudgeSignals(const ArmPlan& arm) const {
   judged.broken_class = arm.kind == ArmKind::kControl ? FailureClass::kControlUnhealthy
                                                       : FailureClass::kRemedyIneffective;
   CheckResult& result = judged.result;
-  result.check = kSignalHealth;
+  result.check = kSignalsSoundCheck;
   result.formula = "every signal is read, finite, and positive where its scale says so";
   result.arm = arm.name;
   result.file = plan_.scenario->file;
@@ -620,7 +620,7 @@ Judged CaseJudge::Finding(const ArmPlan& arm, const char* check, FailureClass fa
 Judged CaseJudge::UnclaimedEnd(const ArmPlan& arm, FailureClass failure_class,
                                const std::vector<int>& seeds) const {
   const RunResult& run = *FindRun(arm.name, seeds.front());
-  Judged judged = Finding(arm, "end", std::move(failure_class), seeds);
+  Judged judged = Finding(arm, kEndCheck, std::move(failure_class), seeds);
   CheckResult& result = judged.result;
   result.message = "expected every run to complete, " + SeedList(seeds) + " did not";
   result.seen += SentenceOfEnd(run);

@@ -8,8 +8,6 @@
 
 namespace trainwreck {
 
-inline constexpr char kSignalHealth[] = "signals_sound";
-
 // True: every signal that the target offers was read, is finite, and positive where its scale says
 // so. False: one is not. Unknown: one could not be read at all. `seen` names the signals.
 formula::Reading ReadSignalHealth(const RunTrace& trace, const TargetDescription& target);

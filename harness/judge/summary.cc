@@ -45,9 +45,9 @@ ArmStatus StatusOf(const std::string& arm, const std::vector<CheckResult>& check
   for (const CheckResult& check : checks) {
     if (check.arm != arm || check.failure_class.empty()) continue;
     const bool is_undecided = check.failure_class == FailureClass::kUndecided;
-    worst = std::max(worst, check.check == "end" ? ArmStatus::kError
-                            : is_undecided       ? ArmStatus::kUndecided
-                                                 : ArmStatus::kFail);
+    worst = std::max(worst, check.check == kEndCheck ? ArmStatus::kError
+                            : is_undecided           ? ArmStatus::kUndecided
+                                                     : ArmStatus::kFail);
   }
   return worst;
 }

@@ -21,8 +21,8 @@ namespace {
 void PutCausesFirst(std::vector<CheckResult>& checks) {
   const auto rank = [](const CheckResult& check) {
     if (check.failure_class.empty()) return 2;
-    if (check.check == "end") return 0;
-    return check.check == "fired" || check.check == "signals_sound" ? 1 : 2;
+    if (check.check == kEndCheck) return 0;
+    return check.check == kFiredCheck || check.check == kSignalsSoundCheck ? 1 : 2;
   };
   std::stable_sort(checks.begin(), checks.end(),
                    [&](const CheckResult& a, const CheckResult& b) { return rank(a) < rank(b); });
@@ -107,7 +107,7 @@ void CheckTheScenarioItself(const Case& plan, Verdict& verdict) {
               "with the fault in, or say why there is none with `no_remedy`");
   }
   if (!plan.is_one_seed && plan.seed_count < scenario.seed_require) {
-    add("seeds", FailureClass::kTooFewSeeds,
+    add(kSeedsCheck, FailureClass::kTooFewSeeds,
         std::to_string(plan.seed_count) + " seeds were run, the scenario requires " +
             std::to_string(scenario.seed_require) + " that agree");
   }

@@ -114,6 +114,12 @@ enum class ArmStatus { kOk, kUndecided, kFail, kError, kUndo };
 const char* ToString(ArmStatus status);
 std::optional<ArmStatus> FindArmStatus(std::string_view name);
 
+// Checks that an arm may have besides those that its scenario names.
+inline constexpr char kEndCheck[] = "end";  // it came to the end that it must come to
+inline constexpr char kFiredCheck[] = "fired";
+inline constexpr char kSeedsCheck[] = "seeds";  // enough of them could be judged
+inline constexpr char kSignalsSoundCheck[] = "signals_sound";
+
 struct ExitInfo {
   ExitStatus status;
   const char* meaning;

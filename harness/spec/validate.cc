@@ -88,7 +88,7 @@ class Validator {
   void CheckNamesOfChecks() {
     std::vector<std::string> waivable = draft_.healthy_names;
     waivable.push_back("quality");
-    waivable.push_back("signals_sound");  // built in, see docs/guide/targets.md
+    waivable.push_back(kSignalsSoundCheck);  // built in, see docs/guide/targets.md
     for (const Remedy& remedy : scenario_.remedies) {
       CheckNames({"remedies", remedy.name, "resolves"}, remedy.resolves, draft_.symptom_names,
                  "the scenario has no symptom");
