@@ -156,6 +156,21 @@ TEST(SoundTest, OnlySignalsThatTheTargetOffersAndOnlyTheirSamples) {
   EXPECT_THAT(bench.Judged().reason, HasSubstr("loss is 0")) << "the first of the same step";
 }
 
+TEST(SoundTest, ATimeMayBeZero) {
+  Bench bench;
+  bench.target.level = 0;
+  bench.target.signals.resize(1);
+  bench.target.signals.push_back({.name = "comm_s", .scale = Scale::kLog});
+  const auto spent = [&](double seconds) {
+    bench.In("control", -1, [&](RunResult& run) {
+      run.trace.series[{"comm_s", 0}].Set(3, seconds);
+    });
+    return Outcome(bench.Judged());
+  };
+  EXPECT_EQ(spent(0), "pass") << bench.Judged().reason;
+  EXPECT_EQ(spent(-1), "fail/control_unhealthy");
+}
+
 TEST(RemarksTest, ARunWithoutAStepEqualsNone) {
   Bench bench;
   bench.In("decay", -1, [](RunResult& run) {

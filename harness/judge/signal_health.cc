@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "harness/judge/arm_judge.h"
+#include "harness/launch/trace_bits.h"
 
 namespace trainwreck {
 namespace {
@@ -21,7 +22,9 @@ void Look(const Series& series, const SignalInfo& signal, Health& health) {
     if (!series.Has(step)) continue;
     ++health.samples;
     const double value = series.values[step];
-    const bool is_bad = !std::isfinite(value) || (signal.scale == Scale::kLog && value <= 0);
+    // A run alone waits 0 s for others.
+    const bool is_too_low = IsTimeOrMemory(signal.name) ? value < 0 : value <= 0;
+    const bool is_bad = !std::isfinite(value) || (signal.scale == Scale::kLog && is_too_low);
     if (!is_bad || (health.bad_step >= 0 && health.bad_step <= step)) continue;
     health.bad_step = step;
     health.what = signal.name + " is " + ShortNumber(value);
