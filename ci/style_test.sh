@@ -18,6 +18,8 @@ printf 'bool F(const Verdict& v) {\n  return v.verdict == "fail";\n}\n' >"$plant
 printf 'bool g = word == "inconclusive";\n' >"$planted/harness/b/z.cc"
 { printf 'int Long(int a,\n         int b) {\n'; printf '  a += b;\n%.0s' {1..30}; printf 'text(of a raw string)\n'
   printf '  a += b;\n%.0s' {1..40}; printf '  return a;\n}\n'; } >"$planted/harness/b/long.cc"
+{ printf '// Much.\n#pragma once\n'; printf '//\n%.0s' {1..498}; } >"$planted/harness/b/much.h"
+{ cat "$planted/harness/b/much.h"; printf '//\n'; } >"$planted/harness/b/too_much.h"
 wide="$(printf 'word %.0s' {1..30})"
 long="$(printf 'x%.0s' {1..100})"
 # What may be wide stands first: a table, a heading, code, an address, and code that no space divides.
@@ -35,6 +37,8 @@ diff - <(grep '^trainer/ranks' "$planted/out") <<END
 trainer/ranks/y.cc:1: ranks lies below the room of trainer/data/data.h
 trainer/ranks/y.cc:2: ranks lies below the room of trainer/loop.h
 END
+grep -q 'harness/b/too_much.h:501: 501 lines: the file holds two ideas' "$planted/out"
+if grep -q 'harness/b/much.h' "$planted/out"; then echo "a file of 500 lines may be"; exit 1; fi
 grep -q 'a class named Manager' "$planted/out"
 grep -q 'no branch on faults' "$planted/out"
 grep -q 'a header that is slow to compile' "$planted/out"

@@ -38,7 +38,7 @@ TRAINER = "//trainer:trainwreck-trainer"
 # What trains. Left out: recipe/ (another default is another recipe), devices/ but the generators, telemetry/ but the statistics that
 # clipping uses (these write the trace: a mutant there blinds the judge and trains as before), rendezvous and the process around
 # the loop (main, events), and what only tests use.
-SOURCES = ("build.cc", "loop.cc", "checkpoints/*.cc", "data/*.cc", "devices/rng.cc", "models/*.cc", "optimizers/*.cc", "ranks/bucket.cc",
+SOURCES = ("build.cc", "loop*.cc", "checkpoints/*.cc", "data/*.cc", "devices/rng.cc", "models/*.cc", "optimizers/*.cc", "ranks/bucket.cc",
            "ranks/communicator.cc", "ranks/communicator_gloo.cc", "ranks/replicas.cc", "tensor_views.cc")
 # Words of real_bug_notices.WORDS_OF_PART for where a file's mutants sit; those of other files have no one part.
 PARTS = {"checkpoints/": "checkpoint", "data/sampler": "sampler", "data/shards": "sampler", "data/": "data", "models/precision": "precision",

@@ -21,9 +21,9 @@ import sys
 import tempfile
 
 FILES = [
-    "harness/judge/arm_judge.cc", "harness/judge/claims.cc", "harness/judge/decided.cc", "harness/judge/endings.cc",
-    "harness/judge/remarks.cc", "harness/judge/signal_health.cc", "harness/judge/verdict.cc", "harness/launch/steps_done.cc",
-    "harness/spec/claim_checks.cc",
+    "harness/judge/arm_duties.cc", "harness/judge/arm_judge.cc", "harness/judge/claims.cc", "harness/judge/decided.cc",
+    "harness/judge/endings.cc", "harness/judge/remarks.cc", "harness/judge/settling.cc", "harness/judge/signal_health.cc",
+    "harness/judge/verdict.cc", "harness/launch/steps_done.cc", "harness/spec/claim_checks.cc",
 ]
 TESTS = ["harness/judge/judge_test", "harness/judge/back_doors_test", "harness/judge/judge_details_test",
          "harness/plan/run_test", "tests/bad_scenarios/bad_scenarios_test"]

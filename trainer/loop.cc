@@ -4,7 +4,6 @@
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/count_nonzero.h>
 #include <ATen/ops/rand_like.h>
-#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -14,14 +13,12 @@
 #include <stdexcept>
 #include <utility>
 
-#include "harness/protocol/digest.h"
 #include "trainer/models/free_running.h"
 #include "trainer/models/model.h"
 #include "trainer/models/precision.h"
 #include "trainer/optimizers/clipping.h"
 #include "trainer/optimizers/master_weights.h"
 #include "trainer/ranks/bucket.h"
-#include "trainer/ranks/replicas.h"
 
 namespace trainwreck {
 namespace {
@@ -40,9 +37,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point began_;
 };
 
-// A fault that comes back after every rollback would keep a run going round for ever.
-constexpr int kMaxRollbacks = 3;
-
 // What the loss of a batch is a mean over: the weights of its targets, or its sequences.
 double CountOf(const Batch& batch, bool per_sequence) {
   if (batch.size() == 0 || per_sequence) return batch.size();
@@ -51,14 +45,6 @@ double CountOf(const Batch& batch, bool per_sequence) {
 
 double SumOf(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
-}
-
-// What the epoch in progress drew before the checkpoint; empty: nobody knows.
-std::optional<EpochDrawn> DrawnIn(const StateDict& state) {
-  const auto samples = state.find("loop.epoch_samples"), id_sum = state.find("loop.epoch_id_sum");
-  if (samples == state.end() || id_sum == state.end()) return std::nullopt;
-  const EpochDrawn drawn{samples->second.item<double>(), id_sum->second.item<double>()};
-  return drawn.samples < 0 ? std::nullopt : std::optional(drawn);
 }
 
 bool Due(std::int64_t every, int steps_done) { return every > 0 && steps_done % every == 0; }
@@ -429,196 +415,6 @@ void TrainingLoop::Evaluate() {
   events_.Report(events::kEvaluated, {{"loss", EncodeNumber(evaluation.loss)},
                                       {"batches", recipe_.eval_batches},
                                       {"data", on_training ? "training" : "held_out"}});
-}
-
-void TrainingLoop::ReportNonfinite(const std::vector<Batch>& batches) {
-  nonfinite_seen_ = true;
-  Json samples = Json::array();
-  std::string field;
-  for (const Batch& batch : batches) {
-    for (int i = 0; i < batch.size(); ++i) {
-      const Sample sample{batch.ids[i], batch.inputs[i], batch.targets[i], batch.weights[i]};
-      const std::optional<SampleDefect> defect = FindDefect(sample, *parts_.train_data);
-      if (!defect) continue;
-      samples.push_back(sample.id);
-      if (field.empty()) field = defect->field;
-    }
-  }
-  events_.Report(events::kNonfiniteBatch, {{"batch_step", clock_.step},
-                                           {"loss", EncodeNumber(now_.loss)},
-                                           {"samples", std::move(samples)},
-                                           {"field", field}});
-}
-
-void TrainingLoop::DiagnoseNonfinite(const std::vector<Batch>& batches,
-                                     const std::vector<double>& counts) {
-  const bool forward_is_finite = std::isfinite(now_.loss) && !telemetry_.saw_nonfinite_activation();
-  if (forward_is_finite && std::isfinite(now_.grad_norm)) return;
-  const auto finding = diagnosis_.Explain(
-      forward_is_finite, batches, [&] { ForwardBackward(batches, counts, /*hook=*/nullptr); });
-  // An overflow that the scaler answers is no failure, and a healthy run has some.
-  if (!finding || (now_.overflow && forward_is_finite)) return;
-  evidence_.Save({.step = clock_.step,
-                  .finding = *finding,
-                  .loss = now_.loss,
-                  .grad_norm = now_.grad_norm,
-                  .lr = now_.lr,
-                  .loss_scale = now_.loss_scale,
-                  .batches = batches,
-                  .parameters = parameters_,
-                  .gradients = gradients_,
-                  .rng = diagnosis_.rng_before_forward()});
-}
-
-bool TrainingLoop::CheckReplicas() {
-  const std::optional<Desync> desync = CompareReplicas(*parts_.communicator, parameters_);
-  if (!desync) return true;
-  if (parts_.communicator->rank() == 0) {
-    events_.Report(
-        events::kDesync,
-        {{"ranks", desync->ranks}, {"tensors", desync->tensors}, {"reference", desync->reference}});
-  }
-  switch (recipe_.parallel_on_desync) {
-    case OnDesync::kNone:
-      return true;
-    case OnDesync::kStop:
-      throw GuardStop("the ranks' parameters differ, first in " + desync->tensors.front());
-    case OnDesync::kBroadcast:
-      BroadcastFromRankZero();
-      return true;
-    case OnDesync::kRollback:
-      RollBack();
-      return false;
-  }
-  return true;
-}
-
-void TrainingLoop::AverageParameters() {
-  at::NoGradGuard no_grad;
-  std::vector<at::Tensor> tensors;
-  for (const auto& [name, parameter] : parameters_) tensors.push_back(parameter.detach());
-  AllReduceMean(*parts_.communicator, tensors,
-                static_cast<std::int64_t>(recipe_.parallel_bucket_mb * 1e6),
-                parts_.communicator->world_size());
-}
-
-void TrainingLoop::BroadcastFromRankZero() {
-  StateDict state;
-  for (const auto& [name, parameter] : parameters_) state["model." + name] = parameter.detach();
-  for (const auto& item : parts_.model->named_buffers()) {
-    state["model." + item.key()] = item.value();
-  }
-  parts_.optimizer->Save(state);
-  BroadcastState(*parts_.communicator, state, /*root=*/0);
-  parts_.optimizer->Load(state);  // one that saves copies needs them back
-  if (parts_.communicator->rank() == 0) {
-    events_.Report(events::kRebroadcast, {{"root", 0}, {"entries", state.size()}});
-  }
-}
-
-void TrainingLoop::RollBack() {
-  if (++rollbacks_ > kMaxRollbacks) {
-    throw GuardStop("the ranks' parameters differ again after " + std::to_string(kMaxRollbacks) +
-                    " rollbacks");
-  }
-  const int from_step = clock_.step;
-  epoch_over_ = false;
-  telemetry_.DropStep();
-  if (!Restore(Return::kRollBack)) {
-    throw GuardStop("the ranks' parameters differ, and there is no checkpoint to go back to");
-  }
-  events_.Report(events::kRolledBack, {{"from_step", from_step}, {"to_step", clock_.step}});
-}
-
-StateDict TrainingLoop::Capture() const {
-  StateDict state;
-  for (const auto& [name, parameter] : parameters_) state["model." + name] = parameter.detach();
-  for (const auto& item : parts_.model->named_buffers()) {
-    state["model." + item.key()] = item.value();
-  }
-  parts_.optimizer->Save(state);
-  parts_.scaler->Save(state);
-  parts_.schedule->Save(state);
-  parts_.sampler->Save(state);
-  parts_.device->SaveRng(state);
-  state["loop.step"] = at::scalar_tensor(clock_.step, at::kLong);
-  state["loop.skipped_updates"] = at::scalar_tensor(skipped_updates_, at::kLong);
-  // -1: the epoch began in a process that did not say.
-  state["loop.epoch_samples"] = at::scalar_tensor(drawn_ ? drawn_->samples : -1, at::kDouble);
-  state["loop.epoch_id_sum"] = at::scalar_tensor(drawn_ ? drawn_->id_sum : 0, at::kDouble);
-  return state;
-}
-
-void TrainingLoop::SaveCheckpoint() {
-  clock_.stage = Stage::kCheckpoint;
-  StateDict state = Capture();
-  for (auto& [name, tensor] : state) tensor = tensor.cpu();
-  const std::size_t entries = state.size();
-  parts_.checkpoints->Save(clock_.step, state);
-  events_.Report(events::kCheckpointSaved, {{"steps_done", clock_.step},
-                                            {"entries", entries},
-                                            {"digest", DigestSignal(DigestTensors(parameters_))}});
-}
-
-bool TrainingLoop::Restore(Return how) {
-  clock_.stage = Stage::kRestore;
-  const bool rolls_back = how == Return::kRollBack;
-  // A run that was stopped right after a rollback still has the checkpoints that it passed over.
-  const bool must_agree = rolls_back || (recipe_.parallel_check_every > 0 &&
-                                         recipe_.parallel_on_desync != OnDesync::kNone);
-  const StateDict fresh = Capture();
-  std::vector<int> saved = parts_.checkpoints->List();
-  for (auto steps_done = saved.rbegin(); steps_done != saved.rend(); ++steps_done) {
-    const StateDict state = parts_.checkpoints->Load(*steps_done);
-    Json missing = Json::array();
-    for (const auto& [name, tensor] : fresh) {
-      if (!state.contains(name)) missing.push_back(name);
-    }
-    if (recipe_.checkpoint_require_complete) {
-      const bool complete = missing.empty();
-      if (!complete) {
-        events_.Report(events::kCheckpointIncomplete,
-                       {{"steps_done", *steps_done}, {"missing", missing}});
-      }
-      if (!AllRanksSay(complete)) continue;  // or ranks would go on from different steps
-    }
-    at::NoGradGuard no_grad;
-    for (const auto& [name, tensor] : fresh) {
-      auto entry = state.find(name);
-      // `fresh` shares the model's storage.
-      if (name.starts_with("model.") && entry != state.end()) {
-        at::Tensor into = tensor;
-        into.copy_(entry->second);
-      }
-    }
-    if (must_agree && CompareReplicas(*parts_.communicator, parameters_)) continue;
-    parts_.optimizer->Load(state);
-    parts_.scaler->Load(state);
-    parts_.schedule->Load(state);
-    parts_.sampler->Load(state);
-    drawn_ = DrawnIn(state);
-    parts_.device->LoadRng(state);
-    if (auto entry = state.find("loop.step"); entry != state.end()) {
-      clock_.step = entry->second.item<int>();
-    }
-    if (auto entry = state.find("loop.skipped_updates"); entry != state.end()) {
-      skipped_updates_ = entry->second.item<std::int64_t>();
-    }
-    if (rolls_back) return true;
-    resumed_at_ = clock_.step;
-    events_.Report(
-        events::kResumed,
-        {{"from_step", clock_.step}, {"steps_done", *steps_done}, {"missing", std::move(missing)}});
-    return true;
-  }
-  return false;
-}
-
-bool TrainingLoop::AllRanksSay(bool yes) {
-  if (parts_.communicator->world_size() == 1) return yes;
-  at::Tensor all = at::scalar_tensor(yes ? 1 : 0, at::kLong);
-  parts_.communicator->AllReduce(all, Reduction::kMin);
-  return all.item<std::int64_t>() == 1;
 }
 
 void TrainingLoop::AuditedUpdate() {

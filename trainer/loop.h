@@ -1,5 +1,6 @@
 // The training loop: one optimizer step after the other, over the interfaces of parts.h. Read Run()
-// first.
+// first. Files of their own (loop_*.cc) have checkpoints, the ranks' replicas, and steps that are
+// not finite.
 #pragma once
 
 #include <functional>

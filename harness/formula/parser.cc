@@ -3,30 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 
+#include "harness/formula/leaves.h"
 #include "harness/formula/token.h"
+#include "harness/formula/token_cursor.h"
 #include "harness/text/nearest.h"
 
 namespace trainwreck::formula {
 namespace {
-
-using NodePtr = std::unique_ptr<Node>;  // null: an error has been noted
-
-constexpr double kMaxStepBound = 1e9;
-
-const std::vector<std::string>& Keywords() {
-  static const std::vector<std::string> keywords = {
-      "and",    "or",    "implies",  "not",        "always", "never",
-      "at_end", "until", "precedes", "eventually", "once",   "historically"};
-  return keywords;
-}
-
-bool IsKeyword(std::string_view name) {
-  return std::find(Keywords().begin(), Keywords().end(), name) != Keywords().end();
-}
 
 std::optional<Kind> PrefixOperator(const Token& token) {
   if (token.IsName("not")) return Kind::kNot;
@@ -58,17 +44,10 @@ void GiveArm(Node& node, const std::string& arm, std::size_t begin) {
   for (NodePtr& child : node.children) GiveArm(*child, arm, begin);
 }
 
-// What other languages call a function of ours.
-constexpr std::pair<std::string_view, const char*> kOtherNames[] = {
-    {"isnan", "nonfinite"}, {"isinf", "nonfinite"}, {"isfinite", "not nonfinite"},
-    {"avg", "mean"},        {"average", "mean"},    {"maximum", "max"},
-    {"minimum", "min"}};
-
-// Recursive descent. The first error ends it: what follows one is mostly its echo.
-class Parser {
+// Recursive descent. The first error ends it.
+class Parser : private TokenCursor {
  public:
-  Parser(std::string_view text, std::vector<Token> tokens)
-      : text_(text), tokens_(std::move(tokens)) {}
+  using TokenCursor::TokenCursor;
 
   ParsedTree Run() {
     NodePtr root = Implication();
@@ -76,86 +55,11 @@ class Parser {
       Unexpected("the end of the formula or 'and', 'or', 'implies'");
     }
     if (root != nullptr) root = AsFormula(std::move(root));
-    if (!errors_.empty()) root = nullptr;
-    return {std::move(root), std::move(errors_)};
+    if (!errors().empty()) root = nullptr;
+    return {std::move(root), errors()};
   }
 
  private:
-  const Token& Now() const { return tokens_[at_]; }
-  const Token& Ahead(std::size_t count) const {
-    return tokens_[std::min(at_ + count, tokens_.size() - 1)];
-  }
-  void Advance() {
-    if (at_ + 1 < tokens_.size()) ++at_;
-  }
-  bool Take(std::string_view symbol) {
-    if (!Now().Is(symbol)) return false;
-    Advance();
-    return true;
-  }
-
-  NodePtr Fail(std::size_t begin, std::size_t end, std::string message, std::string hint = "") {
-    if (errors_.empty()) errors_.push_back({begin, end, std::move(message), std::move(hint)});
-    return nullptr;
-  }
-
-  NodePtr Unexpected(const std::string& expected, bool may_be_keyword = true) {
-    const Token& token = Now();
-    if (token.kind == TokenKind::kEnd) {
-      return Fail(token.begin, token.end, "the formula ends where " + expected + " is expected");
-    }
-    const std::string shown(text_.substr(token.begin, token.end - token.begin));
-    std::string hint;
-    if (token.Is("=")) {
-      hint = Ahead(1).Is("<") ? "write <=" : "write == to compare";
-    }
-    if (token.Is(".")) hint = "functions stand before their signal: mean(loss[-5:])";
-    if (token.kind == TokenKind::kName && may_be_keyword) {
-      const std::string nearest = NearestName(token.text, Keywords());
-      if (!nearest.empty() && nearest != token.text) hint = "did you mean '" + nearest + "'?";
-      // "eventualy loss": the word before is the one that was mistyped.
-      const Token& before = tokens_[at_ == 0 ? 0 : at_ - 1];
-      if (hint.empty() && at_ > 0 && before.kind == TokenKind::kName) {
-        const std::string meant = NearestName(before.text, Keywords());
-        if (!meant.empty() && meant != before.text) {
-          hint = "for '" + std::string(before.text) + "', did you mean '" + meant + "'?";
-        }
-      }
-    }
-    return Fail(token.begin, token.end, fmt::format("'{}' where {} is expected", shown, expected),
-                hint);
-  }
-
-  bool Expect(std::string_view symbol) {
-    if (Take(symbol)) return true;
-    Unexpected("'" + std::string(symbol) + "'");
-    return false;
-  }
-
-  // Finishes a node whose children are in place.
-  NodePtr Close(NodePtr node, std::size_t begin) {
-    node->begin = begin;
-    node->end = at_ > 0 ? tokens_[at_ - 1].end : begin;
-    for (const NodePtr& child : node->children) {
-      node->depth = std::max(node->depth, child->depth + 1);
-    }
-    if (node->depth > kMaxDepth) return TooDeep(begin);
-    return node;
-  }
-
-  NodePtr TooDeep(std::size_t begin) {
-    return Fail(begin, std::min(begin + 1, text_.size()),
-                fmt::format("nested more than {} deep", kMaxDepth), "make it several checks");
-  }
-
-  NodePtr Make(Kind kind, std::size_t begin, NodePtr first, NodePtr second = nullptr) {
-    auto node = std::make_unique<Node>();
-    node->kind = kind;
-    node->children.push_back(std::move(first));
-    if (second != nullptr) node->children.push_back(std::move(second));
-    return Close(std::move(node), begin);
-  }
-
   // A name alone is an event; any other expression needs a comparison.
   NodePtr AsFormula(NodePtr node) {
     if (node == nullptr || !IsExpression(node->kind)) return node;
@@ -215,7 +119,7 @@ class Parser {
     if (left == nullptr) return nullptr;
     Advance();
     Window window;
-    if (Now().Is("[") && !ParseWindow(window)) return nullptr;
+    if (Now().Is("[") && !ParseWindow(*this, window)) return nullptr;
     NodePtr right = AsFormula(Unary());
     if (right == nullptr) return nullptr;
     if (Now().IsName("until") || Now().IsName("precedes")) {
@@ -234,7 +138,7 @@ class Parser {
     const std::size_t begin = Now().begin;
     Advance();
     Window window;
-    if (*kind != Kind::kNot && Now().Is("[") && !ParseWindow(window)) return nullptr;
+    if (*kind != Kind::kNot && Now().Is("[") && !ParseWindow(*this, window)) return nullptr;
     if (!Enter()) return nullptr;
     NodePtr operand = AsFormula(Unary());
     Leave();
@@ -343,54 +247,16 @@ class Parser {
         return Unexpected("a signal, an event or a function of '" + arm + "'");
       }
     }
-    NodePtr node = Ahead(1).Is("(") ? Call(token.begin) : Signal(token.begin);
+    NodePtr node = Ahead(1).Is("(") ? Call(token.begin) : ParseSignal(*this, token.begin);
     if (node != nullptr && !arm.empty()) GiveArm(*node, arm, token.begin);
     return node;
-  }
-
-  NodePtr Signal(std::size_t begin) {
-    auto node = std::make_unique<Node>();
-    node->kind = Kind::kSignal;
-    node->name = std::string(Now().text);
-    Advance();
-    if (Now().kind == TokenKind::kGlob) {
-      if (Now().text.empty()) {
-        return Fail(Now().begin, Now().end, "an empty module pattern", "{*} is every module");
-      }
-      node->glob = std::string(Now().text);
-      Advance();
-    }
-    if (Take("@")) {
-      std::optional<int> rank;
-      if (!Integer(rank, "a rank")) return nullptr;
-      node->rank = rank;
-    }
-    if (Now().Is("[") && !ParseSlice(node->slice)) return nullptr;
-    return Close(std::move(node), begin);
-  }
-
-  // recipe(optimizer.lr)
-  NodePtr RecipeKey(std::size_t begin) {
-    Advance();
-    Advance();
-    auto node = std::make_unique<Node>();
-    node->kind = Kind::kRecipe;
-    do {
-      if (Now().kind != TokenKind::kName) {
-        return Unexpected("a key of the recipe, such as optimizer.lr", /*may_be_keyword=*/false);
-      }
-      node->name += (node->name.empty() ? "" : ".") + std::string(Now().text);
-      Advance();
-    } while (Take("."));
-    if (!Expect(")")) return nullptr;
-    return Close(std::move(node), begin);
   }
 
   NodePtr Call(std::size_t begin) {
     const Token name = Now();
     const FunctionInfo* function = FindFunction(name.text);
-    if (function == nullptr) return EventCall(begin);
-    if (function->kind == Kind::kRecipe) return RecipeKey(begin);
+    if (function == nullptr) return ParseEventCall(*this, begin);
+    if (function->kind == Kind::kRecipe) return ParseRecipeKey(*this, begin);
     Advance();
     Advance();
     auto node = std::make_unique<Node>();
@@ -466,163 +332,6 @@ class Parser {
     }
     return true;
   }
-
-  // stalled(waiting_rank=0), event(NAME, key=value), fired(ID).
-  NodePtr EventCall(std::size_t begin) {
-    const Token name = Now();
-    auto node = std::make_unique<Node>();
-    node->kind = Kind::kEvent;
-    node->has_call = true;
-    node->name = std::string(name.text);
-    Advance();
-    Advance();
-    bool first = true;
-    if (name.text == "event") {
-      if (Now().kind != TokenKind::kName || IsKeyword(Now().text) || Ahead(1).Is("=")) {
-        return Unexpected("the name of an event");
-      }
-      node->name = std::string(Now().text);
-      Advance();
-      first = false;
-    } else if (name.text == "fired" && !Ahead(1).Is("=") &&
-               (Now().kind == TokenKind::kName || Now().kind == TokenKind::kString)) {
-      node->fault = std::string(Now().text);
-      Advance();
-      first = false;
-    }
-    while (!Now().Is(")")) {
-      if (!first && !Take(",")) return Unexpected("',' or ')'");
-      first = false;
-      if (Now().kind != TokenKind::kName || !Ahead(1).Is("=")) return NoFilter(name);
-      Filter filter;
-      filter.begin = Now().begin;
-      filter.key = std::string(Now().text);
-      Advance();
-      Advance();
-      if (!FilterValue(filter)) return nullptr;
-      node->filters.push_back(std::move(filter));
-    }
-    Advance();
-    return Close(std::move(node), begin);
-  }
-
-  // Something else than key=value: most likely a function's name was mistyped.
-  NodePtr NoFilter(const Token& name) {
-    if (Now().kind == TokenKind::kEnd) return Unexpected("')'");
-    std::string nearest = NearestName(name.text, FunctionNames());
-    for (const auto& [theirs, ours] : kOtherNames) {
-      if (name.text == theirs) nearest = ours;
-    }
-    return Fail(name.begin, name.end, fmt::format("no function is called '{}'", name.text),
-                nearest.empty() ? "events take key=value only" : "did you mean '" + nearest + "'?");
-  }
-
-  bool FilterValue(Filter& filter) {
-    const bool negative = Take("-");
-    const Token& value = Now();
-    if (value.kind == TokenKind::kNumber) {
-      filter.is_number = true;
-      filter.number = negative ? -value.number : value.number;
-    } else if (!negative && (value.kind == TokenKind::kName || value.kind == TokenKind::kString)) {
-      filter.text = std::string(value.text);
-    } else {
-      Unexpected("a number, a name or a string");
-      return false;
-    }
-    filter.end = value.end;
-    Advance();
-    return true;
-  }
-
-  bool ParseWindow(Window& window) {
-    window.given = true;
-    window.begin = Now().begin;
-    Advance();
-    bool steps = false;
-    auto bound = [&](std::optional<double>& value) {
-      const std::size_t begin = Now().begin;
-      if (Take("-")) {
-        Fail(begin, Now().end, "a window counts from where it is read, never from the end",
-             "use a slice: max(loss[-20:]) < 3, or at_end");
-        return false;
-      }
-      if (Now().kind == TokenKind::kDuration) {
-        window.in_seconds = true;
-      } else if (Now().kind == TokenKind::kNumber) {
-        if (Now().number != std::floor(Now().number) || Now().number > kMaxStepBound) {
-          Fail(Now().begin, Now().end, "steps are whole numbers", "write 0.5s for seconds");
-          return false;
-        }
-        steps = steps || Now().number != 0;  // 0 is the same in both units
-      } else {
-        return true;
-      }
-      value = Now().number;
-      Advance();
-      return true;
-    };
-    if (!bound(window.from)) return false;
-    if (Now().Is("]")) {
-      Fail(window.begin, Now().end, "a window has two ends", "[from:to], [from:] or [:to]");
-      return false;
-    }
-    if (!Expect(":") || !bound(window.to) || !Expect("]")) return false;
-    window.end = tokens_[at_ - 1].end;
-    if (window.in_seconds && steps) {
-      Fail(window.begin, window.end, "a window in both steps and seconds");
-      return false;
-    }
-    return true;
-  }
-
-  bool ParseSlice(Slice& slice) {
-    slice.given = true;
-    slice.begin = Now().begin;
-    Advance();
-    if (!Now().Is(":") && !Integer(slice.from, "a step")) return false;
-    if (slice.from && Now().Is("]")) {
-      slice.is_index = true;
-    } else {
-      if (!Expect(":")) return false;
-      if (!Now().Is("]") && !Integer(slice.to, "a step or ']'")) return false;
-    }
-    if (!Expect("]")) return false;
-    slice.end = tokens_[at_ - 1].end;
-    return true;
-  }
-
-  bool Integer(std::optional<int>& value, const std::string& what) {
-    const bool negative = Take("-");
-    if (Now().kind == TokenKind::kDuration) {
-      Fail(Now().begin, Now().end, "slices count steps, not seconds");
-      return false;
-    }
-    if (Now().kind != TokenKind::kNumber) {
-      Unexpected(what, /*may_be_keyword=*/false);
-      return false;
-    }
-    if (Now().number != std::floor(Now().number) || Now().number > kMaxStepBound) {
-      Fail(Now().begin, Now().end, "a whole number must stand here");
-      return false;
-    }
-    value = static_cast<int>(negative ? -Now().number : Now().number);
-    Advance();
-    return true;
-  }
-
-  // Bounds the recursion before any node is made: "((((" makes none.
-  bool Enter() {
-    if (++depth_ <= kMaxDepth) return true;
-    TooDeep(Now().begin);
-    return false;
-  }
-  void Leave() { --depth_; }
-
-  std::string_view text_;
-  std::vector<Token> tokens_;
-  std::size_t at_ = 0;
-  int depth_ = 0;
-  std::vector<FormulaError> errors_;
 };
 
 }  // namespace

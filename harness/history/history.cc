@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "harness/protocol/json.h"
-#include "harness/protocol/parse_json.h"
-#include "harness/protocol/plan.h"
+#include "harness/history/record_rows.h"
 #include "harness/text/glob.h"
 
 namespace trainwreck {
@@ -86,89 +84,6 @@ CREATE TABLE IF NOT EXISTS bits(
 CREATE INDEX IF NOT EXISTS bits_verdict ON bits(verdict_id);
 )";
 
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string EncodeSeeds(const std::map<int, double>& by_seed) {
-  Json json = Json::object();
-  for (const auto& [seed, value] : by_seed) json[std::to_string(seed)] = EncodeNumber(value);
-  return Dump(json);
-}
-
-std::string EncodeSignals(const std::map<std::string, double>& signals) {
-  Json json = Json::object();
-  for (const auto& [name, value] : signals) json[name] = EncodeNumber(value);
-  return Dump(json);
-}
-
-// What one column of a record holds as JSON.
-template <typename Value>
-Value Decode(const std::string& text, Value (*decode)(const Json&)) {
-  try {
-    return decode(ParseJson(text));
-  } catch (const std::exception& error) {
-    throw HistoryError(std::string("a record of the history is damaged: ") + error.what());
-  }
-}
-
-std::map<std::string, double> NumbersFrom(const Json& json) {
-  std::map<std::string, double> numbers;
-  for (const auto& [name, value] : json.items()) {
-    if (const auto number = DecodeNumber(value)) numbers[name] = *number;
-  }
-  return numbers;
-}
-
-std::map<int, double> SeedsFrom(const Json& json) {
-  std::map<int, double> by_seed;
-  for (const auto& [seed, value] : NumbersFrom(json)) by_seed[std::stoi(seed)] = value;
-  return by_seed;
-}
-
-std::map<std::string, std::string> TextsFrom(const Json& json) {
-  return json.get<std::map<std::string, std::string>>();
-}
-
-bool HasTable(Database& database, const std::string& name) {
-  return database.QueryInteger("SELECT count(*) FROM sqlite_master WHERE name = '" + name + "'") >
-         0;
-}
-
-void AddTrainings(Database& database, std::int64_t verdict_id,
-                  const std::vector<TrainingRecord>& trainings) {
-  Statement training(database, "INSERT INTO training VALUES(?, ?, ?, ?, ?, ?, ?)");
-  Statement bits(database, "INSERT INTO bits VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
-  for (const TrainingRecord& one : trainings) {
-    training.Reset();
-    training.Bind(verdict_id).Bind(one.arm).Bind(one.seed).Bind(one.end).Bind(one.step_seconds);
-    training.Bind(one.peak_memory_bytes).Bind(EncodeSignals(one.final_signals)).Step();
-    if (one.bits.steps <= 0) continue;
-    bits.Reset();
-    bits.Bind(verdict_id).Bind(one.arm).Bind(one.seed).Bind(one.bits.steps).Bind(one.bits.digest);
-    bits.Bind(one.bits.signals).Bind(one.bits.every).Bind(one.bits.marks).Step();
-  }
-}
-
-void AddCase(Database& database, std::int64_t run_id, const CaseRecord& record) {
-  Statement verdict(database,
-                    "INSERT INTO verdict(run_id, case_name, scenario, scenario_digest, "
-                    "environment, verdict, class, reason) VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
-  verdict.Bind(run_id).Bind(record.name).Bind(record.scenario).Bind(record.scenario_digest);
-  verdict.Bind(Dump(record.environment)).Bind(ToString(record.verdict));
-  verdict.Bind(record.failure_class.text());
-  verdict.Bind(record.reason).Step();
-  const std::int64_t verdict_id = database.last_insert_id();
-  Statement reading(database, "INSERT INTO reading VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  for (const MarginRecord& margin : record.margins) {
-    reading.Reset();
-    reading.Bind(verdict_id).Bind(margin.arm).Bind(margin.check).Bind(margin.formula);
-    reading.Bind(margin.expected ? 1 : 0).Bind(margin.unit).Bind(margin.agree);
-    reading.Bind(margin.seeds).Bind(EncodeSeeds(margin.by_seed)).Step();
-  }
-  AddTrainings(database, verdict_id, record.trainings);
-}
-
 RecordSummary SummaryFrom(const Statement& row) {
   RecordSummary summary;
   summary.id = row.Integer(0);
@@ -180,82 +95,8 @@ RecordSummary SummaryFrom(const Statement& row) {
   return summary;
 }
 
-template <typename T>
-T Named(std::optional<T> (*find)(std::string_view), const std::string& name) {
-  const std::optional<T> found = find(name);
-  if (!found) throw std::runtime_error("it holds an unknown name, '" + name + "'");
-  return *found;
-}
-
 constexpr const char* kSummaryColumns =
     "run.id, run.started_utc, run.commit_hash, run.dirty, run.target, run.target_digest";
-constexpr const char* kCaseColumns =
-    "verdict.id, case_name, scenario, scenario_digest, environment, verdict, class, reason";
-
-CaseRecord CaseFrom(const Statement& row, int first) {
-  CaseRecord record;
-  record.name = row.Text(first + 1);
-  record.scenario = row.Text(first + 2);
-  record.scenario_digest = row.Text(first + 3);
-  record.environment = Decode(row.Text(first + 4), TextsFrom);
-  record.verdict = Named(FindVerdict, row.Text(first + 5));
-  record.failure_class = Named(FailureClass::Find, row.Text(first + 6));
-  record.reason = row.Text(first + 7);
-  return record;
-}
-
-void ReadMargins(Database& database, std::int64_t verdict_id, CaseRecord& record) {
-  Statement row(database,
-                "SELECT arm, check_name, formula, expected, unit, agree, seeds, margins FROM "
-                "reading WHERE verdict_id = ? ORDER BY rowid");
-  row.Bind(verdict_id);
-  while (row.Step()) {
-    MarginRecord margin{.arm = row.Text(0),
-                        .check = row.Text(1),
-                        .formula = row.Text(2),
-                        .expected = row.Integer(3) != 0,
-                        .unit = row.Text(4),
-                        .by_seed = Decode(row.Text(7), SeedsFrom),
-                        .agree = static_cast<int>(row.Integer(5)),
-                        .seeds = static_cast<int>(row.Integer(6))};
-    record.margins.push_back(std::move(margin));
-  }
-}
-
-void ReadTrainings(Database& database, std::int64_t verdict_id, CaseRecord& record) {
-  Statement row(database,
-                "SELECT arm, seed, end, step_seconds, peak_memory_bytes, final_signals FROM "
-                "training WHERE verdict_id = ? ORDER BY rowid");
-  row.Bind(verdict_id);
-  while (row.Step()) {
-    record.trainings.push_back({.arm = row.Text(0),
-                                .seed = static_cast<int>(row.Integer(1)),
-                                .end = row.Text(2),
-                                .step_seconds = row.Number(3),
-                                .peak_memory_bytes = row.Number(4),
-                                .final_signals = Decode(row.Text(5), NumbersFrom),
-                                .bits = {}});
-  }
-}
-
-// Records of older programs have none.
-void ReadBits(Database& database, std::int64_t verdict_id, CaseRecord& record) {
-  if (!HasTable(database, "bits")) return;
-  Statement row(database,
-                "SELECT arm, seed, steps, digest, signals, every, marks FROM bits WHERE "
-                "verdict_id = ?");
-  row.Bind(verdict_id);
-  while (row.Step()) {
-    for (TrainingRecord& training : record.trainings) {
-      if (training.arm != row.Text(0) || training.seed != row.Integer(1)) continue;
-      training.bits = {.steps = static_cast<int>(row.Integer(2)),
-                       .digest = row.Text(3),
-                       .signals = row.Text(4),
-                       .every = static_cast<int>(row.Integer(5)),
-                       .marks = row.Text(6)};
-    }
-  }
-}
 
 std::string ReadyPath(const std::string& path, RunHistory::Mode mode) {
   std::error_code error;
@@ -371,7 +212,7 @@ void RunHistory::AddSeeds(std::int64_t id, const Record& more) {
       read.Bind(margin.expected ? 1 : 0).Bind(margin.unit);
       if (!read.Step()) continue;
       std::map<int, double> by_seed = margin.by_seed;
-      for (const auto& [seed, value] : Decode(read.Text(1), SeedsFrom)) by_seed[seed] = value;
+      for (const auto& [seed, value] : DecodeSeeds(read.Text(1))) by_seed[seed] = value;
       write.Reset();
       write.Bind(EncodeSeeds(by_seed)).Bind(read.Integer(0)).Step();
     }

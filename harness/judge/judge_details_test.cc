@@ -16,13 +16,10 @@ using ::testing::HasSubstr;
 using testing::LearningLoss;
 using testing::MakeCheck;
 using ::testing::Not;
+using testing::Outcome;
 using testing::WithLoss;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-std::string Outcome(const Verdict& verdict) {
-  return OutcomeText(verdict.verdict, verdict.failure_class);
-}
 
 void Crash(RunResult& run) {
   run.end = RunEnd::kFailed;

@@ -1,9 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <functional>
-
 #include "harness/judge/arm_judge.h"
 #include "harness/judge/test_support.h"
 #include "harness/judge/verdict.h"
@@ -12,13 +9,13 @@ namespace trainwreck {
 namespace judge_test {
 
 using testing::AddEvent;
-using testing::AddFired;
 using testing::Bench;
-using testing::ExplodingLoss;
+using testing::EndingWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::LearningLoss;
 using testing::MakeCheck;
+using testing::Outcome;
 using testing::WithLoss;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -28,10 +25,6 @@ const CheckResult& Find(const Verdict& verdict, const std::string& check, const 
     if (result.check == check && result.arm == arm) return result;
   }
   throw std::runtime_error("no check " + check + " in " + arm);
-}
-
-std::string Outcome(const Verdict& verdict) {
-  return OutcomeText(verdict.verdict, verdict.failure_class);
 }
 
 TEST(JudgeTest, PassesWhenEveryClaimHolds) {
@@ -48,166 +41,6 @@ TEST(JudgeTest, PassesWhenEveryClaimHolds) {
   EXPECT_GT(*verdict.worst_margin, 0);
   EXPECT_DOUBLE_EQ(verdict.wall_seconds, 4 * 3 * 0.5);
 }
-
-// Every way in which a scenario can fail to keep its word: one change, one class.
-struct Mutation {
-  const char* name;
-  const char* outcome;
-  std::function<void(Bench&)> mutate;
-};
-
-class MutationTest : public ::testing::TestWithParam<Mutation> {};
-
-TEST_P(MutationTest, TurnsRed) {
-  Bench bench;
-  GetParam().mutate(bench);
-  const Verdict verdict = bench.Judged();
-  EXPECT_EQ(Outcome(verdict), GetParam().outcome) << verdict.reason;
-  EXPECT_FALSE(verdict.reason.empty());
-}
-
-std::function<void(RunResult&)> EndingWith(RunEnd end) {
-  return [end](RunResult& run) { run.end = end; };
-}
-
-const Mutation kMutations[] = {
-    {"ConstantLossInControl", "fail/control_unhealthy",
-     [](Bench& b) { b.In("control", -1, WithLoss(LearningLoss(4))); }},
-    {"OneUnhealthyControl", "fail/control_unhealthy",
-     [](Bench& b) { b.In("control", 1, WithLoss(LearningLoss(4))); }},
-    {"ControlShowsTheSymptom", "fail/symptom_in_control",
-     [](Bench& b) {
-       std::vector<double> loss = LearningLoss(1);
-       loss[8] = kNan;
-       b.In("control", 0, WithLoss(loss));
-     }},
-    {"FlippedSymptom", "fail/symptom_in_control",
-     [](Bench& b) {
-       b.scenario().symptoms[0] = MakeCheck("blows_up", "not eventually[:10] nonfinite(loss)");
-     }},
-    {"FlippedHealthyCheck", "fail/control_unhealthy",
-     [](Bench& b) {
-       b.scenario().healthy[0] = MakeCheck("learns", "mean(loss[-5:]) > 0.8 * mean(loss[:5])");
-     }},
-    {"FaultArmEqualToControl", "fail/symptom_absent",
-     [](Bench& b) { b.In("fault", -1, WithLoss(LearningLoss(1))); }},
-    {"SymptomAbsentInOneSeed", "fail/symptom_absent",
-     [](Bench& b) { b.In("fault", 2, WithLoss(LearningLoss(1))); }},
-    {"SymptomTooLateForItsMargin", "fail/symptom_weak",
-     [](Bench& b) { b.In("fault", -1, WithLoss(ExplodingLoss(9))); }},
-    {"NoFiredEvent", "fail/fault_not_fired",
-     [](Bench& b) { b.In("fault", 1, [](RunResult& run) { run.trace.events.clear(); }); }},
-    {"FiredInTheFaultArmOnly", "fail/fault_not_fired",
-     [](Bench& b) { b.In("decay", -1, [](RunResult& run) { run.trace.events.clear(); }); }},
-    {"NotFiredInTheRemedyArm", "fail/fault_not_fired",
-     [](Bench& b) { b.In("lower_lr", -1, [](RunResult& run) { run.trace.events.clear(); }); }},
-    {"FiredButChangedNothing", "fail/fault_not_fired",
-     [](Bench& b) {
-       b.In("fault", -1, [](RunResult& run) {
-         run.trace.events.clear();
-         AddFired(run, 0.1, 0.1);
-       });
-     }},
-    {"FiredWithoutEvidence", "fail/fault_not_fired",
-     [](Bench& b) {
-       b.In("fault", -1, [](RunResult& run) {
-         run.trace.events.clear();
-         AddEvent(run, "fired", 0, {{"id", "hot"}});
-       });
-     }},
-    {"AnotherFaultFired", "fail/fault_not_fired",
-     [](Bench& b) {
-       b.In("fault", -1, [](RunResult& run) { run.trace.events[0].fields["id"] = "cold"; });
-     }},
-    {"RemedyArmEqualToFaultArm", "fail/remedy_ineffective",
-     [](Bench& b) { b.In("lower_lr", -1, WithLoss(ExplodingLoss(testing::kBlowUpStep))); }},
-    {"RemedyIneffectiveInOneSeed", "fail/remedy_ineffective",
-     [](Bench& b) {
-       std::vector<double> loss = LearningLoss(1);
-       loss[3] = kNan;
-       loss[4] = 3;
-       b.scenario().healthy[0] = MakeCheck("learns", "mean(loss[-5:]) < 3");
-       b.In("lower_lr", 0, WithLoss(loss));
-     }},
-    {"RemedyDoesNotLearn", "fail/remedy_ineffective",
-     [](Bench& b) { b.In("lower_lr", -1, WithLoss(LearningLoss(4))); }},
-    {"RemedyCostly", "fail/remedy_costly",
-     [](Bench& b) { b.In("lower_lr", -1, WithLoss(LearningLoss(1.8))); }},
-    {"EveryRemedyIsAnUndo", "fail/remedy_ineffective",
-     [](Bench& b) {
-       b.scenario().remedies[0].changes = {{{"optimizer.lr", 0.1}}, {}};
-     }},
-    {"NoRemedy", "fail/remedy_ineffective", [](Bench& b) { b.scenario().remedies.clear(); }},
-    {"DecoyEffective", "fail/decoy_effective",
-     [](Bench& b) { b.In("decay", -1, WithLoss(LearningLoss(1))); }},
-    {"DecoyEffectiveInOneSeed", "fail/decoy_effective",
-     [](Bench& b) { b.In("decay", 0, WithLoss(LearningLoss(1))); }},
-    {"NanHidesWhetherControlLearns", "inconclusive/undecided",
-     [](Bench& b) {
-       std::vector<double> loss = LearningLoss(1);
-       loss[18] = kNan;
-       b.In("control", -1, WithLoss(loss));
-     }},
-    {"ControlOfQualityIsUnknown", "inconclusive/undecided",
-     [](Bench& b) {
-       b.scenario().quality =
-           MakeCheck("quality", "mean(loss[-5:]) <= 1.25 * control.mean(loss[9:10])");
-       std::vector<double> loss = LearningLoss(1);
-       loss[9] = kNan;  // in no window of another check... but the symptom's
-       b.scenario().symptoms[0] = MakeCheck("blows_up", "eventually[:8] nonfinite(loss)");
-       b.In("control", 0, WithLoss(loss));
-     }},
-    {"RunStoppedBeforeTheWindowEnds", "inconclusive/undecided",
-     [](Bench& b) {
-       std::vector<double> loss = LearningLoss(4);
-       loss.resize(8);
-       b.In("decay", 0, WithLoss(loss));
-       b.In("decay", 0, EndingWith(RunEnd::kDecided));
-     }},
-    {"TooFewSeeds", "inconclusive/too_few_seeds", [](Bench& b) { b.options.seeds = 2; }},
-    {"Crash", "error/crash", [](Bench& b) { b.In("fault", 0, EndingWith(RunEnd::kFailed)); }},
-    {"Garbage", "error/crash", [](Bench& b) { b.In("control", 0, EndingWith(RunEnd::kGarbage)); }},
-    {"CrashOfARemedy", "error/crash",
-     [](Bench& b) { b.In("lower_lr", 0, EndingWith(RunEnd::kFailed)); }},
-    {"Stall", "error/timeout", [](Bench& b) { b.In("decay", 2, EndingWith(RunEnd::kStalled)); }},
-    {"Timeout", "error/timeout",
-     [](Bench& b) { b.In("control", -1, EndingWith(RunEnd::kTimeout)); }},
-    {"Leak", "error/leak", [](Bench& b) { b.In("fault", 1, EndingWith(RunEnd::kLeak)); }},
-    {"DiskBudget", "error/infrastructure",
-     [](Bench& b) { b.In("fault", 1, EndingWith(RunEnd::kDiskBudget)); }},
-    {"Infrastructure", "error/infrastructure",
-     [](Bench& b) { b.In("fault", 1, EndingWith(RunEnd::kInfrastructure)); }},
-    {"ReferenceCrashes", "error/crash",
-     [](Bench& b) {
-       b.scenario().has_reference = true;
-       b.In("reference", 1, EndingWith(RunEnd::kFailed));
-     }},
-    {"MissingDevice", "skip/requires:device:cuda",
-     [](Bench& b) { b.scenario().requires_.devices = {"cuda"}; }},
-    {"UnexpectedPass", "fail/unexpected_pass",
-     [](Bench& b) {
-       b.scenario().expect = {VerdictKind::kFail, FailureClass::kSymptomAbsent, "a known limit"};
-     }},
-    {"OtherClassThanExpected", "fail/remedy_costly",
-     [](Bench& b) {
-       b.scenario().expect = {VerdictKind::kFail, FailureClass::kSymptomAbsent, "a known limit"};
-       b.In("lower_lr", -1, WithLoss(LearningLoss(1.8)));
-     }},
-    {"ErrorOutranksFailure", "error/leak",
-     [](Bench& b) {
-       b.In("fault", 1, EndingWith(RunEnd::kLeak));
-       b.In("control", -1, WithLoss(LearningLoss(4)));
-     }},
-    {"UnhealthyControlOutranksTheRest", "fail/control_unhealthy",
-     [](Bench& b) {
-       b.In("control", -1, WithLoss(LearningLoss(4)));
-       b.In("fault", -1, WithLoss(LearningLoss(1)));
-       b.In("decay", -1, WithLoss(LearningLoss(1)));
-     }},
-};
-
-INSTANTIATE_TEST_SUITE_P(Claims, MutationTest, ::testing::ValuesIn(kMutations),
-                         [](const auto& info) { return info.param.name; });
 
 TEST(JudgeTest, KOfNSeedsTolerateTheirShareAndNoMore) {
   for (int absent = 0; absent <= 2; ++absent) {
@@ -472,103 +305,6 @@ TEST(JudgeTest, ClaimsSayWhichPartOfTheScenarioTheyAreAndOutliveTheirCase) {
   EXPECT_EQ(said,
             "healthy:learns symptom:blows_up symptom:blows_up symptom:blows_up healthy:learns "
             "quality:quality symptom:blows_up ");
-}
-
-class DecidedTest : public ::testing::Test {
- protected:
-  // What is known after `steps` steps of the arm's first run.
-  bool Decided(const std::string& arm_name, int steps) {
-    bench_.MakeRuns();
-    for (const ArmPlan& arm : bench_.cases[0].arms) {
-      if (arm.name != arm_name) continue;
-      RunTrace prefix = bench_.results.runs[arm_name][0].trace;
-      prefix.finished = false;
-      for (auto& [key, series] : prefix.series) {
-        series.values.resize(steps);
-        series.present.resize(steps);
-      }
-      prefix.time_s[0].values.resize(steps);
-      prefix.time_s[0].present.resize(steps);
-      std::map<std::string, const RunTrace*> finished;
-      if (control_is_finished_) finished["control"] = &bench_.results.runs["control"][0].trace;
-      trainwreck::Run run = arm.runs[0];
-      change_run_(run);
-      return IsDecided(bench_.cases[0], run, prefix, finished, bench_.target);
-    }
-    throw std::runtime_error("no arm " + arm_name);
-  }
-  Bench bench_;
-  bool control_is_finished_ = true;
-  std::function<void(trainwreck::Run&)> change_run_ = [](trainwreck::Run&) {};
-};
-
-TEST_F(DecidedTest, OnceTheSymptomIsSeen) {
-  EXPECT_FALSE(Decided("fault", 5));
-  EXPECT_TRUE(Decided("fault", 6));
-  EXPECT_FALSE(Decided("decay", 5));
-  EXPECT_TRUE(Decided("decay", 6));
-}
-
-TEST_F(DecidedTest, OnceTheSymptomCannotComeAnyMore) {
-  bench_.In("fault", -1, WithLoss(LearningLoss(1)));
-  EXPECT_FALSE(Decided("fault", 10));
-  EXPECT_TRUE(Decided("fault", 11));
-}
-
-TEST_F(DecidedTest, NeverForControlAndRemedies) {
-  EXPECT_FALSE(Decided("control", 20));
-  EXPECT_FALSE(Decided("lower_lr", 20));
-}
-
-TEST_F(DecidedTest, NeverWhereAStepMayBeRunAgain) {
-  change_run_ = [](trainwreck::Run& run) { run.policy.max_restarts = 1; };
-  EXPECT_FALSE(Decided("fault", 6));
-  change_run_ = [](trainwreck::Run& run) { run.phases = {{"train", 5}, {"resume", std::nullopt}}; };
-  EXPECT_FALSE(Decided("fault", 6));
-}
-
-TEST_F(DecidedTest, NotBeforeTheFaultFired) {
-  bench_.In("fault", -1, [](RunResult& run) { run.trace.events.clear(); });
-  EXPECT_FALSE(Decided("fault", 12));
-}
-
-TEST_F(DecidedTest, NotBeforeTheArmsItIsComparedWithAreFinished) {
-  bench_.scenario().symptoms[0] =
-      MakeCheck("worse", "mean(loss[3:5]) > 1.01 * control.mean(loss[3:5])");
-  control_is_finished_ = false;
-  EXPECT_FALSE(Decided("fault", 12));
-  control_is_finished_ = true;
-  EXPECT_TRUE(Decided("fault", 12));
-}
-
-TEST_F(DecidedTest, NotWhenAnotherArmIsComparedWithIt) {
-  bench_.scenario().quality = MakeCheck("quality", "mean(loss[-5:]) < 100 + fault.mean(loss[:2])");
-  EXPECT_FALSE(Decided("fault", 12));
-}
-
-TEST_F(DecidedTest, AnEarlyStopChangesNoVerdict) {
-  bench_.MakeRuns();
-  for (const char* arm : {"fault", "decay"}) {
-    for (auto& [seed, run] : bench_.results.runs[arm]) {
-      std::vector<double> loss = ExplodingLoss(5);
-      loss.resize(6);
-      WithLoss(loss)(run);
-      run.end = RunEnd::kDecided;
-    }
-  }
-  const Verdict verdict = Judge(bench_.results, bench_.target);
-  EXPECT_EQ(Outcome(verdict), "pass") << verdict.reason;
-}
-
-TEST_F(DecidedTest, WhatAStoppedRunHasNotSaidIsUnknown) {
-  bench_.scenario().symptoms.push_back(MakeCheck("goes_on", "not stalled(waiting_rank=0)"));
-  bench_.scenario().remedies[0].resolves = {"blows_up"};
-  bench_.In("control", -1, [](RunResult& run) {
-    AddEvent(run, "stalled", 3, {{"waiting_rank", 0}});
-  });
-  EXPECT_EQ(Outcome(bench_.Judged()), "pass");
-  bench_.In("fault", -1, EndingWith(RunEnd::kDecided));
-  EXPECT_EQ(Outcome(bench_.Judged()), "inconclusive/undecided");
 }
 
 TEST(CompareTracesTest, FindsTheFirstDifferenceAndIgnoresTimes) {

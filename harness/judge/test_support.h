@@ -192,4 +192,23 @@ inline std::function<void(RunResult&)> WithLoss(std::vector<double> loss) {
   };
 }
 
+inline std::string Outcome(const Verdict& verdict) {
+  return OutcomeText(verdict.verdict, verdict.failure_class);
+}
+
+inline std::function<void(RunResult&)> EndingWith(RunEnd end) {
+  return [end](RunResult& run) { run.end = end; };
+}
+
+// The launcher's record of a rank that ended badly.
+inline void Crash(RunResult& run, int code, int signal, int rank = 0, double time_s = 1) {
+  run.end = RunEnd::kFailed;
+  AddEvent(run, "exited", 10, {{"rank", rank}, {"code", code}, {"signal", signal}});
+  run.trace.events.back().time_s = time_s;
+}
+
+inline std::function<void(RunResult&)> Crashing(int code, int signal) {
+  return [=](RunResult& run) { Crash(run, code, signal); };
+}
+
 }  // namespace trainwreck::testing

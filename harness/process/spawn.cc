@@ -1,6 +1,5 @@
 #include "harness/process/spawn.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
@@ -19,11 +18,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <optional>
 #include <set>
-#include <sstream>
-#include <unordered_map>
+
+#include "harness/process/proc_folder.h"
 
 namespace trainwreck {
 namespace {
@@ -48,51 +45,6 @@ void ResetSignals() {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
-std::string ReadSmallFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-struct ProcessInfo {
-  pid_t parent = 0;
-  pid_t group = 0;
-};
-
-std::optional<ProcessInfo> ReadProcess(pid_t pid) {
-  const std::string stat = ReadSmallFile("/proc/" + std::to_string(pid) + "/stat");
-  const std::size_t name_end = stat.rfind(')');  // the name may hold spaces and parentheses
-  if (name_end == std::string::npos) return std::nullopt;
-  ProcessInfo info;
-  char state;
-  if (std::sscanf(stat.c_str() + name_end + 1, " %c %d %d", &state, &info.parent, &info.group) !=
-      3) {
-    return std::nullopt;
-  }
-  return info;
-}
-
-std::string CommandOf(pid_t pid) {
-  const std::string folder = "/proc/" + std::to_string(pid);
-  std::string command = ReadSmallFile(folder + "/cmdline");
-  if (command.empty()) command = ReadSmallFile(folder + "/comm");
-  while (!command.empty() && (command.back() == '\0' || command.back() == '\n')) command.pop_back();
-  std::replace(command.begin(), command.end(), '\0', ' ');
-  return command.substr(0, 200);
-}
-
-std::vector<pid_t> AllProcesses() {
-  std::vector<pid_t> found;
-  DIR* proc = opendir("/proc");
-  if (proc == nullptr) return found;
-  while (const dirent* entry = readdir(proc)) {
-    if (const pid_t pid = std::atoi(entry->d_name); pid > 0) found.push_back(pid);
-  }
-  closedir(proc);
-  return found;
 }
 
 class SpawnServer {
@@ -365,7 +317,7 @@ bool SpawnServer::WaitOne(bool report) {
 // more.
 void SpawnServer::KillStrays() {
   for (const pid_t pid : Descendants(pid_)) {
-    const auto info = ReadProcess(pid);
+    const auto info = ReadProcessInfo(pid);
     if (info && info->parent == pid_ && !guards_.contains(pid) && !spawned_.contains(pid)) {
       kill(pid, SIGKILL);  // its children become ours, and their turn comes with the next SIGCHLD
     }
@@ -393,7 +345,7 @@ int SpawnServer::KillDescendants(int grace_ms, bool report) {
     } else {
       const std::vector<pid_t> found = Descendants(pid_);
       for (const pid_t pid : found) {
-        const auto info = ReadProcess(pid);
+        const auto info = ReadProcessInfo(pid);
         if (!info) continue;
         if (report && !spawned_.contains(pid) && orphans.insert(pid).second) {
           Send({{"orphan", pid}, {"command", CommandOf(pid)}});
@@ -449,75 +401,6 @@ void SpawnServer::Send(const Json& message) {
 }
 
 }  // namespace
-
-std::vector<int> ProcessesWith(const std::vector<std::string>& entries) {
-  std::set<pid_t> spared;  // somebody may have exported an entry in the shell that we come from
-  for (pid_t pid = getpid(); pid > 0 && spared.insert(pid).second;) {
-    const auto info = ReadProcess(pid);
-    pid = info ? info->parent : 0;
-  }
-  std::vector<int> found;
-  for (const pid_t pid : AllProcesses()) {
-    if (spared.contains(pid)) continue;
-    const std::string environment =
-        '\0' + ReadSmallFile("/proc/" + std::to_string(pid) + "/environ");
-    const bool has_all = std::all_of(entries.begin(), entries.end(), [&](const std::string& entry) {
-      return environment.find('\0' + entry + '\0') != std::string::npos;
-    });
-    if (has_all) found.push_back(pid);
-  }
-  return found;
-}
-
-std::vector<pid_t> Descendants(pid_t root) {
-  std::unordered_map<pid_t, std::vector<pid_t>> children;
-  for (const pid_t pid : AllProcesses()) {
-    if (const auto info = ReadProcess(pid)) children[info->parent].push_back(pid);
-  }
-  std::vector<pid_t> found{root};
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const auto below = children.find(found[i]);
-    if (below != children.end())
-      found.insert(found.end(), below->second.begin(), below->second.end());
-  }
-  found.erase(found.begin());
-  return found;
-}
-
-bool LineBuffer::Next(std::string& line) {
-  const std::size_t end = bytes_.find('\n', begin_);
-  if (end == std::string::npos) {
-    bytes_.erase(0, begin_);
-    begin_ = 0;
-    return false;
-  }
-  line.assign(bytes_, begin_, end - begin_);
-  begin_ = end + 1;
-  return true;
-}
-
-Json ToJson(const SpawnRequest& request) {
-  Json json = {{"spawn", request.id},
-               {"environment", request.environment},
-               {"stdout", request.stdout_path},
-               {"stderr", request.stderr_path}};
-  if (!request.command.empty()) json["command"] = request.command;
-  if (!request.folder.empty()) json["folder"] = request.folder;
-  if (request.file_bytes > 0) json["file_bytes"] = request.file_bytes;
-  return json;
-}
-
-SpawnRequest SpawnRequestFromJson(const Json& json) {
-  SpawnRequest request;
-  request.id = json.at("spawn").get<int>();
-  request.command = json.value("command", std::vector<std::string>());
-  request.environment = json.value("environment", std::map<std::string, std::string>());
-  request.folder = json.value("folder", "");
-  request.stdout_path = json.value("stdout", "");
-  request.stderr_path = json.value("stderr", "");
-  request.file_bytes = json.value("file_bytes", std::int64_t{0});
-  return request;
-}
 
 int ServeSpawns(int socket_fd, const ChildMain& child_main) {
   setsid();  // fails for a group leader, which the launcher has made a session's leader already

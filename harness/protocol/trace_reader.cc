@@ -1,302 +1,34 @@
 #include "harness/protocol/trace_reader.h"
 
 #include <fcntl.h>
-#include <simdjson.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <optional>
-#include <unordered_map>
+#include <utility>
 
-#include "harness/protocol/parse_json.h"
+#include "harness/protocol/trace_file.h"
 #include "harness/protocol/trace_memory.h"
+#include "harness/protocol/trace_record.h"
 
 namespace trainwreck {
 namespace {
-
-namespace ondemand = simdjson::ondemand;
 
 constexpr std::size_t kMaxProblems = 8;
 constexpr std::int64_t kPollBytes =
     8 << 20;  // of a file at once: a flood must not hold up the caller
 constexpr std::size_t kChunkBytes = 1 << 16;
-constexpr int kMaxStep = 100'000'000;  // a record beyond it is garbage, not a reason to allocate
 constexpr std::size_t kSeriesBytes = 160;  // of a signal without its name and its values
 constexpr std::int64_t kValueBytes = sizeof(double) + sizeof(std::uint8_t);
-constexpr std::size_t kMostColumns = 4096;
-
-int IntOf(double value, int fallback) {
-  return value >= -1 && value <= kMaxStep ? static_cast<int>(value) : fallback;
-}
-
-int IntField(const Json& record, const char* key, int fallback) {
-  auto found = record.find(key);
-  if (found == record.end() || !found->is_number()) return fallback;
-  return IntOf(found->get<double>(), fallback);
-}
-
-constexpr std::string_view kSpaces = " \t\r\n";
-
-// The names that Python's json writes for numbers which JSON does not have, and those of json.h.
-struct BareNumber {
-  std::string_view name;
-  std::string_view text;
-};
-constexpr BareNumber kBareNumbers[] = {
-    {"NaN", "\"nan\""}, {"Infinity", "\"inf\""}, {"-Infinity", "\"-inf\""}};
-
-// A value stands after one of ":[," and before one of ",]}": a key or a part of a longer word is
-// none.
-bool IsValuePlace(std::string_view line, std::size_t begin, std::size_t end) {
-  const std::size_t before = begin == 0 ? begin : line.find_last_not_of(kSpaces, begin - 1);
-  const std::size_t after = line.find_first_not_of(kSpaces, end);
-  return begin > 0 && before != line.npos &&
-         std::string_view(":[,").find(line[before]) != line.npos && after != line.npos &&
-         std::string_view(",]}").find(line[after]) != line.npos;
-}
-
-// The line with its bare numbers, outside of strings, written as strings; empty: there are none.
-std::string WithoutBareNumbers(std::string_view line) {
-  std::string result;
-  if (line.find("NaN") == line.npos && line.find("Infinity") == line.npos) return result;
-  std::size_t copied = 0;
-  bool in_string = false;
-  for (std::size_t at = 0; at < line.size(); ++at) {
-    if (in_string) {
-      if (line[at] == '\\') {
-        ++at;  // whatever is escaped, it ends no string
-      } else if (line[at] == '"') {
-        in_string = false;
-      }
-      continue;
-    }
-    in_string = line[at] == '"';
-    for (const BareNumber& bare : kBareNumbers) {
-      if (line.compare(at, bare.name.size(), bare.name) != 0 ||
-          !IsValuePlace(line, at, at + bare.name.size())) {
-        continue;
-      }
-      result.append(line, copied, at - copied).append(bare.text);
-      copied = at + bare.name.size();
-      at = copied - 1;
-      break;
-    }
-  }
-  return copied == 0 ? "" : result.append(line, copied);
-}
-
-// A record, or no object where the line holds none.
-Json ParseRecord(const std::string& line) {
-  if (IsNestedTooDeep(line)) return Json(Json::value_t::discarded);
-  Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!record.is_discarded()) return record;
-  const std::string plain = WithoutBareNumbers(line);
-  return plain.empty() ? record : Json::parse(plain, nullptr, /*allow_exceptions=*/false);
-}
-
-// What the line is instead, for those who copied or packed a trace.
-std::string WhatIsIt(const std::string& line) {
-  const bool is_gzip = line.size() > 1 && line[0] == '\x1f' && line[1] == '\x8b';
-  return is_gzip ? "gzip'ed: unpack it first" : "not a JSON object";
-}
-
-std::string TextField(const Json& record, const char* key) {
-  auto found = record.find(key);
-  return found != record.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-// A member of a record that holds no lists and objects.
-struct Member {
-  enum class Kind { kNumber, kBoolean, kText };
-  std::string_view key;
-  Kind kind = Kind::kNumber;
-  double number = 0;  // of a boolean, too
-  std::string_view text;
-
-  // As DecodeNumber of json.h.
-  std::optional<double> Number() const {
-    if (kind != Kind::kText) return number;
-    if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
-    if (text == "inf") return std::numeric_limits<double>::infinity();
-    if (text == "-inf") return -std::numeric_limits<double>::infinity();
-    return std::nullopt;
-  }
-  int Int(int fallback) const { return kind == Kind::kNumber ? IntOf(number, fallback) : fallback; }
-  std::string Text() const { return kind == Kind::kText ? std::string(text) : ""; }
-};
-
-// The text of a string in which nothing is escaped.
-bool PlainText(ondemand::raw_json_string raw, const char* end, std::string_view& text) {
-  const char* begin = raw.raw();
-  const void* quote = std::memchr(begin, '"', static_cast<std::size_t>(end - begin));
-  if (quote == nullptr) return false;
-  text = {begin, static_cast<std::size_t>(static_cast<const char*>(quote) - begin)};
-  return text.find('\\') == text.npos;
-}
-
-bool ReadMember(ondemand::field field, const char* end, Member& member) {
-  if (!PlainText(field.key(), end, member.key)) return false;
-  ondemand::json_type type;
-  if (field.value().type().get(type) != simdjson::SUCCESS) return false;
-  if (type == ondemand::json_type::number) {
-    member.kind = Member::Kind::kNumber;
-    // The other reader takes -0 for an integer, which has no sign.
-    return field.value().get_double().get(member.number) == simdjson::SUCCESS &&
-           !(member.number == 0 && std::signbit(member.number));
-  }
-  if (type == ondemand::json_type::string) {
-    member.kind = Member::Kind::kText;
-    ondemand::raw_json_string raw;
-    return field.value().get_raw_json_string().get(raw) == simdjson::SUCCESS &&
-           PlainText(raw, end, member.text);
-  }
-  bool truth = false;
-  if (type != ondemand::json_type::boolean ||
-      field.value().get_bool().get(truth) != simdjson::SUCCESS) {
-    return false;
-  }
-  member.kind = Member::Kind::kBoolean;
-  member.number = truth ? 1.0 : 0.0;
-  return true;
-}
-
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_ = -1;
-};
-
-// A signal of a file that has been seen before.
-struct Column {
-  std::string_view name;  // in the trace's map
-  Series* series = nullptr;
-  std::size_t next = 0;  // the column that came after it the last time
-};
-
-constexpr std::size_t kNoColumn = static_cast<std::size_t>(-1);
 
 }  // namespace
 
-struct TraceReader::File {
-  std::string name;
-  int rank = -1;  // -1: the launcher's
-  Descriptor fd;
-  std::int64_t offset = 0;
-  int line = 0;
-  bool broken = false;           // over a limit: nothing more is read
-  std::string tail;              // of an unfinished line
-  std::int64_t start_bytes = 0;  // what its last start takes in memory
-  // A step whose number was there before, told once: of the first signal of the file, since its
-  // last start or return to an earlier step.
-  std::string watched;
-  const Series* watched_series = nullptr;
-  int newest_step = -1;
-  bool has_repeats = false;
-  // Its signals, so that a name that comes where it was the last time is not searched for.
-  std::vector<Column> columns;
-  std::unordered_map<std::string_view, std::size_t> column_of;
-  std::size_t first_column = 0;
-  std::size_t column = kNoColumn;  // of the member before, in the record at hand
-
-  // Of a record that has the watched signal. Several records of one step are none: they may hold
-  // different signals.
-  bool Repeats(int step) {
-    if (has_repeats) return false;
-    has_repeats = step <= newest_step;
-    newest_step = std::max(newest_step, step);
-    return has_repeats;
-  }
-
-  bool KnowsWatched(const RunTrace& trace) {
-    if (watched_series == nullptr && !watched.empty()) watched_series = trace.Find(watched, rank);
-    return watched_series != nullptr;
-  }
-
-  // Null when the trace has no such signal.
-  Series* SeriesOf(std::string_view key, RunTrace& trace) {
-    const std::size_t hint = column == kNoColumn ? first_column : columns[column].next;
-    if (hint < columns.size() && columns[hint].name == key) {
-      column = hint;
-      return columns[hint].series;
-    }
-    auto known = column_of.find(key);
-    if (known == column_of.end()) {
-      auto found = trace.series.find({std::string(key), rank});
-      if (found == trace.series.end()) return nullptr;
-      if (columns.size() == kMostColumns) return &found->second;
-      known = column_of.emplace(found->first.first, columns.size()).first;
-      columns.push_back({found->first.first, &found->second});
-    }
-    (column == kNoColumn ? first_column : columns[column].next) = known->second;
-    column = known->second;
-    return columns[column].series;
-  }
-
-  void ForgetColumns() {
-    columns.clear();
-    column_of.clear();
-    watched_series = nullptr;
-  }
-
-  // The unfinished line with its end, followed by what simdjson may read.
-  std::string_view Completed(std::string_view end) {
-    tail.append(end);
-    tail.reserve(tail.size() + simdjson::SIMDJSON_PADDING);
-    return tail;
-  }
-};
-
 struct TraceReader::Scratch {
   std::string chunk = std::string(kChunkBytes + simdjson::SIMDJSON_PADDING, '\0');
-  ondemand::parser parser;
-  std::string plain;            // the line at hand, without bare numbers
-  std::vector<Member> members;  // of the record at hand
-  const Member* step = nullptr;
+  std::string plain;  // the line at hand, without bare numbers
+  FlatRecord record;  // the one at hand
   std::vector<std::pair<Series*, double>> values;
-
-  // False where the line is to be read by the other reader: it is damaged, has bare numbers, lists,
-  // escapes, or a key twice that must be there once. `line` is followed by some bytes that are
-  // there to be read.
-  bool ReadFlat(std::string_view line, std::string_view& type) {
-    members.clear();
-    step = nullptr;
-    type = "";
-    ondemand::document document;
-    ondemand::object object;
-    const simdjson::padded_string_view padded(line, line.size() + simdjson::SIMDJSON_PADDING);
-    if (parser.iterate(padded).get(document) != simdjson::SUCCESS ||
-        document.get_object().get(object) != simdjson::SUCCESS) {
-      return false;
-    }
-    for (auto next : object) {
-      ondemand::field field;
-      if (std::move(next).get(field) != simdjson::SUCCESS) return false;
-      Member& member = members.emplace_back();
-      if (!ReadMember(field, line.data() + line.size(), member)) return false;
-      if (member.key == "t") type = member.kind == Member::Kind::kText ? member.text : "";
-    }
-    if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) return false;
-    for (const Member& member : members) {
-      if (member.key == "step") step = &member;
-    }
-    return true;
-  }
 };
 
 TraceReader::TraceReader(std::string folder, int world_size, int planned_steps, TraceLimits limits)
@@ -322,8 +54,8 @@ bool TraceReader::Open(File& file) {
   if (file.broken) return false;
   if (file.fd.get() >= 0) return true;
   // O_NONBLOCK and the check: a target may have put a FIFO or a device there.
-  file.fd =
-      Descriptor(open((folder_ + "/" + file.name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  file.fd = File::Descriptor(
+      open((folder_ + "/" + file.name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.fd.get() < 0) return false;
   struct stat status;
   if (fstat(file.fd.get(), &status) == 0 && S_ISREG(status.st_mode)) return true;
@@ -474,12 +206,12 @@ void TraceReader::Take(File& file, std::string_view line) {
 // leaves all to TakeAny.
 bool TraceReader::TakeFlat(File& file, std::string_view line) {
   std::string_view type;
-  if (!scratch_->ReadFlat(line, type)) {
+  if (!scratch_->record.Read(line, type)) {
     std::string& plain = scratch_->plain;
     plain = WithoutBareNumbers(line);
     if (plain.empty()) return false;
     plain.reserve(plain.size() + simdjson::SIMDJSON_PADDING);
-    if (!scratch_->ReadFlat(plain, type)) return false;
+    if (!scratch_->record.Read(plain, type)) return false;
   }
   if (type == "step") return TakeFlatStep(file);
   if (type != "collective") return false;
@@ -488,15 +220,15 @@ bool TraceReader::TakeFlat(File& file, std::string_view line) {
 }
 
 bool TraceReader::TakeFlatStep(File& file) {
-  const int step = scratch_->step == nullptr ? -1 : scratch_->step->Int(-1);
+  const int step = scratch_->record.step == nullptr ? -1 : scratch_->record.step->Int(-1);
   if (step < 0 || (trace_.planned_steps > 0 && step >= trace_.planned_steps)) return false;
   if (!file.KnowsWatched(trace_)) return false;
   auto& values = scratch_->values;
   values.clear();
-  file.column = kNoColumn;
+  file.column = File::kNoColumn;
   bool has_watched = false;
   const double* time = nullptr;
-  for (Member& member : scratch_->members) {
+  for (Member& member : scratch_->record.members) {
     if (member.key == "t" || member.key == "step") continue;
     const std::optional<double> number = member.Number();
     Series* series = number ? file.SeriesOf(member.key, trace_) : nullptr;
@@ -520,7 +252,7 @@ bool TraceReader::TakeFlatStep(File& file) {
 
 void TraceReader::TakeFlatCollective(File& file, std::string_view line) {
   Collective collective;
-  for (const Member& member : scratch_->members) {
+  for (const Member& member : scratch_->record.members) {
     if (member.key == "step") collective.step = member.Int(0);
     if (member.key == "call") collective.call = member.Int(0);
     if (member.key == "op") collective.op = member.Text();

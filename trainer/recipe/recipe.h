@@ -1,6 +1,6 @@
 // The recipe of the reference trainer as types: what `--describe` lists, what a plan's flat map is
-// parsed into, and what every part is built from. All three come from one table (RecipeTable in
-// recipe.cc).
+// parsed into, and what every part is built from. All three come from one table
+// (recipe_table.cc).
 //
 //   TrainingRecipe recipe = ParseRecipe(plan.recipe);  // throws RecipeError that names every bad
 //   key

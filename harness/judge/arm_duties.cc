@@ -1,0 +1,264 @@
+// What arms owe that no scenario has to claim: they perform their faults and no others, keep the
+// invariants, have sound signals, and end as planned.
+#include <algorithm>
+#include <utility>
+
+#include "harness/judge/case_judge.h"
+#include "harness/judge/endings.h"
+#include "harness/judge/signal_health.h"
+#include "harness/judge/wording.h"
+
+namespace trainwreck {
+namespace {
+
+using formula::Reading;
+using formula::Truth;
+
+}  // namespace
+
+// An arm must have performed its faults and none of the others. Of the latter there is news only.
+std::vector<JudgedCheck> CaseJudge::JudgeFaults(const ArmPlan& arm) const {
+  std::vector<JudgedCheck> found;
+  // Control with a bug need not show it, where only the change of a twin brings it out.
+  const bool may_rest = arm.kind == ArmKind::kBug && arm.twin == nullptr;
+  for (const InjectedFault& fault : arm.faults) {
+    if (!may_rest) found.push_back(JudgeFired(arm, fault, true));
+  }
+  if (IsFaulty(arm.kind)) return found;
+  for (const InjectedFault& fault : plan_.scenario->faults) {
+    JudgedCheck fired = JudgeFired(arm, fault, false);
+    if (!fired.tally.disagree.empty()) found.push_back(std::move(fired));
+  }
+  return found;
+}
+
+// In the arm, or in what it is compared with: a bug may show in one of the two alone.
+bool CaseJudge::FiredIn(const ArmPlan& arm, const InjectedFault& fault, int seed,
+                        std::string* seen) const {
+  const RunResult* run = FindRun(arm.name, seed);
+  if (run != nullptr && HasFired(run->trace, fault, seen)) return true;
+  if (arm.kind != ArmKind::kBug) return false;
+  run = FindRun(arm.control, seed);
+  return run != nullptr && HasFired(run->trace, fault, seen);
+}
+
+JudgedCheck CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault,
+                                  bool expected) const {
+  JudgedCheck judged;
+  judged.broken_class = expected ? FailureClass::kFaultNotFired : FailureClass::kControlUnhealthy;
+  CheckResult& result = judged.result;
+  result.check = kFiredCheck;
+  result.formula = "fired(" + fault.id + ")";
+  result.arm = arm.name;
+  result.expected = expected;
+  result.file = fault.file.empty() ? plan_.scenario->file : fault.file;
+  result.position = fault.position;
+  Tally& tally = judged.tally;
+  for (int seed = 0; seed < plan_.seed_count; ++seed) {
+    Reading reading;
+    tally.counted.push_back(seed);
+    const RunResult* run = FindRun(arm.name, seed);
+    if (run == nullptr) {
+      reading.seen = "the run was not made";
+      tally.unknown.push_back(seed);
+    } else {
+      const bool fired = FiredIn(arm, fault, seed, &reading.seen);
+      reading.truth = fired ? Truth::kTrue : Truth::kFalse;
+      (fired == result.expected ? tally.agree : tally.disagree).push_back(seed);
+    }
+    result.readings.push_back(std::move(reading));
+  }
+  if (result.expected) {
+    result.message = "fault '" + fault.id + "' (" + fault.fault +
+                     ") must act and change something in " + std::to_string(plan_.seed_require) +
+                     " of " + std::to_string(plan_.seed_count) + " seeds";
+    if (!tally.disagree.empty()) result.message += ", it did not in " + SeedList(tally.disagree);
+  } else {
+    result.message = "fault '" + fault.id + "' (" + fault.fault +
+                     ") must not act here, it did in " + SeedList(tally.disagree);
+  }
+  return judged;
+}
+
+InvariantCount& CaseJudge::CountOf(const std::string& invariant) {
+  for (InvariantCount& count : invariants_) {
+    if (count.name == invariant) return count;
+  }
+  invariants_.push_back({.name = invariant});
+  return invariants_.back();
+}
+
+// Those that do not hold in this arm. No seed of theirs may be lost: what every sound run must keep
+// is no matter of luck. A run that ended early has nothing to say of the steps that it lacks.
+std::vector<JudgedCheck> CaseJudge::JudgeInvariants(const ArmPlan& arm,
+                                                    const std::vector<Claim>& claims) {
+  std::vector<JudgedCheck> broken;
+  if (arm.kind == ArmKind::kFault || arm.kind == ArmKind::kDecoy) return broken;
+  for (const StandingCheck& standing : arm.invariants) {
+    const std::string& name = standing.check.name;
+    const bool is_claimed = std::any_of(claims.begin(), claims.end(), [&](const Claim& claim) {
+      return claim.role == CheckRole::kInvariant && claim.check->name == name;
+    });
+    if (is_claimed) continue;
+    JudgedCheck judged;
+    CheckResult& result = judged.result;
+    InvariantCount& count = CountOf(name);
+    std::vector<int>& seeds = judged.tally.disagree;
+    for (int seed = 0; seed < plan_.seed_count; ++seed) {
+      result.readings.push_back(Read(standing.check, arm, seed));
+      const Truth truth = result.readings.back().truth;
+      // The fault is still in: only what its own run kept is the remedy's to keep.
+      const auto with_fault = with_fault_.find({name, seed});
+      const bool is_excused = arm.kind == ArmKind::kRemedy && (with_fault == with_fault_.end() ||
+                                                               with_fault->second != Truth::kTrue);
+      if (truth == Truth::kTrue) {
+        ++count.held;
+        judged.tally.agree.push_back(seed);
+      } else if (truth == Truth::kUnknown) {
+        ++count.open;
+      } else if (is_excused) {
+        ++count.excused;
+      } else {
+        ++count.broken;
+        seeds.push_back(seed);
+      }
+    }
+    if (seeds.empty()) continue;
+    judged.is_settled = true;
+    result.check = name;
+    result.formula = standing.check.formula.text();
+    result.arm = arm.name;
+    result.file = standing.check.file;
+    result.position = standing.check.position;
+    result.failure_class = FailureClass::kInvariantBroken;
+    result.agree = static_cast<int>(judged.tally.agree.size());
+    result.disagree = static_cast<int>(seeds.size());
+    result.unit = UnitOf(standing.check, result.readings);
+    const int seed = WorstSeed(seeds, result);
+    result.worst_margin = SignedMargin(result.readings[seed], result.unit, /*expected=*/true);
+    result.message = "what every sound run must keep does not hold in " + SeedList(seeds) + ": " +
+                     standing.title;
+    result.suspects = {standing.part};
+    SetRerun(arm.name, seed, result);
+    result.seen = SeenAt(result, seed);
+    broken.push_back(std::move(judged));
+  }
+  return broken;
+}
+
+bool CaseJudge::HasToBeSound(const ArmPlan& arm) const {
+  if (arm.kind == ArmKind::kControl && !ClaimsHealthOfControl(plan_, target_)) return true;
+  if (target_.level >= 2) return false;  // it says by itself how it ended, and why
+  if (arm.kind == ArmKind::kControl) return true;
+  if (arm.kind != ArmKind::kRemedy) return false;
+  const std::vector<std::string>& waives = arm.remedy->waives;
+  return std::find(waives.begin(), waives.end(), kSignalsSoundCheck) == waives.end();
+}
+
+// Every signal, not only those that the scenario's formulas mention.
+JudgedCheck CaseJudge::JudgeSignals(const ArmPlan& arm) const {
+  JudgedCheck judged;
+  judged.broken_class = arm.kind == ArmKind::kControl ? FailureClass::kControlUnhealthy
+                                                      : FailureClass::kRemedyIneffective;
+  CheckResult& result = judged.result;
+  result.check = kSignalsSoundCheck;
+  result.formula = "every signal is read, finite, and positive where its scale says so";
+  result.arm = arm.name;
+  result.file = plan_.scenario->file;
+  Tally& tally = judged.tally;
+  for (int seed = 0; seed < plan_.seed_count; ++seed) {
+    const RunResult* run = FindRun(arm.name, seed);
+    Reading reading;
+    reading.seen = "the run was not made";
+    if (run != nullptr) reading = ReadSignalHealth(run->trace, target_);
+    tally.counted.push_back(seed);
+    (reading.truth == Truth::kTrue    ? tally.agree
+     : reading.truth == Truth::kFalse ? tally.disagree
+                                      : tally.unknown)
+        .push_back(seed);
+    result.readings.push_back(std::move(reading));
+  }
+  result.message = "all signals that the target offers must be sound";
+  if (!tally.disagree.empty()) result.message += ", they are not in " + SeedList(tally.disagree);
+  if (!tally.unknown.empty()) {
+    result.message += ", not all could be read in " + SeedList(tally.unknown);
+  }
+  return judged;
+}
+
+// An abnormal end is no surprise where a claim that holds is about that very end, and no second
+// finding where such a claim has failed already. What should be absent, as a symptom in control and
+// in remedy arms, excuses nothing by being absent.
+bool CaseJudge::EndIsClaimed(const ArmPlan& arm, const std::vector<Claim>& claims,
+                             const std::vector<JudgedCheck>& judged, const RunResult& run,
+                             int seed) const {
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const Truth truth = judged[i].result.readings[seed].truth;
+    if (truth == Truth::kUnknown) continue;
+    const bool holds = (truth == Truth::kTrue) == claims[i].expected;
+    if (holds && !claims[i].expected) continue;
+    if (RestsOnEnd(claims[i].check->formula, RunsOf(arm, seed), run.end, target_)) return true;
+  }
+  return false;
+}
+
+std::vector<JudgedCheck> CaseJudge::JudgeEnds(const ArmPlan& arm, const std::vector<Claim>& claims,
+                                              const std::vector<JudgedCheck>& judged) const {
+  std::map<FailureClass, std::vector<int>> seeds_by_class;
+  std::vector<int> restarted;
+  const auto runs = results_.runs.find(arm.name);
+  if (runs == results_.runs.end()) return {};
+  for (const auto& [seed, run] : runs->second) {
+    if (run.restarts > 0 && !IsFaulty(arm.kind)) restarted.push_back(seed);
+    const FailureClass failure_class = ClassOfEnd(run, target_);
+    if (failure_class.empty() || EndIsClaimed(arm, claims, judged, run, seed)) continue;
+    seeds_by_class[failure_class].push_back(seed);
+  }
+  std::vector<JudgedCheck> found;
+  for (const auto& [failure_class, seeds] : seeds_by_class) {
+    found.push_back(UnclaimedEnd(arm, failure_class, seeds));
+  }
+  if (!restarted.empty()) found.push_back(Restarted(arm, restarted));
+  return found;
+}
+
+// What no seed may be lost to, with the first of its seeds to look at.
+JudgedCheck CaseJudge::Finding(const ArmPlan& arm, const char* check, FailureClass failure_class,
+                               const std::vector<int>& seeds) const {
+  JudgedCheck judged;
+  judged.is_settled = true;
+  CheckResult& result = judged.result;
+  result.check = check;
+  result.arm = arm.name;
+  result.file = plan_.scenario->file;
+  result.failure_class = std::move(failure_class);
+  result.disagree = static_cast<int>(seeds.size());
+  result.seen = "seed " + std::to_string(seeds.front()) + ": ";
+  SetRerun(arm.name, seeds.front(), result);
+  return judged;
+}
+
+JudgedCheck CaseJudge::UnclaimedEnd(const ArmPlan& arm, FailureClass failure_class,
+                                    const std::vector<int>& seeds) const {
+  const RunResult& run = *FindRun(arm.name, seeds.front());
+  JudgedCheck judged = Finding(arm, kEndCheck, std::move(failure_class), seeds);
+  CheckResult& result = judged.result;
+  result.message = "expected every run to complete, " + SeedList(seeds) + " did not";
+  result.seen += SentenceOfEnd(run);
+  for (const RankExit& exit : run.exits) {
+    if (exit.last_words.empty() || (exit.code == 0 && exit.signal == 0)) continue;
+    result.seen += "; last words of rank " + std::to_string(exit.rank) + ": " + exit.last_words;
+    break;
+  }
+  return judged;
+}
+
+// What was restarted did not train on in health, whatever its last attempt shows.
+JudgedCheck CaseJudge::Restarted(const ArmPlan& arm, const std::vector<int>& seeds) const {
+  JudgedCheck judged = Finding(arm, "restarts", FailureClass::kControlUnhealthy, seeds);
+  judged.result.message = "a healthy run needs no restart, " + SeedList(seeds) + " had one";
+  judged.result.seen += std::to_string(FindRun(arm.name, seeds.front())->restarts) + " restarts";
+  return judged;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,58 @@
+// The reader of one target of trainwreck.yaml, for the files of LoadTargetFile (target_spec.h).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/targets/target_spec.h"
+#include "harness/yaml/fields.h"
+#include "harness/yaml/yaml.h"
+
+namespace trainwreck {
+
+class TargetReader {
+ public:
+  TargetReader(const std::string& file, const YamlNode& name, const YamlNode& node, Errors& errors);
+  TargetSpec Read();
+
+ private:
+  // Relative to the file.
+  std::string ReadPath(const YamlNode& node, const std::string& what);
+  // A target of level 2 says these itself.
+  bool BelongsHere(const YamlNode* node, const std::string& key);
+  TemplateText ReadTemplate(const YamlNode& node, const std::string& what);
+  std::vector<Arguments> ReadArguments(const YamlNode& node, const std::string& what);
+  void ReadCommands(Fields& fields);
+  void RejectPlaceholders(const YamlNode& node);
+
+  // What the recipe of the target is (target_recipe_reader.cc).
+  void ReadRecipeParts(Fields& fields);
+  void ReadRecipe(const YamlNode& node);
+  // `lr: 0.1` is short for `lr: {type: number, default: 0.1}`.
+  std::optional<ParamInfo> ReadKey(const YamlNode& key, const YamlNode& node);
+  // Only costs may be several: else the harness would not know which of two keys to change.
+  void ReadRole(const YamlNode& node, ParamInfo& info);
+  // A type that follows from a default must not follow from its quotes, or from a habit of
+  // YAML 1.1.
+  void RejectDisguise(const YamlNode& node);
+  void ReadRanks(const YamlNode& node);
+
+  // What its signals are, and where they come from (target_signals_reader.cc).
+  void ReadSignalParts(Fields& fields);
+  void ReadSignal(const YamlNode& key, const YamlNode& node);
+  bool IsSignal(const std::string& name) const;
+  void RejectUnknownSignal(const YamlNode& at, const std::string& name, const std::string& what);
+  void ReadSource(const YamlNode& node);
+  void ReadPattern(const YamlNode& node, SourceSpec& source);
+  void ReadNames(const YamlNode& node, const std::string& what, SourceSpec& source);
+  std::string FirstSignal() const { return spec_.signals.empty() ? "loss" : spec_.signals[0].name; }
+
+  const YamlNode& node_;
+  Errors& errors_;
+  const std::string what_;
+  TargetSpec spec_;
+  bool is_sound_ = true;
+};
+
+}  // namespace trainwreck

@@ -1,0 +1,185 @@
+// The signals of a target of trainwreck.yaml, and the sources that they come from.
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "harness/targets/target_extras.h"
+#include "harness/targets/target_hints.h"
+#include "harness/targets/target_reader.h"
+
+namespace trainwreck {
+
+void TargetReader::ReadSignalParts(Fields& fields) {
+  const YamlNode* signals = spec_.level < 2 ? fields.Require("signals") : fields.Take("signals");
+  if (BelongsHere(signals, "signals") &&
+      CheckFilledMap(*signals, "'signals'", errors_, "such as {loss: {}}")) {
+    for (std::size_t i = 0; i < signals->keys.size(); ++i) {
+      ReadSignal(signals->keys[i], signals->items[i]);
+    }
+  }
+  const YamlNode* sources = spec_.level == 0 ? fields.Require("sources") : fields.Take("sources");
+  if (sources == nullptr) return;
+  if (spec_.level > 0) {
+    errors_.Add(*sources,
+                "a target of level " + std::to_string(spec_.level) +
+                    " writes the trace itself and takes no 'sources'",
+                "remove it, or 'level: " + std::to_string(spec_.level) + "'");
+    return;
+  }
+  for (const YamlNode* item : ReadList(*sources, "'sources'", errors_)) ReadSource(*item);
+  const bool is_clear = std::none_of(spec_.sources.begin(), spec_.sources.end(),
+                                     [](const SourceSpec& source) { return source.names.empty(); });
+  if (!is_clear || spec_.sources.empty()) return;  // what they would give is not known
+  for (std::size_t i = 0; signals != nullptr && i < signals->keys.size(); ++i) {
+    const std::string& name = signals->keys[i].text;
+    const bool has_source =
+        std::any_of(spec_.sources.begin(), spec_.sources.end(),
+                    [&](const SourceSpec& source) { return source.names.contains(name); });
+    if (has_source) continue;
+    errors_.Add(signals->keys[i], "signal '" + name + "' comes from no source",
+                "let a pattern have a group (?P<" + name + ">\\S+), or add a source of its own");
+  }
+}
+
+void TargetReader::ReadSignal(const YamlNode& key, const YamlNode& node) {
+  SignalInfo info;
+  info.name = key.text;
+  spec_.signal_positions[key.text] = key.position;
+  CheckName(key, "the name of a signal", errors_);
+  if (key.text == "time" || key.text == "step") {
+    errors_.Add(key, "the harness has '" + key.text + "' itself", "choose another name");
+  }
+  Fields fields(node, "signal '" + key.text + "'", errors_, "write " + key.text + ": {}");
+  if (const YamlNode* value = fields.Take("unit")) {
+    info.unit = ReadText(*value, "'unit'", errors_).value_or("");
+  }
+  if (const YamlNode* value = fields.Take("doc")) {
+    info.doc = ReadText(*value, "'doc'", errors_).value_or("");
+  }
+  if (const YamlNode* value = fields.Take("scale")) {
+    info.scale = value->text == "log" ? Scale::kLog : Scale::kLinear;
+    if (value->text != "log" && value->text != "linear") {
+      errors_.Add(*value, "'scale' must be linear or log (positive, spans decades)");
+    }
+  }
+  for (auto [name, flag] : {std::pair{"exact", &info.exact}, std::pair{"sparse", &info.sparse},
+                            std::pair{"optional", &info.optional}}) {
+    if (const YamlNode* value = fields.Take(name)) {
+      *flag = ReadBool(*value, std::string("'") + name + "'", errors_).value_or(false);
+    }
+  }
+  ReadFloor(fields, key.text, errors_, spec_.extras);
+  fields.RejectRest();
+  spec_.signals.push_back(std::move(info));
+}
+
+bool TargetReader::IsSignal(const std::string& name) const {
+  return std::any_of(spec_.signals.begin(), spec_.signals.end(),
+                     [&](const SignalInfo& info) { return info.name == name; });
+}
+
+void TargetReader::RejectUnknownSignal(const YamlNode& at, const std::string& name,
+                                       const std::string& what) {
+  if (IsSignal(name)) return;
+  std::vector<std::string> known;
+  for (const SignalInfo& info : spec_.signals) known.push_back(info.name);
+  errors_.Add(at, what + " '" + name + "' is none of the target's signals",
+              SuggestName(name, known));
+}
+
+void TargetReader::ReadSource(const YamlNode& node) {
+  struct Kind {
+    const char* key;
+    SourceKind kind;
+    const char* names;
+  };
+  static constexpr Kind kKinds[] = {{"stdout", SourceKind::kStdout, nullptr},
+                                    {"stderr", SourceKind::kStderr, nullptr},
+                                    {"output", SourceKind::kOutput, nullptr},
+                                    {"csv", SourceKind::kCsv, "columns"},
+                                    {"json_lines", SourceKind::kJsonLines, "fields"},
+                                    {"tensorboard", SourceKind::kTensorBoard, "tags"}};
+  Fields fields(node, "a source", errors_);
+  if (!fields.is_map()) return;
+  SourceSpec source;
+  const Kind* kind = nullptr;
+  for (const Kind& candidate : kKinds) {
+    const YamlNode* where = fields.Take(candidate.key);
+    if (where == nullptr) continue;
+    if (kind != nullptr) {
+      errors_.Add(*where,
+                  std::string("a source is one of '") + kind->key + "' and '" + candidate.key +
+                      "', not both",
+                  "write two entries of 'sources'");
+    }
+    kind = &candidate;
+    source.kind = candidate.kind;
+    source.position = where->position;
+    if (candidate.names == nullptr) {
+      ReadPattern(*where, source);
+    } else {
+      source.path = ReadTemplate(*where, std::string("'") + candidate.key + "'");
+    }
+  }
+  if (kind == nullptr) {
+    const std::vector<std::string> kinds = {"stdout", "stderr",     "output",
+                                            "csv",    "json_lines", "tensorboard"};
+    errors_.Add(node,
+                "a source must be one of stdout, stderr, output, csv, json_lines, tensorboard",
+                node.keys.empty() ? "" : SuggestName(node.keys.front().text, kinds));
+  } else if (kind->names != nullptr) {
+    if (const YamlNode* names = fields.Require(
+            kind->names, std::string(kind->names) + ": {" + FirstSignal() + ": COLUMN}"))
+      ReadNames(*names, kind->names, source);
+    if (source.kind != SourceKind::kTensorBoard) {
+      if (const YamlNode* step = fields.Take("step")) {
+        source.step = ReadText(*step, "'step'", errors_).value_or("");
+      }
+    }
+  }
+  if (const YamlNode* first = fields.Take("first_step")) {
+    source.first_step = ReadInt(*first, "'first_step'", errors_, 0, 1'000'000'000).value_or(0);
+  }
+  if (kind != nullptr) fields.RejectRest();
+  spec_.sources.push_back(std::move(source));
+}
+
+void TargetReader::ReadPattern(const YamlNode& node, SourceSpec& source) {
+  source.pattern = ReadText(node, "a pattern", errors_).value_or("");
+  RE2::Options options;
+  options.set_log_errors(false);
+  const RE2 pattern(source.pattern, options);
+  if (!pattern.ok()) {
+    errors_.Add(node, "this is no regular expression: " + pattern.error(),
+                PatternHint(source.pattern));
+    return;
+  }
+  if (const std::string twice = GroupGivenTwice(source.pattern); !twice.empty()) {
+    errors_.Add(node, "two groups of the pattern are called '" + twice + "'",
+                "only one of them would be read: leave one without a name");
+  }
+  for (const auto& [name, index] : pattern.NamedCapturingGroups()) {
+    if (name == "step") {
+      source.step = name;
+      continue;
+    }
+    RejectUnknownSignal(node, name, "the group");
+    source.names[name] = name;
+  }
+  if (source.names.empty()) {
+    errors_.Add(node, "the pattern has no named group that is a signal",
+                "such as 'loss: (?P<loss>\\S+)'");
+  }
+}
+
+void TargetReader::ReadNames(const YamlNode& node, const std::string& what, SourceSpec& source) {
+  if (!CheckFilledMap(node, "'" + what + "'", errors_)) return;
+  for (std::size_t i = 0; i < node.keys.size(); ++i) {
+    RejectUnknownSignal(node.keys[i], node.keys[i].text, "'" + what + "':");
+    source.names[node.keys[i].text] =
+        ReadText(node.items[i], "'" + node.keys[i].text + "'", errors_).value_or("");
+  }
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,410 @@
+#include "trainer/recipe/recipe_table.h"
+
+#include <string>
+
+#include "trainer/recipe/model_kinds.h"
+#include "trainer/recipe/recipe_key.h"
+
+namespace trainwreck {
+namespace {
+
+#define FIELD(member) ([](TrainingRecipe & r) -> auto& { return r.member; })
+
+RecipeKey ModelKindKey() {
+  std::string tokens, features;
+  RecipeKey key = Plain("model.kind", FIELD(model.kind), "");
+  for (const auto& [name, kind] : ModelKinds()) {
+    key.info.choices.push_back(name);
+    std::string& list = kind.takes_tokens ? tokens : features;
+    list += (list.empty() ? "" : ", ") + name;
+  }
+  key.info.doc = "Over token data: " + tokens + "; over features: " + features;
+  return key;
+}
+
+void AddModelKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(ModelKindKey());
+  keys.push_back(Bounded(WithRole(KeyRole::kCost, Number("model.layers", FIELD(model.layers), "", 1,
+                                                         "Transformer blocks or hidden layers")),
+                         256));
+  keys.push_back(Bounded(WithRole(KeyRole::kCost, Number("model.width", FIELD(model.width), "", 1,
+                                                         "Size of the hidden state")),
+                         16384));
+  keys.push_back(Number("model.heads", FIELD(model.heads), "", 1,
+                        "Attention heads (gpt); must divide the width"));
+  keys.push_back(Choice("model.norm", FIELD(model.norm),
+                        {{"pre", NormPlace::kPre}, {"post", NormPlace::kPost}},
+                        "Norm before each sublayer, or after its residual sum (gpt)"));
+  keys.push_back(Choice("model.norm_kind", FIELD(model.norm_kind),
+                        {{"layer", NormKind::kLayer}, {"rms", NormKind::kRms}},
+                        "Layer norm, or by the root of the mean square alone (Zhang and Sennrich "
+                        "2019; gpt)"));
+  keys.push_back(Choice("model.activation", FIELD(model.activation),
+                        {{"relu", Activation::kRelu},
+                         {"leaky_relu", Activation::kLeakyRelu},
+                         {"tanh", Activation::kTanh},
+                         {"sigmoid", Activation::kSigmoid}},
+                        "Of hidden layers (mlp), of the state (rnn)"));
+  keys.push_back(Choice("model.init", FIELD(model.init),
+                        {{"kaiming", InitKind::kKaiming},
+                         {"xavier", InitKind::kXavier},
+                         {"normal", InitKind::kNormal},
+                         {"constant", InitKind::kConstant}},
+                        "Weights of hidden layers: by fan-in (He et al. 2015), by fan-in and "
+                        "fan-out (Glorot and Bengio 2010), or of size init_std (mlp)"));
+  keys.push_back(Number("model.init_std", FIELD(model.init_std), "", 0,
+                        "With init normal the standard deviation, with constant the value (mlp)"));
+  keys.push_back(Plain("model.layer_norm", FIELD(model.layer_norm),
+                       "Layer norm in front of each hidden layer's activation (mlp)"));
+  keys.push_back(Plain("model.batch_norm", FIELD(model.batch_norm),
+                       "Batch norm there (mlp); with layer norm it cannot be"));
+  keys.push_back(Plain("model.residual", FIELD(model.residual),
+                       "Add its input to each hidden layer's output, where both have the same "
+                       "size (mlp)"));
+  keys.push_back(Bounded(Number("model.dropout", FIELD(model.dropout), "", 0,
+                                "Share of each sublayer's output that training sets to 0 "
+                                "(Srivastava et al. 2014; gpt)"),
+                         0.99));
+}
+
+// Of precision, attention, prototypes, and what of the model trains.
+void AddModelPartKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Choice("model.dtype", FIELD(model.dtype),
+                        {{"fp32", ModelDtype::kFp32}, {"bf16", ModelDtype::kBf16}},
+                        "What parameters are kept in; the loss is computed in fp32 (tokens)"));
+  keys.push_back(Bounded(Number("model.lora_rank", FIELD(model.lora_rank), "", 0,
+                                "Rank of adapters lora_a and lora_b beside each hidden layer's "
+                                "weight (Hu et al. 2021; mlp); 0: none"),
+                         1024));
+  keys.push_back(Choice("model.attention", FIELD(model.attention),
+                        {{"fused", AttentionForm::kFused},
+                         {"explicit", AttentionForm::kExplicit},
+                         {"explicit_fp32", AttentionForm::kExplicitFp32}},
+                        "The library's fused attention, or product, softmax and product one by "
+                        "one, in the precision of the run or in fp32 (gpt)"));
+  keys.push_back(Choice("model.positions", FIELD(model.positions),
+                        {{"learned", Positions::kLearned},
+                         {"rotary", Positions::kRotary},
+                         {"none", Positions::kNone}},
+                        "Added to the token embeddings, turned into queries and keys (Su et al. "
+                        "2021), or left to the causal mask (gpt)"));
+  keys.push_back(Number("model.rotary_scale", FIELD(model.rotary_scale), "", 0,
+                        "Factor on the positions that rotary ones are made of; less than 1 "
+                        "stretches them over longer sequences (gpt)"));
+  keys.push_back(Plain("model.qk_norm", FIELD(model.qk_norm),
+                       "Give queries and keys mean square 1 before their product (Henry et al. "
+                       "2020; gpt)"));
+  keys.push_back(
+      Choice("model.similarity", FIELD(model.similarity),
+             {{"cosine", SimilarityKind::kCosine}, {"distance", SimilarityKind::kDistance}},
+             "Logits: cosine of the angle to each class's prototype, or the negative "
+             "squared distance from it (prototype)"));
+  keys.push_back(Number("model.logit_scale", FIELD(model.logit_scale), "", 0,
+                        "Factor on similarities: the inverse temperature (prototype)"));
+  keys.push_back(Choice("model.normalise", FIELD(model.normalise),
+                        {{"clamped", NormaliseForm::kClamped},
+                         {"eps_inside", NormaliseForm::kEpsInside},
+                         {"eps_outside", NormaliseForm::kEpsOutside},
+                         {"plain", NormaliseForm::kPlain}},
+                        "x / max(|x|, eps), x / sqrt(sum x^2 + eps), x / (sqrt(sum x^2) + eps) or "
+                        "x / sqrt(sum x^2), with eps 1e-8 (prototype, cosine)"));
+  keys.push_back(Choice("model.input_norm", FIELD(model.input_norm),
+                        {{"none", InputNorm::kNone},
+                         {"two_pass", InputNorm::kTwoPass},
+                         {"one_pass", InputNorm::kOnePass},
+                         {"one_pass_clamped", InputNorm::kOnePassClamped}},
+                        "Standardise each input, with the variance as mean (x - mean)^2, or as "
+                        "mean x^2 - mean^2, of which rounding can leave less than 0 (prototype)"));
+  keys.push_back(Number("model.init_scale", FIELD(model.init_scale), "", 0,
+                        "Factor on the initial weights of blocks and hidden layers"));
+  keys.push_back(Plain("model.trainable", FIELD(model.trainable),
+                       "Comma-separated globs of the parameters that should train"));
+  keys.push_back(Plain("model.tied_embeddings", FIELD(model.tied_embeddings),
+                       "One table for the token embeddings and the head (Press and Wolf 2017), "
+                       "times the root of the width where it embeds (gpt)"));
+  keys.push_back(Plain("model.activation_checkpointing", FIELD(model.activation_checkpointing),
+                       "Keep only the input of each block, and compute the rest again in the "
+                       "backward pass (gpt)"));
+}
+
+void AddLossKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Choice("loss.form", FIELD(model.loss.form),
+                        {{"fused", LossForm::kFused},
+                         {"log_of_softmax", LossForm::kLogOfSoftmax},
+                         {"plain_softmax", LossForm::kPlainSoftmax},
+                         {"plain_log_sum_exp", LossForm::kPlainLogSumExp}},
+                        "Cross entropy by the library's one stable operation, by the logarithm of "
+                        "a softmax, of a softmax without subtracting the largest logit, or by log "
+                        "sum exp without subtracting it"));
+  keys.push_back(Number("loss.eps", FIELD(model.loss.eps), "", 0,
+                        "Added to what a logarithm is taken of; not in the form fused"));
+  keys.push_back(Bounded(Number("loss.label_smoothing", FIELD(model.loss.label_smoothing), "", 0,
+                                "Share of each target that is spread evenly over all classes; "
+                                "only in the form fused"),
+                         1));
+  keys.push_back(Number("loss.weight", FIELD(model.loss.weight), "", 0,
+                        "Factor on the loss, as that of one task among several"));
+  keys.push_back(Number("loss.z_loss", FIELD(model.loss.z_loss), "", 0,
+                        "Factor on an auxiliary loss of training, the squared logarithm of the "
+                        "softmax's denominator at each target (Chowdhery et al. 2022); 0: none"));
+  keys.push_back(Plain("loss.per_sequence", FIELD(model.loss.per_sequence),
+                       "Mean over each sequence's targets first, then over sequences, in place of "
+                       "the mean over all targets of the batch"));
+  keys.push_back(Plain("loss.guard_denominator", FIELD(model.loss.guard_denominator),
+                       "A mean over no target at all is 0"));
+}
+
+void AddDataKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Choice(
+      "data.kind", FIELD(data.kind),
+      {{"markov", DataKind::kMarkov}, {"text", DataKind::kText}, {"features", DataKind::kFeatures}},
+      "Tokens of a source with known entropy, bytes of files, or feature vectors "
+      "with labels"));
+  keys.push_back(Plain("data.path", FIELD(data.path),
+                       "File or folder of text; empty: the licence texts that Debian ships"));
+  keys.push_back(Bounded(
+      Number("data.seq_len", FIELD(data.seq_len), "tokens", 1, "Targets of one sample"), 65536));
+  keys.push_back(
+      Bounded(Number("data.vocab", FIELD(data.vocab), "tokens", 8, "Alphabet of the Markov source"),
+              65536));
+  keys.push_back(
+      WithRole(KeyRole::kSamples, Number("data.samples", FIELD(data.samples), "samples", 1,
+                                         "Training samples in an epoch, over all ranks")));
+  keys.push_back(
+      WithRole(KeyRole::kBatchSize, Number("data.batch_size", FIELD(data.batch_size), "samples", 1,
+                                           "Samples per rank and micro-batch")));
+  keys.push_back(
+      Number("data.features", FIELD(data.features), "", 1, "Length of a feature vector"));
+  keys.push_back(Number("data.classes", FIELD(data.classes), "", 2, "Labels of feature data"));
+  keys.push_back(Number("data.noise", FIELD(data.noise), "", 0,
+                        "Standard deviation of features around their class's centre"));
+  keys.push_back(Plain("data.standardise", FIELD(data.standardise),
+                       "Give each feature vector mean 0 and standard deviation 1"));
+  keys.push_back(Bounded(Number("data.certainty", FIELD(data.certainty), "", 0.25,
+                                "Probability of a token's most probable successor; with 1 it has "
+                                "no other (markov)"),
+                         1));
+  keys.push_back(Number("data.document_tokens", FIELD(data.document_tokens), "tokens", 0,
+                        "Make samples rows of documents, of so many tokens each or down to half "
+                        "as many, and padding; 0: a row is one document of seq_len (markov)"));
+  keys.push_back(Plain("data.packing", FIELD(data.packing),
+                       "As many documents in a row as fit, in place of one: positions and "
+                       "attention begin anew at each (Krell et al. 2021; gpt)"));
+  keys.push_back(Number("data.lag", FIELD(data.lag), "tokens", 1,
+                        "How far back the token stands that decides about one (markov)"));
+  keys.push_back(Number("data.prompt_tokens", FIELD(data.prompt_tokens), "tokens", 0,
+                        "Targets at the beginning of each sample that are a prompt: random "
+                        "tokens, left out of the loss (markov)"));
+  keys.push_back(Number("data.prompt_spread", FIELD(data.prompt_spread), "tokens", 0,
+                        "By how many targets the prompts of samples are longer than "
+                        "data.prompt_tokens, at most; each sample's own (markov)"));
+  keys.push_back(Choice("data.balance", FIELD(data.balance),
+                        {{"none", ClassBalance::kNone},
+                         {"weights", ClassBalance::kWeights},
+                         {"resample", ClassBalance::kResample}},
+                        "Make classes count alike in training: by weights in the loss, or by "
+                        "drawing them equally often (features)"));
+  keys.push_back(
+      WithRole(KeyRole::kLoaderGuard,
+               Choice("loader.guard", FIELD(loader_guard),
+                      {{"none", LoaderGuard::kNone},
+                       {"skip_batch", LoaderGuard::kSkipBatch},
+                       {"drop_sample", LoaderGuard::kDropSample},
+                       {"stop", LoaderGuard::kStop}},
+                      "What to do with a sample that is not finite, out of range, or has no target "
+                      "that counts")));
+  keys.push_back(Number("loader.max_len", FIELD(loader_max_len), "tokens", 0,
+                        "Cut longer sequences off; 0: leave them"));
+  keys.push_back(Choice("sampler.uneven", FIELD(sampler_uneven),
+                        {{"none", UnevenMode::kNone},
+                         {"drop_last", UnevenMode::kDropLast},
+                         {"pad", UnevenMode::kPad},
+                         {"join", UnevenMode::kJoin}},
+                        "What to do when ranks have different numbers of batches"));
+  keys.push_back(Plain("sampler.shuffle", FIELD(sampler_shuffle), "A new order each epoch"));
+}
+
+void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Choice("optimizer.kind", FIELD(optimizer.kind),
+                        {{"sgd", OptimizerKind::kSgd}, {"adamw", OptimizerKind::kAdamW}},
+                        "Update rule"));
+  keys.push_back(WithRole(KeyRole::kLearningRate, Number("optimizer.lr", FIELD(optimizer.lr), "", 0,
+                                                         "Peak learning rate")));
+  keys.push_back(
+      Bounded(Number("optimizer.momentum", FIELD(optimizer.momentum), "", 0, "Momentum (sgd)"), 1));
+  keys.push_back(Number("optimizer.weight_decay", FIELD(optimizer.weight_decay), "", 0,
+                        "L2 term in the gradient (sgd) or decoupled decay (adamw)"));
+  keys.push_back(Plain("optimizer.no_decay", FIELD(optimizer.no_decay),
+                       "Comma-separated globs of the parameters that make a group without weight "
+                       "decay: \"*.bias,*norm*,embed.*\""));
+  keys.push_back(Bounded(
+      Number("optimizer.beta1", FIELD(optimizer.beta1), "", 0, "Decay of the first moment (adamw)"),
+      1));
+  keys.push_back(Bounded(Number("optimizer.beta2", FIELD(optimizer.beta2), "", 0,
+                                "Decay of the second moment (adamw)"),
+                         1));
+  keys.push_back(
+      Number("optimizer.eps", FIELD(optimizer.eps), "", 0, "Added to the denominator (adamw)"));
+  keys.push_back(Choice(
+      "optimizer.state_dtype", FIELD(optimizer.state_dtype),
+      {{"fp32", StateDtype::kFp32}, {"bf16", StateDtype::kBf16}, {"fp16", StateDtype::kFp16}},
+      "What momentum and moments are kept in"));
+  keys.push_back(
+      Choice("optimizer.master_weights", FIELD(optimizer.master_weights),
+             {{"auto", Masters::kAuto}, {"fp32", Masters::kFp32}, {"none", Masters::kNone}},
+             "Copies of the parameters that the optimizer updates and rounds back, with "
+             "gradients in fp32; auto: in fp32 where model.dtype has 16 bits"));
+  keys.push_back(Plain("optimizer.in_backward", FIELD(optimizer.in_backward),
+                       "Update each parameter as soon as the backward pass has its gradient, and "
+                       "free that (Lv et al. 2023)"));
+  keys.push_back(
+      WithRole(KeyRole::kClipNorm, Number("optimizer.clip_norm", FIELD(optimizer.clip_norm), "", 0,
+                                          "Largest global gradient norm; 0: no clipping")));
+  keys.push_back(Choice("schedule.kind", FIELD(schedule.kind),
+                        {{"constant", ScheduleKind::kConstant},
+                         {"warmup_cosine", ScheduleKind::kWarmupCosine},
+                         {"warmup_linear", ScheduleKind::kWarmupLinear}},
+                        "Learning rate over the run; the warmup is linear from 0"));
+  keys.push_back(Number("schedule.warmup_steps", FIELD(schedule.warmup_steps), "steps", 0,
+                        "Steps until the peak learning rate"));
+  keys.push_back(Number("schedule.final_ratio", FIELD(schedule.final_ratio), "", 0,
+                        "Learning rate at the end of the run, as a part of the peak"));
+  keys.push_back(Number("schedule.restart_step", FIELD(schedule.restart_step), "steps", 0,
+                        "Warm restart: the decay ends here and begins again; 0: none"));
+  keys.push_back(Number("schedule.restart_ratio", FIELD(schedule.restart_ratio), "", 0,
+                        "Learning rate at the restart, as a multiple of the peak"));
+}
+
+void AddRunKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Number("steps", FIELD(steps), "steps", 1, "Optimizer steps of the whole run"));
+  keys.push_back(WithRole(KeyRole::kAccumulation,
+                          Number("accumulation", FIELD(accumulation), "micro-batches", 1,
+                                 "Micro-batches whose gradients make one optimizer step")));
+  keys.push_back(Bounded(Number("scheduled_sampling.share", FIELD(scheduled_sampling.share), "", 0,
+                                "Share of the training inputs behind targets that count which are "
+                                "the model's own predictions, made one after the other (tokens)"),
+                         1));
+  keys.push_back(Number("scheduled_sampling.ramp_steps", FIELD(scheduled_sampling.ramp_steps),
+                        "steps", 0, "Steps in which that share grows from 0"));
+  keys.push_back(Number("eval.every", FIELD(eval_every), "steps", 0,
+                        "Evaluate after every so many steps; 0: at the end of the run only"));
+  keys.push_back(Number("eval.every_micro_batches", FIELD(eval_every_micro_batches),
+                        "micro-batches", 0,
+                        "Evaluate after every so many micro-batches, also between those of one "
+                        "step; 0: never"));
+  keys.push_back(
+      Plain("eval.at_epoch_end", FIELD(eval_at_epoch_end), "Evaluate when an epoch is over, too"));
+  keys.push_back(
+      Number("eval.batches", FIELD(eval_batches), "batches", 1, "Held-out batches per evaluation"));
+  keys.push_back(Number("eval.batch_size", FIELD(eval_batch_size), "samples", 0,
+                        "Samples per batch and rank in evaluations; 0: data.batch_size"));
+  keys.push_back(Choice("eval.data", FIELD(eval_data),
+                        {{"held_out", EvalData::kHeldOut}, {"training", EvalData::kTraining}},
+                        "What is evaluated on: other samples, or the first of the training data"));
+  keys.push_back(Plain("eval.free_running", FIELD(eval_free_running),
+                       "In evaluations also let the model go on from its own text behind the "
+                       "first input or the prompt: signal free_running_accuracy (tokens)"));
+  keys.push_back(Number("checkpoint.every", FIELD(checkpoint_every), "steps", 0,
+                        "Save after every so many steps; 0: only at the end of a phase"));
+  keys.push_back(
+      Number("checkpoint.keep", FIELD(checkpoint_keep), "", 1, "Newest checkpoints that stay"));
+  keys.push_back(Plain("checkpoint.require_complete", FIELD(checkpoint_require_complete),
+                       "Refuse to resume from a checkpoint that lacks part of the state"));
+  keys.push_back(Number("resume.rewarm_steps", FIELD(resume_rewarm_steps), "steps", 0,
+                        "Ramp the learning rate up again over so many steps after a resume"));
+  keys.push_back(
+      Choice("audit.coverage", FIELD(audit_coverage),
+             {{"none", OnGaps::kNone}, {"report", OnGaps::kReport}, {"stop", OnGaps::kStop}},
+             "At the first update, look for parameters that should train and get no "
+             "gradient, or get one and are not updated: event untrained. Then go on, "
+             "or stop"));
+  keys.push_back(Plain("diagnose.nonfinite", FIELD(diagnose_nonfinite),
+                       "Run a step whose loss or gradients are not finite again, to name module, "
+                       "tensor and backward op: event first_nonfinite"));
+  keys.push_back(Bounded(Number("diagnose.evidence_mb", FIELD(diagnose_evidence_mb), "MB", 0,
+                                "What such a step may save into the folder evidence-rank<k>.*; 0: "
+                                "nothing is saved"),
+                         4096));
+}
+
+void AddRankKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(Bounded(
+      Number("parallel.ranks", FIELD(parallel_ranks), "ranks", 1, "Data-parallel processes"), 64));
+  keys.push_back(Number("parallel.timeout_s", FIELD(parallel_timeout_s), "s", 0.001,
+                        "How long a collective waits for its peers"));
+  keys.push_back(Number("parallel.bucket_mb", FIELD(parallel_bucket_mb), "MB", 0.001,
+                        "Gradient bytes that are reduced in one collective"));
+  keys.push_back(Choice(
+      "device", FIELD(device),
+      {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}},
+      "Where tensors live; auto: a GPU for each rank when there are as many, "
+      "else the CPU"));
+  keys.push_back(Plain("deterministic", FIELD(deterministic),
+                       "Only operations that give the same bits each time; an operation that has "
+                       "no such form ends the run"));
+  keys.push_back(Bounded(Number("threads", FIELD(threads), "threads", 1,
+                                "Of the CPU, in each rank; large sums round differently with "
+                                "another number"),
+                         256));
+  keys.push_back(Number("parallel.average_every", FIELD(parallel_average_every), "steps", 0,
+                        "Replace parameters by their mean over the ranks after every so many "
+                        "steps; 0: never"));
+  keys.push_back(Number("parallel.check_every", FIELD(parallel_check_every), "steps", 0,
+                        "Compare the ranks' parameters after every so many steps: event desync; 0: "
+                        "never"));
+  keys.push_back(Choice("parallel.on_desync", FIELD(parallel_on_desync),
+                        {{"none", OnDesync::kNone},
+                         {"stop", OnDesync::kStop},
+                         {"broadcast", OnDesync::kBroadcast},
+                         {"rollback", OnDesync::kRollback}},
+                        "What to do when they differ: take over parameters and optimizer state of "
+                        "rank 0, or go back to the last checkpoint on which all agree"));
+}
+
+void AddPrecisionKeys(std::vector<RecipeKey>& keys) {
+  keys.push_back(WithRole(
+      KeyRole::kPrecision,
+      Choice("precision", FIELD(precision),
+             {{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}, {"fp16", Precision::kFp16}},
+             "Of matrix products and attention (autocast); weights stay fp32")));
+  keys.push_back(Choice("scaler.kind", FIELD(scaler.kind),
+                        {{"none", ScalerKind::kNone},
+                         {"static", ScalerKind::kStatic},
+                         {"dynamic", ScalerKind::kDynamic}},
+                        "Loss scaling: off, by a fixed scale, or by one that follows overflows"));
+  keys.push_back(Bounded(Number("scaler.init_scale", FIELD(scaler.init_scale), "times", 1.0e-30,
+                                "What the loss is multiplied by; with dynamic, at first"),
+                         1.0e30));
+  keys.push_back(Number("scaler.growth_factor", FIELD(scaler.growth_factor), "times", 1,
+                        "On the scale after growth_interval good steps in a row (dynamic)"));
+  keys.push_back(Bounded(Number("scaler.backoff_factor", FIELD(scaler.backoff_factor), "times",
+                                1.0e-6, "On the scale after an overflow (dynamic)"),
+                         1));
+  keys.push_back(Bounded(Number("scaler.growth_interval", FIELD(scaler.growth_interval), "steps", 1,
+                                "Good steps in a row until the scale grows (dynamic)"),
+                         1 << 30));
+  keys.push_back(Number("memory.limit_bytes", FIELD(memory_limit_bytes), "B", 0,
+                        "Tensor memory of one rank, past which an allocation fails; 0: no limit"));
+}
+
+#undef FIELD
+
+}  // namespace
+
+const std::vector<RecipeKey>& RecipeTable() {
+  static const std::vector<RecipeKey> table = [] {
+    std::vector<RecipeKey> keys;
+    AddModelKeys(keys);
+    AddModelPartKeys(keys);
+    AddLossKeys(keys);
+    AddDataKeys(keys);
+    AddOptimizerKeys(keys);
+    AddRunKeys(keys);
+    AddRankKeys(keys);
+    AddPrecisionKeys(keys);
+    return keys;
+  }();
+  return table;
+}
+
+}  // namespace trainwreck
