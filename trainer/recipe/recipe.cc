@@ -141,7 +141,7 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
                          0.99));
 }
 
-// Of precision, attention, prototypes, and what of the model trains.
+// Keys of precision, attention, prototypes, and of the model's trainable part.
 void AddModelPartKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Choice("model.dtype", FIELD(model.dtype),
                         {{"fp32", ModelDtype::kFp32}, {"bf16", ModelDtype::kBf16}},
@@ -479,7 +479,7 @@ const std::vector<RecipeKey>& RecipeTable() {
   return table;
 }
 
-// Of optimizer.in_backward and masters, with what each cannot do.
+// Checks optimizer.in_backward and masters for options that they exclude.
 void CheckOptimizer(const TrainingRecipe& recipe, std::string& problems) {
   const OptimizerRecipe& optimizer = recipe.optimizer;
   if (optimizer.in_backward &&
