@@ -13,10 +13,11 @@
 
 namespace trainwreck {
 
-// kind, elements, bit, value.
+// The parameters of such a fault: kind, elements, bit, value.
 std::vector<ParamInfo> CorruptionParams();
 
-// From these parameters; throws std::runtime_error for a kind that needs a value and has none.
+// The corruption that these parameters describe; throws std::runtime_error for a kind that needs a
+// value and has none.
 kernels::Corruption CorruptionOf(const std::function<Json(const std::string& name)>& param,
                                  std::uint64_t seed);
 

@@ -4,10 +4,9 @@
 //   class CorruptSample : public Injector { ... std::unique_ptr<Dataset> Wrap(...) override; };
 //   REGISTER_FAULT(Info, CorruptSample);
 //
-// An injector wraps parts of the loop (PartWrapper) or acts at a hook, asks `Acts()` whether its
-// trigger says so now, and reports every act with what it changed: Fired({{"before", ...},
-// {"after", ...}}). What it wraps or hooks in may keep a reference to it: it outlives the parts. A
-// fault that only changes the recipe has `amends` and no class (registry.h).
+// An injector wraps parts of the loop (PartWrapper) or acts at a hook, asks
+// `Acts()` whether its trigger says so now. It reports every act with what it changed: Fired({{"before", ...}, {"after", ...}}). Wrappers and hooks may keep a reference to the injector: it outlives the parts. A fault that only changes the recipe has `amends`
+// and no class (registry.h).
 #pragma once
 
 #include <memory>
@@ -39,7 +38,7 @@ class Injector : public PartWrapper {
 
  protected:
   const Json& param(const std::string& name) const { return fault_.with.at(name); }
-  // Of a parameter that is a list of globs.
+  // Whether any of a parameter's globs matches.
   static bool AnyMatches(const std::vector<std::string>& globs, const std::string& text);
   const PlannedFault& fault() const { return fault_; }
   const InjectorContext& context() const { return context_; }

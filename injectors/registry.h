@@ -19,7 +19,7 @@ class Injector;
 class EventSink;
 struct Clock;
 
-// What an injector may know of the run it acts in; what is pointed to outlives it.
+// What an injector may know about its run. The objects behind the pointers outlive it.
 struct InjectorContext {
   const Clock* clock = nullptr;
   EventSink* events = nullptr;

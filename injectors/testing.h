@@ -1,5 +1,5 @@
-// What an injector's test needs of a run: a clock to set, a sink that remembers, and the injector
-// as a plan makes it.
+// The parts of a run that an injector's test needs: a clock to set, a sink that remembers events,
+// and the injector as a plan makes it.
 //
 //   FaultBench bench;
 //   auto freeze = bench.Make("model.freeze_parameters", {{"parameters", {"head.*"}}});

@@ -25,7 +25,7 @@ struct RankTrace {
     }
     return events;
   }
-  // Of every step, in the order of their records.
+  // The values of every step, in the order of the records.
   std::vector<double> Signal(const std::string& name) const {
     std::vector<double> values;
     for (const Json& record : records) {

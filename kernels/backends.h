@@ -15,7 +15,7 @@ namespace trainwreck::kernels {
 
 struct Backend {
   std::string name;
-  // Why this machine cannot run it; empty: it can. Asked by the test, which then skips.
+  // The reason why this machine cannot run it; empty: it can. A test that gets a reason skips.
   std::function<std::string()> why_unusable;
   bool any_alignment = true;  // else a multiple of the element's size
   // Over tensors in host memory.

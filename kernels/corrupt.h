@@ -4,9 +4,9 @@
 //   Corruption flip{.kind = Corruption::Kind::kFlipBit, .bit = 30, .seed = 7};
 //   CorruptionReport report = Corrupt(MutableTensorView{data, count, DType::kFloat32}, flip);
 //
-// Which elements, and what becomes of them, follows from (corruption, count) alone, through
-// arithmetic that CPU and GPU share (corrupt_element.h): the same seed damages the same elements to
-// the same bits on both.
+// The chosen elements and their new values depend only on (corruption, count), by arithmetic that
+// CPU and GPU share (corrupt_element.h): the same seed gives the same bits in the same elements on
+// both.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +52,8 @@ struct CorruptionReport {
   std::vector<CorruptedElement> shown;  // the first kShown chosen
 };
 
-// float32, float16, bfloat16. Throws std::invalid_argument for other types, a bit outside the type,
-// or an element outside the tensor. A tensor without elements is left alone.
+// Damages a tensor of float32, float16 or bfloat16. Throws std::invalid_argument for other types, a
+// bit outside the type, or an element outside the tensor. A tensor without elements is left alone.
 CorruptionReport Corrupt(const MutableTensorView& tensor, const Corruption& corruption);
 
 }  // namespace trainwreck::kernels

@@ -14,7 +14,7 @@ namespace {  // NOLINT(google-build-namespaces)
 
 constexpr std::int64_t kBlock = 256;  // NOLINT(misc-definitions-in-headers)
 
-// Bytes, since the elements need not lie at a multiple of their size.
+// Copies bytes, since the elements need not lie at a multiple of their size.
 template <typename Bits>
 std::uint64_t Load(const char* data, std::int64_t index) {
   Bits bits;

@@ -1,5 +1,5 @@
-// Which elements a corruption takes and what becomes of each: the part of corrupt.h that CPU and
-// GPU share, so that both do the same to the bit.
+// The choice of a corruption's elements and their new values: the part of corrupt.h that CPU and
+// GPU share, so that both give the same bits.
 #pragma once
 
 #include <cstdint>
@@ -52,16 +52,17 @@ struct Selection {
   }
 };
 
-// As a cast of a number below 2^53, for vectors without one: its halves become the mantissas of
-// 2^84 and 2^52, which are then taken off again.
+// Converts a number below 2^53, as a cast does, for vectors without a cast: its halves become the
+// mantissas of 2^84 and 2^52, which are then subtracted.
 TRAINWRECK_HOST_DEVICE inline double ExactDouble(std::uint64_t number) {
   const double high = std::bit_cast<double>(number >> 32 | 0x4530000000000000);
   const double low = std::bit_cast<double>((number & 0xffffffff) | 0x4330000000000000);
   return (high - (0x1p84 + 0x1p52)) + low;
 }
 
-// Mean 0, variance 1: the sum of 12 uniform numbers of 53 bits, less 6 (Irwin-Hall). All its
-// additions are exact or correctly rounded, unlike log and cos, which differ between CPU and GPU.
+// Noise with mean 0 and variance 1: the sum of 12 uniform numbers of 53 bits, less 6 (Irwin-Hall).
+// All its additions are exact or correctly rounded, unlike log and cos, which differ between CPU
+// and GPU.
 TRAINWRECK_HOST_DEVICE inline double StandardNoise(std::uint64_t seed, std::uint64_t index) {
   double sum = -6.0;
   TRAINWRECK_UNROLL

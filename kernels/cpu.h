@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-// On a function: compile it for AVX-512, and use whole registers. g++ would else take halves, and
-// clang has another word for it.
+// Marks a function: compile it for AVX-512 with registers of full width. By default g++ would use
+// half of the width; clang spells the option differently.
 #if defined(__clang__)
 #define TRAINWRECK_AVX512 \
   __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"), min_vector_width(512)))
@@ -20,7 +20,7 @@ enum class InstructionSet { kPortable, kAvx2, kAvx512 };
 
 std::string_view Name(InstructionSet set);  // "portable", "avx2", "avx512"
 
-// Those that this processor has, the widest last.
+// The instruction sets of this processor, the widest last.
 std::vector<InstructionSet> AvailableInstructionSets();
 
 // The widest available one, or what the environment variable TRAINWRECK_CPU names. A name that is

@@ -12,8 +12,8 @@
 
 namespace trainwreck::kernels::cuda {
 
-// Why nothing here can be used in this process; empty: it can. The first call initializes the
-// device, so a process that will fork must not make it before.
+// The reason why this process cannot use CUDA; empty: it can. The first call initializes the
+// device, so a process that will fork must not call it before the fork.
 std::string WhyUnusable();
 
 std::string DeviceName();  // of the current device
@@ -30,8 +30,8 @@ using Event = void*;   // a cudaEvent_t
 
 // All throw std::runtime_error with the runtime's message when a call fails.
 
-// Synchronising: for set-up and tear-down. AllocateDevice throws std::bad_alloc when the device's
-// memory does not suffice.
+// Synchronising calls, for set-up and tear-down. AllocateDevice throws std::bad_alloc when the
+// device's memory does not suffice.
 void* AllocateDevice(std::size_t bytes);
 void* AllocatePinned(std::size_t bytes);
 void FreeDevice(void* data) noexcept;
@@ -41,7 +41,7 @@ void FreeEvent(Event event) noexcept;
 void WaitFor(Event event);
 void WaitForStream(Stream stream);
 
-// Asynchronous. Host memory must be pinned.
+// Asynchronous calls. Host memory must be pinned.
 void CopyAsync(void* to, const void* from, std::size_t bytes, Stream stream);
 void ClearAsync(void* data, std::size_t bytes, Stream stream);
 void Record(Event event, Stream stream);

@@ -1,5 +1,5 @@
-// What a .cu file here includes for its device code: the toolkit's words, or, where the kernels are
-// run on the CPU for a test, a stand-in for them; and Launch, which starts a kernel.
+// The include of .cu files for device code. It gives the toolkit's declarations or, where a test
+// runs the kernels on the CPU, replacements for them; and Launch, which starts a kernel.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ inline void RequireAligned(const TensorView& tensor) {
   throw std::invalid_argument("a tensor on a GPU must lie at a multiple of its element's size");
 }
 
-// Of entries that are sorted by their `first` piece, the one that holds `piece`: the last that
-// begins at or before it, since empty ones come before the next.
+// The entry that holds `piece`, from a table sorted by `first`: the last entry that begins at or
+// before it, since empty entries come first.
 template <typename Entry>
 __device__ const Entry& EntryOf(const Entry* table, int entries, std::int64_t piece) {
   int low = 0, high = entries;

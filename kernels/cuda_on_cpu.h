@@ -42,7 +42,7 @@ struct alignas(16) ulonglong2 {
 };
 
 void __syncthreads();  // NOLINT(bugprone-reserved-identifier)
-// The bits that the thread of this warp with lane `lane ^ mask` gives in the same call.
+// The bits that the thread with lane `lane ^ mask` of this warp passes in the same call.
 std::uint64_t ExchangeBits(std::uint64_t bits, unsigned mask);
 
 template <typename T>

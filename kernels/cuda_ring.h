@@ -1,6 +1,6 @@
-// Results of kernels on their way to the host, without waiting: each launch takes a slot of a ring,
-// its results are copied into pinned memory behind it, and an event that is polled says when they
-// are there. Used by the classes of tensor_stats_cuda.h and digest_cuda.h.
+// Brings results of kernels to the host without waiting. Each launch takes a slot of a ring; then
+// its results are copied into pinned memory, and an event, which is polled, tells when they are
+// there. Used by the classes of tensor_stats_cuda.h and digest_cuda.h.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   ~Buffer() { Free(); }
 
-  // At least `bytes`; what was in it is lost when it grows (which synchronises).
+  // A block of at least `bytes`. Its content is lost when it grows, and growing synchronises.
   void* Reserve(std::size_t bytes);
   template <typename T>
   T* as() const {
@@ -56,8 +56,8 @@ class Ring {
 
   RingSlot* Free();             // null: all are in flight
   void Submit(RingSlot* slot);  // its event is recorded
-  // The oldest in flight when it is done, else null; with `wait`, null only when none is in flight.
-  // Release it when its results are read.
+  // The oldest slot in flight if it is done, else null; with `wait`, null only if none is in
+  // flight. Release it after its results are read.
   RingSlot* Oldest(bool wait);
   void Release(RingSlot* slot);
   int in_flight() const { return static_cast<int>(flying_.size()); }

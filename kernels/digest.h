@@ -8,15 +8,14 @@
 //
 //   digest = mix( sum over words i of mix(word_i + i * G) + mix(bytes * G + dtype + 1) )
 //
-// A sum does not care in which order or in what pieces it is made: every chunking, instruction set
-// and device gives the same value. (DigestPart gives the terms of a piece.)
+// The order and the pieces of a sum do not matter: every chunking, instruction set and device gives
+// the same value. (DigestPart gives the terms of a piece.)
 //
 // What it sees:
 // - Always: any change confined to one word, thus every flipped bit: mix is a bijection, so exactly
 //   one term of the sum changes.
-// - With probability 1 - 2^-64 (mix taken as random): any other change that was not made with mix
-// in
-//   view, such as exchanged or permuted elements, several flipped signs, a moved or truncated
+// - With probability 1 - 2^-64 (mix taken as random): any other change that was not constructed
+//   from mix, such as exchanged or permuted elements, several flipped signs, a moved or truncated
 //   piece. Words enter with their position, so equal words at other positions have unrelated terms.
 // It is no cryptographic digest: whoever wants to can construct collisions.
 //
@@ -33,7 +32,7 @@
 
 namespace trainwreck::kernels {
 
-// Of the values, their number and their type; not of a shape.
+// The digest of a tensor's values, their number and their type; the shape does not count.
 std::uint64_t TensorDigest(const TensorView& tensor);
 
 // digests[i] becomes TensorDigest(tensors[i]); both have the same length.

@@ -30,7 +30,7 @@ TRAINWRECK_HOST_DEVICE inline std::uint64_t DigestEnd(std::uint64_t terms, std::
   return DigestMix(terms + DigestMix(header));
 }
 
-// Sum of the terms of `words` whole words, `first` the position of the first.
+// The sum of the terms of `words` whole words; `first` is the position of the first word.
 using DigestFunction = std::uint64_t (*)(const void* data, std::int64_t words, std::uint64_t first);
 DigestFunction PortableDigest();
 DigestFunction Avx2Digest();

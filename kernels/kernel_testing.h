@@ -29,7 +29,7 @@ class TestTensor {
   void set_bits(std::int64_t index, std::uint64_t bits);
 
   void FillNormal(std::uint64_t seed);  // mean 0, standard deviation 1
-  // Any bit pattern: all magnitudes, subnormals, infinities and NaNs of all kinds.
+  // Fills with any bit pattern: all magnitudes, subnormals, infinities and NaNs of all kinds.
   void FillBits(std::uint64_t seed);
 
  private:
@@ -44,8 +44,8 @@ class TestTensor {
 std::string DTypeName(DType dtype);
 inline constexpr DType kFloatTypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
 
-// Element by element in long double with compensated sums (Neumaier 1974): exact to the last bits
-// of a double.
+// The statistics, element by element in long double with compensated sums (Neumaier 1974): exact to
+// the last bits of a double.
 TensorStats StatsOracle(const TensorView& tensor);
 
 // Version 1: one element after another, one chain of additions.

@@ -1,5 +1,5 @@
-// What this machine's memory gives to one core, measured in the same run as the kernels: the
-// yardstick of their benchmarks.
+// The memory bandwidth of one core of this machine, measured in the same run as the kernels: the
+// reference of their benchmarks.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace trainwreck::kernels {
 // best of several passes.
 double ReadBandwidth(const void* data, std::int64_t bytes);
 
-// Processor time of this thread, as the benchmarks count: a neighbour's turn on the core is
-// nobody's cost.
+// The processor time of this thread, which the benchmarks use: time of other processes on the core
+// does not count.
 double ThreadSeconds();
 
 }  // namespace trainwreck::kernels

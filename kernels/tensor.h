@@ -1,4 +1,4 @@
-// What the kernels work on: a pointer, a number of elements and a type. Plain C++ without LibTorch,
+// The operand of a kernel: a pointer, a number of elements and a type. Plain C++ without LibTorch,
 // so that trainer, injectors, tests and other programs can use the kernels alike.
 //
 //   const at::Tensor plain = tensor.contiguous();
@@ -10,7 +10,8 @@
 
 namespace trainwreck::kernels {
 
-// Statistics and corruption know the floating types of up to 32 bits; digests know them all.
+// The element types. Statistics and corruption support the floating types of up to 32 bits; digests
+// support all.
 enum class DType : std::uint8_t { kFloat32, kFloat16, kBFloat16, kFloat64, kInt64, kInt32, kUint8 };
 
 constexpr std::int64_t ItemBytes(DType dtype) {

@@ -38,7 +38,8 @@ struct TensorStats {
   std::int64_t finite() const { return count - nonfinite; }
   double norm() const { return std::sqrt(sum_squares); }
   double mean() const { return finite() == 0 ? 0.0 : sum / static_cast<double>(finite()); }
-  // Of the population (divided by n). Cancellation makes it inexact where |mean| >> stddev.
+  // The standard deviation of the population (divided by n). Cancellation makes it inexact where
+  // |mean| >> stddev.
   double stddev() const {
     if (finite() == 0) return 0;
     const double variance = sum_squares / static_cast<double>(finite()) - mean() * mean();
@@ -51,8 +52,8 @@ struct TensorStats {
   }
 };
 
-// stats[i] becomes that of tensors[i]; both have the same length. Floating types of up to 32 bits;
-// throws std::invalid_argument for others.
+// stats[i] becomes the statistics of tensors[i]; both have the same length. Floating types of up to
+// 32 bits; throws std::invalid_argument for others.
 void ComputeTensorStats(std::span<const TensorView> tensors, std::span<TensorStats> stats);
 TensorStats ComputeTensorStats(const TensorView& tensor);
 
@@ -62,8 +63,8 @@ struct ChangeStats {
   std::int64_t changed = 0;   // elements whose bits differ
 };
 
-// What an update did to a float32 tensor. Plain arithmetic: non-finite elements make the sums
-// non-finite. Same bits with every instruction set.
+// The change of a float32 tensor by an update, in plain arithmetic: non-finite elements make the
+// sums non-finite. The result has the same bits with every instruction set.
 ChangeStats CompareTensors(const float* now, const float* before, std::int64_t count);
 
 }  // namespace trainwreck::kernels

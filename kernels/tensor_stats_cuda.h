@@ -3,8 +3,7 @@
 //
 //   CudaTensorStats statistics;
 //   statistics.Launch(gradients, step, stream);             // pointers into device memory
-//   while (auto result = statistics.Poll()) Record(*result);  // of earlier steps, when they are
-//   done
+//   while (auto result = statistics.Poll()) Record(*result);  // of earlier steps, if done
 //   ...
 //   while (auto result = statistics.Wait()) Record(*result);  // at the end of the run
 //

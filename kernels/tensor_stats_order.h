@@ -16,7 +16,7 @@ inline constexpr int kSlots = 256;
 
 inline constexpr std::int32_t kInfinityBits = 0x7f800000u;  // as float32; above it: NaN
 
-// Of one strip, and of several when added.
+// The sums of one strip, or of several strips after adding.
 struct StripSums {
   double sum = 0;
   double squares = 0;
@@ -46,7 +46,7 @@ inline constexpr std::int64_t Chunks(std::int64_t count) { return (count + kChun
 // A strip of `count` <= kStrip elements.
 using StripFunction = StripSums (*)(const void* data, int count);
 
-// By instruction set, in cpu.h's order; null where the compiler has it not.
+// The functions by instruction set, in cpu.h's order; null where the compiler does not support one.
 struct StripFunctions {
   StripFunction float32 = nullptr;
   StripFunction float16 = nullptr;

@@ -224,8 +224,8 @@ TEST(CompareTensors, AgreesWithTheOracleAndAcrossInstructionSets) {
     TestTensor now(DType::kFloat32, size, 4), before(DType::kFloat32, size);
     now.FillNormal(1);
     before.FillNormal(1);
-    // Of other magnitude, so that the square of the change is inexact and a fused addition would
-    // show.
+    // Values of another magnitude, so that the square of the change is inexact and a fused addition
+    // would show.
     for (std::int64_t i = 0; i < size; i += 3) before.set(i, before.at(i) * 1e-4);
     long double now_squares = 0, change_squares = 0;
     std::int64_t changed = 0;

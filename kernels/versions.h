@@ -10,7 +10,7 @@
 
 namespace trainwreck::kernels {
 
-// As the public functions of the same names. `set` must be available.
+// The public functions of the same names, for one instruction set. `set` must be available.
 TensorStats ComputeTensorStats(const TensorView& tensor, InstructionSet set);
 ChangeStats CompareTensors(const float* now, const float* before, std::int64_t count,
                            InstructionSet set);

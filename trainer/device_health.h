@@ -1,11 +1,11 @@
-// What a device's own sensors say.
+// The readings of a device's own sensors.
 #pragma once
 
 #include <optional>
 
 namespace trainwreck {
 
-// Empty: it has no such sensor, or does not tell.
+// Empty: the device has no such sensor, or does not report it.
 struct DeviceHealth {
   std::optional<double> temperature_c;
   std::optional<double> clock_mhz;   // of the multiprocessors

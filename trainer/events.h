@@ -1,5 +1,5 @@
-// The events of the reference trainer. To define one here is to describe it: --describe lists what
-// this file defines, and nothing else can be reported (EventSink in parts.h).
+// The events of the reference trainer. A definition here also describes the event: --describe lists
+// the events of this file, and no others can be reported (EventSink in parts.h).
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace trainwreck {
 class EventKind {
  public:
   EventKind(std::string name, std::vector<std::string> fields, std::string doc);
-  // One that is described for every target; its fields are free.
+  // An event that is described for every target; its fields are free.
   static EventKind OfEveryTarget(std::string name);
 
   const std::string& name() const { return name_; }
@@ -29,7 +29,7 @@ class EventKind {
   bool is_free_ = true;
 };
 
-// All that describe themselves, in the order of the file.
+// All events with a description of their own, in the order of the file.
 const std::vector<EventInfo>& TrainerEvents();
 
 namespace events {

@@ -23,9 +23,9 @@ namespace trainwreck {
 enum class EndReason { kCompleted, kPhaseDone };
 const char* ToString(EndReason reason);
 
-// How far to go and where to start.
+// Where a phase starts and ends.
 struct LoopRange {
-  std::optional<int> until;  // the phase ends after so many optimizer steps, with a checkpoint
+  std::optional<int> until;  // optimizer steps after which the phase ends, with a checkpoint
   bool resume = false;       // from the newest usable checkpoint, when there is one
 };
 
@@ -43,34 +43,35 @@ class TrainingLoop {
 
  private:
   void TrainStep();
-  // All of a step between its batches and the next: forward, backward and the update, which is made
-  // behind the backward pass or within it.
+  // The work of a step once its batches are drawn: forward, backward and the update, which comes
+  // after the backward pass or within it.
   void UpdateAfterBackward(const std::vector<Batch>& batches);
   void UpdateInBackward(const std::vector<Batch>& batches);
-  // As soon as its gradient is there, which is then freed.
+  // Updates parameter i as soon as its gradient is there, and frees the gradient.
   void UpdateParameter(std::size_t i);
   std::optional<Batch> DrawBatch();  // empty: the epoch is over
-  // The micro-batches of one step. Goes over the end of an epoch, unless that would split the step.
+  // Draws the micro-batches of one step. Continues in the next epoch, unless that would split the
+  // step.
   std::vector<Batch> DrawBatches();
   void CountBatch(const Batch& batch);
   void CountDrawn(const std::vector<std::int64_t>& ids);  // for the epoch's sum
-  // What each micro-batch counts in the mean of the step; 1 where it is alone.
+  // The weight of each micro-batch in the mean of the step; 1 for a single one.
   std::vector<double> CountsOf(const std::vector<Batch>& batches) const;
-  // Gradients of the mean loss over all micro-batches, which count as `counts` says; returns that
-  // loss. `hook`, if any, sees the forward passes; `after` is called behind each micro-batch, whose
-  // number in the step it gets.
+  // Computes the gradients of the mean loss over all micro-batches, weighted by `counts`, and
+  // returns that loss. `hook`, if any, sees the forward passes. `after` is called after each
+  // micro-batch, with its number in the step.
   using AfterMicroBatch = std::function<void(std::size_t)>;
   double ForwardBackward(const std::vector<Batch>& batches, const std::vector<double>& counts,
                          ForwardHook* hook, const AfterMicroBatch& after = nullptr);
   void EvaluateWithin(std::size_t micro_batch);
-  // Replaces gradients and loss by their means over the ranks that had data. `count`: what this
-  // rank's loss is a mean over.
+  // Replaces gradients and loss by their means over the ranks that had data. `count`: the weight of
+  // this rank's loss.
   void ReduceOverRanks(double count, bool has_data);
-  // Takes the loss scale out of the gradients; true when those of any rank overflowed.
+  // Divides the gradients by the loss scale; true when the gradients of any rank overflowed.
   bool UnscaleGradients();
   // Clips and makes the update.
   void Update();
-  // The update, and whether it reached all that should train.
+  // Makes the update and reports parameters that it did not reach, though they should train.
   void AuditedUpdate();
   double LearningRate() const;
   void ReportGradients();
@@ -82,18 +83,18 @@ class TrainingLoop {
   // Scheduled sampling: makes some of the inputs the model's own predictions.
   void SampleInputs(Batch& batch);
   void ReportNonfinite(const std::vector<Batch>& batches);
-  // Where it came from, when the step's loss, gradients or activations are not finite.
+  // Finds the origin, when the step's loss, gradients or activations are not finite.
   void DiagnoseNonfinite(const std::vector<Batch>& batches, const std::vector<double>& counts);
 
-  // Keeping the ranks' parameters equal. False: all went back to an earlier step.
+  // Keeps the ranks' parameters equal. False: all ranks went back to an earlier step.
   bool CheckReplicas();
   void AverageParameters();
   void BroadcastFromRankZero();
   void RollBack();
 
   StateDict Capture() const;
-  // From the newest usable checkpoint: where ranks that part are put together again, the newest
-  // whose parameters are the same on all. False: there is none.
+  // Loads the newest usable checkpoint. Where ranks with different parameters are made equal again,
+  // it is the newest one with the same parameters on all ranks. False: there is none.
   enum class Return { kResume, kRollBack };
   bool Restore(Return how);
   bool AllRanksSay(bool yes);
@@ -118,7 +119,7 @@ class TrainingLoop {
   bool nonfinite_seen_ = false;
   std::int64_t skipped_updates_ = 0;
   int rollbacks_ = 0;
-  std::optional<int> resumed_at_;  // the step that this process went on from
+  std::optional<int> resumed_at_;  // the step at which this process resumed
 };
 
 }  // namespace trainwreck

@@ -20,18 +20,19 @@
 
 namespace trainwreck {
 
-// In trainer/models/model.h, which takes four times as long to compile as all that is here.
+// Declared in trainer/models/model.h, which takes four times as long to compile as this whole
+// header.
 class Model;
 
-// Everything that makes a run resumable, by entry name: "model.head.weight",
+// The state of a run for resuming it, by entry name: "model.head.weight",
 // "optimizer.exp_avg.head.weight", "optimizer.step", "schedule.step", "sampler.epoch",
 // "sampler.position", "rng.torch", "loop.step", ... Scalars are 0-dimensional tensors.
 using StateDict = std::map<std::string, at::Tensor>;
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-// All parameters, in the order in which the model registered them; one that modules share once, by
-// its first name.
+// All parameters, in the order in which the model registered them. A shared parameter is listed
+// once, by its first name.
 NamedTensors ParametersOf(const Model& model);
 
 // One training example. Tokens: input and target int64 [seq_len], weight float [seq_len].
@@ -40,8 +41,9 @@ struct Sample {
   std::int64_t id = 0;
   at::Tensor input;
   at::Tensor target;
-  at::Tensor weight;  // of each target in the loss
-  // int64 [seq_len]: which of the row's documents a token is of; undefined: the row is one.
+  at::Tensor weight;  // weight of each target in the loss
+  // int64 [seq_len]: the number of the token's document in the row; undefined: the row is one
+  // document.
   at::Tensor document = {};
 };
 
@@ -63,7 +65,7 @@ class Dataset {
   // Bound of valid tokens or labels: what the loader's guard checks against.
   virtual std::int64_t input_limit() const = 0;   // vocabulary; 0: inputs are not tokens
   virtual std::int64_t target_limit() const = 0;  // vocabulary or number of classes
-  // Entropy per target in nats that no model can go below without a leak; empty: unknown.
+  // Entropy per target in nats. A model with a lower loss must have a leak. Empty: unknown.
   virtual std::optional<double> entropy_floor() const { return std::nullopt; }
 };
 
@@ -120,19 +122,18 @@ class LossScaler {
  public:
   virtual ~LossScaler() = default;
   virtual double scale() const = 0;
-  // Whether an update may be left out; all ranks must then agree on it.
+  // Whether an update may be left out; all ranks must then agree.
   virtual bool skips_updates() const = 0;
-  // What a micro-batch counts in the mean of a step, whose own loss is a mean over `count`.
+  // The weight in the step's mean of a micro-batch whose own loss is a mean over `count`.
   virtual double Weigh(double count) const { return count; }
-  // What the backward pass of a micro-batch starts from: its loss times its share in the step and
-  // the scale.
+  // The start of a micro-batch's backward pass: its loss times its share in the step and the scale.
   virtual at::Tensor Scale(const at::Tensor& loss, double share) const {
     const at::Tensor shared = share == 1.0 ? loss : loss.mul(share);
     return scale() == 1.0 ? shared : shared.mul(scale());
   }
   // Divides the gradients by the scale, in place. True when an element overflowed (is not finite).
   virtual bool Unscale(const std::vector<at::Tensor>& gradients) = 0;
-  // Once a step: whether the gradients of any rank overflowed.
+  // Takes, once a step, whether the gradients of any rank overflowed.
   virtual void Update(bool overflowed) = 0;
   virtual void Save(StateDict& state) const = 0;
   virtual void Load(const StateDict& state) = 0;  // entries that are missing keep their values
@@ -165,10 +166,10 @@ class Communicator {
 struct GroupOptions {
   int rank = 0;
   int world_size = 1;
-  // Of this attempt alone: a file that an earlier group used is refused by it.
+  // The file in which the ranks of this attempt meet. A file that an earlier group used is refused.
   std::string rendezvous_file;
   double timeout_s = 30;  // of the rendezvous and of each call
-  std::string dump_dir;   // where a backend may leave its own records of a failure; empty: nowhere
+  std::string dump_dir;   // where a backend may write its own records of a failure; empty: nowhere
 };
 
 // Bytes allocated by tensors on the device.
@@ -177,32 +178,34 @@ struct MemoryUse {
   std::int64_t peak_bytes = 0;       // of allocated_bytes, since ResetMemoryPeak()
 };
 
-// Where this rank's tensors live, and everything of the loop that differs by it. Used by one
-// thread. What is queued on a device runs in order; only what says so waits for it.
+// The device of this rank's tensors, and everything in the loop that depends on it. Used by one
+// thread. Work on a device is queued and runs in order; a function waits for it only where its
+// comment says so.
 class Device {
  public:
   virtual ~Device() = default;
   virtual at::Device torch_device() const = 0;
-  virtual std::string name() const = 0;  // as its maker calls it: "NVIDIA H200"; "cpu"
-  // For two ranks or more; blocks until all are there. Throws as Communicator's calls do.
+  virtual std::string name() const = 0;  // "cpu", or the vendor's name: "NVIDIA H200"
+  // A communicator for two ranks or more; blocks until all are there. Throws as Communicator's
+  // calls do.
   virtual std::unique_ptr<Communicator> MakeCommunicator(const GroupOptions& options) = 0;
-  // The batch's tensors on this device; the copy is queued, the batch may be dropped at once.
+  // The batch on this device. The copy is queued, but the batch may be freed at once.
   virtual Batch Move(const Batch& batch) const = 0;
-  // Of the generators that a step on this device draws from: LibTorch's of the CPU, "rng.torch",
-  // and the device's own.
+  // Saves the states of the generators that a step on this device draws from: LibTorch's CPU
+  // generator, "rng.torch", and the device's own.
   virtual void SaveRng(StateDict& state) const = 0;
   virtual void LoadRng(const StateDict& state) = 0;  // entries that are missing keep their values
   virtual std::optional<MemoryUse> Memory() const = 0;  // empty: nobody counts
   virtual void ResetMemoryPeak() = 0;
-  // An allocation past `bytes` throws c10::OutOfMemoryError from now on; 0: no limit. The CPU
-  // counts tensors' bytes, a GPU the segments that LibTorch takes from the driver, which are
-  // larger.
+  // Limits the memory: an allocation beyond `bytes` throws c10::OutOfMemoryError from now on; 0: no
+  // limit. The CPU counts tensors' bytes, a GPU the segments that LibTorch takes from the driver,
+  // which are larger.
   virtual void LimitMemory(std::int64_t bytes) = 0;
-  // Empty: no sensors, or they were read less than a second ago.
+  // Reads the sensors. Empty: there are none, or they were read less than a second ago.
   virtual std::optional<DeviceHealth> Health() = 0;
 };
 
-// Steps done -> state, on disk.
+// Stores states on disk, by the number of steps done.
 class CheckpointStore {
  public:
   virtual ~CheckpointStore() = default;
@@ -212,7 +215,7 @@ class CheckpointStore {
   virtual StateDict Load(int steps_done) const = 0;  // throws std::runtime_error when it is damaged
 };
 
-// Acts at points of the loop; plain hooks are the telemetry's, others are injectors'.
+// Acts at points of the loop: for telemetry and for injectors.
 class LoopHook {
  public:
   virtual ~LoopHook() = default;
@@ -224,7 +227,7 @@ class LoopHook {
   virtual void OnEvaluation(int step) {}  // the model is in evaluation mode, no batch is judged yet
 };
 
-// What the loop is doing: where memory ran out, say.
+// The stage of the loop, for example to say where memory ran out.
 enum class Stage {
   kBuild,
   kRestore,
@@ -261,7 +264,7 @@ struct Parts {
   std::vector<std::unique_ptr<LoopHook>> hooks;
 };
 
-// What is done to each part but the device as soon as it is built, in the order of Parts. The plain
+// Changes each part, except the device, as soon as it is built, in the order of Parts. This plain
 // one changes nothing.
 class PartWrapper {
  public:
@@ -286,7 +289,7 @@ class PartWrapper {
 class EventSink {
  public:
   virtual ~EventSink() = default;
-  // Throws std::logic_error for fields that the event is not described with.
+  // Throws std::logic_error for fields that are not in the event's description.
   void Report(const EventKind& event, Json fields) {
     event.Check(fields);
     Write(event.name(), std::move(fields));

@@ -1,6 +1,6 @@
-// Between LibTorch's tensors and the kernels, which know nothing of LibTorch. A kernel runs where
-// the tensors are: on the CPU, or on a device whose kernels are registered; tensors of any other
-// kind are copied to main memory first.
+// Connects LibTorch's tensors with the kernels, which do not use LibTorch. A kernel runs where the
+// tensors are: on the CPU, or on a device whose kernels are registered; tensors of any other kind
+// are copied to main memory first.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,23 +16,24 @@
 
 namespace trainwreck {
 
-// Statistics of floating tensors of up to 32 bits; doubles are rounded to floats first. stats[i] is
-// that of tensors[i]; of an undefined tensor, that of none. One call of the kernel; waits for it.
+// Statistics of floating tensors of up to 32 bits; doubles are rounded to floats first. stats[i]
+// belongs to tensors[i]; an undefined tensor counts as empty. Calls the kernel once and waits for
+// it.
 std::vector<kernels::TensorStats> StatsOf(const std::vector<at::Tensor>& tensors);
 kernels::TensorStats StatsOf(const at::Tensor& tensor);
 
-// Of any type that kernels/tensor.h lists; throws std::invalid_argument for others.
+// The digests of tensors of any type in kernels/tensor.h; throws std::invalid_argument for others.
 std::vector<std::uint64_t> DigestsOf(const std::vector<at::Tensor>& tensors);
 
-// Changes a tensor in place, gradients unaware of it. Throws std::invalid_argument for tensors that
-// are not of floats of up to 32 bits.
+// Changes a tensor in place; autograd does not see it. Throws std::invalid_argument for tensors
+// that are not of floats of up to 32 bits.
 kernels::CorruptionReport Corrupt(at::Tensor& tensor, const kernels::Corruption& corruption);
 
-// What an update did to contiguous float32 tensors that all lie in one place: changes[i] is that
-// from before[i] to now[i].
+// The changes of contiguous float32 tensors, all on one device, by an update: changes[i] is the
+// change from before[i] to now[i].
 std::vector<kernels::ChangeStats> ChangesOf(const std::vector<at::Tensor>& now,
                                             const std::vector<at::Tensor>& before);
-// The same for a device without a kernel for it: by the statistics of the differences. `changed`
+// The same for a device without such a kernel, from the statistics of the differences. `changed`
 // then counts elements whose values differ: not one that went from 0 to -0, but one that stayed
 // NaN.
 std::vector<kernels::ChangeStats> ChangesByDifference(const std::vector<at::Tensor>& now,

@@ -1,4 +1,4 @@
-// For tests: one whole run of one rank, in this process and a folder of its own, and its trace.
+// For tests: runs one rank in this process, in a folder of its own, and reads its trace.
 #pragma once
 
 #include <functional>
@@ -36,7 +36,7 @@ Recipe Mlp();
 Recipe Gpt();
 Recipe With(Recipe recipe, const Recipe& changes);
 
-// Everything but durations and memory.
+// The trace without durations and memory.
 std::map<std::string, std::vector<double>> BitsOf(const Outcome& outcome);
 
 }  // namespace trainwreck

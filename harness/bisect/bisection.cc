@@ -23,7 +23,7 @@ namespace {
 
 // So many runs of a commit that say nothing, and it counts as one that cannot be tested.
 constexpr int kUnusableRuns = 3;
-// Of each end, before there is a model of the margins.
+// Runs of each end before there is a model of the margins.
 constexpr int kMarginLooks = 5;
 // Before the first build is over; only its ratio to a run's cost matters.
 constexpr double kUnknownBuildSeconds = 60;

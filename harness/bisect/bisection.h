@@ -1,6 +1,6 @@
 // A bisection as a log of what was seen: which commits were built, how each run ended. Everything
-// else follows from it, so an interrupted bisection goes on where it was, and a log can be gone
-// through again.
+// else follows from the log, so an interrupted bisection goes on where it was, and a log can be
+// replayed.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ struct Failure {
   std::string Text() const;                          // "symptom_absent ('blows_up' in fault)"
 };
 
-// What a user knows of a commit and no run has to show.
+// What the user already knows about a commit, so that it is not run.
 enum class Mark { kGood, kBad, kSkip };
 
 // One seed of one commit.
@@ -33,7 +33,7 @@ struct SeedResult {
   int commit = 0;
   int seed = 0;
   std::vector<Failure> failures;   // none: it passed
-  std::vector<Failure> undecided;  // checks that said neither
+  std::vector<Failure> undecided;  // checks without an answer
   std::optional<double> margin;    // of the metric, when there is one
   std::string error;               // not empty: the run could not be made
   bool is_skip = false;            // the test itself says that the commit cannot be tested
@@ -51,7 +51,7 @@ class Bisection {
  public:
   Bisection(CommitList commits, BisectionOptions options);
 
-  // What was seen; Log... makes the record that Apply reads.
+  // Records of what was seen: Log... makes the record that Apply reads.
   static Json LogBuild(const Commit& commit, int number, bool ok, const std::string& program,
                        double seconds, bool from_cache, const std::string& why);
   static Json LogRun(const SeedResult& result);
@@ -66,8 +66,8 @@ class Bisection {
   const std::optional<Failure>& sought() const { return sought_; }
   // Whether runs of other arms than control could not change the answer.
   bool AsksOfControlOnly() const { return sought_ && sought_->arm == "control"; }
-  // No seed is run twice, at whatever commit: two commits would give the same result for the same
-  // reason, and the search takes its looks to be independent.
+  // A seed that no commit has run yet. Two runs with one seed may give the same result for the same
+  // reason, and the search takes its runs to be independent.
   int NextSeed() const;
   const std::map<int, Mark>& marks() const { return marks_; }
   bool IsBuilt(int commit) const { return programs_.contains(commit); }
@@ -85,7 +85,7 @@ class Bisection {
   int runs() const { return static_cast<int>(results_.size()); }
   int builds() const { return builds_; }
   double seconds() const { return seconds_; }  // of builds and runs, also before an interruption
-  // Why nothing can be blamed: what both ends showed.
+  // Why no commit can be blamed: what both ends showed.
   std::string WhyNoChange() const;
 
  private:
@@ -107,15 +107,15 @@ class Bisection {
   std::map<int, Mark> marks_;
   std::optional<Failure> sought_;
   std::unique_ptr<Search> search_;
-  bool has_model_ = false;         // of margins: there is one once both ends were seen
+  bool has_model_ = false;         // the model of margins exists: both ends were seen
   bool has_gap_ = false;           // the model is of margins with a clear gap
-  std::size_t modelled_runs_ = 0;  // with a margin, that it was made of
+  std::size_t modelled_runs_ = 0;  // runs with a margin that the model was made of
   int builds_ = 0;
   double build_seconds_ = 0, run_seconds_ = 0, seconds_ = 0;
 };
 
-// Lines of JSON, each written at once and on the disk before Append returns. A last line that was
-// cut off by a SIGKILL is dropped.
+// A file with one JSON record per line. Each line is on the disk before Append returns. A last line
+// that was cut off by a SIGKILL is dropped.
 class Journal {
  public:
   explicit Journal(const std::string& path);

@@ -1,5 +1,6 @@
-// How strong a fault must be before a symptom shows, or a remedy fails: what runs at each dose say,
-// and where the search for the first dose stands. It runs nothing; dose_search.h does.
+// How strong a fault must be before a symptom shows, or a remedy fails. Holds the results of the
+// runs at each dose, and the state of the search for the first such dose. dose_search.h makes the
+// runs.
 #pragma once
 
 #include <map>
@@ -13,11 +14,11 @@
 
 namespace trainwreck {
 
-// From the weakest to the strongest, each once; even steps of the logarithm where both ends are
-// positive, unless they are to be linear. The last one is `to` itself.
+// The doses from the weakest to the strongest, each once: even steps of the logarithm where both
+// ends are positive, unless `is_linear`. The last one is `to` itself.
 std::vector<double> SpreadDoses(double from, double to, int levels, bool is_linear, bool is_int);
 
-// What is looked for: the first dose at which a symptom shows, or at which a remedy fails.
+// One question: the first dose at which a symptom shows, or at which a remedy fails.
 struct DoseQuestion {
   bool is_remedy = false;
   std::string name;
@@ -25,7 +26,7 @@ struct DoseQuestion {
   std::map<int, std::pair<int, int>> seen;  // dose -> runs with it, all runs
 
   // A symptom shows when its claim about the fault arm holds, min_margin included; a remedy fails
-  // when a claim about its arm does not. What is undecided, or was not run, is no answer.
+  // when a claim about its arm does not. An arm that is undecided, or was not run, gives no answer.
   void Take(const Verdict& verdict, int dose);
 };
 
@@ -34,7 +35,7 @@ struct DoseQuestion {
 using DoseRange = std::optional<std::pair<double, double>>;
 DoseRange RangeOfDoses(const Search& search, double confidence, const std::vector<double>& doses);
 
-// The dose that is asked for, or why there is none: "2.5", "1 to 4", "none: it never shows".
+// The answer in words: the dose, or why there is none: "2.5", "1 to 4", "none: it never shows".
 std::string LimitText(const DoseQuestion& question, const Step& step,
                       const std::vector<double>& doses, const DoseRange& range);
 

@@ -1,6 +1,6 @@
-// The search for doses: one seed with all arms at a time, at the dose that tells most about a
+// The search for doses. Each round runs all arms of one seed, at the dose that tells most about a
 // question, until every question has its answer. The doses are a line, as commits are, and the
-// search is that of bisect: it looks for the first dose that runs fail at.
+// search is that of bisect: for the first dose at which runs fail.
 //
 //   DoseSearch search(session, request);
 //   if (!search.Run(folder)) return kExitInterrupted;
@@ -35,10 +35,10 @@ struct DoseRequest {
 struct DoseParameter {
   std::string fault_id;
   ParamInfo info;
-  Json now;  // what the scenario has
+  Json now;  // the scenario's own value
 };
 
-// Throws UsageError, with those that there are.
+// Throws UsageError, which lists the parameters that there are.
 DoseParameter FindDoseParameter(const std::string& text, const Scenario& scenario,
                                 const TargetDescription& target);
 
@@ -60,7 +60,7 @@ class DoseSearch {
   DoseSearch(const Session& session, const DoseRequest& request);
 
   const std::vector<double>& doses() const { return doses_; }
-  int seeds() const { return seeds_; }  // that were run so far
+  int seeds() const { return seeds_; }  // run so far
   const Case& strongest() const { return strongest_; }
 
   // Runs leave nothing in the folder. False when interrupted.

@@ -37,7 +37,7 @@ TEST(Dose, ASymptomShowsWhereItsClaimHolds) {
   question.Take(Saying("blows_up", "fault", FailureClass::kSymptomWeak), 1);
   const std::map<int, std::pair<int, int>> seen = {{1, {0, 1}}, {3, {1, 2}}};
   EXPECT_EQ(question.seen, seen);
-  // Of another arm, of another check, not known: no answer.
+  // Another arm, another check, or an unknown result: no answer.
   question.Take(Saying("blows_up", "control", FailureClass::kNone), 3);
   question.Take(Saying("stuck", "fault", FailureClass::kNone), 3);
   question.Take(Saying("blows_up", "fault", FailureClass::kUndecided), 3);

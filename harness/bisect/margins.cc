@@ -161,7 +161,7 @@ struct Cut {
 Cut CutAfter(const Values& sorted, std::size_t count) {
   const double low = sorted[count - 1], high = sorted[count], gap = high - low;
   auto scale = [&](auto begin, auto end) {
-    // Of a few runs some lie close together by chance.
+    // Among a few runs, some lie close together by chance.
     return end - begin < 4 ? gap : std::max(Spread(Values(begin, end)), 1e-6 * gap);
   };
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(count);

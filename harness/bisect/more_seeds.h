@@ -1,4 +1,4 @@
-// The seeds that a comparison lacks, run by the program that ran the others.
+// Runs the seeds that a comparison lacks, with the program that ran the others.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace trainwreck {
 
-// What a recorded `trainwreck run` was told, as far as it changes what a seed gives.
+// The options of a recorded `trainwreck run` that change what a seed gives.
 struct RecordedRun {
   CommonOptions common;
   std::vector<std::string> paths, points, set;
@@ -25,16 +25,16 @@ struct RecordedRun {
 
 struct MoreSeeds {
   std::vector<Record> records;
-  std::string why;  // there are none, or not all
+  std::string why;  // not empty: why there are no new seeds, or not all
 };
 
 // The words after the program's name that run these seeds as `recorded` did.
 std::vector<std::string> WordsFor(const RecordedRun& recorded, const MissingSeeds& missing,
                                   const std::string& output);
 
-// What the invocation of `side` would have been with these seeds alone: its target, overrides and
-// isolation. In this folder when the target here is still the one that was recorded; else in a
-// worktree of the recorded commit, when it is there. `program` is trainwreck. Throws Interrupted.
+// Runs these seeds as the invocation of `side` would have: with its target, overrides and
+// isolation. Runs in this folder while the target here is the recorded one; else in a worktree of
+// the recorded commit, when that commit is there. `program` is trainwreck. Throws Interrupted.
 MoreSeeds RunMissingSeeds(const Record& side, const RecordedRun& recorded,
                           const std::vector<MissingSeeds>& missing,
                           const std::string& program = "/proc/self/exe");
@@ -46,14 +46,14 @@ struct Sides {
 struct SeedsRequest {
   std::string history;  // where they are kept; see HistoryPath
   int at_most = 0;      // of each scenario; below 1: as many as are wanted
-  // What a recorded command line was told; empty: it was no `trainwreck run`.
+  // Reads a recorded command line; empty: it was no `trainwreck run`.
   std::function<std::optional<RecordedRun>(const std::string& command_line)> read;
   std::string program = "/proc/self/exe";
 };
 
-// Runs what each side lacks of the seeds that are `wanted` of the scenarios, and adds it to the
-// side and to its run of the history. Says to `out` what it does, or why it cannot and what a
-// person would have to do. Whether any seed was added. Throws Interrupted.
+// Runs the `wanted` seeds of the scenarios that each side lacks. Adds them to the side and to its
+// run in the history. Says on `out` what it does, or why it cannot and what the user would have to
+// do. Returns whether any seed was added. Throws Interrupted.
 bool AddMissingSeeds(Sides& sides, const std::map<std::string, int>& wanted,
                      const SeedsRequest& request, std::ostream& out);
 

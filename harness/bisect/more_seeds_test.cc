@@ -97,7 +97,7 @@ TEST_F(MoreSeedsTest, AProgramThatIsNowhereIsNotRun) {
   EXPECT_TRUE(more.records.empty());
   EXPECT_EQ(more.why.rfind("its program (01234567) is not the one that is here (", 0), 0u);
   EXPECT_EQ(Called(), "");
-  // Of a commit, but this is no repository.
+  // The side has a commit, but this is no repository.
   side_.commit = "abc";
   const std::string why =
       RunMissingSeeds(side_, recorded_, {{"fake/slow", 3, 4}}, Script("{}")).why;

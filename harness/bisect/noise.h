@@ -1,8 +1,8 @@
 // How runs behave when one commit does not give the same result twice. A noise model lists possible
 // behaviours, each with its prior weight: pairs (how runs look before the culprit, how from it on)
-// and, for a world without a culprit, single ones. The search weighs them all at once, so nothing
-// has to be known about the rates beforehand. Results are sorted into bins, so a model is no more
-// than tables.
+// and, for a world without a culprit, single ones. The search weighs all of them at once, so the
+// rates need not be known beforehand. Results are sorted into bins, so a model is no more than
+// tables.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ struct NoiseModel {
   std::vector<double> edges;  // of the bins: a result in [edges[k-1], edges[k]) is in bin k
   std::vector<double> pair_prior;
   Table good, bad;                            // of a pair
-  std::vector<double> good_level, bad_level;  // the rate or the mean margin that a pair stands for
+  std::vector<double> good_level, bad_level;  // a pair's rate or mean margin
   std::vector<double> capacity;               // of each pair: bits that a run tells at best
   std::vector<double> single_prior;
   Table single;
@@ -27,34 +27,35 @@ struct NoiseModel {
 };
 
 // Runs that fail (1) or pass (0), with unknown rates; the rate after the culprit is the larger one.
-// With `nothing_flakes` no run fails before the culprit: a user may know that.
+// With `nothing_flakes` no run fails before the culprit, which the user must know.
 NoiseModel FailureRates(bool nothing_flakes = false);
 
 // Margins of a formula (margins.cc). After the culprit all of them are smaller by about as much, or
 // a larger share of them lies below some threshold; means, spread, thresholds and shares are
-// unknown. A few runs of both ends say where to look, and so do those of other commits, of which
-// nobody knows on which side they are. Infinite margins are such as well.
+// unknown. A few runs of both ends give their range. Runs of other commits count too, though nobody
+// knows on which side of the culprit they are. Margins may be infinite.
 NoiseModel Margins(const std::vector<double>& good_end, const std::vector<double>& bad_end,
                    const std::vector<double>& between = {});
 
-// Whether some margins lie so far from the others that runs of one kind hardly ever do.
+// Whether some margins lie so far from the others that runs of one kind would hardly ever give
+// both.
 bool HaveClearGap(const std::vector<double>& margins);
 
-// What `weights` say of one run: the mean of the table's rows.
+// The distribution of one run's result under `weights`: the mean of the table's rows.
 std::vector<double> Mix(const NoiseModel::Table& table, const std::vector<double>& weights);
 
 // Shannon's entropy of a distribution, in bits.
 double Entropy(const std::vector<double>& bins);
 
-// Bits that one run tells about a question whose answer is yes with probability `yes`.
+// The bits that one run gives about a question whose answer is yes with probability `yes`.
 double Information(double yes, const std::vector<double>& if_no, const std::vector<double>& if_yes);
 
-// The same of `runs` runs of one commit, asked whether it is bad. Results count as above or below
-// the edge that tells most: a lower bound, exact for failure rates.
+// The bits that `runs` runs of one commit give about whether it is bad. Each result counts only as
+// above or below the most informative edge: a lower bound, exact for failure rates.
 double BatchInformation(const NoiseModel& model, const std::vector<double>& pair_weights,
                         double is_bad, int runs);
 
-// The most that Information can be over all `yes`: what a run is worth to a search that knows the
+// The maximum of Information over all `yes`: what a run is worth to a search that knows the
 // behaviour.
 double Capacity(const std::vector<double>& if_no, const std::vector<double>& if_yes);
 

@@ -1,4 +1,4 @@
-// What a bisection is told: by the command line, for all parts of it.
+// The options of a bisection, as the command line gives them.
 #pragma once
 
 #include <string>

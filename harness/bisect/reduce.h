@@ -1,5 +1,5 @@
-// Delta debugging (Zeller and Hildebrandt's ddmin): of a set of changes that together flip a test,
-// a subset that still does and of which nothing can be left out.
+// Delta debugging (Zeller and Hildebrandt's ddmin): from a set of changes that together flip a
+// test, finds a subset that still flips it and from which no change can be left out.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,9 @@ namespace trainwreck {
 
 using ChangeSet = std::set<int>;
 
-// `flips` says whether the test gives the other answer with these changes; of all of them it does.
-// Unsure counts as no: then a change too many stays in, never one too few.
+// The subset of `all`. `flips` says whether the test gives the other answer with these changes;
+// with all of them it must. It must answer no when unsure: then a change too many may stay in, but
+// never one too few.
 ChangeSet Reduce(const ChangeSet& all, const std::function<bool(const ChangeSet&)>& flips);
 
 }  // namespace trainwreck

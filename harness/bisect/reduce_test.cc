@@ -43,7 +43,7 @@ TEST(Reduce, FindsChangesThatOnlyActTogether) {
   }
 }
 
-// Of several causes one is enough, and nothing more stays.
+// One of several causes is enough, and nothing more stays.
 TEST(Reduce, KeepsNothingThatCanBeLeftOut) {
   const ChangeSet one = {2, 9}, other = {5};
   auto flips = [&](const ChangeSet& changes) { return Has(changes, one) || Has(changes, other); };

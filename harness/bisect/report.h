@@ -1,4 +1,4 @@
-// What `bisect` says at its end, for people and as JSON, and what a log says again.
+// The report of `bisect`, for people and as JSON, and the same from a log.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ std::string BisectNumber(double value);
 // The user's words for good and bad.
 struct Terms {
   explicit Terms(const BisectOptions& options);
-  std::string passes, fails;  // of one run: "pass", "fail"
+  std::string passes, fails;  // the words for one run: "pass", "fail"
   std::string old_end, new_end;
 };
 
@@ -42,11 +42,11 @@ struct Conclusion {
   void PrintFound() const;
   Json CommitJson(int commit) const;
   Json EndJson(int commit) const;
-  // The middle of the margins of all runs on one side of the culprit.
+  // The median margin of all runs on one side of the culprit.
   double MiddleMargin(bool of_bad) const;
 };
 
-// What a log says, without git and without runs.
+// Prints the report of a log, without git and without runs.
 int ReplayBisection(const std::string& path);
 
 }  // namespace trainwreck

@@ -1,5 +1,5 @@
-// What bisect asks of git: the commits between two revisions, and a worktree of its own. The user's
-// checkout, index, stashes and hooks are never touched.
+// The Git operations of bisect: the commits between two revisions, and a worktree of its own. The
+// user's checkout, index, stashes and hooks are never touched.
 #pragma once
 
 #include <stdexcept>
@@ -8,7 +8,7 @@
 
 namespace trainwreck {
 
-// A revision that does not exist, no repository here, ...: the user's to put right.
+// A revision that does not exist, no repository here, ...: errors that the user can correct.
 struct RepositoryError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -16,7 +16,7 @@ struct RepositoryError : std::runtime_error {
 struct Commit {
   std::string id;
   std::string tree;
-  std::vector<int> parents;  // positions in the list; 0 for what is no candidate
+  std::vector<int> parents;  // positions in the list; 0: not a candidate
 };
 
 // The good end, then all commits that the bad end has and the good one lacks, ancestors first; the
@@ -25,31 +25,31 @@ using CommitList = std::vector<Commit>;
 
 // Which commits between the ends count.
 struct Walk {
-  bool first_parent = false;       // of a merge only the branch that it was made on
+  bool first_parent = false;       // at a merge, follow the branch that it was made on alone
   std::vector<std::string> paths;  // only commits that change one of these; empty: all
 };
 
 class Repository {
  public:
-  // The one that `folder` lies in.
+  // Opens the repository that `folder` lies in.
   explicit Repository(const std::string& folder);
 
   const std::string& root() const { return root_; }
   std::string Resolve(const std::string& revision, const std::string& option) const;  // a commit
   // When a good end is no ancestor of the bad one, their merge base takes its place, as both sides
-  // begin there. Of several the one with the longest history is the first of the list; no ancestor
-  // of any good end is in it. With paths the last commit that changes one takes the place of the
-  // bad end.
+  // begin there. Of several good ends, the one with the longest history is the first of the list;
+  // the list has no ancestor of any good end. With paths, the last commit that changes one of them
+  // takes the place of the bad end.
   CommitList Between(const std::vector<std::string>& goods, const std::string& bad,
                      const Walk& walk = {}) const;
   // The commits of a revision or of a range, as v1..v2.
   std::vector<std::string> Listed(const std::string& revisions, const std::string& option) const;
 
-  // One worktree at `folder`, at `commit`; the one that is there already is moved to it. What a
-  // build left and git ignores stays.
+  // Makes a worktree at `folder`, at `commit`, or moves the existing one to it. Files of a build
+  // that Git ignores stay.
   void CheckOut(const std::string& folder, const std::string& commit) const;
-  // The submodules of the commit that lies in the worktree, and theirs. False when one cannot be
-  // had; `log` gets what git said.
+  // Fetches the submodules of the worktree's commit, and their submodules. False when one cannot be
+  // fetched; `log` gets the output of git.
   bool UpdateSubmodules(const std::string& folder, const std::string& log) const;
   void RemoveWorktree(const std::string& folder) const;
 

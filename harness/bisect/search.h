@@ -1,6 +1,6 @@
-// The search for the commit that made runs fail more often, through noise. Bayesian: after each run
-// every commit, and "no commit at all", has the probability that Bayes' theorem gives it over all
-// behaviours of a noise model; the next run is the one that tells most per cost. Pure: it starts
+// The search for the commit that made runs fail more often, through noise. Bayesian: after each
+// run, Bayes' theorem gives every commit, and "no commit at all", a probability over all behaviours
+// of a noise model. The next run is the one with the most information per cost. Pure: it starts
 // nothing and knows nothing of git, and the same observations always lead to the same next step.
 //
 //   Search search(CommitGraph::Line(128), FailureRates(), {});
@@ -20,12 +20,12 @@
 
 namespace trainwreck {
 
-// Commits by number: 0 is the good end, 1..size() are the candidates, ancestors before their
-// descendants, size() is the bad end, whose ancestors they all are. A culprit spoils itself and all
-// of its descendants, as git bisect has it.
+// Commits by number. 0 is the good end; 1..size() are the candidates, ancestors before their
+// descendants. size() is the bad end: all others are its ancestors. As in git bisect, a culprit
+// makes itself and all of its descendants bad.
 class CommitGraph {
  public:
-  // parents[i] lists the parents of candidate i + 1; those that are no candidates as 0.
+  // parents[i] lists the parents of candidate i + 1; a parent that is no candidate is 0.
   explicit CommitGraph(const std::vector<std::vector<int>>& parents);
   static CommitGraph Line(int size);
 
@@ -59,11 +59,12 @@ struct Step {
   };
   Kind kind = kRun;
   int commit = 0;
-  // Of a run: "ends", "search" or "retest" (one commit is likelier than all others together).
+  // The purpose of a run: "ends", "search" or "retest" (one commit is likelier than all others
+  // together).
   const char* phase = "";
 };
 
-// What a run of a commit costs, in any unit.
+// The cost of running a commit, in any unit.
 struct Cost {
   double prepare = 0;  // before the first one: checking out, building; 0 when that is done
   double run = 1;
@@ -73,8 +74,8 @@ class Search {
  public:
   Search(CommitGraph history, NoiseModel model, SearchOptions options);
 
-  // A run of `commit`: 1 failed, 0 passed; or its margin.
-  // Of many runs at once, Refresh after the last one is enough.
+  // Takes the result of a run of `commit`: 1 failed, 0 passed; or its margin. After many runs at
+  // once, one Refresh() at the end is enough.
   void Observe(int commit, double result, bool refresh = true);
   void Refresh() { Update(); }
   // `commit` cannot be tested: it is never asked for again, but may be the culprit.
@@ -87,24 +88,25 @@ class Search {
 
   Step Next(const std::function<Cost(int)>& cost_of = {}) const;
 
-  // By commit; [0] is "no culprit at all".
+  // The probability of each commit to be the culprit; [0] is "no culprit at all".
   const std::vector<double>& posterior() const { return posterior_; }
-  // The likeliest commit, together with those that cannot be told from it because what lies between
-  // them cannot be tested; in ascending order.
+  // The likeliest commit, with those that cannot be told from it because the commits between them
+  // cannot be tested; in ascending order.
   const std::vector<int>& suspects() const { return suspects_; }
-  // That it is one of these: their posterior, less what simulations show it to be too sure of.
+  // The probability that the culprit is among the suspects: their posterior, corrected by how far
+  // simulations show it to be overconfident.
   double confidence() const;
-  // Where the suspects show: the first commit that has them all and can be tested, and the last
-  // ones that have none of them.
+  // The testable commits around the suspects: the first one that has them all, and the last ones
+  // that have none of them.
   int Witness() const;
   std::vector<int> WitnessParents() const;
 
   int runs() const { return runs_; }
   int runs_of(int commit) const { return runs_of_[commit]; }
-  // What is thought of the behaviour now, given that there is a culprit.
+  // The estimated failure rate or margin before the culprit, given that there is one.
   double GoodLevel() const;
   double BadLevel() const;
-  double BitsPerRun() const;  // at best, for a search that knows it
+  double BitsPerRun() const;  // at best, if the behaviour were known
   const CommitGraph& history() const { return history_; }
 
  private:

@@ -1,5 +1,5 @@
-// How `bisect` puts one commit to the test: a scenario, the margin of a formula, or any command.
-// The commit lies in the worktree, built; every run has a seed of its own.
+// How `bisect` tests one commit: with a scenario, the margin of a formula, or any command. The
+// commit lies in the worktree, built; every run has a seed of its own.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace trainwreck {
 
-// Where a commit's worktree has what trains. Both are empty when it is the same for all commits,
-// and for a command.
+// Where the target lies in a commit's worktree. Both are empty when all commits use the same
+// target, and for a command.
 struct TargetPlace {
   std::string program;      // a program that the repository has or builds
   std::string declaration;  // or the trainwreck.yaml that declares a target
@@ -24,7 +24,7 @@ struct TrialRequest {
   std::string id;
   int first_seed = 0;
   int seeds = 1;
-  bool control_only = false;  // the question is about no other arm
+  bool control_only = false;  // no other arm matters to the question
   std::string worktree;
   std::string folder;  // for outputs and logs
 };
@@ -38,10 +38,10 @@ class Trial {
  public:
   virtual ~Trial() = default;
   virtual TargetPlace target() const { return {}; }
-  // What makes another question of it: two bisections of one question share their log.
+  // The question as JSON. Two bisections with the same question share their log.
   virtual Json Question() const = 0;
   virtual int SeedsAtOnce() const { return 1; }
-  // Results in the order of their seeds. Throws UsageError, Interrupted, TestAborted.
+  // The results, in the order of their seeds. Throws UsageError, Interrupted, TestAborted.
   virtual std::vector<SeedResult> Run(const TrialRequest& request) = 0;
 };
 

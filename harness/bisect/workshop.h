@@ -1,6 +1,6 @@
-// Commits made ready to run: checked out and built in one worktree, always at the same path, so
-// that builds are incremental and the same source gives the same binary. What a build made is kept
-// by the digest of its tree.
+// Checks out and builds commits in one worktree, always at the same path, so that builds are
+// incremental and the same source gives the same binary. The outputs of a build are kept under the
+// digest of its tree.
 #pragma once
 
 #include <string>
@@ -22,23 +22,23 @@ struct WorkshopOptions {
 
 struct Built {
   bool ok = false;
-  // Equal for two commits: they run the same program. The digest of the artifacts; the tree's id
-  // where these are not known.
+  // The digest of the artifacts, or the tree's id where these are not known. Two commits with equal
+  // values run the same program.
   std::string program;
   double seconds = 0;
   bool from_cache = false;
   std::string log;  // of the build
-  std::string why;  // not `ok`: what stands in the way
+  std::string why;  // not `ok`: the reason
 };
 
-// Without --artifact the artifacts are the target and the libraries of the worktree that it loads,
-// if the target is a binary that a build made. A script may read any file, so nothing is assumed of
-// it: it is the same program only where the whole tree is the same.
+// Prepares commits. Without --artifact, the artifacts of a built binary are the target and the
+// libraries of the worktree that it loads. A script may read any file, so two commits have the same
+// program only where their whole trees are the same.
 class Workshop {
  public:
   Workshop(const Repository& repository, WorkshopOptions options);
 
-  // Afterwards the worktree holds the commit, built, if `ok`. Throws Interrupted.
+  // Checks out and builds the commit; afterwards the worktree holds it if `ok`. Throws Interrupted.
   Built Prepare(const Commit& commit);
   // Whether Prepare would have nothing to build.
   bool IsReady(const Commit& commit) const;

@@ -1,5 +1,5 @@
-// Runs trainings that are looked at together and gives no verdict: for verbs that ask something
-// else than whether a scenario holds (`matrix`, `checkup`, `lr-range`).
+// Runs trainings in batches and gives no verdict: for verbs that do not ask whether a scenario
+// holds (`matrix`, `checkup`, `lr-range`).
 //
 //   std::vector<Batch> batches = {{control runs and fault runs of a case}, ...};
 //   RunBatches(batches, launcher, /*keep=*/false, [&](std::size_t index, BatchResults results) {
@@ -23,15 +23,15 @@ using Batch = std::vector<Run>;
 using BatchResults = std::map<std::string, std::map<int, RunResult>>;  // arm -> seed
 
 struct BatchesEnd {
-  int runs = 0;  // that came to an end
+  int runs = 0;  // finished
   bool interrupted = false;
-  // Runs that could not be made, or left something behind: "nan/x/fault/0: ...". How a training
-  // ends, by a crash or a hang, is not the launcher's fault and no trouble.
+  // Runs that could not be made, or left processes behind: "nan/x/fault/0: ...". A training that
+  // crashes or hangs is no trouble: the launcher did its work.
   std::vector<std::string> troubles;
 };
 
-// No run is stopped early. Calls `complete` once for each batch, when its last run is in, after
-// which the runs' folders go unless they are to be kept.
+// No run is stopped early. Calls `complete` once for each batch, when its last run has ended. Then
+// the runs' folders are removed, unless `keep`.
 BatchesEnd RunBatches(const std::vector<Batch>& batches, const LauncherOptions& launcher, bool keep,
                       const std::function<void(std::size_t, BatchResults&)>& complete);
 

@@ -1,5 +1,5 @@
-// Runs all trainings of the chosen cases and judges each case as soon as its last run is in, so
-// that reports stream and memory is given back.
+// Runs all trainings of the chosen cases and judges each case as soon as its last run has ended, so
+// that reports appear early and memory is freed.
 //
 //   Campaign campaign(cases, session.description, launcher_options, options);
 //   CampaignResult result = campaign.Execute(
@@ -32,10 +32,10 @@ struct CampaignOptions {
 
 struct CampaignResult {
   std::vector<Verdict> verdicts;  // of the cases that were judged, in the order they ended
-  int runs = 0;                   // trainings that came to an end
+  int runs = 0;                   // finished trainings
   int unjudged = 0;               // cases that were cut off
   bool interrupted = false;       // by a signal, not by fail_fast
-  bool left_folders = false;      // of runs: to remove them would have taken its time
+  bool left_folders = false;      // folders of runs remain: removing them would have taken too long
 };
 
 class Campaign {

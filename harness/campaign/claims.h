@@ -1,5 +1,5 @@
-// How the claims of a case (harness/judge/arm_judge.h) are shown without being judged: for `run
-// --arm`, `run --dry-run` and `explain`.
+// Shows the claims of a case (harness/judge/arm_judge.h) without judging them: for `run --arm`,
+// `run --dry-run` and `explain`.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// `run --arm` and `run --seed`: some arms and seeds alone, and how each check reads over each run.
-// No verdict: that takes all arms and seeds.
+// `run --arm` and `run --seed`: runs some arms and seeds alone, and shows how each check reads over
+// each run. There is no verdict: a verdict needs all arms and seeds.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ struct WantedArms {
 // Throws UsageError when no case has an arm of one of these names.
 void CheckArmNames(const std::vector<Case>& cases, const std::vector<std::string>& arms);
 
-// 0: all read as claimed, 1: some do not, 5: some are unknown, 7: a run could not be made. Throws
-// UsageError when no case has such an arm or seed.
+// The exit status. 0: all read as claimed, 1: some do not, 5: some are unknown, 7: a run could not
+// be made. Throws UsageError when no case has such an arm or seed.
 int ReadArms(const std::vector<Case>& cases, const WantedArms& wanted,
              const TargetDescription& target, const LauncherOptions& launcher);
 

@@ -1,5 +1,5 @@
 // A checkup: a recipe is run in all variants, and its readings are compared with those of all known
-// faults. CheckUp looks at one recipe, ScoreCheckups at many of which the answer is known.
+// faults. CheckUp looks at one recipe, ScoreCheckups at many whose answer is known.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@
 
 namespace trainwreck {
 
-// What is known, and how to look at something else.
+// The known faults, and how to run other recipes.
 struct Practice {
   // Learns from the scenarios under the session's root, after their preflight. Throws
   // ConfigurationError.
@@ -59,7 +59,7 @@ struct NamedRow {
 struct CheckupReport {
   std::string recipe, arm;
   int seeds = 0;
-  std::string healthy_like;  // the case whose healthy runs it is most like; empty: a fault is found
+  std::string healthy_like;  // the case with the most similar healthy runs; empty: a fault is found
   std::vector<std::pair<std::string, double>> final_losses;  // by variant
   std::vector<NamedRow> named;                               // the likeliest first, at most three
 
@@ -71,7 +71,7 @@ std::optional<CheckupReport> CheckUp(const Practice& practice, const Patient& pa
 
 Json ToJson(const CheckupReport& report);
 
-// Of many checkups of which the answer is known.
+// The result of many checkups whose answer is known.
 struct Score {
   int all = 0, first = 0, in_three = 0, family = 0, healthy = 0;
   void Add(const std::string& row, const std::vector<Likeness>& ranked);
@@ -92,7 +92,7 @@ struct ScoreReport {
   std::vector<ScoredCheckup> checkups;
 };
 
-// Control and fault arms of all cases, with the seeds that nobody learns from.
+// Control and fault arms of all cases, with the seeds that signatures are not learnt from.
 std::vector<Patient> PatientsToScore(const std::vector<Case>& cases, int seeds);
 
 // One seed at a time. Nothing when interrupted.

@@ -44,7 +44,7 @@ std::vector<Variant> VariantsOf(const Recipe& recipe, const TargetDescription& t
       view.Int(kRanksKey).value_or(1) * view.Int(KeyRole::kAccumulation).value_or(1);
   const int in_step = at_once * view.Int(KeyRole::kBatchSize).value_or(1);
   const int pairs = 2 * at_once;
-  // Of a role that the target has no key for: no key, so that the variant is not possible.
+  // Empty for a role without a key in the target: the variant is then not possible.
   const auto key = [&](KeyRole role) {
     const ParamInfo* found = KeyWithRole(target, role);
     return found == nullptr ? std::string() : found->name;

@@ -1,7 +1,7 @@
-// What a checkup does to a recipe and what it looks at: variants of the run (a lower rate,
-// clipping, fp32, two examples, one batch, a guard before the data), and clues, formulas that are
-// read in each of them. Clues are the suite's own symptoms, those that need no healthy run to
-// compare with, and general questions that fit any recipe.
+// The variants and the clues of a checkup. Variants are changed runs of a recipe: a lower rate,
+// clipping, fp32, two examples, one batch, a guard before the data. Clues are formulas that are
+// read in each of them: the suite's symptoms that need no healthy run to compare with, and general
+// questions that fit any recipe.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ struct Variant {
   bool is_possible = true;  // the target has the keys
 };
 
-// Always the same ones in the same order, kGiven first.
+// The variants of a recipe: always the same ones in the same order, kGiven first.
 std::vector<Variant> VariantsOf(const Recipe& recipe, const TargetDescription& target);
 
 class ClueSet {
@@ -36,9 +36,9 @@ class ClueSet {
   std::string TextOf(int clue, int steps) const;
   std::string digest() const;
 
-  // The runs of a seed and its variants. A variant that leaves the recipe as it is is not run.
+  // The runs of a seed and its variants. A variant that does not change the recipe is not run.
   Batch RunsFor(const Run& given) const;
-  // All clues over them; what was not run, or does not fit, is unknown.
+  // All clues over these runs; a clue whose run is missing, or that does not fit, is unknown.
   ClueReadings Read(const Run& given, const BatchResults& results) const;
 
  private:

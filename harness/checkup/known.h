@@ -1,5 +1,5 @@
-// The faults that a checkup knows: what the runs of each scenario look like with its fault and
-// without, learnt once for a target and kept in the user's cache.
+// The faults that a checkup knows: the signatures of each scenario's runs, with its fault and
+// without. They are learnt once for a target and kept in the user's cache.
 #pragma once
 
 #include <functional>
@@ -28,14 +28,14 @@ struct Patient {
 
 struct Findings {
   std::vector<ClueReadings> readings;  // by run of the patient
-  // Variant -> its last loss, NaN where there is none, of the first run.
+  // Variant -> the last loss of its first run, NaN where there is none.
   std::vector<std::pair<std::string, double>> final_losses;
 };
 
-// Of the cases that checkups are for: one rank, one phase, not skipped. Empty: this case has none.
+// The patient of a case: one rank, one phase, not skipped. No runs: checkups are not for this case.
 Patient PatientOf(const Case& one, ArmKind arm, int first_seed, int seeds);
 
-// Of the only case that was chosen; throws UsageError when it is not the only one, or is not fit.
+// The patient of the only chosen case; throws UsageError when there are several, or it has none.
 Patient OnePatient(const Chosen& chosen, const std::string& arm, int first_seed, int seeds);
 
 // Runs all variants of all patients. False when it was interrupted; throws ConfigurationError when
@@ -46,7 +46,7 @@ bool Examine(const std::vector<Patient>& patients, const ClueSet& clues, const S
 // All scenarios that are not tagged `negative`, under the scenarios root.
 Chosen KnownCases(const Session& session);
 
-// From the cache, or learnt now. Empty when interrupted.
+// The signatures, from the cache or learnt now. Empty when interrupted.
 std::vector<Signature> KnownSignatures(const std::vector<Case>& cases, const ClueSet& clues,
                                        const Session& session, int cores);
 

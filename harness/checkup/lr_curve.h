@@ -1,5 +1,5 @@
-// What a learning-rate range test says (Smith 2017): from the loss that runs end with at each rate
-// to the rates that learn, the highest that is stable, and one to take.
+// The conclusions of a learning-rate range test (Smith 2017). From the final losses at each rate:
+// the rates that learn, the highest stable rate, and a rate to use.
 #pragma once
 
 #include <optional>
@@ -17,11 +17,11 @@ struct RatePoint {
 
 struct LrRange {
   int best = -1;      // index of the lowest end; -1: no rate learns
-  int steepest = -1;  // the rate by which the end has fallen most since the rate before it
-  // The rates around the best that keep nine tenths of its fall: any of them will do.
+  int steepest = -1;  // where the end falls most from the rate before
+  // The rates around the best that reach nine tenths of its fall: any of them will do.
   int plateau_from = -1, plateau_to = -1;
-  int largest_stable = -1;  // the last from the best on that keeps half of the best fall
-  double suggested = 0;     // the geometric middle of the plateau
+  int largest_stable = -1;  // the last from the best on with half of its fall or more
+  double suggested = 0;     // the geometric mean of the plateau's ends
 };
 
 enum class RateVerdict { kGood, kTooLow, kTooHigh, kDiverges };

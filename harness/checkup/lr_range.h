@@ -1,6 +1,6 @@
-// The learning-rate range test: a grid of rates, runs at each of them, and what they say of the
-// recipe's own rate. L. N. Smith (2017) ramps the rate within one run; whole runs cost more and see
-// what comes late.
+// The learning-rate range test: runs at each rate of a grid, and what they say about the recipe's
+// own rate. L. N. Smith (2017) ramps the rate within one run; whole runs cost more and also show
+// late failures.
 #pragma once
 
 #include <functional>
@@ -21,19 +21,20 @@ struct RateGrid {
   int rates = 16;
 };
 
-// Even steps of the logarithm. Throws UsageError when the ends are none.
+// The rates of the grid, in even steps of the logarithm. Throws UsageError when its ends make no
+// range.
 std::vector<double> RatesOf(const RateGrid& grid);
 
-// By rate, rising; nothing when interrupted.
+// The points in the order of their rates; empty when interrupted.
 using MeasuredRates = std::optional<std::vector<RatePoint>>;
 
-// Measures the grid. Ends that were not given move on, a few times, where the range does not end
-// in it.
+// Measures the grid. An end that was not given moves outwards, a few times at most, while the range
+// goes on beyond it.
 MeasuredRates MeasureRange(const RateGrid& grid,
                            const std::function<MeasuredRates(const std::vector<double>&)>& measure);
 
-// Runs of so many steps at each rate, one a seed of the patient. Throws ConfigurationError when
-// runs could not be made.
+// Makes runs of so many steps at each rate, one for each seed of the patient. Throws
+// ConfigurationError when runs could not be made.
 MeasuredRates RunAtRates(const Patient& patient, const std::vector<double>& rates, int steps,
                          const Session& session, int cores);
 
@@ -52,7 +53,7 @@ struct LrRangeResult {
   double own_rate = 0;
   std::vector<RatePoint> points;
   LrRange range;
-  std::optional<RateVerdict> verdict;  // of the own rate; empty: no rate learns
+  std::optional<RateVerdict> verdict;  // of the recipe's rate; empty: no rate learns
   RateAdvice advice;
 };
 

@@ -1,5 +1,5 @@
-// What a verb takes on the command line. Each verb declares its own options and where their values
-// go; only arguments.cc knows of CLI11, which is slow to compile.
+// The arguments of a verb. Each verb declares its own options and where their values go. Only
+// arguments.cc knows of CLI11, which is slow to compile.
 //
 //   arguments.Positional("RUN", options.run, "Folder of the invocation, or latest").Required();
 //   arguments.Option("--seeds", options.seeds, "Seeds per arm", "N").Between(1, 10000);
@@ -23,7 +23,7 @@ struct BadValue : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// An option that was just declared, for what else is to be said of it.
+// A declared option, for further conditions on its value.
 class DeclaredOption {
  public:
   explicit DeclaredOption(void* option) : option_(option) {}
@@ -79,9 +79,9 @@ class VerbArguments {
                type)
         .OneOf(known);
   }
-  // Below the options in the help.
+  // Text below the options in the help.
   void Footer(const char* text);
-  // What stands after `--` goes there, and is no option.
+  // Words after `--` go there; they are no options.
   void Rest(std::vector<std::string>& words) { rest_ = &words; }
   std::vector<std::string>* rest() const { return rest_; }
 
@@ -96,7 +96,7 @@ class VerbArguments {
   void Isolation(bool& exec);
   void PatientArm(std::string& arm);
   void HistoryFile(std::string& file);
-  // `of_stored`: of an invocation that is over, whose traces can be written, too.
+  // The option --report. `of_stored`: for a stored invocation, whose traces can be reported too.
   void Reports(std::vector<ReportRequest>& reports, bool of_stored = false);
 
  private:

@@ -28,17 +28,19 @@ struct Verb {
   std::string name;
   std::string summary;
   int place = 0;  // in the help
-  // Declares its options; what it returns is called once they are filled in.
+  // Declares the verb's options and returns the function that does its work, which is called once
+  // the options are filled in.
   std::function<std::function<int()>(VerbArguments&)> declare;
-  // It cleans what it prints of control characters itself (text/clean_text.h), and adds its own.
+  // The verb prints colours: it removes control characters from foreign text itself
+  // (text/clean_text.h).
   bool prints_colors = false;
 };
 
-// By place, then by name.
+// All verbs, by place, then by name.
 const std::vector<Verb>& Verbs();
 void RegisterVerb(Verb verb);
 
-// Where a verb stands in the help: what is used first comes first.
+// Where a verb stands in the help: verbs that people use first come first.
 enum VerbPlace { kFirst = 10, kLooking = 20, kStored = 30, kSearching = 40, kKeeping = 50 };
 
 class VerbRegistration {
@@ -58,7 +60,7 @@ class VerbRegistration {
 
 struct ReadCommand {
   std::string verb;
-  // All is said already (help, version, a wrong command line, which got its message on stderr).
+  // Everything is printed already: help, version, or on stderr what is wrong with the command line.
   std::optional<int> status;
   std::function<int()> call;   // else
   bool prints_colors = false;  // as of Verb
@@ -67,7 +69,7 @@ struct ReadCommand {
 // `words` without the program's name; `command_line` as it was typed.
 ReadCommand ReadCommandLine(const std::vector<std::string>& words, const std::string& command_line);
 
-// Options of one verb, as they were recorded; false when they are none. Says nothing.
+// Reads recorded options of one verb; false when they are not valid. Prints nothing.
 bool ReadOptions(const std::vector<std::string>& words,
                  const std::function<void(VerbArguments&)>& declare);
 

@@ -1,4 +1,4 @@
-// Names of runs that a formula may read without that a scenario has an arm of this name.
+// Names of runs that a formula may read although no scenario has an arm of this name.
 #pragma once
 
 namespace trainwreck::formula {

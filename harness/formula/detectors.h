@@ -14,10 +14,10 @@
 
 namespace trainwreck::formula {
 
-// The unit in which an atom has a margin of its own; none for events and nonfinite.
+// The unit of an atom's own margin; none for events and nonfinite.
 std::optional<Unit> AtomUnit(const Node& atom, const TargetDescription& target);
 
-// What a detector says against its parameters.
+// The objection of a detector to its parameters.
 struct Refusal {
   std::string_view parameter;
   std::string message;
@@ -28,10 +28,10 @@ struct Refusal {
 struct Detector {
   std::string_view name;
   std::vector<std::string_view> parameters;  // key=value, all required, all positive
-  std::vector<std::string_view> counts;      // of them, those that are whole numbers
+  std::vector<std::string_view> counts;      // the parameters that are whole numbers
   std::optional<Unit> unit;                  // of its margin
-  // It judges each sample by itself: one that is missing leaves its step open. The others look at a
-  // window, and need a signal that is recorded at every step.
+  // The detector judges each sample by itself: a missing sample leaves its step open. Other
+  // detectors look at a window, and need a signal that is recorded at every step.
   bool judges_each_sample = false;
   Track (*detect)(const Node& node, const Samples& samples, int steps) = nullptr;
   std::optional<Refusal> (*refuse)(const Node& node) = nullptr;  // null: takes all
@@ -43,11 +43,11 @@ struct Detector {
 
 const std::vector<Detector>& Detectors();
 
-// Of a node of kind kDetector. Linear in the steps.
+// The truth of a node of kind kDetector at each step, in time linear in the steps.
 Track Detect(const Node& detector, const Samples& samples, int steps);
 
-// At each step: whether `track` holds there and at each of the `length - 1` steps before. False
-// while there were not as many.
+// At each step: whether `track` holds there and at each of the `length -
+// 1` steps before. False at the first `length - 1` steps.
 Track HeldFor(const Track& track, double length);
 
 }  // namespace trainwreck::formula

@@ -229,8 +229,9 @@ std::vector<Interval> Evaluator::DistanceNumbers(const Node& signal, const Scope
   return numbers;
 }
 
-// Of a signal on a log scale the ratio to control's value is what grows, of others the difference.
-// What was reached once stays possible: two runs that came apart may cross again by luck.
+// For a signal on a log scale, rounding grows as the ratio to control's value; for others, as the
+// difference. A distance that was reached once stays possible: two runs that came apart may cross
+// again by chance.
 std::vector<Interval> Evaluator::RoundingNumbers(const Node& signal, const Scope& scope) const {
   const SignalInfo* info = context_.target().FindSignal(signal.name);
   const bool is_relative = info != nullptr && info->scale == Scale::kLog;

@@ -16,13 +16,14 @@ class Evaluator {
 
   const Context& context() const { return context_; }
 
-  // Outside any temporal operator: numbers are constants of the run, an event means "at any time".
+  // The value outside any temporal operator: numbers are constants of the run, an event means "at
+  // any time".
   Value OverRun(const Node& formula, const Scope& scope) const;
 
-  // Inside one: what the formula is worth at each step.
+  // The value at each step, as inside a temporal operator.
   Track AtSteps(const Node& formula, const Scope& scope) const;
 
-  // One number for each step, or a single one that holds for all.
+  // One number for each step, or a single number for all steps.
   std::vector<Interval> Numbers(const Node& expression, const Scope& scope, bool at_steps) const;
 
  private:
@@ -31,15 +32,16 @@ class Evaluator {
   Track DetectorAtSteps(const Node& node, const Scope& scope) const;
   Track CompareAtSteps(const Node& node, const Scope& scope) const;
   Track EventAtSteps(const Node& node, const Scope& scope) const;
-  // Steps at which a sparse signal has no sample: in `left_out` where it never will have one, in
-  // `lacking` also where it may still come. Both are empty where no sparse signal is mentioned.
+  // Steps at which a sparse signal has no sample.
+  // `left_out` has the steps that will never get one; `lacking` also has those that still may. Both
+  // are empty where no sparse signal is mentioned.
   struct Absence {
     std::vector<std::uint8_t> left_out;
     std::vector<std::uint8_t> lacking;
   };
   void MarkAbsent(const Node& expression, const Scope& scope, Absence& absence) const;
   void MarkAbsentInBoth(const Node& distance, const Scope& scope, Absence& absence) const;
-  // Of every rank; empty where one is chosen further out.
+  // The numbers of every rank; empty where an outer operator chooses one rank.
   std::vector<std::vector<Interval>> NumbersByRank(const Node& node, Scope scope,
                                                    bool at_steps) const;
   std::vector<Interval> SpreadNumbers(const Node& node, const Scope& scope, bool at_steps) const;

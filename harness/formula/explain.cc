@@ -252,7 +252,7 @@ class Explainer {
     return {step, fmt::format("{} at step {}", AtStep(child, scope, step), step)};
   }
 
-  // Of what is unknown, a step that is; a step without a sample where there is no other.
+  // For an unknown truth, a step that is unknown; where there is none, a step without a sample.
   static int Deciding(const Track& track, Tri truth, int from, int to) {
     if (truth == kMaybe && track.HasOpen()) {
       for (int step = std::max(from, 0); step <= to && step < track.size(); ++step) {

@@ -1,4 +1,4 @@
-// Which step and which values decided a formula: for the reports.
+// Finds the step and the values that decided a formula, for the reports.
 #pragma once
 
 #include <string>

@@ -27,15 +27,15 @@ enum class Truth { kFalse, kUnknown, kTrue };
 const char* ToString(Truth truth);  // "false", "unknown", "true"
 std::optional<Truth> FindTruth(std::string_view name);
 
-// What a margin is measured in. A formula has a margin in each unit that occurs in it: how far the
-// quantities of that unit may move, all others held, before the formula flips.
+// The unit of a margin. A formula has a margin in each unit that occurs in it: how far the
+// quantities of that unit may move, with all others held fixed, before the formula flips.
 enum class Unit { kOctave, kStep, kSecond, kPlain };
 inline constexpr int kUnitCount = 4;
 const char* ToString(Unit unit);  // as text has it: "octaves", "steps", "s", ""
 const char* NameOf(Unit unit);    // as files have it: "octaves", "steps", "s", "plain"
 std::optional<Unit> FindUnit(std::string_view name);
 
-// All values that a final margin can take; a point when it is known. Positive: holds.
+// All values that the final margin can take; a point when it is known. Positive: the formula holds.
 struct Interval {
   double lo;
   double hi;
@@ -43,15 +43,15 @@ struct Interval {
 
 struct Reading {
   Truth truth = Truth::kUnknown;
-  // By Unit; empty: the unit does not occur.
+  // The margins by Unit; empty: the unit does not occur.
   std::array<std::optional<Interval>, kUnitCount> margins;
-  Unit main_unit = Unit::kPlain;  // of the margin to show first
+  Unit main_unit = Unit::kPlain;  // the unit of the margin to show first
   int step = -1;                  // where it was decided, -1: nowhere in particular
-  // The values it was decided by: "mean(loss[-20:]) = 3.22, 0.8 * mean(loss[:5]) = 2.1".
+  // The values that decided it: "mean(loss[-20:]) = 3.22, 0.8 * mean(loss[:5]) = 2.1".
   std::string seen;
 };
 
-// What a formula is worth at one step.
+// The reading of a formula at one step.
 struct StepReading {
   Truth truth = Truth::kUnknown;
   bool sampled = true;  // false: unknown because a sparse signal has no sample at this step
@@ -66,15 +66,15 @@ struct FormulaError {
   std::string hint;  // the likely fix, may be empty
 };
 
-// What a formula may mention.
+// The names that a formula may mention.
 struct Vocabulary {
   const TargetDescription* target = nullptr;
-  std::set<std::string> arms;  // "control", "reference", ...: what may stand before a dot
+  std::set<std::string> arms;  // "control", "reference", ...: may stand before a dot
   int planned_steps = 0;       // windows and slices must lie inside
   int world_size = 1;
-  bool has_rounding = false;        // there are arms that rounding() is read from
-  std::set<std::string> fault_ids;  // what fired(...) may name
-  std::set<std::string> checks;     // names that may stand for other formulas, for suggestions
+  bool has_rounding = false;        // there are arms for rounding()
+  std::set<std::string> fault_ids;  // allowed in fired(...)
+  std::set<std::string> checks;     // names of checks, for suggestions
 };
 
 // Runs of control whose initial weights differ from control's by rounding alone: rounding_1, ...
@@ -89,7 +89,7 @@ struct Runs {
   std::string control = "control";
 };
 
-// A bare name in a formula: an event, or what the caller gives a meaning.
+// A bare name in a formula: an event, or a name that the caller gives a meaning.
 struct Mention {
   std::string name;
   std::string arm;
@@ -105,37 +105,38 @@ class Formula {
   struct ParseResult;
   static ParseResult Parse(std::string_view text);
 
-  // With `at_steps`, for EvaluateAtSteps.
+  // All errors of the formula. With `at_steps`, it is checked for EvaluateAtSteps.
   std::vector<FormulaError> Check(const Vocabulary& vocabulary, bool at_steps = false) const;
 
-  // Parts that every run makes equally true or false: `loss <= loss`, `p or not p`. `own_arm` is
-  // read as the run itself: what is so where that arm is compared with itself.
+  // Parts whose truth is the same in every run: `loss <= loss`, `p or not p`. `own_arm` is read as
+  // the run itself: it finds the parts that are constant where that arm is compared with itself.
   std::vector<FormulaError> FindVacuous(const Vocabulary& vocabulary,
                                         const std::string& own_arm = "") const;
 
   // Total: terminates on any input, in time linear in steps times size of the formula.
   Reading Evaluate(const Runs& runs, const TargetDescription& target) const;
-  // The same at each step, as if the formula stood inside a temporal operator.
+  // Evaluates at each step, as if the formula stood inside a temporal operator.
   std::vector<StepReading> EvaluateAtSteps(const Runs& runs, const TargetDescription& target) const;
 
-  // The same with numbers for recipe(KEY), of which `values` must have all; without them it is
-  // unknown wherever one stands.
+  // The formula with numbers in place of recipe(KEY); `values` must have all keys. Without them,
+  // any comparison with recipe(KEY) is unknown.
   Formula WithRecipe(const std::map<std::string, double>& values) const;
-  std::set<std::string> recipe_keys() const;  // that recipe() names
+  std::set<std::string> recipe_keys() const;  // named in recipe()
 
   const std::string& text() const { return text_; }
-  // "loss", "update_norm{head.*}": all signals it mentions. What is costly to record is recorded
-  // when it is among them.
+  // All signals that it mentions: "loss", "update_norm{head.*}". Signals that are costly to record
+  // are recorded only when a formula mentions them.
   std::vector<std::string> signals() const;
   std::set<std::string> arms() const;
   std::set<std::string> events() const;   // names of the events it mentions
   std::vector<Mention> mentions() const;  // bare names, in the order of the text
   bool reads_own_run() const;             // not only runs of other arms
-  bool reads_rounding() const;            // the arms that kRoundingArm begins the names of
+  bool reads_rounding() const;            // arms whose names begin with kRoundingArm
   bool counts_from_end() const;           // by a slice or index such as [-20:], [-1]
-  double furthest_step() const;           // that a window or slice names; 0: none
+  double furthest_step() const;           // named in a window or slice; 0: none
   // Whether it names an event of how a run ended (exited, stalled, ...). Only such a formula can
-  // excuse an abnormal end; whether it does, the judge finds by reading it without that end.
+  // excuse an abnormal end. The judge finds out whether it does: it reads the formula without that
+  // end.
   bool mentions_ending() const;
 
  private:

@@ -1,5 +1,5 @@
-// The meaning of formulas written down a second time, as plainly as it can be: by recursion over
-// the tree at one step, quadratic and worse. The property tests hold the evaluator against it.
+// The meaning of formulas a second time, as plainly as possible: by recursion over the tree at one
+// step, in quadratic time or worse. The property tests compare the evaluator with it.
 #pragma once
 
 #include <vector>
@@ -25,9 +25,9 @@ class NaiveOracle {
   Value TemporalAt(const Node& node, int step) const;
   Value CompareAt(const Node& node, int step) const;
   Value DetectorAt(const Node& node, int step) const;
-  // The worst (`smallest`) or best of the operand at these steps, open ones left out.
+  // The worst (`smallest`) or best value of the operand at these steps, without open ones.
   Value Over(const Node& operand, const std::vector<int>& steps, bool smallest) const;
-  // A sparse signal of it has no sample there; `for_good`: and will have none.
+  // Whether one of its sparse signals has no sample there; with `for_good`, and never will.
   bool Lacks(const Node& node, int step, bool for_good) const;
   double Number(const Node& node, int step) const;  // NaN: unknown
   double Sample(const Node& signal, int step) const;

@@ -23,8 +23,8 @@ enum class Kind {
   kDistance,   // distance(x): from control's
   kRounding,   // rounding(x): how far rounding alone takes control's
   kRecipe,     // recipe(optimizer.lr): what the run was asked for
-  kStep,       // step(): the one that it is read at
-  kLog,        // of e, as all that follow of one expression
+  kStep,       // step(): the current step
+  kLog,        // log(e); the kinds below also take one expression
   kCos,
   kSqrt,
   kAbs,

@@ -22,7 +22,7 @@ class Tape {
 
 struct FormulaKinds {
   bool rising = false;     // only operators that keep the order, only `lr > number`
-  bool everything = true;  // also what the naive oracle does not cover
+  bool everything = true;  // also parts that the naive oracle lacks
   bool sparse = true;      // with the sparse signal, where it may stand
 };
 

@@ -100,7 +100,7 @@ TEST(Functions, AreThoseOfMathematics) {
   EXPECT_EQ(Read("sqrt(loss[1]) <= 4", run).main_unit, Unit::kOctave);
 }
 
-// Of what is no number, or outside, nothing is known but what their range says.
+// Where the argument is no number, or out of range, only the function's own range is known.
 TEST(Functions, OfTheUnknownAreUnknown) {
   const TestRun run = TestRun(2).With("lr", {-1, kNan});
   EXPECT_EQ(Read("log(lr[0]) < 1", run).truth, Truth::kUnknown);

@@ -122,7 +122,8 @@ TEST(Distance, SparseSignalsAreComparedWhereOneOfTheTwoHasThem) {
   EXPECT_EQ(arms.Of(text).truth, Truth::kFalse);
 }
 
-// Of a bug that is in both, the distance is from control with the bug; rounding is the healthy one.
+// With a bug in both, the distance is from control with the bug; rounding is that of the healthy
+// control.
 TEST(Distance, MayBeFromAnotherControl) {
   Arms arms;
   arms.control_is = "rough";

@@ -9,8 +9,8 @@
 
 namespace trainwreck::formula {
 
-// Where it is not recorded, a sample either never will be (kAbsent) or still may be, or may have
-// been lost (kFuture).
+// The state of a sample. One that is not recorded never will be (kAbsent), or still may come or may
+// have been lost (kFuture).
 enum class SampleState { kPresent, kAbsent, kFuture };
 
 struct Samples {
@@ -18,9 +18,9 @@ struct Samples {
   int planned_steps = 0;
   bool sparse = false;
   bool may_grow = true;  // the run is not finished, or not there
-  int last_step = -1;    // that has been recorded at all
+  int last_step = -1;    // the last recorded step
   int reached = -1;      // the last step that the run made, recorded or not
-  bool lossy = false;    // records were lost: any sample that is not there may have been
+  bool lossy = false;    // records were lost: any missing sample may be one of them
 
   SampleState At(int step) const {
     if (series != nullptr && series->Has(step)) return SampleState::kPresent;
@@ -37,11 +37,11 @@ struct Samples {
   Interval Known(int step) const { return Point(Raw(step)); }
 };
 
-// The half-open range of steps of a slice, inside [0, planned_steps].
+// The steps of a slice as a half-open range, inside [0, planned_steps].
 std::pair<int, int> StepsOf(const Slice& slice, int planned_steps);
 
-// One number over a slice. Unknown where a sample that it depends on is: every one for mean, sum
-// and the like; what was seen already bounds min, max and count.
+// One number over a slice. Unknown where a sample that it depends on is unknown. Mean, sum and the
+// like depend on every sample; for min, max and count the known samples already give bounds.
 Interval Aggregated(Aggregate aggregate, const Samples& samples, std::pair<int, int> range);
 
 // How many samples of the first slice have a value that occurs in the second.

@@ -1,4 +1,4 @@
-// What the parts of an evaluation share: the runs, and where in them a subformula is read.
+// The context of an evaluation: the runs, and the place in them at which a subformula is read.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 namespace trainwreck::formula {
 
 struct Scope {
-  int rank = 0;           // that signals without @ are read at
+  int rank = 0;           // the rank of signals without @
   bool in_ranks = false;  // inside all_ranks or any_rank: events count by rank, too
   std::map<std::string, std::string> modules;  // glob -> the module that it stands for
 };

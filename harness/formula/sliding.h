@@ -7,16 +7,15 @@
 
 namespace trainwreck::formula {
 
-// For the i-th place, the indices [from[i], to[i]] that it looks at. Both must not decrease with i.
-// Indices outside the sequence read as `before` and `after`; an empty window (from > to) reads as
-// `after`.
+// The windows: place i looks at the indices [from[i], to[i]]. Neither may decrease with i. Indices
+// outside the sequence read as `before` and `after`; an empty window (from > to) reads as `after`.
 struct Windows {
   std::vector<int> from;
   std::vector<int> to;
 };
 
-// What SlidingExtreme gives for a window that does not move, such as a whole run: no queue is
-// needed.
+// The result of SlidingExtreme for a window that does not move, such as a whole run. It needs no
+// queue.
 template <typename T, typename Wins>
 T WindowExtreme(const std::vector<T>& values, int from, int to, T before, T after, Wins wins) {
   const int size = static_cast<int>(values.size());

@@ -175,7 +175,8 @@ TEST(Lost, WhatIsNotThereMayHaveBeen) {
   for (const char* text : depend) ExpectTruth(text, run, Truth::kUnknown);
   for (const char* text : stand) ExpectTruth(text, run, Truth::kTrue);
   ExpectTruth("always eval_loss < 5", run, Truth::kFalse);  // what was seen decides
-  // Of another rank: its events could be anyone's, its signals are not ours.
+  // Lost records of another rank: its events could count for any rank, but its signals are not
+  // ours.
   run.trace().lost = {1};
   ExpectTruth("always eval_loss < 9", run, Truth::kTrue);
   ExpectTruth("not exited(signal=9)", run, Truth::kUnknown);

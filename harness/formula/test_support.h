@@ -14,7 +14,8 @@ namespace trainwreck::formula::testing {
 // eval_loss (log, sparse). Events: the harness's own, and sample_rejected {sample, why}.
 const TargetDescription& TestTarget();
 
-// A run that is built up by one call a fact: TestRun(10).With("loss", {3, 2}).Happened("fired", 5).
+// A run that is built with one call for each fact: TestRun(10).With("loss", {3,
+// 2}).Happened("fired", 5).
 class TestRun {
  public:
   explicit TestRun(int planned_steps, int world_size = 1);
@@ -36,7 +37,7 @@ extern const double kMissing;
 extern const double kNan;
 extern const double kInf;
 
-// What there is of a run after its first `steps` steps.
+// The run as it is after its first `steps` steps.
 RunTrace Prefix(const RunTrace& full, int steps);
 
 Vocabulary TestVocabulary(int planned_steps, int world_size = 1);

@@ -9,8 +9,9 @@
 
 namespace trainwreck::formula {
 
-// When each step of a rank was done, in seconds since the run began. Never decreasing: where the
-// clock of a trace goes back, or a step is missing, the latest time before it stands.
+// The time at which each step of a rank was done, in seconds since the run began. It never
+// decreases: where the trace's clock goes back, or a step is missing, the latest earlier time is
+// used.
 struct StepTimes {
   StepTimes(const RunTrace& run, int rank, int steps);
   std::vector<double> times;

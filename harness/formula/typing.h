@@ -1,4 +1,4 @@
-// What an expression's values are: whether they may be compared with ==, and in which unit.
+// The type of an expression's values: whether they may be compared with ==, and in which unit.
 #pragma once
 
 #include "harness/formula/node.h"
@@ -6,14 +6,16 @@
 
 namespace trainwreck::formula {
 
-// Counts, digests and whole numbers made of them without rounding.
+// Whether its values are counts, digests or whole numbers computed from them without rounding.
 bool IsExact(const Node& expression, const TargetDescription& target);
 
-// A number as it was recorded, not a computed one: it may be compared with a whole number by ==.
+// Whether it is a number as recorded, not a computed one: it may be compared with a whole number by
+// ==.
 bool IsAsRecorded(const Node& expression);
 
-// Octaves where both sides are positive quantities on a log scale: log signals and positive
-// constants, joined by + * / and functions that keep the order. Else the plain difference.
+// Whether the margin is in octaves: both sides are positive quantities on a log scale, which are
+// log signals and positive constants, joined by + * / and monotonic functions. Else it is the plain
+// difference.
 bool ComparesInOctaves(const Node& comparison, const TargetDescription& target);
 
 }  // namespace trainwreck::formula

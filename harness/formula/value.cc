@@ -64,7 +64,7 @@ Compared Equal(const Interval& left, const Interval& right) {
   return {gap > 0 ? kNo : kMaybe, {std::isnan(reach) ? -kInfinity : -reach, -gap}};
 }
 
-// Of the parts of something unknown: it is open when all its unknown parts are.
+// A combination that is unknown is open when all its unknown parts are open.
 bool IsOpenOr(Tri truth, bool open) { return truth != kMaybe || open; }
 
 Value Combine(const Value& a, const Value& b, bool least) {

@@ -1,6 +1,6 @@
-// Three-valued truth, intervals, and what a subformula is worth: at one place (Value) or at every
-// step of a run (Track). An unknown number is the interval of all numbers, so that everything
-// computed from a shorter trace contains what the longer one will give.
+// Three-valued truth, intervals, and the value of a subformula at one place (Value) or at every
+// step of a run (Track). An unknown number is the interval of all numbers, so a result from a
+// shorter trace contains the result from the longer one.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ Interval Subtract(const Interval& x, const Interval& y);
 Interval Multiply(const Interval& x, const Interval& y);
 Interval Divide(const Interval& x, const Interval& y);
 Interval Abs(const Interval& x);
-Interval Log(const Interval& x);  // natural; of what is not positive, unknown
+Interval Log(const Interval& x);  // natural; unknown where x is not positive
 Interval Sqrt(const Interval& x);
 Interval Cos(const Interval& x);  // x in radians
 
@@ -43,15 +43,15 @@ inline Interval MarginOf(Tri truth) {
   return truth == kYes ? Interval{kInfinity, kInfinity} : Interval{-kInfinity, -kInfinity};
 }
 
-// Worth of a comparison; the margin is in octaves (log2 of the ratio) or the plain difference.
+// The result of a comparison. Its margin is in octaves (log2 of the ratio) or the plain difference.
 struct Compared {
   Tri truth = kMaybe;
   Interval margin = kAll;
 };
 Compared Compare(CompareOp op, const Interval& left, const Interval& right, bool octaves);
 
-// log2(over / under) with its limits: x / 0 is infinite, 0 / 0 is no distance, and where one of the
-// two is negative only their order counts. Grows with `over`, falls with `under`.
+// log2(over / under) with its limits: x / 0 is infinite and 0 / 0 is no distance. Where one of the
+// two is negative, only their order counts. Grows with `over`, falls with `under`.
 double Octaves(double over, double under);
 
 struct Value {
@@ -59,11 +59,11 @@ struct Value {
   // A sparse signal has no sample at this step. Kleene's logic goes on with it as with unknown
   // (false and open is false); operators that look at many steps leave an open one out.
   bool open = false;
-  bool lacking = false;                   // some sparse signal has none here, be it decided or open
+  bool lacking = false;                   // a sparse signal has no sample here, decided or open
   std::array<bool, kUnitCount> has = {};  // which units occur
   std::array<Interval, kUnitCount> margins = {kAll, kAll, kAll, kAll};
 
-  // What it contributes in a unit that it may lack.
+  // Its margin in a unit, also in one that it lacks.
   Interval In(int unit) const { return has[unit] ? margins[unit] : MarginOf(truth); }
 };
 

@@ -1,7 +1,7 @@
 // Two sides of the history against each other: which arms have other bits, which verdicts flipped,
 // which cases and checks are gone, which margins moved beyond the noise of seeds, how step time and
 // memory changed, and whether code or environment can be the cause. docs/guide/history.md says how
-// each answer comes about.
+// each answer is found.
 //
 //   const Comparison comparison = Compare(Combine({a}), Combine({b}), {});
 //   std::cout << ConsoleText(comparison, false);
@@ -22,13 +22,13 @@ namespace trainwreck {
 
 struct CompareOptions {
   ShiftOptions shift;
-  double max_slowdown = 0;      // a case whose step time grew by more got worse; 0: is only shown
+  double max_slowdown = 0;      // a case whose step time grew by more is worse; 0: only shown
   double max_memory = 0;        // the same for its peak memory
-  bool only_common = false;     // a case that B lacks is none of its business
+  bool only_common = false;     // cases that B lacks do not count
   bool accept_changes = false;  // only what got worse counts for the exit status
 };
 
-// What a change can come from. Nothing but chance: a target that gives other results each time.
+// The possible causes of a change. kChance: the target gives other results each time.
 enum class Cause { kCode, kEnvironment, kEither, kChance };
 const char* ToString(Cause cause);
 
@@ -73,8 +73,8 @@ struct MarginChange {
   ShiftResult result;
   Cause cause = Cause::kCode;
   bool by_clock = false;  // the load of the machine moves it, too
-  // Whether the answer is one about the program: of the same program nothing but chance moves a
-  // margin, and load moves those of the clock.
+  // Whether the answer says something about the program. If both sides have the same program, only
+  // chance moves a margin, and load moves those of the clock.
   bool counts() const { return !by_clock && cause != Cause::kChance; }
   bool is_different() const { return counts() && result.answer == Answer::kDifferent; }
   bool is_worse() const;  // different, and towards flipping
@@ -97,34 +97,35 @@ struct Comparison {
   int cases = 0;                 // that both sides have
   std::vector<BitsChange> bits;  // of cases with the same environment
   int arms_compared = 0;         // bit by bit
-  int arms_without_bits = 0;     // that have none on a side, or no seed in common
+  int arms_without_bits = 0;     // without bits on a side, or without a common seed
   std::vector<LostChecks> lost_checks;
   std::vector<VerdictChange> verdicts;
   std::vector<MarginChange> margins;  // of cases that claim the same on both sides
   int margins_without_numbers = 0;    // on a side: intervals and unknowns
   std::vector<SpeedChange> speed;
-  std::string speed_note;  // why limits cannot be judged; may be empty
+  std::string speed_note;  // why the limits cannot be judged; may be empty
   bool same_code = false;
   std::map<std::string, std::pair<std::string, std::string>> environment;  // that differs: A, B
   std::vector<std::string> only_in_a;
   std::vector<std::string> only_in_b;
   std::vector<std::string> changed_scenarios;
-  std::string hint;  // what to do to tell causes apart; may be empty
+  std::string hint;  // how to tell the causes apart; may be empty
 
   bool is_changed() const;  // anything is known to differ, for better or worse
   int CountVerdicts(Direction direction) const;
   int CountMargins(Answer answer) const;  // of those that count
 };
 
-// One side from several invocations of one program, the newest first: a case has its newest
-// verdict, and of each seed the newest sample, since a seed that was run twice is no second
-// witness. Only what has the newest's target, environment and claims is added.
+// One side from several invocations of one program, the newest first. A case has its newest
+// verdict, and the newest sample of each seed: a seed that was run twice is no independent sample.
+// Only samples with the newest target, environment and claims are added.
 Record Combine(const std::vector<Record>& newest_first);
 
 Comparison Compare(Record a, Record b, const CompareOptions& options);
 
-// 0 the same, 1 something got worse, 4 no case in common, 5 unknown: seeds are missing, or what
-// got worse may be the environment's doing; 8 something changed, and nothing is known to be worse.
+// The exit status: 0 the same, 1 something got worse, 4 no case in common, 5 unknown: seeds are
+// missing, or what got worse may be the environment's doing; 8 something changed, and nothing is
+// known to be worse.
 int ExitCode(const Comparison& comparison);
 
 // "1 verdict and 2 margins got worse"

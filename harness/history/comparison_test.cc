@@ -344,7 +344,7 @@ TEST(Compare, TheSameProgramUnderLoadIsTheSame) {
   const Comparison comparison = Compare(a, b, {});
   EXPECT_EQ(Summary(comparison), "the same") << ConsoleText(comparison, true);
   EXPECT_EQ(ExitCode(comparison), 0);
-  // Of another program as well, while no verdict flips: the clock's margins are only shown.
+  // The same for another program, while no verdict flips: the clock's margins are only shown.
   b.target_digest = "2222222222222222";
   const Comparison other = Compare(a, b, {});
   EXPECT_EQ(ExitCode(other), 0) << ConsoleText(other, true);

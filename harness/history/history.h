@@ -1,7 +1,6 @@
-// The history: one SQLite file that every `trainwreck run` adds a record to. In WAL mode, so that
-// readers never wait; a record is one transaction, so that it is there whole or not at all,
-// whatever kills the writer; several writers wait for each other. docs/guide/history.md describes
-// the tables.
+// The history: one SQLite file that every `trainwreck run` adds a record to. It is in WAL mode, so
+// readers never wait. A record is one transaction: it is there whole or not at all, whatever kills
+// the writer. Several writers wait for each other. docs/guide/history.md describes the tables.
 //
 //   RunHistory history(".trainwreck/history.db", RunHistory::Mode::kWrite);
 //   const std::int64_t id = history.Add(MakeRecord(verdicts, info));
@@ -25,7 +24,7 @@ struct HistoryError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A record without its checks and trainings: what lists show.
+// A record without its checks and trainings, for lists.
 struct RecordSummary {
   std::int64_t id = 0;
   std::string started_utc;
@@ -52,14 +51,14 @@ class RunHistory {
 
   // All throw SqliteError when SQLite fails, with a full disk, say.
   std::int64_t Add(const Record& record);
-  // To a run that is there, seeds of its cases that it lacks. Its verdicts stay as they were
+  // Adds to a stored run the seeds of its cases that it lacks. Its verdicts stay as they were
   // judged.
   void AddSeeds(std::int64_t id, const Record& more);
   bool Has(std::int64_t id);
   std::optional<Record> Load(std::int64_t id);
   std::vector<RecordSummary> List(int limit);  // newest first
-  // Newest first; `scenario` is a glob that a case's or a scenario's name matches. Without their
-  // checks; `trainings` are there.
+  // The cases whose name, or scenario's name, matches the glob
+  // `scenario`; newest first. They have `trainings`, but no checks.
   std::vector<std::pair<RecordSummary, CaseRecord>> ListCases(const std::string& scenario,
                                                               int limit);
   std::optional<std::int64_t> Newest();

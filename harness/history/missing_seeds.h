@@ -1,5 +1,5 @@
-// The seeds that a comparison lacks where a margin is unknown: which, for which side, and the
-// records of those that were run one by one.
+// The seeds that a comparison lacks where a margin is unknown: which seeds, for which side, and
+// records made of seeds that were run one by one.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace trainwreck {
 
-// "nan/x", seeds [first, end) of which are to be run.
+// Seeds to run: [first, end) of the scenario "nan/x".
 struct MissingSeeds {
   std::string scenario;
   int first = 0;
@@ -22,15 +22,15 @@ struct MissingSeeds {
 // How many more seeds each scenario needs where a margin is unknown.
 std::map<std::string, int> SeedsWanted(const Comparison& comparison);
 
-// What `side`, which is a or b, is to run: the same seeds for both, as many as the one with fewer
-// has and those that are wanted; of these `at_most`, where that is above 0.
+// The seeds that `side`, which is a or b, has to run. Both sides get the same seeds: as many as the
+// side with fewer has, and the wanted ones; at most `at_most` of these, where that is above 0.
 std::vector<MissingSeeds> MissingOf(const Record& side, const Record& a, const Record& b,
                                     const std::map<std::string, int>& wanted, int at_most);
 
-// What a person would have to do, and the option that does it.
+// What the user would have to do, and the option that does it.
 std::string SeedsHint(const Comparison& comparison);
 
-// Verdicts of one seed each, "nan/x@7", as a record of the seeds that they are of.
+// Turns verdicts of one seed each, "nan/x@7", into a record of these seeds.
 Record RecordOfSeeds(const StoredReport& stored);
 
 }  // namespace trainwreck

@@ -13,8 +13,8 @@
 
 namespace trainwreck {
 
-// One check in one arm. Only margins that are a number: a run that was stopped early leaves an
-// interval, a NaN in the trace leaves nothing.
+// One check in one arm. It has only margins that are a number: a run that was stopped early leaves
+// an interval, and a NaN in the trace leaves none.
 struct MarginRecord {
   std::string arm;
   std::string check;
@@ -70,7 +70,7 @@ struct Record {
 
 Record MakeRecord(const std::vector<Verdict>& verdicts, const RunInfo& info);
 
-// Eight digits that are equal when two environments are.
+// Eight digits of an environment; equal environments have equal digits.
 std::string Fingerprint(const std::map<std::string, std::string>& environment);
 
 }  // namespace trainwreck

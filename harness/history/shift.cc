@@ -27,7 +27,7 @@ double Median(std::vector<double> values) {
   return low == high ? low : (low + high) / 2;  // equal infinities have no sum to halve
 }
 
-// Of the finite ones: an event that never came has no distance from one that did.
+// The deviation of the finite values: an event that never came has no distance from one that did.
 double Deviation(std::vector<double> values) {
   std::erase_if(values, [](double value) { return std::isinf(value); });
   const auto n = static_cast<double>(values.size());

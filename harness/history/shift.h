@@ -4,8 +4,8 @@
 //   different  a permutation test of all margins together says so (permutation.h), and the shift is
 //              not shown to be irrelevant
 //   same       every seed that both sides have has an equal value, or an interval for the shift
-//   (pairs of equal seeds where both
-//              sides have the same ones) lies within `relevant_shift` standard deviations of A
+//              (from pairs, where both sides have the same seeds) lies within `relevant_shift`
+//              standard deviations of A
 //   unknown    else
 #pragma once
 
@@ -25,14 +25,14 @@ struct ShiftOptions {
   double confidence = 0.95;      // the chance of any false "different" is at most 1 - this
   double relevant_shift = 2;     // in standard deviations of A's seeds; less does not matter
   double relevant_share = 0.01;  // nor does a shift by less than this share of A's median margin
-  double power = 0.8;            // that the number of seeds asked for gives
+  double power = 0.8;            // the power that the suggested number of seeds gives
 };
 
 using BySeed = std::map<int, double>;
 
 struct ShiftResult {
   Answer answer = Answer::kUnknown;
-  bool identical = false;  // the seeds that both sides have have the same values
+  bool identical = false;  // the common seeds have the same values
   RankTest test;
   double adjusted_p = 1;  // of the permutation test, for all margins together
   double noise = 0;       // standard deviation of A over its seeds
@@ -42,15 +42,15 @@ struct ShiftResult {
   int more_seeds = 0;                  // of each side, when unknown
 };
 
-// All margins of a comparison, tested together. Margins that are equal value by value are no test:
-// they cannot raise a false alarm.
-// Each side of each pair must have at least one value; no NaN.
+// Tests all margins of a comparison together. Margins that are equal value by value do not count as
+// tests: they cannot raise a false alarm. Each side of each pair must have at least one value, and
+// no NaN.
 std::vector<ShiftResult> CompareShifts(const std::vector<std::pair<BySeed, BySeed>>& sides,
                                        const ShiftOptions& options);
 
-// Seeds that each side needs so that, with probability `options.power` each, a shift of
-// `relevant_shift` is called different at this level and no shift is called same. By simulation of
-// the very decision with independent normal noise. kMaxNeededSeeds: at least so many.
+// The seeds that each side needs, so that a shift of `relevant_shift` is called different at this
+// level, and no shift is called same, each with probability `options.power`. Found by simulating
+// this decision with independent normal noise. kMaxNeededSeeds: so many or more.
 inline constexpr int kMaxNeededSeeds = 120;
 int NeededSeeds(double level, bool paired, const ShiftOptions& options);
 

@@ -67,7 +67,7 @@ class Statement {
   int bound_ = 0;
 };
 
-// Rolled back unless committed.
+// A transaction, which is rolled back unless it was committed.
 class Transaction {
  public:
   enum class Kind {

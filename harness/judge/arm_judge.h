@@ -1,6 +1,6 @@
-// The claims of a case, arm by arm: which check must have which truth where, and what it says when
-// it has another. For this package and for what shows claims without judging them (`explain`,
-// `run --dry-run`); verdict.h is what others use.
+// The claims of a case, arm by arm: which check must have which truth where, and the message when
+// it has another. For this package, and for verbs that show claims without judging them
+// (`explain`, `run --dry-run`). Others use verdict.h.
 #pragma once
 
 #include <memory>
@@ -25,14 +25,14 @@ struct Claim {
   bool only_where_shown = false;  // in seeds whose fault arm shows the symptom
 };
 
-// In the order in which they are reported.
+// The claims about an arm, in the order of the reports.
 std::vector<Claim> ClaimsOf(const Case& plan, const ArmPlan& arm);
 
-// Whether some healthy check, or what twins must agree in, says something of control. A healthy
-// check that compares with control compares it there with itself.
+// Whether a healthy check, or an `agree` check of twins, says something about control. There, a
+// healthy check that compares with control compares control with itself.
 bool ClaimsHealthOfControl(const Case& plan, const TargetDescription& target);
 
-// Faulty arms must have performed every fault: true when a `fired` event of `fault` changed
+// Whether the run performed `fault`, as every faulty arm must: a `fired` event of it changed
 // something.
 bool HasFired(const RunTrace& trace, const InjectedFault& fault, std::string* seen = nullptr);
 bool IsFaulty(ArmKind kind);
@@ -43,12 +43,12 @@ Clearance ClearanceOf(const Check& check, const formula::Reading& reading);
 
 struct ArmsJudged {
   std::vector<CheckResult> checks;   // of all arms: claims, faults fired, ends of runs
-  std::vector<int> tolerated_seeds;  // in which some claim is broken or unknown, as `seeds` allows
+  std::vector<int> tolerated_seeds;  // with a broken or unknown claim, as `seeds` allows
   std::vector<InvariantCount> invariants;
 };
 ArmsJudged JudgeArms(const CaseResults& results, const TargetDescription& target);
 
-// "0.1", "nan"; with as many digits as tell two doubles apart, or with four.
+// A number as text: "0.1", "nan"; with enough digits to tell two doubles apart, or with four.
 std::string ExactNumber(double value);
 std::string ShortNumber(double value);
 

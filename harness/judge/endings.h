@@ -1,5 +1,5 @@
-// How a run may end: the class of an end that nobody claimed, and which claims are about the very
-// end of a run.
+// The ends of runs: the class of an end that nobody claimed, and which claims are about how a run
+// ended.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ FailureClass ClassOfEnd(const RunResult& run, const TargetDescription& target);
 // One sentence for people: "failed, rank 1 exited with code 3", "completed after 10 of 30 steps".
 std::string SentenceOfEnd(const RunResult& run);
 
-// Whether `formula` has its truth by the events of this run's end: without them it has another. A
-// formula that holds because an event is absent does not rest on any end, nor does one about the
-// end of an earlier attempt, or one that holds for another reason, too.
+// Whether the truth of `formula` depends on the events of this run's end: without them it has
+// another truth. This is not so for a formula that holds because an event is absent, for one about
+// the end of an earlier attempt, or for one that also holds for another reason.
 bool RestsOnEnd(const formula::Formula& formula, const formula::Runs& runs, RunEnd end,
                 const TargetDescription& target);
 

@@ -70,7 +70,7 @@ TEST(Invariants, AreAskedOfRemedies) {
   EXPECT_EQ(bench.Judged().failure_class, FailureClass::kInvariantBroken);
 }
 
-// Of the next seed's run of the same arm.
+// other_seed is the same arm's run with the next seed.
 TEST(Invariants, MayCompareTwoSeeds) {
   InvariantBench bench;
   auto parsed = formula::Formula::Parse("eventually grad_norm < other_seed.grad_norm");

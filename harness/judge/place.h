@@ -12,7 +12,7 @@
 
 namespace trainwreck {
 
-// In the order of a training step. kOther: a signal whose name says nothing.
+// The stages in the order of a training step. kOther: the stage of a signal is unknown.
 enum class StepStage {
   kData,
   kForward,
@@ -25,7 +25,7 @@ enum class StepStage {
   kOther
 };
 const char* ToString(StepStage stage);  // "data", "forward pass", ...
-// By the name of a signal, as the reference trainer and most logs have it.
+// The stage of a signal, by its name in the reference trainer and most logs.
 StepStage StageOf(const std::string& signal);
 
 struct Place {
@@ -35,10 +35,10 @@ struct Place {
   std::vector<std::string> equal;  // at that step, of earlier stages, without modules
 };
 
-// Rank 0 of both. Apart is what is further from control than 8 times what the draws of rounding
-// reached until then, and without draws any other bits. Counts and digests that differ in the first
-// step while nothing that is computed does are left out: the samples of one rank among several are
-// not those of one rank alone. Empty: nothing that both recorded differs.
+// Compares rank 0 of both. A signal is apart when it is further from control than 8 times the
+// distance that the rounding draws have reached by then; without draws, when any bit differs.
+// Counts and digests are left out when they differ in the first step while no computed signal does:
+// a rank among several has other samples than a single rank. Empty: no common signal differs.
 std::optional<Place> FirstApart(const RunTrace& twin, const RunTrace& control,
                                 const std::vector<const RunTrace*>& draws,
                                 const TargetDescription& target);
@@ -46,8 +46,8 @@ std::optional<Place> FirstApart(const RunTrace& twin, const RunTrace& control,
 // "apart first at step 3: grad_norm{head.weight} (backward pass); equal until there: loss"
 std::string ToString(const Place& place);
 
-// Parts of a training stack, the likeliest first: what the twin is about, then what the stage
-// consists of.
+// Suspect parts of a training stack, the likeliest first: what the twin is about, then the parts of
+// the stage.
 std::vector<std::string> SuspectsOf(const Place& place, const Twin& twin);
 
 }  // namespace trainwreck

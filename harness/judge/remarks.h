@@ -1,5 +1,5 @@
-// What is no failure of a case and still should be known: arms that cannot be told apart bit for
-// bit, seeds that change nothing, seeds that were let go. Private to this package.
+// Remarks on a case, which are no failures: arms that are equal bit for bit, seeds that change
+// nothing, seeds that were tolerated. Private to this package.
 #pragma once
 
 #include <string>

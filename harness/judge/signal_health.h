@@ -1,5 +1,5 @@
-// The built-in check of targets that cannot be trusted to say how they are: a program may exit with
-// 0 after training on NaN, or log 0 in the place of it.
+// The built-in check for targets that may not report their own failures: a program may exit with 0
+// after training on NaN, or log 0 in its place.
 #pragma once
 
 #include "harness/formula/formula.h"
@@ -8,8 +8,8 @@
 
 namespace trainwreck {
 
-// True: every signal that the target offers was read, is finite, and positive where its scale says
-// so. False: one is not. Unknown: one could not be read at all. `seen` names the signals.
+// True: every signal of the target was read, is finite, and is positive if it has a log scale.
+// False: a signal is not. Unknown: a signal could not be read at all. `seen` names the signals.
 formula::Reading ReadSignalHealth(const RunTrace& trace, const TargetDescription& target);
 
 }  // namespace trainwreck

@@ -1,4 +1,4 @@
-// What reports and the history keep of arms and runs. Private to this package.
+// Summaries of arms and runs for reports and the history. Private to this package.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ std::vector<ArmSummary> SummarizeArms(const CaseResults& results,
 // Fills in `final_signals`, `step_seconds` and `bits`; `result.end` must be known.
 void SummarizeTrace(const RunTrace& trace, RunResult& result);
 
-// What the ranks' `start` records say in their `environment`.
+// Adds the `environment` of the ranks' `start` records.
 void AddEnvironment(const RunTrace& trace, std::map<std::string, std::string>& environment);
 // Where runs differ, their values stand side by side.
 void AddTo(std::map<std::string, std::string>& environment, const std::string& key,

@@ -1,6 +1,6 @@
-// A small scenario, its target and synthetic runs, for tests of what comes after the launcher. As
-// they stand, every claim of the scenario holds; a test changes one thing and looks at what becomes
-// of it.
+// A small scenario, its target and synthetic runs, for tests of the code behind the launcher.
+// Unchanged, they fulfil every claim of the scenario; a test changes one thing and looks at the
+// result.
 #pragma once
 
 #include <cmath>
@@ -89,7 +89,7 @@ inline Scenario TestScenario() {
   return scenario;
 }
 
-// 4 falling to `final_loss`, straight.
+// A loss that falls from 4 to `final_loss` in a straight line.
 inline std::vector<double> LearningLoss(double final_loss) {
   std::vector<double> loss;
   for (int step = 0; step < kSteps; ++step) {

@@ -24,20 +24,20 @@ struct CheckResult {
   Position position;                       // in that file
   std::vector<formula::Reading> readings;  // by seed
   int agree = 0, disagree = 0, unknown = 0;
-  // Over the seeds, signed so that positive agrees with `expected`.
+  // The worst margin over the seeds; positive agrees with `expected`.
   std::optional<double> worst_margin;
   formula::Unit unit = formula::Unit::kPlain;
   FailureClass failure_class;  // none: as claimed
   std::string message;         // what was expected, in how many seeds it was seen; for people
   std::string seen;            // "seed 4: loss = 3.2 (step 60)"; may be empty
   std::string rerun_command;   // empty when as claimed
-  std::string evidence;        // the folder that the run to look at left, if it left any
+  std::string evidence;        // the folder of the run to look at, if it left one
   std::string place;           // of a twin: where it and control come apart first; may be empty
   std::vector<std::string> suspects;  // parts of the training stack to look at, the likeliest first
   int worst_seed = -1;                // the one to look at first; -1: none
 };
 
-// What reports show of an arm: the loss of one typical run of it.
+// An arm as reports show it, with the loss of one typical run.
 struct ArmSummary {
   std::string arm;
   ArmKind kind = ArmKind::kControl;
@@ -51,7 +51,7 @@ struct ArmSummary {
   std::vector<double> loss;  // at these steps; non-finite values stay as they are
 };
 
-// What is strange about a run, and needs no claim to be so: a loss of exactly 0, say.
+// A strange fact about a run, whatever the claims: a loss of exactly 0, for example.
 struct Note {
   std::string arm;
   ArmKind kind = ArmKind::kControl;
@@ -61,13 +61,13 @@ struct Note {
   std::string text;  // "loss is exactly 0"
 };
 
-// What became of an invariant in the runs of a case that it was asked of.
+// The results of an invariant in the runs of a case in which it was checked.
 struct InvariantCount {
   std::string name;
   int held = 0;
   int broken = 0;
   int open = 0;     // not decided: the run ended before, or lacks a sample
-  int excused = 0;  // remedies that do not keep it, nor did the fault's own run
+  int excused = 0;  // remedies that break it, as the fault's own run does
 };
 
 struct Verdict {
@@ -81,32 +81,32 @@ struct Verdict {
   // ...).
   std::map<std::string, std::string> environment;
   std::vector<std::string> tags;
-  // What its runs got: "cpu", "cuda"; empty: not the harness's choice.
+  // The devices of its runs: "cpu", "cuda"; empty: the harness did not choose.
   std::vector<std::string> devices;
   VerdictKind verdict = VerdictKind::kPass;
   FailureClass failure_class;   // none for pass
   std::string reason;           // one sentence
   bool expected_limit = false;  // passed because `expect` names this outcome
-  // What happened, whatever `expect` makes of it; gates count this.
+  // The verdict before `expect` is applied; gates count this one.
   VerdictKind seen_verdict = VerdictKind::kPass;
-  std::vector<int> tolerated_seeds;  // in which a claim does not hold, as many as `seeds` allows
-  std::vector<std::string> remarks;  // what is no failure and should be known: sentences
+  std::vector<int> tolerated_seeds;  // with a broken claim, as many as `seeds` allows
+  std::vector<std::string> remarks;  // sentences that are no failures
   std::vector<CheckResult> checks;
   std::vector<ArmSummary> arms;            // in the plan's order
   std::vector<Note> notes;                 // in the order of arms; they change no verdict
   std::vector<InvariantCount> invariants;  // in the order of their file
-  // Arm -> by seed. Their traces have no series and no collectives any more.
+  // Arm -> its runs by seed. Their traces no longer have series and collectives.
   std::map<std::string, std::vector<RunResult>> runs;
   std::vector<std::string> undo_remedies;
-  // The smallest of the checks that hold as claimed; of those that gave the failure its class when
-  // it failed.
+  // The smallest margin of the checks that hold as claimed; after a failure, of the checks that
+  // gave it its class.
   std::optional<double> worst_margin;
   formula::Unit worst_margin_unit = formula::Unit::kPlain;
   double wall_seconds = 0;
   double cpu_seconds = 0;
 };
 
-// What has been seen of a case so far; missing runs make checks unknown.
+// The runs of a case so far; missing runs make checks unknown.
 struct CaseResults {
   const Case* plan = nullptr;
   std::map<std::string, std::map<int, RunResult>> runs;  // arm -> seed -> result
@@ -115,12 +115,11 @@ struct CaseResults {
 Verdict Judge(const CaseResults& results, const TargetDescription& target);
 
 // The verdict of a case whose run and its repetition differ: a failure of its own, unless the
-// scenario expects it. What ended in an error stays one.
+// scenario expects it. An error stays an error.
 void FailAsNondeterministic(const Scenario& scenario, const std::string& difference,
                             Verdict& verdict);
 
-// Whether everything that will be asked about this unfinished run is known already, min_margin
-// included.
+// Whether all checks of this unfinished run are decided already, min_margin included.
 bool IsDecided(const Case& plan, const Run& run, const RunTrace& trace,
                const std::map<std::string, const RunTrace*>& finished_arms,
                const TargetDescription& target);
@@ -130,8 +129,8 @@ bool IsDecided(const Case& plan, const Run& run, const RunTrace& trace,
 // are left out.
 std::string CompareTraces(const RunTrace& a, const RunTrace& b);
 
-// 0, 1, 5 or 7 of docs/guide/cli.md, from all verdicts of an invocation (4 when nothing was
-// executed).
+// The exit status of an invocation from all its verdicts: 0, 1, 5 or 7 of docs/guide/cli.md (4 when
+// nothing was executed).
 int ExitCode(const std::vector<Verdict>& verdicts);
 
 }  // namespace trainwreck

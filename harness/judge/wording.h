@@ -1,4 +1,4 @@
-// How messages of checks say what was claimed, and in which seeds.
+// The words in which messages of checks say what was claimed, and in which seeds.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ std::string AmountText(const formula::Amount& amount);  // "0.5 octaves"
 // ", false in 2 (seeds 0, 3)"; empty where there is no seed.
 std::string CountedSeeds(const std::string& what, const std::vector<int>& seeds);
 
-// Of twins and of bugs in them it is told in words what must be true and what was seen instead.
+// The messages for twins and their bugs: what must be true, and what was seen instead.
 struct Words {
   std::string expected;
   std::string seen;

@@ -1,5 +1,5 @@
-// How a run is made in which a key might be ignored. What a context needs is found by the roles of
-// recipe keys (protocol/recipe_view.h) and by the target's features.
+// Contexts: kinds of runs in which a key might be ignored. The roles of recipe keys
+// (protocol/recipe_view.h) and the target's features say how to make such a run.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Keys of which it is declared right that they change nothing, with the reason. A declaration that
-// does not hold is an error, so that the list cannot rot.
+// Keys that may change nothing, each declared with the reason. A declaration that does not hold is
+// an error, so the list stays up to date.
 //
 //   apiVersion: trainwreck/v1
 //   kind: IgnoredKeys
@@ -29,7 +29,8 @@ struct ExpectedFile {
   std::vector<Diagnostic> errors;
 };
 
-// Without `in` in all contexts. Throws std::runtime_error when the file cannot be read.
+// Reads the declarations. One without `in` holds in all contexts. Throws std::runtime_error when
+// the file cannot be read.
 ExpectedFile LoadExpected(const std::string& path, const TargetDescription& target);
 
 }  // namespace trainwreck

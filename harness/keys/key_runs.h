@@ -26,8 +26,8 @@ class KeyRuns {
  public:
   KeyRuns(const Session& session, const KeyRunOptions& options);
 
-  // It and `context` must outlive the observer. The observer throws ConfigurationError when a run
-  // could not be made.
+  // An observer for SearchKeys. This object and `context` must outlive it. The observer throws
+  // ConfigurationError when a run could not be made.
   KeyObserver ObserverOf(const ContextPlan& context);
 
  private:
@@ -46,7 +46,7 @@ class KeyRuns {
 Run RunOf(const ContextPlan& context, const KeyTrial& trial, const std::string& id,
           const TargetDescription& target);
 
-// What is compared: all signals of all ranks but those of time and memory, events of the ranks,
+// The observation of a run: all signals of all ranks except time and memory, events of the ranks,
 // collectives, and how the run ended.
 KeyObservation ObservationOf(const Run& run, const RunResult& result);
 

@@ -1,4 +1,4 @@
-// What a recipe key could be besides what it is, from its description.
+// Other values of a recipe key, from its description.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace trainwreck {
 
-// Likely ones first: every other choice, the other truth, for numbers multiples and parts of
-// `base`, bounds, and where it is 0 some that are not. All fit the description. Empty where it
-// tells too little, as of a list.
+// Other values than `base`, likely ones first: every other choice; the other truth value; for
+// numbers multiples and parts of `base`, bounds, and values other than 0 where it is 0. All fit the
+// description. Empty where it says too little, as for a list.
 std::vector<Json> OtherValues(const ParamInfo& info, const Json& base);
 
 }  // namespace trainwreck

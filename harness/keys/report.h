@@ -1,4 +1,4 @@
-// What a search over the keys of a target in several contexts comes to.
+// The result of searches over the keys of a target in several contexts.
 #pragma once
 
 #include <map>

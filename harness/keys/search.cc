@@ -287,7 +287,7 @@ void Search::Explore(const std::vector<Recipe>& conditions) {
   }
 }
 
-// Of numbers, what showed something, and both ends: some things show in extremes only.
+// Takes the values of numbers that showed something, and both ends: some keys act only at extremes.
 void Search::EnqueueNumbers() {
   for (const auto& [key, values] : input_.numbers) {
     const auto found = result_.keys.find(key);

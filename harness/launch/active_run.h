@@ -27,7 +27,7 @@ class ActiveRun {
 
   ActiveRun(const Run& run, const LauncherOptions& options, const LauncherCallbacks& callbacks);
 
-  // Never throws: what goes wrong is the run's end.
+  // Starts the run. Never throws: an error becomes the run's end.
   void Start(std::unique_ptr<SpawnConnection> guard);
   void OnReadable();
   void Tick(Clock::time_point now);
@@ -35,13 +35,15 @@ class ActiveRun {
 
   const Run& run() const { return run_; }
   int fd() const { return guard_ ? guard_->fd() : -1; }
-  // Not when its ranks only wait, for one that died or was stopped, say.
+  // Whether the run uses its cores. False while its ranks only wait, for a dead or stopped rank,
+  // for example.
   bool uses_cores() const {
     return (running_ > 0 || state_ == State::kRunning) && !(waits_ && state_ == State::kRunning);
   }
   bool done() const { return state_ == State::kDone; }
   RunResult TakeResult() { return std::move(result_); }
-  // The guard, when nothing of the run is left below it: it can serve another. Else null.
+  // The guard, if no process of the run is left below it, so that it can serve another run. Else
+  // null.
   std::unique_ptr<SpawnConnection> TakeGuard() { return std::move(guard_); }
 
  private:
@@ -83,7 +85,7 @@ class ActiveRun {
   const Event* LastOfAttempt(const std::string& name, std::optional<int> rank) const;
   const Event* ForeignFailure() const;
   std::string ForeignDeath(const Event& failed) const;
-  // Of the ranks that died in this attempt, the one that did not die of another's death.
+  // The rank that died first in this attempt: the one that did not die because another had.
   int FirstDead() const;
   std::string FirstDeath() const;  // one sentence about it
   std::string phase_name() const;
@@ -104,10 +106,10 @@ class ActiveRun {
   bool log_failed_ = false;    // a full disk, say
   bool was_killed_ = false;    // by us, in this attempt
   bool has_begun_ = false;     // some rank has done something after its start, in this attempt
-  FirstStepWatch first_step_;  // of an attempt after the first
+  FirstStepWatch first_step_;  // used in attempts after the first
   Pace pace_;
   int port_ = 0;             // of this attempt's rendezvous; 0: none
-  bool asked_once_ = false;  // is_decided, about the steps that there are
+  bool asked_once_ = false;  // is_decided was asked about the present steps
   std::size_t phase_ = 0;
   int attempt_ = 0;
   std::vector<Rank> ranks_;
@@ -119,7 +121,7 @@ class ActiveRun {
   std::int64_t attempt_memory_bytes_ = 0;
   std::vector<std::string> leaks_;
   bool waits_ = false;                     // the ranks use no processor time
-  std::optional<std::int64_t> cpu_ticks_;  // of all ranks, since there is no progress
+  std::optional<std::int64_t> cpu_ticks_;  // of all ranks, when progress ended
   Clock::time_point cpu_measured_;
   Clock::time_point begin_;
   Clock::time_point last_progress_;

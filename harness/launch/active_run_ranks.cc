@@ -130,8 +130,8 @@ std::vector<RankState> ActiveRun::RankStates() const {
   return states;
 }
 
-// Of ranks that the command's own launcher started. One that has ended left an event, or a trace
-// with its end; what has left nothing was never seen, and is taken to run.
+// The states of ranks that the command's own launcher started. An ended rank left an event, or a
+// trace with its end. A rank that has left nothing was never seen, and counts as running.
 std::vector<RankState> ActiveRun::StatesOfForeignRanks() const {
   const auto found = FindRankProcesses(folder_.path(), options_.target.rank_variable,
                                        ranks_.empty() ? 0 : ranks_.front().pid);

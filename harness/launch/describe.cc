@@ -91,8 +91,8 @@ std::string PortableName(const std::string& path, const std::string& home) {
   return relative.string();
 }
 
-// Of the program and of every argument that is a file (`python3 train.py`). Where the program lies
-// does not matter, nor does the folder that other files share with it.
+// The digest of the program and of every argument that is a file (`python3 train.py`). The place of
+// the program does not matter, nor does the folder that other files share with it.
 std::uint64_t DigestOfCommand(const Target& target, std::uint64_t digest) {
   std::error_code ignored;
   for (std::size_t i = 0; i < target.command.size(); ++i) {

@@ -29,7 +29,7 @@ std::map<std::string, RunResult> RunFakes(
 
 // Names of the processes whose environment holds `marker`.
 std::vector<int> ProcessesWith(const std::string& marker);
-// Waits until there is none, at most `seconds`; the rest that is still there.
+// Waits until there is none, at most `seconds`; returns those that remain.
 std::vector<int> AwaitNoProcessWith(const std::string& marker, double seconds);
 
 std::vector<Event> EventsNamed(const RunTrace& trace, const std::string& name);

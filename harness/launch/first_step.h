@@ -10,7 +10,7 @@ namespace trainwreck {
 class FirstStepWatch {
  public:
   FirstStepWatch() = default;
-  // What the ranks have written up to now belongs to earlier attempts.
+  // Everything that the ranks have written up to now belongs to earlier attempts.
   FirstStepWatch(const std::string& folder, int ranks);
 
   // Reads what is new, until it holds a step or a collective of any rank.

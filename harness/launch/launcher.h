@@ -26,24 +26,26 @@ struct Target {
   std::map<std::string, std::string> environment;
   std::string folder;            // to run in; empty: the harness's own
   bool has_fork_server = false;  // understands --fork-server
-  // RANK, WORLD_SIZE and what else launchers set. A program of one process that knows nothing of us
-  // gets none of it: some take it for a call to form a group.
+  // Whether to set RANK, WORLD_SIZE and the other variables of launchers. False for a
+  // single-process program that does not speak the protocol: some programs form a group when they
+  // see these variables.
   bool sets_ranks = true;
-  // Of processes that the command's own launcher starts; empty: this launcher starts the ranks.
+  // The variable that holds a process's rank, where the command has its own launcher; empty: this
+  // launcher starts the ranks.
   std::string rank_variable;
   TimeLimits limits;
-  std::string home;                // of trainwreck.yaml: the digest takes paths below it from there
-  std::vector<std::string> files;  // of the user's, beyond the command; they count in the digest
+  std::string home;                // folder of trainwreck.yaml: the digest has paths relative to it
+  std::vector<std::string> files;  // other files of the user that count in the digest
   std::map<std::string, std::string> fingerprint;  // versions: "python" -> "3.11.2"
 };
 
-// Runs `TARGET --describe`, or takes it from the cache by the binary's digest.
-// Throws std::runtime_error with what the target said when that is no description.
+// Runs `TARGET --describe`, or takes it from the cache by the binary's digest. Throws
+// std::runtime_error with the target's output when that is no description.
 TargetDescription Describe(const Target& target, const std::string& cache_dir);
 
-// Of the command, the contents of the program, of every argument that is a file and of `files`. Two
-// targets with one digest are the same program, also where they lie in other folders; libraries
-// that they load are not in it.
+// A digest of the command and of the contents of its files: the program, every argument that is a
+// file, and `files`. Two targets with the same digest are the same program, even in different
+// folders. The libraries that they load are not in it.
 std::string DigestOfTarget(const Target& target);
 
 enum class Isolation { kFork, kExec };
@@ -54,15 +56,15 @@ struct LauncherOptions {
   int cores = 0;                          // 0: as many as this process may use
   std::string output_dir;                 // each run gets output_dir/<run id>/
   std::int64_t disk_bytes = 256LL << 20;  // per run
-  // The memory that its trace shares with those of other runs, over or not; may be empty. A run
-  // over it loses its trace and ends as garbage, which no claim excuses.
+  // The memory that the traces of several runs share, finished runs included; may be empty. A run
+  // that exceeds it loses its trace and ends as garbage, which no claim excuses.
   std::function<std::shared_ptr<TraceRoom>(const Run&)> room_of;
 };
 
 enum class RunEnd {
   kCompleted,      // every rank ended with an `end` record and exit code 0
-  kDecided,        // stopped by us: all that was asked about it was known
-  kFailed,         // a rank exited otherwise and restarts were used up or not allowed
+  kDecided,        // stopped by us: all its checks were decided
+  kFailed,         // a rank failed, and no restart was left or allowed
   kStalled,        // the watchdog saw no progress
   kTimeout,        // over its budget of seconds
   kLeak,           // left processes behind (they were killed)
@@ -93,14 +95,14 @@ struct RunResult {
   double wall_seconds = 0;
   double cpu_seconds = 0;
   std::int64_t peak_memory_bytes = 0;
-  // What is kept of the trace when it is let go (filled in by the judge).
-  std::map<std::string, double> final_signals;  // of rank 0, without those of single modules
+  // The part of the trace that is kept when the trace is freed (filled in by the judge).
+  std::map<std::string, double> final_signals;  // of rank 0, without signals of modules
   double step_seconds = 0;                      // median of rank 0; 0: not known
   TraceBits bits;
 };
 
 struct LauncherCallbacks {
-  // Asked now and then about a run that goes on; true: all is known, stop it. May be empty.
+  // Asked now and then about an unfinished run; true: everything is known, stop it. May be empty.
   std::function<bool(const Run&, const RunTrace&)> is_decided;
   std::function<void(const Run&, RunResult)> finished;
   std::function<void(int running, int done, int total)> progress;  // may be empty
@@ -111,12 +113,11 @@ class Launcher {
   explicit Launcher(LauncherOptions options);
   ~Launcher();
 
-  // Runs all, then returns. Ends early, with everything killed, when the user interrupts
-  // (process/interruption.h) or a callback calls Stop(): runs that were not over by then are not
-  // reported.
+  // Runs all, then returns. Ends early, and kills everything, when the user interrupts
+  // (process/interruption.h) or a callback calls Stop(). Unfinished runs are then not reported.
   void RunAll(const std::vector<const Run*>& runs, const LauncherCallbacks& callbacks);
 
-  // For good: this launcher runs nothing any more.
+  // Ends this launcher: it runs nothing any more.
   void Stop();
 
  private:

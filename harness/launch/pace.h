@@ -11,10 +11,10 @@
 
 namespace trainwreck {
 
-// What the target's file says of its program; a scenario may say less of the two later ones.
+// The limits in the target's file. A scenario may lower the last two.
 struct TimeLimits {
-  std::optional<double> start_seconds;  // of an attempt, up to its first step
-  std::optional<double> seconds;        // of work: without the starts
+  std::optional<double> start_seconds;  // up to the first step of an attempt
+  std::optional<double> seconds;        // for the work, without the starts
   std::optional<double> stall_seconds;  // without progress, after the first step
 };
 
@@ -31,10 +31,11 @@ class Pace {
   void Progress(double now_s, bool has_begun, int steps_done);
   void Touch(double now_s) { last_s_ = now_s; }  // a rank ended
 
-  // Of a rank that died the others can only wait: then nothing is a start any more.
+  // Whether a limit is exceeded. After a rank has died, the others can only wait, so this time no
+  // longer counts as a start.
   Overrun Check(double now_s, bool is_any_dead) const;
-  // "over its budget of 2 s ...": of what Check answered; of a stall nothing, the watchdog knows
-  // more.
+  // The answer of Check in words: "over its budget of 2 s ...". Empty for a stall, where the
+  // watchdog knows more.
   std::string Sentence(Overrun overrun, double now_s) const;
 
   double idle_s(double now_s) const { return now_s - last_s_; }
@@ -50,14 +51,14 @@ class Pace {
   double stall_s_ = 0;
   double budget_s_ = 0;
   bool is_start_declared_ = false;
-  bool is_budget_hard_ = false;  // the scenario's: from the beginning, at any pace
+  bool is_budget_hard_ = false;  // the scenario gives it: it holds at any pace
   int planned_steps_ = 0;
   int steps_done_ = 0;
   bool has_begun_ = false;    // in this attempt
   double attempt_s_ = 0;      // when this attempt began
   double begun_s_ = 0;        // when its first step was seen
   double last_s_ = 0;         // the last sign of progress
-  double slowest_s_ = 0;      // between two of them, once an attempt had begun
+  double slowest_s_ = 0;      // the longest time between two signs of progress, after a first step
   double worked_before_ = 0;  // in earlier attempts
 };
 

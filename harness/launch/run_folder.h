@@ -1,4 +1,4 @@
-// The folder of one run: its files, its size, what is left of it.
+// The folder of one run: its files and its size.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class RunFolder {
   std::string stdout_of(int rank) const;
   std::string stderr_of(int rank) const;
 
-  std::int64_t bytes() const;       // on the disk, of all below it
+  std::int64_t bytes() const;       // on the disk, of everything in it
   void TruncateLargeFiles() const;  // after a run that wrote too much: to 1 MiB each; never throws
   bool DiskIsFull() const;
 
@@ -33,8 +33,8 @@ void WriteFile(const std::string& path, const std::string& text);
 
 std::int64_t FileSize(const std::string& path);  // 0 when there is none
 
-// The last lines of a file from `begin` on that say something, at most three of at most 2 KiB
-// together, as valid UTF-8. A backtrace behind them is left out: it does not say why.
+// The last non-empty lines of a file from `begin` on: at most three, together at most 2 KiB, as
+// valid UTF-8. A backtrace after them is left out: it does not give the reason.
 std::string LastWords(const std::string& path, std::int64_t begin);
 
 }  // namespace trainwreck

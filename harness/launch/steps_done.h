@@ -1,5 +1,5 @@
-// How far a run came: the steps that its traces show, against those that were planned. For the
-// launcher, which writes the event `ended_early`, and for the judge.
+// The steps that a run made, from its traces, to compare with the planned ones. For the launcher,
+// which writes the event `ended_early`, and for the judge.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@ struct StepsDone {
   int steps = 0;
 };
 
-// Of the ranks that wrote steps, the one that did fewest; empty: no rank wrote any. A program may
-// log every tenth step only: those between its last record and the one that was due next count as
-// done.
+// The steps of the rank that made the fewest, among ranks that wrote steps; empty: no rank wrote
+// any. A program may log only every tenth step: the steps between its last record and the next due
+// one count as done.
 std::optional<StepsDone> CountStepsDone(const RunTrace& trace);
 
 }  // namespace trainwreck

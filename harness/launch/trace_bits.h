@@ -1,7 +1,7 @@
-// What tells whether two runs have the same signals bit for bit when their traces are gone: a
-// digest that grows step by step, with marks on the way, so that a run that was stopped early is
-// compared with another one over the steps that both have. Signals of time and memory are left
-// out, as the machine has a hand in them.
+// Tells whether two runs have the same signals bit for bit, after their traces are gone. It is a
+// digest that grows step by step, with marks at some steps, so a run that was stopped early is
+// compared over the steps that both runs have. Signals of time and memory are left out, because
+// they depend on the machine.
 //
 //   result.bits = BitsOf(result.trace, result.end == RunEnd::kCompleted);
 //   if (const auto compared = CompareBits(before, after)) { if (!compared->same()) ...; }
@@ -15,7 +15,7 @@
 namespace trainwreck {
 
 struct TraceBits {
-  int steps = 0;        // that are digested; 0: nothing is recorded
+  int steps = 0;        // in the digest; 0: nothing is recorded
   std::string digest;   // of all of them; 16 hexadecimal digits
   std::string signals;  // digest of the names of the signals; 8 digits
   int every = 1;        // steps from mark to mark, a power of two
@@ -23,23 +23,23 @@ struct TraceBits {
   bool operator==(const TraceBits&) const = default;
 };
 
-// Of a run that is not `whole` only the steps that every rank has: how far the others were when it
-// was stopped or killed is chance.
+// The bits of a run. If it is not `whole`, they cover only the steps that every rank has: how far a
+// rank came before the run was stopped or killed is chance.
 TraceBits BitsOf(const RunTrace& trace, bool whole);
 
 struct BitsComparison {
-  int steps = 0;   // that were compared
+  int steps = 0;   // the steps compared
   int first = -1;  // the first difference lies in [first, last]; -1: there is none
   int last = -1;
   bool same_signals = true;  // the same names
   bool same() const { return first < 0; }
 };
 
-// Over the steps that both have. Empty: nothing is recorded on a side, or no mark is common.
+// Compares the steps that both have. Empty: nothing is recorded on a side, or no mark is common.
 std::optional<BitsComparison> CompareBits(const TraceBits& a, const TraceBits& b);
 
-// The first step below `steps` where one has a value and the other none, or one with other bits;
-// -1: there is none. Payloads and signs of NaN are no part of a trace.
+// The first step below `steps` at which the values have different bits, or only one has a value;
+// -1: there is none. Traces do not keep payloads and signs of NaN.
 int FirstDifference(const Series& a, const Series& b, int steps);
 
 // Whether the signal ("time", "step_s", "memory_peak_bytes", with or without a {module}) measures

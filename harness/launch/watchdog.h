@@ -1,5 +1,5 @@
-// What the traces of a run's ranks say about a hang: who waits, who lags behind, in which
-// collective.
+// Explains a hang from the traces of a run's ranks: which rank waits, which rank lags behind, in
+// which collective.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,10 @@ const char* ToString(RankState state);
 
 // The fields of a `stalled` event. The lagging rank is one that died or was stopped, else the one
 // with the fewest collective calls; the waiting rank is the live one with the most. Where all have
-// come as far, or nothing is known of the others, no rank lags: -1.
+// made as many calls, or the other ranks' calls are not known, no rank lags: -1.
 Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, double idle_s);
 
-// "rank 0 waits in all_reduce (call 12, step 5) for rank 1, which died": of the fields above.
+// "rank 0 waits in all_reduce (call 12, step 5) for rank 1, which died", from the fields above.
 std::string StallSentence(const Json& fields);
 
 // Compares what the ranks called at equal call indices.

@@ -1,12 +1,12 @@
-// Which of the known faults a run looks like. Clues are formulas that were read in runs of known
-// faults and of healthy recipes; the same clues, read in a run of which nobody knows what is wrong
-// with it, are compared with each of them (naive Bayes with rates that are drawn to the mean).
+// Tells which of the known faults a run looks like. Clues are formulas that were read in runs of
+// known faults and of healthy recipes. The same clues are read in the unknown run and compared with
+// each of them (naive Bayes with rates that are drawn to the mean).
 //
 //   Diagnosis diagnosis(signatures);
 //   std::vector<Likeness> ranked = diagnosis.Rank(readings);
 //
-// A clue that cannot be read says nothing, so that what a model lacks does not give away whose
-// model it is. Clues depend on each other: bits order the rows, and are no odds to bet on.
+// A clue that cannot be read counts as nothing, so that signals which a model lacks do not reveal
+// the model. Clues depend on each other, so the bits give an order of the rows, but no true odds.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ struct Signature {
 Json ToJson(const Signature& signature);
 Signature SignatureFromJson(const Json& json);  // throws Json::exception
 
-using ClueReadings = std::vector<formula::Truth>;  // of one run and its variants, by clue
+using ClueReadings = std::vector<formula::Truth>;  // by clue, of one run and its variants
 
 struct Likeness {
   std::string row;        // empty: healthy
@@ -49,15 +49,15 @@ class Diagnosis {
   // All signatures have the same clues, and at least one is of healthy runs.
   explicit Diagnosis(std::vector<Signature> signatures);
 
-  // All rows, and the healthy one, by likeness. `readings`: one entry a seed. What is known of the
-  // case `left_out` is not looked at, for figures of recipes that were never seen: its healthy
-  // runs, or all, those with its fault as well.
+  // All rows, and the healthy one, by likeness.
+  // `readings`: one entry a seed. The signatures of the case `left_out` are not used, to measure
+  // how unknown recipes are diagnosed: those of its healthy runs, or also those with its fault.
   enum class LeaveOut { kHealthy, kAll };
   std::vector<Likeness> Rank(const std::vector<ClueReadings>& readings,
                              const std::string& left_out = "",
                              LeaveOut how = LeaveOut::kHealthy) const;
 
-  // What speaks most for this signature of a row, at most `limit` clues.
+  // The clues that speak most for this signature of a row, at most `limit`.
   std::vector<ClueEvidence> EvidenceFor(const Likeness& likeness,
                                         const std::vector<ClueReadings>& readings,
                                         std::size_t limit) const;

@@ -1,5 +1,5 @@
-// Which symptoms tell which faults apart: every symptom of a suite, read over the runs of every
-// case, those of its own scenario and those of all others.
+// Which symptoms tell which faults apart: every symptom of a suite is read over the runs of every
+// case, of its own scenario and of all others.
 //
 //   std::vector<SuiteSymptom> symptoms = SymptomsOf(cases);
 //   Matrix matrix{symptoms, {}, {}};
@@ -26,7 +26,7 @@ namespace trainwreck {
 inline constexpr const char* kMatrixSchema = "trainwreck/matrix";
 inline constexpr int kMatrixVersion = 1;
 
-// In how many runs a formula is true, false, unknown.
+// The number of runs in which a formula is true, false, unknown.
 struct Count {
   int holds = 0;
   int fails = 0;
@@ -42,7 +42,7 @@ struct SuiteSymptom {
   std::string name() const { return scenario + ":" + check.name; }
 };
 
-// Of the scenarios of the cases, each once. Symptoms of a scenario that was skipped are left out.
+// The symptoms of the cases' scenarios, each once. Symptoms of a skipped scenario are left out.
 std::vector<SuiteSymptom> SymptomsOf(const std::vector<Case>& cases);
 
 // All signals that the symptoms mention, for Plan::record.
@@ -55,17 +55,17 @@ using ArmTraces = std::map<std::string, std::map<int, const RunTrace*>>;
 struct MatrixColumn {
   std::string name;  // of the case
   std::string scenario;
-  double require_share = 1;      // of the seeds that must agree, as the scenario says
-  std::vector<bool> is_own;      // by symptom: claimed of this case
+  double require_share = 1;      // share of the seeds that must agree
+  std::vector<bool> is_own;      // by symptom: whether this case claims it
   std::vector<Count> fault;      // by symptom
   std::vector<Count> control;    // by symptom
-  int control_runs = 0;          // that were read
-  int alarmed_control_runs = 0;  // in which some symptom holds
+  int control_runs = 0;          // control runs read
+  int alarmed_control_runs = 0;  // with a symptom that holds
 };
 
-// In a control run `control.` means the control run of the next seed, so that a symptom that
-// compares with control can be wrong there, too; with one seed it is unknown. `reference.` is that
-// of the same seed.
+// Reads all symptoms over a case. In a control run, `control.` means the control run of the next
+// seed: so a symptom that compares with control can be a false alarm too. With one seed it is
+// unknown. `reference.` has the same seed.
 MatrixColumn ReadColumn(const Case& one, const ArmTraces& traces,
                         const std::vector<SuiteSymptom>& symptoms, const TargetDescription& target);
 
@@ -81,13 +81,13 @@ struct FalsePositives {
     int column = 0;
     Count count;
   };
-  std::vector<Cell> cells;  // in whose control runs a symptom holds
+  std::vector<Cell> cells;  // with control runs in which a symptom holds
   int readings = 0;         // true ones
   int known_readings = 0;   // of all symptoms over all control runs
   int alarmed_runs = 0;
   int control_runs = 0;
-  // Clopper-Pearson, one-sided 95%, of the share of control runs that show a symptom. Of runs and
-  // not of readings: the readings of one run depend on each other.
+  // The Clopper-Pearson bound, one-sided 95%, for the share of control runs that show a symptom. It
+  // counts runs, not readings, because the readings of one run depend on each other.
   double upper_bound = 1;
 };
 FalsePositives FalsePositivesOf(const Matrix& matrix);
@@ -96,8 +96,8 @@ FalsePositives FalsePositivesOf(const Matrix& matrix);
 // 1 - confidence; 1 without trials.
 double UpperBound(int hits, int trials, double confidence);
 
-// A symptom separates two faults when it holds in the runs of one and does not in those of the
-// other, in as many seeds as their scenarios require to agree.
+// Two faults and whether a symptom separates them: it holds in the runs of one and not in those of
+// the other, in as many seeds as their scenarios require.
 struct FaultPair {
   int a = 0, b = 0;              // columns
   bool only_unreadable = false;  // a symptom holds in one, but in the other it is unknown
@@ -108,7 +108,7 @@ std::vector<FaultPair> PairsNotSeparated(const Matrix& matrix);
 Json ToJson(const Matrix& matrix);
 // A page with no other files: symptoms down, cases across.
 std::string ToHtml(const Matrix& matrix);
-// What a terminal gets: a line a case, then false positives and pairs.
+// The text for a terminal: a line for each case, then false positives and pairs.
 std::string ToText(const Matrix& matrix);
 
 }  // namespace trainwreck

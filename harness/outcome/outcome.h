@@ -1,6 +1,6 @@
-// How things come out: verdicts, their classes, the kinds of arms and their states. The tables in
-// outcome.cc are the one place that names them. Names are read where they come in (scenario files,
-// verdicts.json, the history) and written where they go out; in between there are only these types.
+// Outcomes: verdicts, their classes, the kinds of arms and their states. The tables in outcome.cc
+// are the one place that names them. Names are read at the inputs (scenario files, verdicts.json,
+// the history) and written at the outputs. All other code uses these types.
 //
 //   if (verdict.failure_class == FailureClass::kUndecided) ...
 //   json["class"] = verdict.failure_class.text();
@@ -23,7 +23,7 @@ enum class VerdictKind { kPass, kFail, kInconclusive, kError, kSkip };
 struct VerdictInfo {
   VerdictKind id;
   const char* name;
-  ExitStatus exit_status;  // of an invocation whose worst verdict it is
+  ExitStatus exit_status;  // of an invocation with this worst verdict
   const char* meaning;
   const char* remedy;  // what to do about it; may be empty
 };
@@ -33,7 +33,8 @@ ExitStatus ExitStatusOf(VerdictKind kind);
 std::vector<std::string> VerdictNames();
 std::optional<VerdictKind> FindVerdict(std::string_view name);
 
-// Which claim did not hold, or why nothing could be said. A skip's class has what it lacks in it.
+// The claim that did not hold, or the reason why there is no answer. The class of a skip names what
+// is lacking.
 class FailureClass {
  public:
   enum Id {
@@ -62,18 +63,18 @@ class FailureClass {
     kCount,
   };
 
-  // An Id is the whole of its class.
+  // The class of an Id that needs no further text.
   FailureClass(Id id = kNone) : id_(id) {}  // NOLINT(google-explicit-constructor)
-  // "device:cuda": the class requires:device:cuda.
+  // The class of a skip: requires:device:cuda for "device:cuda".
   static FailureClass Requires(std::string what);
-  // Of "symptom_absent", "requires:device:cuda" or ""; empty: there is no such class.
+  // The class that is written "symptom_absent", "requires:device:cuda" or ""; empty: there is none.
   static std::optional<FailureClass> Find(std::string_view text);
 
   Id id() const { return id_; }
   bool empty() const { return id_ == kNone; }
-  const std::string& lacking() const { return lacking_; }  // "device:cuda"; of a skip alone
+  const std::string& lacking() const { return lacking_; }  // "device:cuda"; for skips only
   std::string text() const;
-  VerdictKind verdict() const;  // that it is a class of; pass where it is none
+  VerdictKind verdict() const;  // the verdict that this class belongs to; kPass for kNone
 
   bool operator==(const FailureClass& other) const = default;
   bool operator==(Id id) const { return id_ == id; }
@@ -87,7 +88,7 @@ std::ostream& operator<<(std::ostream& out, const FailureClass& failure_class);
 
 struct ClassInfo {
   FailureClass::Id id;
-  VerdictKind verdict;  // that it is a class of
+  VerdictKind verdict;  // the verdict that this class belongs to
   // Where the checks of a case have several, the lowest gives the verdict. 0: no check has it.
   int rank;
   const char* name;
@@ -95,16 +96,17 @@ struct ClassInfo {
   const char* remedy;
 };
 std::span<const ClassInfo> AllClasses();
-// Those that a check may have, the worst first.
+// The classes that a check may have, the worst first.
 std::vector<ClassInfo> ClassesByRank();
-// That a scenario may expect with this verdict; a skip has any number of them, and none here.
+// The names of the classes that a scenario may expect with this verdict. Empty for a skip, which
+// can have any number of them.
 std::vector<std::string> ClassNames(VerdictKind verdict);
 
 // "fail/symptom_absent", "pass"
 std::string OutcomeText(VerdictKind verdict, const FailureClass& failure_class);
 
-// kRounding: control with other roundings of its initial weights. kBug: control and each twin with
-// a fault that must make them differ.
+// The kinds of arms. kRounding: control with other roundings of its initial weights. kBug: control
+// or a twin, with a fault that must make the two differ.
 enum class ArmKind { kControl, kFault, kRemedy, kDecoy, kReference, kTwin, kRounding, kBug };
 const char* ToString(ArmKind kind);
 std::optional<ArmKind> FindArmKind(std::string_view name);

@@ -16,8 +16,9 @@ struct DevicePick {
   std::string lacking;  // "device:cuda", or "device:cuda:4" when four ranks need one each
 };
 
-// For "auto": the kind that the scenario requires, else the first accelerator of which there is one
-// for each rank, else the CPU, which ranks share. `beyond`: features besides the target's own.
+// Chooses the device. "auto" means the kind that the scenario requires, else the first accelerator
+// with one device for each rank, else the CPU, which ranks share. `beyond`: features besides the
+// target's own.
 DevicePick PickDevice(const Recipe& recipe, const Requirements& needs,
                       const TargetDescription& target, const std::vector<std::string>& beyond);
 

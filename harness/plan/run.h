@@ -14,12 +14,12 @@
 
 namespace trainwreck {
 
-// What the supervisor of a run may do; from the recipe keys supervisor.* and the scenario's budget.
+// The limits of a run's supervisor, from the recipe keys supervisor.* and the scenario's budget.
 struct Policy {
   int max_restarts = 0;
   double seconds = 120;
   double stall_seconds = 20;
-  // Whether the scenario or its recipe says so. What nobody said gives way to the target's limits.
+  // Whether the scenario or its recipe gives the value. Otherwise the target's limits apply.
   bool has_seconds = true;
   bool has_stall_seconds = true;
 };
@@ -34,11 +34,11 @@ struct Run {
   int seed = 0;
   Plan plan;  // of the first phase; folders and attempt are filled in by the launcher
   std::vector<Phase> phases;
-  Recipe later_changes;  // what the phases after the first have otherwise than the plan's recipe
+  Recipe later_changes;  // changes of the plan's recipe in the phases after the first
   std::vector<AppliedAmendment> amendments;  // written to launcher.jsonl as `fired` events
-  std::string device;  // "cuda": what the plan's recipe says; empty: the target leaves no choice
+  std::string device;  // "cuda": as in the plan's recipe; empty: the target leaves no choice
   int ranks = 1;
-  int processes = 0;  // that the launcher starts; 0: one per rank
+  int processes = 0;  // started by the launcher; 0: one per rank
   int steps = 0;
   Policy policy;
   double cost = 0;  // relative, for longest-first packing
@@ -48,7 +48,7 @@ struct Run {
 struct StandingCheck {
   Check check;        // named as the invariant
   std::string title;  // what holds
-  std::string part;   // to look at where it does not
+  std::string part;   // the part of a training stack to look at where it fails
 };
 
 struct ArmPlan {
@@ -57,30 +57,31 @@ struct ArmPlan {
   std::shared_ptr<const Remedy> remedy;  // of remedy arms; a part of the case's scenario
   std::shared_ptr<const Decoy> decoy;    // of decoy arms, so too
   std::shared_ptr<const Twin> twin;      // of twin arms, and of bug arms that are not their control
-  std::string control = "control";       // the arm that it is compared with
-  // Of a bug arm with a twin: that the twin and its control do not agree.
+  std::string control = "control";       // the arm to compare it with
+  // For a bug arm with a twin: the check that the twin and its control do not agree.
   std::shared_ptr<const Check> notices;
-  std::vector<InjectedFault> faults;  // that act in its runs
-  // Asked of its runs. In faulty arms they are read to tell what the faults alone break.
+  std::vector<InjectedFault> faults;  // active in its runs
+  // Invariants that are read in its runs. Faulty arms read them to know which ones the faults alone
+  // break.
   std::vector<StandingCheck> invariants;
-  bool is_undo = false;   // only takes the fault out, by its plan or as declared: reported, not run
+  bool is_undo = false;   // only removes the fault, by its plan or as declared: reported, not run
   std::vector<Run> runs;  // by seed
 };
 
-// A scenario at one point of its matrix: what gets one verdict. It shares its scenario with the
-// cases of the other points and stays valid whatever becomes of what it was planned from.
+// A scenario at one point of its matrix; it gets one verdict. It shares the scenario with the cases
+// of the other points, and owns everything that it needs.
 struct Case {
   std::shared_ptr<const Scenario> scenario;
   std::shared_ptr<const Point> point;  // a part of the scenario
   std::string name;                    // "nan/lr-too-high[sgd]", or the scenario's name
-  std::string digest;                  // of what is claimed here, see DigestOfClaims
+  std::string digest;                  // of its claims, see DigestOfClaims
   int seed_count = 0;
   int seed_require = 0;
   std::vector<ArmPlan> arms;         // control first
-  std::vector<std::string> devices;  // that its runs get, each once: "cpu", "cuda"
-  int first_seed = 0;                // that its runs train with; in verdicts seeds count from 0
-  bool is_one_seed = false;          // of several cases, one for each seed
-  bool is_control_only = false;      // of the arms only control, and those that its checks name
+  std::vector<std::string> devices;  // of its runs, each once: "cpu", "cuda"
+  int first_seed = 0;                // the seed of its first runs; in verdicts seeds count from 0
+  bool is_one_seed = false;          // it is one of several cases, one for each seed
+  bool is_control_only = false;      // only control and the arms that its checks name are run
   std::string skip_reason;           // not empty: "requires:device:cuda"
 };
 
@@ -92,9 +93,9 @@ struct PlanOptions {
   std::vector<std::string> available_features;   // beyond the target's: "device:cuda", ...
 };
 
-// Of all that a scenario says at a point and of the overrides: recipe, faults, checks, remedies,
-// phases. Not of its title and comments, of the number of seeds, of budgets, of the target's
-// defaults. Verdicts with one digest answer one question.
+// A digest of a scenario's content at a point and of the overrides: recipe, faults, checks,
+// remedies, phases. It leaves out title, comments, number of seeds, budgets and the target's
+// defaults. Verdicts with the same digest answer the same question.
 std::string DigestOfClaims(const Scenario& scenario, const Point& point, const Changes& overrides);
 
 // The cases keep copies of the scenarios.

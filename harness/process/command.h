@@ -1,5 +1,5 @@
-// A child process, waited for: git, a build, another trainwreck. It ends when this process does,
-// also when that is killed.
+// Runs a child process and waits for it: git, a build, another trainwreck. The child ends when this
+// process ends, even when this process is killed.
 #pragma once
 
 #include <map>
@@ -11,11 +11,10 @@
 namespace trainwreck {
 
 struct CommandOptions {
-  std::string folder;  // to run in; empty: this one
+  std::string folder;  // working directory; empty: the current one
   std::string log;     // file that gets stdout and stderr; empty: stdout is captured
-  std::map<std::string, std::string> environment;  // beside ours; GIT_* of ours are left out
-  // With a log: after so long the child and all that it started in its process group are ended;
-  // 0: never.
+  std::map<std::string, std::string> environment;  // added to ours without its GIT_*
+  // With a log: the time after which the child and its process group are ended; 0: never.
   double limit_seconds = 0;
 };
 
@@ -26,8 +25,8 @@ struct CommandResult {
   bool timed_out = false;
 };
 
-// Throws std::system_error when it cannot be started, Interrupted when the user wants us to end:
-// the child was told so, and has ended.
+// Runs the command. Throws std::system_error when it cannot be started, and Interrupted when the
+// user interrupts; the child has then ended too.
 CommandResult RunCommand(const std::vector<std::string>& arguments, const CommandOptions& options);
 
 }  // namespace trainwreck

@@ -1,20 +1,20 @@
-// That the user wants this process to end: set by its signal handler, read by all that works or
-// waits. What ends for another reason, as --fail-fast, does not come by here.
+// The user's wish to end this process: set by its signal handler, read wherever the process works
+// or waits. Other reasons to end, such as --fail-fast, do not use it.
 #pragma once
 
 namespace trainwreck {
 
-// Thrown by what cannot go on: a command that was waited for has been ended.
+// Thrown where the work cannot go on because a command was ended.
 struct Interrupted {};
 
-// From now on interruptions can be waited for. Throws std::system_error.
+// Prepares for waiting on interruptions. Throws std::system_error.
 void PrepareForInterruption();
 
-// Async-signal-safe. It cannot be taken back.
+// Sets the wish. Async-signal-safe. It cannot be taken back.
 void Interrupt();
 bool WasInterrupted();
 
-// Readable since Interrupt(), for poll; -1 before PrepareForInterruption().
+// A descriptor for poll, readable after Interrupt(); -1 before PrepareForInterruption().
 int InterruptionDescriptor();
 
 }  // namespace trainwreck

@@ -1,4 +1,4 @@
-// What the operating system says of a process that is not ours to wait for.
+// The state of a process that is not our child, from the operating system.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,12 @@
 // Starting the processes of runs. A spawn server is a small process between the launcher and the
 // ranks: it forks them on request, reports their ends, and kills every descendant when the
-// launcher's end of its socket closes, whatever closed it. The reference trainer is one
-// (`trainwreck-trainer --fork-server`: a rank is a fork of a warm process); for any other command
-// the launcher forks one of its own that execs.
+// launcher's end of its socket closes, for whatever reason. The reference trainer can be a spawn
+// server (`trainwreck-trainer --fork-server`: a rank is a fork of a warm process). For any other
+// command the launcher forks its own server, which execs the command.
 //
-// While it lasts, a run has a spawn server to itself, its guard, which the first server forked: so
-// every descendant that a guard finds belongs to that run, however often it forked or changed its
-// session. When all is reaped the guard may serve another run.
+// During a run, one spawn server serves this run alone: its guard, which the first server forked.
+// So every descendant of a guard belongs to that run, however often it forked or changed its
+// session. When all descendants are reaped, the guard may serve another run.
 //
 // Wire: one JSON object a line over a stream socket.
 //   launcher -> server
@@ -62,9 +62,9 @@ using ChildMain = std::function<int(const SpawnRequest&)>;
 //   }
 int ServeSpawns(int socket_fd, const ChildMain& child_main);
 
-// What tells a run's processes from all others, wherever they are: the folder that it alone writes
-// to. A launcher may have a daemon start its ranks, as Slurm's srun does, and these are nobody's
-// descendants here; but they get its environment.
+// The variable that identifies a run's processes, wherever they are: it names the folder that only
+// this run writes to. A launcher such as Slurm's srun has a daemon start the ranks, so they are not
+// our descendants; but they get its environment.
 inline constexpr char kRunVariable[] = "TRAINWRECK_TRACE";
 
 // Names the file descriptor of the server's socket in the environment of `TARGET --fork-server`.
@@ -74,8 +74,8 @@ inline constexpr char kSpawnFdVariable[] = "TRAINWRECK_SPAWN_FD";
 // is needed.
 std::vector<int> Descendants(int root);
 
-// All processes that were started with each of these entries (NAME=VALUE) in their environment, as
-// far as this user may read it; without the caller and those that it descends from.
+// All processes that were started with all of these entries (NAME=VALUE) in their environment, as
+// far as this user may read it; without the caller and its ancestors.
 std::vector<int> ProcessesWith(const std::vector<std::string>& entries);
 
 // Takes whole lines out of a stream of bytes; the rest stays for the next call.

@@ -22,7 +22,7 @@ class SpawnConnection {
   int fd() const { return fd_; }
   // False when the server is gone. `attached_fd` travels with the message.
   bool Send(const Json& message, int attached_fd = -1);
-  // Takes in what has arrived without waiting; false when the server is gone.
+  // Reads everything that has arrived, without waiting; false when the server is gone.
   bool Receive(std::vector<Json>& messages);
 
  private:
@@ -47,7 +47,7 @@ class SpawnServerProcess {
   // Waits until the server says that it is ready; false when it ended, said something else,
   // `stop_fd` became readable or the time is over.
   bool AwaitReady(int timeout_ms, int stop_fd = -1);
-  // A server of one run's own.
+  // A new server for one run.
   std::unique_ptr<SpawnConnection> OpenGuard();  // throws std::system_error
 
  private:

@@ -1,5 +1,5 @@
-// What a target says about itself: `TARGET --describe` prints it as JSON. Validation, `list`,
-// `explain` and the JSON Schema are made from it, so they hold for any target.
+// A target's description of itself: `TARGET --describe` prints it as JSON. Validation,
+// `list`, `explain` and the JSON Schema use it, so they work for any target.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct SignalInfo {
   Scale scale = Scale::kLinear;
   bool exact = false;       // a count, a digest, an exit code: may be compared with ==
   bool per_module = false;  // may be followed by {module-glob}
-  bool sparse = false;      // recorded at some steps only; slices read the samples there are
+  bool sparse = false;      // recorded at some steps only; slices read the present samples
   std::string doc;
   bool optional = false;  // a healthy run may have none of it
 };
@@ -64,8 +64,8 @@ struct FaultInfo {
   std::vector<Amendment> amends;  // not empty: a fault of the recipe, performed by the harness
   bool has_trigger = true;        // takes at, from, to, every, ranks, phase, attempt, probability
   int min_ranks = 1;
-  std::vector<std::string> features;  // of the target, that it needs
-  std::string evidence;               // what its `fired` event carries
+  std::vector<std::string> features;  // that the target must have
+  std::string evidence;               // the content of its `fired` event
 };
 
 // One device of the machine that a run can get.
@@ -79,15 +79,16 @@ struct TargetDescription {
   int protocol = kProtocolVersion;
   std::string name;
   std::string version;
-  // 2: the program describes itself and performs faults; 1: it writes the trace; 0: it knows
-  // nothing of us.
+  // 2: the program describes itself and performs faults; 1: it writes the trace; 0: it does not
+  // know the protocol.
   int level = 2;
   std::vector<ParamInfo> recipe;
   std::vector<SignalInfo> signals;
   std::vector<EventInfo> events;
   std::vector<FaultInfo> faults;
   std::vector<std::string> features;  // "device:cpu", "backend:gloo", ...
-  // What this machine has, as the target sees it; may be empty when the target does not say.
+  // The devices of this machine, as the target sees them; may be empty when the target does not
+  // say.
   std::vector<DeviceInfo> devices;
 
   const ParamInfo* FindRecipeKey(const std::string& key) const;
@@ -111,10 +112,10 @@ std::string CheckValue(const ParamInfo& info, const Json& value);
 // settings.
 void AddHarnessVocabulary(TargetDescription& description);
 
-// What the launcher itself reports, beside what a target does.
+// The events of the launcher itself.
 const std::vector<EventInfo>& LauncherEvents();
 
-// Throws std::logic_error where `events` do not describe what is to be written.
+// Throws std::logic_error where `events` do not describe the event and its fields.
 void RequireDescribed(const std::string& name, const Json& fields,
                       const std::vector<EventInfo>& events);
 

@@ -1,6 +1,7 @@
-// The plan: all that one process of a run is told. A JSON file named by TRAINWRECK_PLAN; the rank
-// comes from RANK, WORLD_SIZE, LOCAL_RANK and MASTER_ADDR/MASTER_PORT as every launcher sets them,
-// or from the rendezvous file, which cannot clash.
+// The plan: everything that one process of a run must know. It is a JSON file, which
+// TRAINWRECK_PLAN names. The rank comes from RANK, WORLD_SIZE, LOCAL_RANK and
+// MASTER_ADDR/MASTER_PORT as every launcher sets them, or from the rendezvous file, which cannot
+// clash.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,12 @@ namespace trainwreck {
 
 using Recipe = std::map<std::string, Json>;  // dotted key -> value, complete
 
-// When a fault acts. Steps are optimizer steps, counted from 0.
+// The condition for a fault to act. Steps are optimizer steps, counted from 0.
 struct Trigger {
   std::optional<int> at;
   std::optional<int> from;
   std::optional<int> to;   // inclusive
-  int every = 1;           // of the steps from `from` (or 0) on
+  int every = 1;           // acts at every such step from `from` (or 0) on
   std::vector<int> ranks;  // empty: all
   std::string phase;       // empty: any
   std::optional<int> attempt;

@@ -1,4 +1,4 @@
-// Typed reading of a recipe, and all that the harness knows of recipe keys.
+// Typed reading of a recipe, and everything that the harness knows about recipe keys.
 //
 //   const RecipeView recipe(plan.recipe, &target);
 //   const int steps = recipe.Int(kStepsKey).value_or(0);
@@ -21,13 +21,13 @@ inline constexpr char kDeviceKey[] = "device";
 inline constexpr char kMaxRestartsKey[] = "supervisor.max_restarts";
 inline constexpr char kStallSecondsKey[] = "supervisor.stall_s";
 
-// What a key is for, whatever its target calls it: the target's description says so.
+// The purpose of a key, whatever its name: the target's description states it.
 enum class KeyRole {
   kLearningRate,  // the peak, or the constant one
   kClipNorm,      // largest global gradient norm
   kBatchSize,     // samples of one rank and micro-batch
   kAccumulation,  // micro-batches of a step
-  kSamples,       // of an epoch
+  kSamples,       // number in an epoch
   kPrecision,     // has the choice "fp32"
   kLoaderGuard,   // has the choice "stop": to end a run at a sample that is not sound
   kCost,          // a step takes time in proportion to it; several keys may have this role
@@ -49,7 +49,7 @@ class RecipeView {
   std::optional<bool> Bool(const std::string& key) const;
   std::optional<std::string> Text(const std::string& key) const;
 
-  // Empty without a description, which alone tells roles.
+  // Empty without a description, because only a description has roles.
   std::optional<double> Number(KeyRole role) const;
   std::optional<int> Int(KeyRole role) const;
 

@@ -46,11 +46,11 @@ struct RunTrace {
   std::map<std::pair<std::string, int>, Series> series;  // (signal or "signal{module}", rank)
   std::map<int, Series> time_s;                          // rank -> seconds since start, per step
   std::vector<Event> events;
-  std::map<int, std::vector<Collective>> collectives;  // rank -> of its current attempt and phase
-  std::map<int, std::string> end_why;                  // rank -> of its last `end` record, if any
-  std::map<int, Json> starts;                          // rank -> its last `start` record
-  // Ranks (-1: the launcher) of whose records some could not be read: what of them is not here may
-  // have been there.
+  std::map<int, std::vector<Collective>> collectives;  // rank -> in its current attempt and phase
+  std::map<int, std::string> end_why;  // rank -> `why` of its last `end` record, if any
+  std::map<int, Json> starts;          // rank -> its last `start` record
+  // Ranks (-1: the launcher) with unreadable records: a value that is missing here may have been in
+  // them.
   std::set<int> lost;
 
   const Series* Find(const std::string& signal, int rank) const;

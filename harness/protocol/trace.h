@@ -1,6 +1,6 @@
-// The trace: all that a run leaves. One file per rank, rank<k>.jsonl, and the launcher's
-// launcher.jsonl; a record a line, a write(2) a record, so that a SIGKILL loses at most the last
-// one. Files are appended to by later phases and attempts.
+// The trace of a run: one file per rank, rank<k>.jsonl, and the launcher's launcher.jsonl. Each
+// line is one record, written by one write(2), so a SIGKILL loses at most the last record. Later
+// phases and attempts append to the files.
 //
 //   {"t":"start","rank":0,"phase":"train","attempt":0,"pid":7,"recipe_digest":"..","version":".."}
 //   {"t":"step","step":0,"time":0.01,"loss":4.1,"grad_norm":1.6,"update_norm{head.weight}":0.2}
@@ -10,8 +10,8 @@
 //
 // A step's record is written when its optimizer step is done; steps count from 0. When a step was
 // run twice (after a restart, from an older checkpoint), the later record counts. The bare NaN,
-// Infinity and -Infinity of Python's json are read as the numbers that they are. run_trace.h is
-// what becomes of it in memory, trace_reader.h reads it.
+// Infinity and -Infinity of Python's json are read as these numbers. trace_reader.h reads the files
+// into run_trace.h.
 #pragma once
 
 #include <string>

@@ -67,8 +67,8 @@ struct TraceReader::File {
   std::size_t first_column = 0;
   std::size_t column = kNoColumn;  // of the member before, in the record at hand
 
-  // Of a record that has the watched signal. Several records of one step are none: they may hold
-  // different signals.
+  // Whether a record with the watched signal repeats a step. Several records of one step are no
+  // repetition: they may hold different signals.
   bool Repeats(int step) {
     if (has_repeats) return false;
     has_repeats = step <= newest_step;

@@ -1,5 +1,5 @@
-// What a trace takes in memory, near enough to bound it: a line of a hostile target may cost twenty
-// times its length.
+// Estimates the memory of a trace, well enough to bound it: a line of a hostile target may cost
+// twenty times its length.
 #pragma once
 
 #include <cstdint>

@@ -15,12 +15,13 @@
 
 namespace trainwreck {
 
-// Memory that the traces of a case share, those of runs that go on and those that wait to be
-// judged: what a hostile target writes must not end the harness, with all that it has judged.
+// The memory that the traces of a case share, both of unfinished runs and of runs that wait to be
+// judged. A hostile target must not be able to end the harness, because its verdicts would be lost.
 class TraceRoom {
  public:
   explicit TraceRoom(std::int64_t bytes = std::int64_t{2} << 30) : bytes_(bytes), left_(bytes) {}
-  // False, and nothing taken, when there is not so much left. Gives back what is negative.
+  // Takes memory; false, and nothing is taken, when there is not enough left. A negative amount
+  // gives memory back.
   bool Take(std::int64_t bytes) {
     if (bytes > left_) return false;
     left_ -= bytes;
@@ -37,13 +38,13 @@ class TraceRoom {
 struct TraceLimits {
   std::int64_t line_bytes = 1 << 20;
   std::int64_t file_bytes = 256LL << 20;
-  std::int64_t events = 100'000;  // of the run; what a target writes must not fill our memory
+  std::int64_t events = 100'000;  // of the run; a target must not fill our memory
   std::int64_t collectives = 4'000'000;
   std::int64_t values = 50'000'000;  // of all series together, gaps included
   std::shared_ptr<TraceRoom> room;   // null: the trace is bounded by `values` alone
 };
 
-// Never throws on what it finds in the files.
+// Reads the files. Never throws, whatever is in them.
 class TraceReader {
  public:
   TraceReader(std::string folder, int world_size, int planned_steps, TraceLimits limits = {});
@@ -51,23 +52,23 @@ class TraceReader {
   TraceReader(TraceReader&&) noexcept;
   TraceReader& operator=(TraceReader&&) noexcept;
 
-  // Takes in whole new lines, some MiB of a file at most; true when there were any. With `last`,
-  // all is read, the trace is marked finished, and a last line without its newline counts when it
-  // is a whole record; half of one is lost.
+  // Reads whole new lines, some MiB of each file at most; true when there were any. With `last`,
+  // reads everything and marks the trace finished. A last line without its newline then counts if
+  // it is a whole record; a partial one is lost.
   bool Poll(bool last = false);
 
-  // Before a next attempt appends to the files: cuts off what a killed process left of its last
-  // line.
+  // Cuts off the partial last line of a killed process, before the next attempt appends to the
+  // files.
   void CutTornTails();
 
   const RunTrace& trace() const { return trace_; }
-  // Its series stay as they are as long as there is more to read.
+  // The trace. Do not change its series while there is more to read.
   RunTrace& mutable_trace() { return trace_; }
-  // What was wrong with the files, at most a few entries: "rank0.jsonl:3: not JSON". A torn last
-  // line is no problem: it is what a SIGKILL leaves.
+  // The problems of the files, at most a few entries: "rank0.jsonl:3: not JSON". A partial last
+  // line is no problem: a SIGKILL leaves one.
   const std::vector<std::string>& problems() const { return problems_; }
   std::int64_t bytes() const { return bytes_; }
-  // The traces of the case are over their room with this one, which was let go: all of it is lost.
+  // With this trace, the case exceeds its memory. The trace was freed: all of it is lost.
   bool is_over_room() const { return is_over_room_; }
 
  private:
@@ -87,7 +88,7 @@ class TraceReader {
   void Complain(const File& file, const std::string& what);
   void GiveUp(File& file, const std::string& what);
   void TakeTail(File& file);
-  // False when it would go over a limit.
+  // False when it would exceed a limit.
   bool Charge(std::int64_t bytes);
   bool ChargeRoom(std::int64_t bytes);
   bool Add(Series& series, int step, double value);

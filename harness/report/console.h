@@ -31,7 +31,7 @@ struct ConsoleOptions {
   bool verbose = false;   // the arms' table of passing cases too
   int width = 100;        // columns
 
-  // As the terminal, NO_COLOR, TERM and the locale say.
+  // The options that fit the terminal, NO_COLOR, TERM and the locale.
   static ConsoleOptions ForStream(int fd, ColorMode color);
 };
 
@@ -40,7 +40,7 @@ class ConsoleReport {
   ConsoleReport(std::ostream& out, ConsoleOptions options);
 
   void Begin(const RunInfo& info, int cases, int runs);
-  // On a terminal shown at most every 100 ms, in a log at most every 10 s.
+  // Shows progress: on a terminal at most every 100 ms, in a log at most every 10 s.
   void Progress(int running, int done, int total);
   void Finished(const Verdict& verdict);
   // `files`: the reports that were written.
@@ -63,15 +63,15 @@ class ConsoleReport {
   ProgressLog log_;
 };
 
-// Where the lowest and the highest bar of sparklines stand.
+// The values of the lowest and the highest bar of sparklines.
 struct SparkScale {
   double lo = 0;
   double hi = 1;
   bool log = false;
 };
-// One that suits all of `series` together, so that arms can be compared by eye. Log where values
-// are positive and span a decade. What is more than twice where a series began gets the highest
-// bar: an explosion would flatten everything else.
+// A scale for all of `series` together, so that arms can be compared by eye. It is logarithmic
+// where values are positive and span a decade. Values above twice the start of a series get the
+// highest bar: otherwise an explosion would flatten everything else.
 SparkScale FitScale(const std::vector<const std::vector<double>*>& series);
 
 // One character per column; non-finite values show as 'x'. A column shows the last of its values,

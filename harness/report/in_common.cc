@@ -25,7 +25,7 @@ std::vector<const Verdict*> Failing(const std::vector<Verdict>& verdicts) {
   return failing;
 }
 
-// Of the case's suspects each once, the first of its first check before all others.
+// The case's suspects, each once; the first suspect of its first check comes before all others.
 std::vector<std::string> SuspectsOf(const Verdict& verdict) {
   std::vector<std::string> suspects;
   for (const CheckResult& check : verdict.checks) {

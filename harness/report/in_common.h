@@ -1,5 +1,5 @@
-// What failing cases have in common: a defect of the program under test rarely breaks one case
-// alone, and what they share says more than each by itself.
+// What failing cases have in common. A defect of the program under test rarely breaks only one
+// case, and the common part says more than each case by itself.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace trainwreck {
 // point to, then the earliest place at which two runs come apart.
 std::vector<std::string> InCommon(const std::vector<Verdict>& verdicts);
 
-// The parts that the cases point to, the likeliest first: by in how many cases they are the first
-// suspect, then by in how many they are one at all.
+// The parts that the cases point to, the likeliest first: ordered by the number of cases in which a
+// part is the first suspect, then by the number in which it is a suspect at all.
 std::vector<std::string> Suspects(const std::vector<Verdict>& verdicts);
 
 }  // namespace trainwreck

@@ -1,4 +1,4 @@
-// Progress for logs: where no line can be overwritten, one line now and then, with the time left.
+// Progress for logs, where no line can be overwritten: one line now and then, with the time left.
 #pragma once
 
 #include <optional>
@@ -6,8 +6,8 @@
 
 namespace trainwreck {
 
-// A line when a tenth more is done, but not within 10 s of the last; else after 30 s. A short
-// invocation has none.
+// Makes a line when another tenth is done, but not within 10 s of the last line; else after 30 s. A
+// short invocation has no line.
 //
 //   if (const auto line = log.Line(seconds, running, done, total)) out << *line;
 class ProgressLog {

@@ -18,17 +18,17 @@
 
 namespace trainwreck {
 
-// What is true of the invocation, not of one case.
+// Facts about the invocation, not about one case.
 struct RunInfo {
   std::string version;        // of trainwreck
   std::string command_line;   // as typed
   std::string target;         // "trainwreck-trainer 0.1.0"
-  std::string target_note;    // how it was found, where nobody named it; for the console only
+  std::string target_note;    // how it was found if nobody named it; for the console only
   std::string target_digest;  // see DigestOfTarget
-  std::string commit;         // of the repository that it was called in; empty: none
-  bool is_dirty = false;      // with changes that are not committed
+  std::string commit;         // of the repository around the working directory; empty: none
+  bool is_dirty = false;      // the repository has uncommitted changes
   std::map<std::string, std::string> environment;  // of the machine: "cpu", "driver"
-  std::string devices;      // that the runs get: "cuda (NVIDIA H200), cpu"; may be empty
+  std::string devices;      // of the runs: "cuda (NVIDIA H200), cpu"; may be empty
   std::string isolation;    // "fork" or "exec"
   std::string started_utc;  // "2026-01-31T12:00:00Z"
   std::string host;
@@ -49,7 +49,7 @@ class ReportRegistration {
   ReportRegistration(int place, ReportFormat format);  // `place` in the list, each taken once
 };
 
-// In the order of their places.
+// All formats, in the order of their places.
 std::vector<ReportFormat> ReportFormats();
 std::optional<ReportFormat> FindReportFormat(const std::string& name);
 

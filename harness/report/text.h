@@ -1,5 +1,5 @@
-// Texts that may come from anywhere (a dying rank's last words, say), made safe to print and to
-// store. For this package and other reports.
+// Makes foreign texts, such as a dying rank's last words, safe to print and to store. For this
+// package and other reports.
 #pragma once
 
 #include <string>
@@ -21,14 +21,14 @@ std::string FormatNumber(double value);
 std::string FormatSeconds(double seconds);
 
 // A failed check, as every report shows it: "file:12:5: symptom_absent: 'blows_up' in fault", then
-// labels with their texts (formula, claim, seen, margin, repeat), those that there are.
+// labels with their texts (formula, claim, seen, margin, repeat), as far as there are any.
 std::string FailureHeading(const CheckResult& check);
 std::vector<std::pair<std::string, std::string>> FailureLines(const CheckResult& check);
 
 // "note: control seed 0, step 12 (and 2 more seeds): loss is exactly 0"
 std::string NoteLine(const Note& note);
 
-// For ASCII.
+// The text in ASCII.
 std::string UpperCase(std::string text);
 
 }  // namespace trainwreck

@@ -1,4 +1,4 @@
-// From a command line to the cases it means: scenario files found, loaded, planned, selected.
+// From a command line to its cases: finds, loads, plans and selects scenario files.
 #pragma once
 
 #include <string>
@@ -10,10 +10,11 @@
 
 namespace trainwreck {
 
-// `optimizer.lr=0.1` texts as changes of the recipe, checked against the target. Throws UsageError.
+// Reads texts such as `optimizer.lr=0.1` as changes of the recipe, and checks them against the
+// target. Throws UsageError.
 Changes ParseOverrides(const std::vector<std::string>& texts, const TargetDescription& target);
 
-// Scenarios and the cases made of them.
+// The scenarios and their cases.
 struct Chosen {
   std::vector<Scenario> scenarios;
   std::vector<Case> cases;
@@ -25,8 +26,8 @@ struct Chosen {
 Chosen ChooseCases(const Session& session, const SelectionOptions& selection,
                    const PlanOptions& plan, const std::vector<std::string>& points);
 
-// The scenario that is named, with the point that is named, or its only one. Throws UsageError when
-// there are several.
+// The named scenario, with the named point or its only one. Throws UsageError when there are
+// several.
 Scenario LoadOnePoint(const Session& session, const std::string& name);
 
 }  // namespace trainwreck

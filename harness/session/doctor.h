@@ -1,5 +1,5 @@
-// Are the scenarios and the target fit to be run? Each look gives a finding, told as soon as it is
-// there: a training of two steps takes a while.
+// Checks whether the scenarios and the target can be run. Each check gives a finding, which is
+// reported at once because a training of two steps takes a while.
 //
 //   CheckTarget(options, [](const Checked& checked) { Print(checked.finding); });
 #pragma once
@@ -21,15 +21,15 @@ using SayChecked = std::function<void(const Checked& checked)>;
 
 Finding CheckScenarios(const CommonOptions& options);
 
-// Finds the target, builds and describes it, and trains two steps in each way that it offers. One
-// that does not describe itself has a preflight run instead. Ends at the first thing without which
-// the others cannot be seen.
+// Finds the target, builds and describes it, and trains two steps in each way that it offers. A
+// target that does not describe itself has a preflight run instead. Ends at the first failure that
+// makes the remaining checks impossible.
 void CheckTarget(const CommonOptions& options, const SayChecked& say);
 
-// What the target can train on, and the GPU driver that it does not use.
+// The devices that the target can train on, and a GPU driver that it does not use.
 std::vector<Finding> CheckDevices(const TargetDescription& target, bool has_driver);
 
-// The judgement of a preflight run.
+// The result of a preflight run as a finding.
 Checked CheckedPreflight(const PreflightResult& result);
 
 }  // namespace trainwreck

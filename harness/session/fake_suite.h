@@ -34,7 +34,7 @@ class FakeSuite {
                         << body;
   }
 
-  // A descent that the fault slows by `factor`; all that it claims holds.
+  // A descent that the fault slows by `factor`; all of its claims hold.
   void WriteSlow(const std::string& name, double lr = 0.2, double factor = 0.01,
                  const std::string& more = "") const {
     Write(name, "recipe: {steps: 20, optimizer.lr: " + std::to_string(lr) +

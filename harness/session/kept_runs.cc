@@ -114,7 +114,7 @@ KeptRun ReadRun(const std::string& folder, const StoredRun& kept) {
   return {std::move(result), ""};
 }
 
-// Of all runs below the folder; what cannot be read is none.
+// All runs below the folder; folders that cannot be read do not count.
 std::map<std::string, StoredRun> AllRunsBelow(const std::string& output_folder) {
   std::map<std::string, StoredRun> runs;
   std::error_code error;

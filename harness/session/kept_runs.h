@@ -21,9 +21,9 @@ class KeptRuns {
  public:
   explicit KeptRuns(std::string output_folder) : output_folder_(std::move(output_folder)) {}
 
-  // The run under the invocation's folder that is `wanted` in all that a training depends on: the
-  // one of its name, else one whose arm or point had another name then. Never throws on what it
-  // finds there; problems of the trace go to stderr.
+  // The stored run under the invocation's folder that equals `wanted` in everything that a training
+  // depends on: the one of its name, else one whose arm or point had another name then. Never
+  // throws, whatever is in the folder; problems of the trace go to stderr.
   KeptRun Find(const Run& wanted);
 
  private:

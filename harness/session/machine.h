@@ -1,4 +1,4 @@
-// Is this machine fit to run scenarios? What is seen of it, and what to think of that.
+// Checks whether this machine can run scenarios: the facts about it, and findings from them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace trainwreck {
 
 enum class Health { kOk, kWarn, kFail };
 
-// What a look at one thing gave.
+// The result of one check.
 struct Finding {
   Health health = Health::kOk;
   std::string what;  // "cores"

@@ -1,5 +1,6 @@
-// One run before all others: can the declared program be started, and are its signals read? What is
-// wrong with a command or a pattern would else show as a wall of `unknown`, after all runs.
+// A run before all others, which checks that the declared program starts and that its signals can
+// be read. Otherwise a wrong command or pattern would only show after all runs, as `unknown`
+// everywhere.
 //
 //   RequirePreflight(options.common, session, cases);  // throws ConfigurationError
 #pragma once
@@ -15,7 +16,7 @@
 namespace trainwreck {
 
 struct PreflightFinding {
-  Diagnostic diagnostic;           // what is wrong, where trainwreck.yaml says so, the likely fix
+  Diagnostic diagnostic;           // the problem, its place in trainwreck.yaml, the likely fix
   std::vector<std::string> lines;  // what the program printed, or its last words
   bool is_error = true;            // else a warning
 };
@@ -23,20 +24,20 @@ struct PreflightFinding {
 struct PreflightResult {
   std::vector<PreflightFinding> findings;
   std::string run;          // "control of nan/x"; empty: none was made
-  std::string signals;      // that were read: "loss, gradient"
+  std::string signals;      // the signals read: "loss, gradient"
   double wall_seconds = 0;  // of the run
 
   bool has_errors() const;
 };
 
-// The control run of the first case that is to pass, up to the second step of all signals. Targets
-// that describe themselves (level 2) have none. `cases` may be empty: then the recipe's defaults,
-// and all signals have to come.
+// Makes the control run of the first case that has to pass, up to the second step of all signals.
+// Targets that describe themselves (level 2) have no such run. `cases` may be empty: then it uses
+// the recipe's defaults, and all signals have to come.
 PreflightResult Preflight(const Session& session, const std::vector<Case>& cases);
 
 std::string Format(const PreflightFinding& finding, bool color);
 
-// Prints what was found on stderr; throws ConfigurationError when that is an error. Nothing with
+// Prints the findings on stderr; throws ConfigurationError when one is an error. Does nothing with
 // --no-preflight.
 void RequirePreflight(const CommonOptions& options, const Session& session,
                       const std::vector<Case>& cases);

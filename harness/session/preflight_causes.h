@@ -1,5 +1,5 @@
-// Why a preflight run saw no signals: what the program said, which lines a pattern saw, what may
-// have been meant.
+// The reasons why a preflight run saw no signals: the program's output, the lines that a pattern
+// saw, and what the user may have meant.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct MissingSignal {
   bool is_required = false;  // a formula mentions it
 };
 
-// The cause alone where the program did not come to its first step; else one finding for each
+// One finding, the cause, where the program did not reach its first step; else a finding for each
 // source whose signals are missing. `result.folder` must still be there.
 std::vector<PreflightFinding> FindCauses(const TargetSpec& spec, const Run& run,
                                          const RunResult& result,

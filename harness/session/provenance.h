@@ -1,4 +1,4 @@
-// Where an invocation comes from: the commit of the project that it was called in, and the machine.
+// The origin of an invocation: the commit of the surrounding project, and the machine.
 #pragma once
 
 #include <map>
@@ -10,14 +10,15 @@ namespace trainwreck {
 
 struct CommitState {
   std::string hash;       // empty: not in a Git repository, or there is no git
-  bool is_dirty = false;  // files that Git tracks have changes that are not committed
+  bool is_dirty = false;  // files that Git tracks have uncommitted changes
 };
 CommitState CurrentCommit();
 
-// The full hash of what a person calls a revision ("main", "v1.2", "HEAD~3"); empty: there is none.
+// The full hash of a revision ("main", "v1.2", "HEAD~3"); empty: there is none.
 std::string ResolveRevision(const std::string& revision);
 
-// "cpu": its model; "driver": of the GPUs, when there are any.
+// The machine's environment. "cpu": the processor's model; "driver": the GPUs' driver, if there are
+// any.
 std::map<std::string, std::string> MachineEnvironment();
 
 }  // namespace trainwreck

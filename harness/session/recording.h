@@ -1,5 +1,5 @@
-// The history as verbs see it: where its file is, adding a finished invocation, finding what a
-// person means by a run.
+// The history for verbs: finds its file, adds a finished invocation, finds the run that the user
+// names.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,25 @@ namespace trainwreck {
 
 inline constexpr const char* kHistoryFile = ".trainwreck/history.db";
 
-// --history, else $TRAINWRECK_HISTORY, else .trainwreck/history.db; empty: none is wanted.
+// The history's file: --history, else $TRAINWRECK_HISTORY, else .trainwreck/history.db. Empty: no
+// history is wanted.
 std::string HistoryPath(const std::string& option);
 
-// Before anything is run: a history that was asked for must be usable. Throws ConfigurationError.
+// Checks, before anything is run, that a history which the user named is usable. Throws
+// ConfigurationError.
 void CheckHistory(const std::string& option);
 
-// Adds the invocation; says where on standard output. A failure is a warning: it takes nothing from
-// the verdicts.
+// Adds the invocation and prints its place on standard output. A failure is only a warning: it does
+// not change the verdicts.
 void AddToHistory(const std::string& option, const std::vector<Verdict>& verdicts,
                   const RunInfo& info);
 
-// For reading. Throws ConfigurationError.
+// Opens the history for reading. Throws ConfigurationError.
 std::unique_ptr<RunHistory> OpenHistory(const std::string& option);
-// For what is only nice to have: null where there is none that can be read.
+// Opens the history for optional information: null where there is none that can be read.
 std::unique_ptr<RunHistory> FindHistory(const std::string& option);
 
-// To the run that they are of; a failure is a warning. A side that is no run gets nothing.
+// Adds seeds to their run; a failure is only a warning. Does nothing where a side is no run.
 void AddSeedsToHistory(const std::string& option, std::int64_t run, const Record& more);
 
 // The runs that `word` names, the newest first: "latest", a run's number, "baseline" or

@@ -1,5 +1,5 @@
-// Room on the disk that an invocation keeps for its reports: runs may fill the disk, but not to the
-// point where the verdicts are lost. It has no name, so it is gone whatever ends us.
+// Disk space that an invocation reserves for its reports: even if runs fill the disk, the verdicts
+// are not lost. The file has no name, so it disappears however the process ends.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@ namespace trainwreck {
 
 class ReservedRoom {
  public:
-  // Throws ConfigurationError when there is not that much.
+  // Throws ConfigurationError when the disk has too little space.
   ReservedRoom(const std::string& folder, std::int64_t bytes);
   ~ReservedRoom() { Release(); }
   ReservedRoom(const ReservedRoom&) = delete;
   ReservedRoom& operator=(const ReservedRoom&) = delete;
 
-  void Release();  // just before the room is used
+  void Release();  // just before the space is used
 
  private:
   int fd_ = -1;

@@ -1,4 +1,4 @@
-// Which scenarios a command line means: paths to files, -k and -t expressions, shards.
+// The scenarios that a command line selects: by paths, -k and -t expressions, shards.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace trainwreck {
 // A boolean expression over words: `nan and not (sgd or adamw)`.
 class WordExpression {
  public:
-  // Throws UsageError, naming `option`, for what is no expression. Empty text matches all.
+  // Throws UsageError, naming `option`, for an invalid expression. Empty text matches all.
   WordExpression(const std::string& text, const std::string& option);
   ~WordExpression();
   WordExpression(WordExpression&&) noexcept;
@@ -34,26 +34,26 @@ struct SelectedFile {
 };
 
 // Files, folders (with all below them), and names or globs of names under `scenarios_root`; sorted,
-// each once. Throws UsageError for what names nothing.
+// each once. Throws UsageError for a word that names nothing.
 std::vector<SelectedFile> FindScenarioFiles(const std::vector<std::string>& paths,
                                             const std::string& scenarios_root);
 
 // All files of faults (fault_file.h) below the folder, which may not be there; sorted. A folder
-// that cannot be read is no matter here: who asks for the scenarios in it is told.
+// that cannot be read is no error here: loading scenarios from it reports that.
 std::vector<std::string> FindFaultFiles(const std::string& scenarios_root);
 
 std::vector<std::string> PathsOf(const std::vector<SelectedFile>& files);
 
-// Drops the cases that -k, -t and the points leave out.
+// Removes the cases that -k, -t and the points do not select.
 std::vector<Case> SelectCases(std::vector<Case> cases, const SelectionOptions& options,
                               const std::vector<SelectedFile>& files,
                               const std::vector<std::string>& points);
 
-// The cases of this shard alone.
+// Only the cases of this shard.
 std::vector<Case> KeepShard(std::vector<Case> cases, const SelectionOptions& options);
 
-// Case -> shard from 0: the dearest first to the shard with least so far. Every shard computes the
-// same.
+// Case -> shard from 0: the most expensive cases first, each to the shard with the least cost so
+// far. Every shard computes the same.
 std::vector<int> AssignShards(const std::vector<Case>& cases, int shard_count);
 
 }  // namespace trainwreck

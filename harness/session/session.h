@@ -1,5 +1,5 @@
-// What most verbs begin with: where the target and the scenarios are, what the target says about
-// itself, and the scenario files loaded, with all their errors at once.
+// The start of most verbs: finds the target and the scenarios, reads the target's description, and
+// loads the scenario files, with all their errors at once.
 #pragma once
 
 #include <memory>
@@ -29,42 +29,42 @@ struct ConfigurationError : std::runtime_error {
 };
 
 struct FoundTarget {
-  std::string name;  // as messages call it
+  std::string name;  // its name in messages
   Target target;
   std::vector<std::string> build;  // a command line; empty: nothing to build
   std::string build_folder;
   std::string file;  // the trainwreck.yaml that declares it; empty: none does
-  std::string note;  // where it comes from, for people; empty where the command line says it
+  std::string note;  // how it was found, for people; empty where the command line says it
   std::shared_ptr<const TargetSpec> spec;  // null: a program that was named by its path
 };
 
-// --target, else $TRAINWRECK_TARGET: a program, the name of a target in trainwreck.yaml (here or in
-// the nearest folder above), or "reference". Else the only or default target of trainwreck.yaml,
-// else the reference: trainwreck-trainer beside this program or in Bazel's runfiles. Throws
-// ConfigurationError with what was tried.
+// Finds the target. --target, else $TRAINWRECK_TARGET: a program, the name of a target in
+// trainwreck.yaml (here or in the nearest folder above), or "reference". Else the only or default
+// target of trainwreck.yaml, else the reference: trainwreck-trainer beside this program or in
+// Bazel's runfiles. Throws ConfigurationError, which lists the places that were tried.
 FoundTarget FindTarget(const CommonOptions& options);
 
 // The trainwreck.yaml that FindTarget would take the target from; empty: it is a program.
 std::string DeclaringFile(const CommonOptions& options);
 
-// Runs what `build` of trainwreck.yaml says, its output on stderr. Throws ConfigurationError when
-// that fails.
+// Runs the `build` command of trainwreck.yaml, with its output on stderr. Throws ConfigurationError
+// when it fails.
 void Build(const FoundTarget& target);
 
-// --scenarios-root, else `scenarios` in this folder or the nearest one above it, else beside this
-// program, else in Bazel's runfiles, else "scenarios".
+// The scenarios root: --scenarios-root, else `scenarios` in this folder or the nearest one above
+// it, else beside this program, else in Bazel's runfiles, else "scenarios".
 std::string FindScenariosRoot(const CommonOptions& options);
 
-// Cores that this process may use.
+// The number of cores that this process may use.
 int UsableCores();
 
 // The folder of this program's file.
 std::string ProgramFolder();
 
 // The user's cache folder of this program: $TRAINWRECK_CACHE, else $XDG_CACHE_HOME/trainwreck, ...
-// One that cannot be written, or that other users can write to, is not used: that is said once on
-// standard error, and a private folder takes its place, which is gone at the end. Throws
-// ConfigurationError when there cannot be one either.
+// A folder that cannot be written, or that other users can write to, is not used. A message on
+// standard error says so once, and a private folder takes its place, which is removed at the end.
+// Throws ConfigurationError when there cannot be one either.
 std::string CacheFolder();
 
 struct Session {
@@ -76,14 +76,14 @@ struct Session {
   bool names_root = false;                            // --scenarios-root was given
 };
 
-// With `builds`, the target is built first where trainwreck.yaml says how.
+// Opens a session. With `builds`, the target is built first where trainwreck.yaml says how.
 Session OpenSession(const CommonOptions& options, bool builds = false);
 
-// On stderr, for verbs whose output has no header: that the reference stands in for a target that
-// nobody named.
+// Says on stderr that nobody named a target and the reference is used. For verbs whose output has
+// no header.
 void SayUnnamedTarget(const Session& session);
 
-// Whether `stream_fd` should get colour.
+// Whether to print colours to `stream_fd`.
 bool WantsColor(UseColor mode, int stream_fd);
 
 // The invariants beside the scenarios. Prints every diagnostic on stderr and throws

@@ -17,21 +17,21 @@ namespace trainwreck {
 inline constexpr const char* kRunsFolder = ".trainwreck/runs";
 
 // Makes the folder: `wanted`, or a new one under .trainwreck/runs named by the UTC time. Two calls
-// in one second get two folders. It is this process's until it ends or makes another one: who wants
-// the same folder meanwhile is refused. With `is_latest`, `latest` points to the new one. Throws
-// ConfigurationError.
+// in one second get two folders. The folder belongs to this process until it ends or makes another
+// one: other processes that want the same folder meanwhile are refused. With `is_latest`, `latest`
+// points to the new one. Throws ConfigurationError.
 std::string MakeOutputFolder(const std::string& wanted, bool is_latest);
 
 // "2026-01-31T12:00:00Z"
 std::string UtcNow();
 
-// Writes beside and renames: readers see the old file or the whole new one. Throws
-// std::system_error.
+// Writes a file beside its place and renames it: readers see the old file or the whole new one.
+// Throws std::system_error.
 void WriteWholeFile(const std::string& path, const std::string& text);
 std::string ReadWholeFile(const std::string& path);  // throws std::runtime_error
 
-// Before the work that is to fill it: can this file be written? `option` named it. Makes its
-// folder. Throws ConfigurationError.
+// Checks that a file can be written, before the work that will fill it. `option` named the file.
+// Makes its folder. Throws ConfigurationError.
 void CheckWritable(const std::string& path, const std::string& option);
 
 struct StoredRun {
@@ -43,23 +43,25 @@ struct StoredRun {
 Json ToJson(const Run& run);
 Run RunFromJson(const Json& json);  // throws std::runtime_error
 
-// Into result.folder. On a full disk, say, it cannot be stored: that is said on standard error,
-// once, and takes nothing from the verdicts.
+// Stores the run in result.folder. If this fails, on a full disk for example, a message on standard
+// error says so once; the verdicts do not change.
 void StoreRun(const Run& run, const RunResult& result);
 StoredRun LoadStoredRun(const std::string& folder);  // throws ConfigurationError
-// The folder with all in it, and those above it up to `root` that are empty then.
+// Removes the folder with everything in it, then the folders above it up to `root` that have become
+// empty.
 void RemoveRunFolder(const std::string& folder, const std::string& root);
 void StoreDescription(const std::string& output_folder, const TargetDescription& description);
-// Of the invocation that `folder` lies in: looks there and above. Empty when there is none.
+// The description that was stored with the invocation around `folder`: looks there and above. Empty
+// when there is none.
 std::optional<TargetDescription> FindStoredDescription(const std::string& folder);
 
-// A run's folder from what a person types: the folder, or a run's id under the newest invocation
-// that kept it. Throws UsageError.
+// The folder of a run that the user names: by its folder, or by a run's id under the newest
+// invocation that kept it. Throws UsageError.
 std::string FindRunFolder(const std::string& folder_or_id);
-// An invocation's folder: the folder, or "latest".
+// The folder of an invocation that the user names: by its folder, or as "latest".
 std::string FindOutputFolder(const std::string& folder_or_latest);
 
-// The trace of a stored run, read to its end; what was wrong with it goes to `problems`.
+// The trace of a stored run, read to its end; its errors go to `problems`.
 RunTrace LoadTrace(const std::string& folder, int world_size, int planned_steps,
                    std::vector<std::string>* problems = nullptr);
 

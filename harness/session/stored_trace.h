@@ -1,4 +1,4 @@
-// The trace of a run that is over, from its folder, with what a formula may mention there: for
+// The trace of a finished run, from its folder, with the names that a formula may mention. For
 // `check` and for the metric of `bisect`.
 #pragma once
 
@@ -17,24 +17,24 @@ struct StoredTrace {
   RunTrace trace;
   std::optional<Run> run;             // of folders that `run` stored
   std::optional<RunEnd> end;          // of such a run
-  std::vector<std::string> problems;  // of its files; they went to stderr, too
-  bool has_open_end = false;          // it may go on, nobody knows for how many steps
+  std::vector<std::string> problems;  // of its files; also printed on stderr
+  bool has_open_end = false;          // the run may go on for an unknown number of steps
 };
 
-// What a person knows of a trace that nobody stored a plan beside.
+// Facts that the user gives about a trace without a stored plan.
 struct TraceFacts {
   bool finished = false;
   int steps = 0;             // planned; 0: not known
-  double furthest_step = 0;  // that formulas name: a run that goes on may still come there
+  double furthest_step = 0;  // named in formulas: an unfinished run may still reach it
 };
 
-// A trace that does not say that it ended is that of a run that goes on, and what could not be read
-// of it is lost, not absent. Throws UsageError for what is no folder of a run; problems of the
-// trace go to stderr.
+// A trace without an end belongs to an unfinished run, and its unreadable parts are lost, not
+// absent. Throws UsageError when the folder is not one of a run; problems of the trace go to
+// stderr.
 StoredTrace LoadStoredTrace(const std::string& folder, const TraceFacts& facts = {});
 
-// Other arms that the formulas mention: those that are named, and of a stored run those of the same
-// seed, which lie beside it.
+// The other arms that the formulas mention: the named ones and, for a stored run, those of the same
+// seed beside it.
 std::map<std::string, StoredTrace> LoadStoredArms(
     const std::string& folder, const std::vector<std::pair<std::string, std::string>>& named,
     const StoredTrace& self, const std::vector<formula::Formula>& formulas,

@@ -1,11 +1,11 @@
-// Where runs are made that nobody keeps.
+// A folder for runs that are not kept.
 #pragma once
 
 #include <string>
 
 namespace trainwreck {
 
-// A new folder in the user's cache, which goes when it is done with.
+// A new folder in the user's cache, which is removed at the end.
 class Workspace {
  public:
   Workspace();

@@ -1,4 +1,4 @@
-// What it means that two runs agree in a signal, in the language of formulas.
+// The agreement of two runs in a signal, as a formula.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace trainwreck {
 
-// `within`: "rounding", "bitwise", or a share of control's value such as "1e-4". The signal as in
-// formulas: "grad_norm{head.*}".
+// The formula. `within` is "rounding", "bitwise", or a share of control's value such as "1e-4". The
+// signal is written as in formulas: "grad_norm{head.*}".
 std::string AgreementOn(const std::string& signal, const std::string& within,
                         const TargetDescription& target);
 

@@ -13,7 +13,7 @@
 
 namespace trainwreck {
 
-// What a fault of the recipe did to it.
+// The change that a fault of the recipe made.
 struct AppliedAmendment {
   std::string fault_id;
   std::string fault;
@@ -33,11 +33,11 @@ struct Arm {
   std::vector<InjectedFault> faults;  // with the point's parameters
   // defaults < scenario < point < overrides < faults of the recipe < remedy, decoy or twin
   Recipe recipe;
-  std::vector<AppliedAmendment> amendments;  // by the faults of the recipe, in their order
+  std::vector<AppliedAmendment> amendments;  // made by faults of the recipe, in order
   std::vector<Phase> phases;
 };
 
-// Control first, then what the scenario lists, in its order: fault, remedies, decoys, reference,
+// The arms: control first, then the scenario's, in its order: fault, remedies, decoys, reference,
 // twins, roundings, bugs.
 std::vector<Arm> ArmsAt(const Scenario& scenario, const Point& point,
                         const TargetDescription& target, const Changes& overrides = {});

@@ -1,5 +1,6 @@
-// The one form of a scenario file: `trainwreck fmt`. It keeps what the file means and all of its
-// comments. What the defaults of its folders give, and a name that is its path, is left out.
+// The canonical form of a scenario file, for `trainwreck fmt`. It keeps the meaning of the file and
+// all of its comments. It leaves out values that the folders' defaults give, and a name that equals
+// the path.
 #pragma once
 
 #include <optional>

@@ -1,12 +1,12 @@
-// Claims that cannot fail: what a scenario must not say because no run could contradict it.
+// Finds claims that cannot fail: a scenario must not make a claim that no run could contradict.
 #pragma once
 
 #include "harness/spec/reader.h"
 
 namespace trainwreck {
 
-// Symptoms that are no more than "the fault fired", remedies that only shorten the run, and
-// expectations that would call anything a success.
+// Reports symptoms that only say "the fault fired", remedies that only shorten the run, and
+// expectations that would accept any outcome.
 void CheckClaims(const Draft& draft, const TargetDescription& target, Errors& errors);
 
 }  // namespace trainwreck

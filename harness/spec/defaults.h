@@ -1,5 +1,6 @@
-// What the scenarios of a folder have in common: its defaults.yaml, and those of the folders above
-// it up to the folder of the scenarios. The nearest wins, key by key; a scenario outdoes them all.
+// The common part of a folder's scenarios: its defaults.yaml, and those of the folders above it, up
+// to the folder of the scenarios. The nearest file wins, key by key; a scenario's own keys win over
+// all of them.
 #pragma once
 
 #include <optional>
@@ -17,15 +18,16 @@ const std::vector<std::string>& DefaultsKeys();
 // The path of `file` below the root without its ending, such as "nan/lr-too-high"; empty: outside.
 std::string NameBelow(const std::string& file, const std::string& scenarios_root);
 
-// All that the defaults of the folders above `file` give, as one map; empty when there are none,
-// and no map (kBad) when one of them cannot be read.
+// The defaults of all folders above `file`, merged into one map; empty when there are none, and
+// kBad when one of them cannot be read.
 std::optional<YamlNode> ParseDefaults(const std::string& file, const std::string& scenarios_root,
                                       Errors& errors);
 
 // JSON Schema (draft 7) of a defaults.yaml for this target, for editors.
 Json DefaultsSchema(const TargetDescription& target);
 
-// Maps merge key by key; everything else is replaced by what `child` says.
+// Merges `child` into `base`. Maps merge key by key; any other value is replaced by that of
+// `child`.
 void MergeInto(YamlNode& base, YamlNode child);
 
 }  // namespace trainwreck

@@ -1,5 +1,5 @@
-// What a scenario takes over: first from the scenario that it `extends`, then from the defaults of
-// its folders (defaults.h).
+// The inherited parts of a scenario: first from the scenario that it `extends`, then from the
+// defaults of its folders (defaults.h).
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace trainwreck {
 
 inline constexpr int kMaxExtends = 4;  // files in a chain above the first
 
-// The tree of `text` with everything that it takes over; its nodes remember their files.
+// The tree of `text` with everything that it inherits; its nodes remember their files.
 std::optional<YamlNode> ParseWithExtends(const std::string& text, const std::string& file,
                                          const LoadOptions& options, Errors& errors);
 

@@ -20,17 +20,17 @@ const std::string& SuiteFaults();
 // JSON Schema (draft 7) of such a document for this target, for editors.
 Json FaultFileSchema(const TargetDescription& target);
 
-// Puts the faults of files into a description, beside those that the target has itself.
+// Puts the faults of files into a description, beside the target's own.
 class FaultCatalogue {
  public:
   explicit FaultCatalogue(TargetDescription& target);
 
-  // Those of faults/recipe.yaml whose keys the target has, with values of their types. One that the
-  // target has itself stays as the target describes it.
+  // Adds the faults of faults/recipe.yaml whose keys the target has with suitable types. A fault
+  // that the target describes itself stays as it is.
   void AddSuite();
 
-  // All faults of a user's file, and all of its errors. Left out are those for another target, as
-  // scenarios are: see LoadOptions.
+  // Adds all faults of a user's file, and reports all of its errors. Faults for another target are
+  // left out, as scenarios are: see LoadOptions.
   std::vector<Diagnostic> AddFile(const std::string& path, const LoadOptions& options = {});
   std::vector<Diagnostic> AddText(const std::string& text, const std::string& file,
                                   const LoadOptions& options = {});

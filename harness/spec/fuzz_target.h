@@ -5,7 +5,7 @@
 
 namespace trainwreck {
 
-// Reads and checks `text`; aborts with a message when what comes back is no fit answer.
+// Reads and checks `text`; aborts with a message when the result breaks a promise.
 void FuzzScenario(const std::string& text);
 
 }  // namespace trainwreck

@@ -71,7 +71,7 @@ std::optional<double> NumberOf(const Json& value) {
   return std::nullopt;
 }
 
-// Of the recipe, with the target's default where it says nothing.
+// The value in the recipe, or else the target's default.
 Json ValueOf(const std::string& key, const Recipe& recipe, const TargetDescription& target) {
   if (auto found = recipe.find(key); found != recipe.end()) return found->second;
   const ParamInfo* info = target.FindRecipeKey(key);

@@ -19,7 +19,7 @@ namespace trainwreck {
 inline constexpr char kInvariantsFile[] = "invariants.yaml";
 bool IsInvariantsFile(const std::string& path);  // by its name, which no scenario can have
 
-// Of one recipe key: it has one of these values, or is a number beyond this bound.
+// A condition on one recipe key: it has one of these values, or is a number beyond this bound.
 struct KeyCondition {
   std::string key;
   std::vector<Json> values;
@@ -43,17 +43,18 @@ struct InvariantsFile {
   std::vector<Diagnostic> errors;
 };
 
-// No file: no invariants and no errors. What the target does not have is no error: it is not asked.
+// Reads the invariants. Without a file there are no invariants and no errors. An invariant whose
+// signals or keys the target lacks is no error: it is not checked.
 InvariantsFile LoadInvariants(const std::string& scenarios_root, const TargetDescription& target);
 InvariantsFile ParseInvariants(const std::string& text, const std::string& file,
                                const TargetDescription& target);
 
-// What the target would need to be asked: "signal:applied_grad_norm", "recipe:optimizer.clip_norm",
-// "feature:phases"; empty: it has all.
+// The first thing that the invariant needs and the target lacks: "signal:applied_grad_norm",
+// "recipe:optimizer.clip_norm", "feature:phases". Empty: the target has all.
 std::string LackingFor(const Invariant& invariant, const TargetDescription& target);
 
-// The formula with the numbers of this recipe; empty: nothing is asked of such a run. `changing`:
-// keys that do not keep their value through the run.
+// The formula with the numbers of this recipe; empty: the invariant does not apply to such a run.
+// `changing`: keys that do not keep their value through the run.
 std::optional<formula::Formula> AskedOf(const Invariant& invariant, const Recipe& recipe,
                                         const Recipe& changing, const TargetDescription& target);
 

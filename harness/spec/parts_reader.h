@@ -18,13 +18,14 @@ void ReadFaults(const YamlNode& node, const TargetDescription& target, Errors& e
 std::map<std::string, Json> ReadParameters(const YamlNode& node, const FaultInfo& info,
                                            Errors& errors);
 
-// healthy, symptoms and quality.
+// Reads healthy, symptoms and quality.
 void ReadChecks(Fields& fields, Errors& errors, Draft& draft);
 
 void ReadRemedies(Fields& fields, const TargetDescription& target, Errors& errors, Draft& draft);
 void ReadDecoys(Fields& fields, const TargetDescription& target, Errors& errors, Draft& draft);
 
-// One fault. `fields` are those of `node`; what they have beside the fault's is the caller's.
+// Reads one fault. `fields` are those of `node`; the caller reads the keys that are not the
+// fault's.
 InjectedFault ReadFault(const YamlNode& key, const YamlNode& node, const TargetDescription& target,
                         Fields& fields, Errors& errors);
 
@@ -34,7 +35,7 @@ std::optional<Check> ReadCheck(const YamlNode& key, const YamlNode& node, const 
 std::optional<formula::Amount> ReadAmount(const YamlNode& node, Errors& errors);
 std::vector<std::string> ReadWhen(Fields& fields, Errors& errors);
 
-// Arms share one space of names: they are folders, and options on the command line.
+// Checks that no other arm has this name: names of arms are folders, and words on the command line.
 void CheckArmName(const YamlNode& key, const Draft& draft, Errors& errors);
 
 template <typename Part>
@@ -43,7 +44,7 @@ void SetPlace(const YamlNode& node, const Errors& errors, Part& part) {
   part.file = errors.SourceName(node.source);
 }
 
-// Where the bytes [from, to) of a formula stand in the file, as well as can be told.
+// The place of a formula's bytes [from, to) in the file, as exactly as possible.
 // `keeps: all but NAME` or `[all but NAME, OTHER]`: what is left of the symptoms.
 bool IsAllBut(const YamlNode& node);
 

@@ -1,5 +1,5 @@
-// What depends on the point of the matrix: resolved recipes, triggers, parameters, and the
-// formulas' windows.
+// Checks of everything that depends on the point of the matrix: resolved recipes, triggers,
+// parameters, and the formulas' windows.
 #pragma once
 
 #include "harness/spec/reader.h"

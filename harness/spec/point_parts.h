@@ -1,5 +1,5 @@
-// Checks, remedies and decoys that stand at a point of the matrix. They are taken to the sections
-// of the scenario, with `when: POINT`: the rest of the reader knows one form only.
+// Checks, remedies and decoys that are written at a point of the matrix. They are moved to the
+// sections of the scenario, with `when: POINT`, so the rest of the reader knows only one form.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// From the YAML tree of a scenario to its parts: each read and checked by itself. What parts mean
-// together is checked by Validate (validate.h).
+// From the YAML tree of a scenario to its parts: each read and checked by itself. Validate
+// (validate.h) checks the parts together.
 #pragma once
 
 #include <map>
@@ -11,7 +11,8 @@
 
 namespace trainwreck {
 
-// Where a formula was written, and the parts of its text that stand for names of other checks.
+// The place where a formula was written, and the parts of its text that replaced names of other
+// checks.
 struct FormulaPlace {
   struct Inserted {
     std::size_t begin, end;  // in the formula's text
@@ -23,8 +24,8 @@ struct FormulaPlace {
   bool is_made = false;  // from `of` and `within`: its text is not in the file
 };
 
-// A scenario as far as it could be read. Names are there even where what they name is broken, so
-// that one mistake is not reported again wherever the name is used.
+// A scenario as far as it could be read. It also has the names of broken parts, so one mistake is
+// not reported again wherever the name is used.
 struct Draft {
   Scenario scenario;
   const YamlNode* root = nullptr;
@@ -41,9 +42,9 @@ struct Draft {
 // Takes the parts of points out of the matrix (point_parts.h), so that `root` changes.
 Draft ReadScenario(YamlNode& root, const TargetDescription& target, Errors& errors);
 
-// Where something stands: follows keys and list indices ("2") from `root` as far as they exist. An
-// element with dots may stand for nested keys, as in recipes. A map, a list or nothing is shown by
-// its key.
+// The place of a value: follows keys and list indices ("2") from `root` as far as they exist. An
+// element with dots may mean nested keys, as in recipes. For a map, a list or a missing value it is
+// the place of the key.
 const YamlNode& Locate(const YamlNode& root, const std::vector<std::string>& path);
 
 // The entry of the list at `path` that reads `text`, or the single value in its place.

@@ -21,7 +21,8 @@ struct RecipeLeaf {
   const ParamInfo* info = nullptr;
 };
 
-// Keys may nest or be dotted; those that the target does not have are errors.
+// The recipe's keys, flattened. Keys may nest or be dotted; keys that the target does not have are
+// errors.
 std::vector<RecipeLeaf> FlattenRecipe(const YamlNode& node, const std::string& what,
                                       const TargetDescription& target, Errors& errors);
 

@@ -1,5 +1,5 @@
-// Checks that name other checks of their section: `loss_tells: never_moves and ...`. The name
-// stands for that check's formula, so its truth and its margin join as those of any other part.
+// Checks that name other checks of their section: `loss_tells: never_moves and ...`. The name means
+// that check's formula, so its truth and its margin combine like those of any other part.
 #pragma once
 
 #include "harness/spec/reader.h"

@@ -52,7 +52,7 @@ struct Remedy {
   std::vector<std::string> waives;    // "quality" or names of healthy checks
   std::vector<std::string> when;
   bool is_correct = true;  // `kind: correct` takes the cause away, `mitigate` limits the damage
-  bool is_undo = false;    // `kind: undo`: only to take the fault out helps; shown, never run
+  bool is_undo = false;    // `kind: undo`: it only takes the fault out; shown, never run
   std::string note;
   Position position;
   std::string file;
@@ -70,14 +70,14 @@ struct Decoy {
 
 struct Phase {
   std::string name;
-  std::optional<int> until;  // optimizer steps done when it ends; empty: to the end of the recipe
+  std::optional<int> until;  // optimizer steps at its end; empty: the recipe's end
 };
 
 // A change that must not matter: an arm that has to agree with control.
 struct Twin {
   std::string name;
   Changes changes;                     // may be empty: the same run once more
-  std::optional<InjectedFault> fault;  // its change, where no recipe key makes it; id: its name
+  std::optional<InjectedFault> fault;  // its change, if no recipe key makes it; id: its name
   std::vector<std::string> waives;     // invariants that it breaks on purpose
   std::vector<std::string> when;
   std::vector<Phase> phases;  // empty: the scenario's
@@ -118,7 +118,7 @@ struct Requirements {
 struct Budget {
   double seconds = 120;       // wall clock, per run, with all its phases and restarts
   double stall_seconds = 20;  // without any progress of any rank
-  bool has_seconds = false;   // the scenario says so, and not the target or nobody
+  bool has_seconds = false;   // the scenario itself gives `seconds`
   bool has_stall_seconds = false;
 };
 
@@ -135,13 +135,13 @@ struct Scenario {
   std::vector<InjectedFault> faults;
   std::vector<Check> healthy;
   std::vector<Check> symptoms;
-  std::vector<std::string> breaks;  // invariants that do not hold with the faults: symptoms, too
+  std::vector<std::string> breaks;  // invariants that the faults break: these are symptoms too
   std::vector<Remedy> remedies;
   std::vector<Decoy> decoys;
-  std::string no_remedy;  // why there is no remedy, or none that is more than an undo; may be empty
+  std::string no_remedy;  // why there is no remedy, or only an undo; may be empty
   std::optional<Check> quality;
   std::vector<Twin> twins;
-  std::vector<Check> agree;   // of each twin, with control
+  std::vector<Check> agree;   // what each twin and control must agree in
   std::vector<Bug> bugs;      // `must_notice`
   std::vector<Point> points;  // at least one
   std::vector<Phase> phases;  // at least one: {"train"}
@@ -150,8 +150,8 @@ struct Scenario {
   Requirements requires_;
   Budget budget;
   std::shared_ptr<const std::vector<Invariant>> invariants;  // null: there are none
-  // Not empty: what it asks for is beyond this target, "fault:model.bit_flip", so that it can only
-  // be skipped, and nothing else of it was checked.
+  // Not empty: the first thing that it needs and this target lacks, "fault:model.bit_flip". Then it
+  // can only be skipped, and the rest of it was not checked.
   std::string unserved;
 };
 
@@ -164,7 +164,7 @@ struct LoadOptions {
   std::string scenarios_root =
       "scenarios";  // a scenario's name is its path under this; `extends` stays inside
   bool check_name = true;
-  // The scenario was written for this very target: what the target does not have is an error, not a
+  // The scenario was written for this target: a name that the target lacks is an error, not a
   // reason to skip, unless `elsewhere` has it ("fault:model.bit_flip", "signal:loss", "phases").
   bool is_own = false;
   std::set<std::string> elsewhere;  // names of other targets of the same file; "*": all
@@ -178,7 +178,7 @@ inline constexpr int kRoundingDraws = 5;
 // Whether some check at this point needs the rounding arms.
 bool ReadsRounding(const Scenario& scenario, const Point& point);
 
-// A file of this name gives what the scenarios of its folder have in common, and is none itself.
+// The name of the file with the common part of a folder's scenarios; it is no scenario itself.
 inline constexpr char kDefaultsFile[] = "defaults.yaml";
 bool IsDefaultsFile(const std::string& path);
 
@@ -201,7 +201,7 @@ Recipe ResolveRecipe(const TargetDescription& target, const Scenario& scenario, 
                      const Changes& overrides);
 void Apply(const Changes& changes, Recipe& recipe);
 
-// What a fault of the recipe did to one key.
+// The change that a fault of the recipe made to one key.
 struct AmendedKey {
   std::string key;
   Json before;
@@ -212,7 +212,8 @@ struct AmendedKey {
 std::vector<AmendedKey> Amend(const FaultInfo& fault, const std::map<std::string, Json>& with,
                               Recipe& recipe);
 
-// Margins so small that they are none, without a `reason`: one line each, with its place.
+// One line, with its place, for each
+// `min_margin` that is too small to mean anything and has no `reason`.
 std::vector<std::string> RemarksOn(const Scenario& scenario);
 
 bool AppliesTo(const std::vector<std::string>& when, const Point& point);

@@ -1,4 +1,5 @@
-// Twins: changes that must not matter, in what they must agree, and the bugs that this must notice.
+// Reads twins: changes that must not matter, the signals that must agree, and the bugs that the
+// comparison must notice.
 #pragma once
 
 #include <vector>
@@ -8,7 +9,7 @@
 
 namespace trainwreck {
 
-// twins, agree and must_notice.
+// Reads twins, agree and must_notice.
 void ReadTwins(Fields& fields, const TargetDescription& target, Errors& errors, Draft& draft);
 
 // A list of phases, of a scenario or of a twin.

@@ -1,4 +1,4 @@
-// What the parts of a scenario mean together: references, points, steps, ranks, formulas.
+// Checks the parts of a scenario together: references, points, steps, ranks, formulas.
 #pragma once
 
 #include "harness/spec/reader.h"

@@ -8,8 +8,8 @@
 
 namespace trainwreck {
 
-// `describe`: prints the target's description instead. Returns the exit code, or ends by the signal
-// that the program ended by.
+// `describe`: prints the target's description instead. Returns the program's exit code, or ends by
+// the same signal as the program.
 int RunAdapter(const std::string& file, const std::string& name, bool describe);
 
 }  // namespace trainwreck

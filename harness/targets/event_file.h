@@ -1,5 +1,5 @@
 // TensorBoard's event files: records with lengths and checksums, each an Event as a protocol
-// buffer, of which only scalars are of interest here.
+// buffer. Only scalars are read here.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ScalarEvent {
 
 std::uint32_t Crc32c(std::string_view bytes);
 
-// Takes records out of bytes that come in pieces.
+// Extracts records from bytes that come in pieces.
 class RecordSplitter {
  public:
   void Append(std::string_view bytes) {
@@ -33,7 +33,7 @@ class RecordSplitter {
 
  private:
   std::string bytes_;
-  std::size_t begin_ = 0;  // of what was not handed out
+  std::size_t begin_ = 0;  // the first byte that was not returned yet
   std::string error_;
 };
 

@@ -12,12 +12,12 @@ namespace trainwreck {
 inline constexpr char kNewest[] = "newest:";
 
 bool HasWildcards(const std::string& text);
-// So that it stands for itself in a pattern.
+// The text as a pattern that matches only this text.
 std::string EscapeForGlob(const std::string& text);
-// What is there, in the order of names.
+// The existing matches, in the order of names.
 std::vector<std::string> FindMatches(const std::string& pattern);
-// The match below one of the folders that was changed last; of two that were changed at one moment
-// the one with the greater number in its name.
+// The match in one of the folders that was changed last; of two changed at the same moment, the one
+// with the greater number in its name.
 std::optional<std::string> FindNewest(const std::vector<std::string>& folders,
                                       const std::string& pattern);
 

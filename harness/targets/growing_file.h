@@ -1,4 +1,4 @@
-// A file that somebody else appends to.
+// A file to which another process appends.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@ namespace trainwreck {
 
 class GrowingFile {
  public:
-  // With `skip_existing`, only what is written from now on is read.
+  // With `skip_existing`, only bytes that are written from now on are read.
   GrowingFile(std::string path, bool skip_existing);
   ~GrowingFile();
   GrowingFile(GrowingFile&& other) noexcept;
   GrowingFile(const GrowingFile&) = delete;
   GrowingFile& operator=(const GrowingFile&) = delete;
 
-  // Appends what is new to `bytes`, some MiB at once; false when there was nothing. When the file
-  // was begun anew since (another one, or shorter, or other bytes before the place that was read),
+  // Appends new bytes to `bytes`, some MiB at once; false when there were none. When the file was
+  // started again (it is another file, or shorter, or has other bytes before the current place),
   // `begun_anew` is set and reading starts at its beginning.
   bool Read(std::string& bytes, bool& begun_anew);
   const std::string& path() const { return path_; }

@@ -1,4 +1,4 @@
-// What torchrun, mpirun and srun say of the rank that failed first, on their standard error.
+// Reads what torchrun, mpirun and srun print on standard error about the rank that failed first.
 #pragma once
 
 #include <optional>
@@ -17,9 +17,9 @@ struct RankFailure {
   std::string words;  // of the report itself, may be empty
 };
 
-// Of failures that were seen at one look, so that their order is not known: the one that the others
-// followed. A rank that loses its peers ends by an exception or an abort, and launchers send
-// SIGTERM; so the only one that was killed otherwise was the first. Without such a one it is a
+// The failure that caused the others, among failures that were seen at the same moment, in unknown
+// order. A rank that loses its peers ends by an exception or an abort, and launchers send SIGTERM.
+// So a single rank that was killed in another way was the first. Without one, the answer is a
 // guess.
 struct FirstFailure {
   RankFailure failure;
@@ -27,12 +27,12 @@ struct FirstFailure {
 };
 FirstFailure FirstOf(const std::vector<RankFailure>& seen_at_once);  // not empty
 
-// Of the last report in `text`, its root cause; empty when there is none.
+// The root cause in the last report of `text`; empty when there is none.
 std::optional<RankFailure> ReadLauncherReport(LauncherKind kind, const std::string& text);
 
 // The last lines that the failed rank itself wrote: without the launcher's own log and report.
-// Lines that begin with "[rank1]:" belong to that rank alone; of others nobody knows whose they
-// are, and a rank that was killed had no time for last words.
+// Lines that begin with "[rank1]:" belong to that rank alone; the rank of other lines is not known.
+// A rank that was killed had no time for last words.
 std::string WordsOfRank(const std::string& text, const RankFailure& failure);
 
 }  // namespace trainwreck

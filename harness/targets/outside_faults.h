@@ -16,13 +16,14 @@ class OutsideFaults {
                 std::function<void(Json)> fire)
       : plan_(plan), rank_(rank), ranks_(ranks), launcher_(launcher), fire_(std::move(fire)) {}
 
-  // Before the program starts. Each returns whether there is something to do, or was done.
+  // The faults before the program starts. Those with a result return whether there is something to
+  // do, or was done.
   void DamageCheckpoints();
   bool WantsDataCopy() const;
   void DamageData(const std::string& copy);
   void ChangeEnvironment(std::map<std::string, std::string>& environment);
 
-  // While it runs below process `root`: all that is due at the steps up to `step`.
+  // Performs, while the program runs below process `root`, every fault that is due up to `step`.
   void ActAtStep(int step, int root);
 
  private:
@@ -36,7 +37,7 @@ class OutsideFaults {
   int ranks_;
   LauncherKind launcher_;
   std::function<void(Json)> fire_;
-  int next_step_ = -1;  // not asked about yet; -1: none was seen
+  int next_step_ = -1;  // the next step to act at; -1: none was seen
 };
 
 }  // namespace trainwreck

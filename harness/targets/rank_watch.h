@@ -1,5 +1,5 @@
-// Watches the ranks that a launcher of somebody else's started, beside it: which rank ended first
-// and how, which was stopped. The launcher itself is one process, and says of them what it likes.
+// Watches the ranks of another launcher, beside that launcher: which rank ended first and how,
+// which was stopped. The launcher is one process, and its own report may be incomplete.
 #pragma once
 
 #include <chrono>
@@ -20,12 +20,12 @@ class RankWatch {
  public:
   using Write = std::function<void(const std::string& event, Json fields)>;
 
-  // Of the run whose processes have `run_folder` in their environment. `write` gets the events
-  // `exited` and `stopped` of ranks, as they happen, and `rank_failed` at the end.
+  // Watches the run whose processes have `run_folder` in their environment. `write` gets the events
+  // `exited` and `stopped` of ranks when they happen, and `rank_failed` at the end.
   RankWatch(LauncherKind kind, int ranks, std::string run_folder, Write write)
       : kind_(kind), ranks_(ranks), run_folder_(std::move(run_folder)), write_(std::move(write)) {}
 
-  // Often, while the launcher runs.
+  // Looks at the ranks once; to be called often while the launcher runs.
   void Look();
   // The launcher has ended with `status`, and has written `words` on its standard error.
   void Finish(int status, const std::string& words);
@@ -46,7 +46,7 @@ class RankWatch {
   const std::string run_folder_;
   const Write write_;
   std::map<int, Seen> alive_;         // by rank
-  std::optional<RankFailure> first_;  // that was seen to fail
+  std::optional<RankFailure> first_;  // the first failure seen
   bool is_first_sure_ = false;        // no other can have ended before it
   bool is_end_missed_ = false;        // some rank ended, nobody saw how
   std::set<int> told_;                // ranks whose way to end was seen

@@ -1,4 +1,4 @@
-// Reads the signals of a program that does not write our trace, while it runs: lines of its output,
+// Reads the signals of a running program that does not write our trace: from lines of its output,
 // CSV, JSON lines, TensorBoard's event files.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace trainwreck {
 
-// What a source said of one step.
+// The values of one step from a source.
 struct StepValues {
   int step = 0;
   std::map<std::string, double> values;
@@ -21,23 +21,24 @@ struct StepValues {
 
 struct SignalSink {
   std::function<void(const StepValues&)> step;
-  // Something that could not be read as the target's file says: where, what, why.
+  // Called for text that could not be read as the target's file says: where, what, why.
   std::function<void(const std::string&, const std::string&, const std::string&)> unreadable;
 };
 
 class SignalReader {
  public:
   virtual ~SignalReader() = default;
-  // Takes in what is new. With `last`, also what is unfinished: the program has ended.
+  // Reads what is new. With `last`, the program has ended, so unfinished lines are read too.
   virtual void Poll(bool last) = 0;
 };
 
-// Values of one step that come one by one; they are handed on when the next step begins, so that
-// nothing is concluded from half of them.
+// Collects the values of a step, which come one by one. They are passed on when the next step
+// begins, so that no conclusion is drawn from an incomplete step.
 class StepCollector {
  public:
   explicit StepCollector(const SignalSink& sink) : sink_(sink) {}
-  // Without a step: the same as before, or the next when it has the signal already.
+  // Adds a value. Without a step, it belongs to the current step, or to the next one if the current
+  // step already has this signal.
   void Add(std::optional<int> step, const std::string& signal, double value, double wall_time = 0);
   void Flush();
 
@@ -47,8 +48,9 @@ class StepCollector {
   int counted_ = 0;
 };
 
-// `paths` are expanded, several only of a program's output; `skip_existing`: what is there already
-// was read in an earlier attempt.
+// Makes a reader.
+// `paths` are expanded; there are several only for a program's output. `skip_existing`: existing
+// content was read in an earlier attempt.
 std::unique_ptr<SignalReader> MakeLineReader(const SourceSpec& source,
                                              const std::vector<std::string>& paths,
                                              bool skip_existing, const SignalSink& sink);
@@ -57,7 +59,7 @@ inline std::unique_ptr<SignalReader> MakeLineReader(const SourceSpec& source,
                                                     const SignalSink& sink) {
   return MakeLineReader(source, std::vector<std::string>{path}, skip_existing, sink);
 }
-// Of all files that match, as they come.
+// Makes a reader of all files that match, also of those that appear later.
 std::unique_ptr<SignalReader> MakeGlobReader(const SourceSpec& source, const std::string& pattern,
                                              bool skip_existing, const SignalSink& sink);
 std::unique_ptr<SignalReader> MakeEventFileReader(const SourceSpec& source,

@@ -1,5 +1,5 @@
-// Keys of a target that say how long it may take, what else is part of it, and how low a signal can
-// go. docs/guide/targets.md describes them.
+// Keys of a target for time limits, further files of the program, and the lowest values of signals.
+// docs/guide/targets.md describes them.
 #pragma once
 
 #include <map>
@@ -17,22 +17,23 @@ struct TargetExtras {
   std::optional<double> stall_seconds;           // without progress
   std::vector<std::string> digest;               // globs of files that belong to the program
   std::vector<std::string> packages;             // of Python, whose versions are recorded
-  std::vector<std::string> fingerprint_command;  // what it prints is recorded
-  std::map<std::string, double> floors;          // signal -> below it something is wrong
+  std::vector<std::string> fingerprint_command;  // its output is recorded
+  std::map<std::string, double> floors;          // signal -> values below it are errors
 };
 
-// A target of level 0 or 1 that does not say how long it starts: imports take their time.
+// The time for the start of a target of level 0 or 1 that does not give one: imports are slow.
 inline constexpr double kForeignStartSeconds = 120;
 
 void ReadTargetExtras(Fields& fields, Errors& errors, TargetExtras& extras);
-// Of one entry of `signals`.
+// Reads `floor` of one entry of `signals`.
 void ReadFloor(Fields& fields, const std::string& signal, Errors& errors, TargetExtras& extras);
 
-// `newest:GLOB` among placeholders; `what` is the place where it stands. False: it is another one.
+// Checks a placeholder of the form `newest:GLOB`; `what` is the place where it stands. False: it
+// has another form.
 bool CheckNewest(const std::string& placeholder, const std::string& what, const YamlNode& node,
                  Errors& errors);
 
-// How a floor stands among a target's features: "floor:loss=0.5".
+// A floor as a feature of a target: "floor:loss=0.5".
 std::string FloorFeature(const std::string& signal, double floor);
 
 }  // namespace trainwreck

@@ -1,5 +1,4 @@
-// What people mean when they write something else in trainwreck.yaml: habits of shells, of Python,
-// of other formats.
+// Hints for common mistakes in trainwreck.yaml: habits from shells, Python and other formats.
 #pragma once
 
 #include <optional>
@@ -23,10 +22,11 @@ struct ForeignPlaceholder {
 std::optional<ForeignPlaceholder> FindForeignPlaceholder(const std::string& text,
                                                          const std::vector<std::string>& known);
 
-// A group that the pattern names twice; RE2 takes it, and only one of them would be read.
+// A group name that the pattern has twice. RE2 accepts it, but only one of the groups would be
+// read.
 std::string GroupGivenTwice(const std::string& pattern);
 
-// What to do about a pattern that RE2 does not take.
+// The likely fix for a pattern that RE2 rejects.
 std::string PatternHint(const std::string& pattern);
 
 }  // namespace trainwreck

@@ -15,7 +15,7 @@
 
 namespace trainwreck {
 
-// Some words of a command line, left out unless the recipe says so.
+// Some words of a command line, which depend on the recipe.
 struct Arguments {
   std::string when;  // a recipe key of type bool; empty: always
   std::vector<TemplateText> words;
@@ -24,13 +24,13 @@ struct Arguments {
 // kOutput: both streams, as one.
 enum class SourceKind { kStdout, kStderr, kOutput, kCsv, kJsonLines, kTensorBoard };
 
-// Where some signals of a program are read that does not write our trace.
+// A source of signals, for a program that does not write our trace.
 struct SourceSpec {
   SourceKind kind = SourceKind::kStdout;
   std::string pattern;  // of the output: RE2 with named groups
   TemplateText path;    // a file; of TensorBoard a folder
   std::string step;     // column or field with the step; empty: steps are counted
-  int first_step = 0;   // what the program calls its first step
+  int first_step = 0;   // the program's number for its first step
   std::map<std::string, std::string> names;  // signal -> group, column, field or tag
   Position position;                         // of the pattern or path in the target's file
 
@@ -39,7 +39,7 @@ struct SourceSpec {
 
 enum class LauncherKind { kOwn, kTorchrun, kMpirun, kSrun };
 
-// The variable by which a launcher tells a process its rank.
+// The variable in which a launcher gives a process its rank.
 const char* RankVariable(LauncherKind kind);
 
 struct TargetSpec {
@@ -51,8 +51,8 @@ struct TargetSpec {
   std::vector<Arguments> command;
   std::map<std::string, TemplateText> environment;
   std::vector<std::string> build;  // a command line; empty: nothing to build
-  std::vector<Arguments> resume;   // added to the command when a run goes on
-  TemplateText resume_when;        // a file without which it cannot; empty: always
+  std::vector<Arguments> resume;   // added to the command of a resumed run
+  TemplateText resume_when;        // a file that resuming needs; empty: none
   std::string data;  // a file or folder that the program reads; absolute, may be empty
   LauncherKind launcher = LauncherKind::kOwn;
   std::vector<std::string> features;
@@ -65,8 +65,8 @@ struct TargetSpec {
   bool declares_ranks = false;
   TargetExtras extras;
 
-  // Whether its processes are told their rank as every launcher tells it. Not a program of one
-  // process that knows nothing of us: some take RANK for a call to form a group.
+  // Whether its processes get their rank in the usual variables. False for a single-process program
+  // that does not speak the protocol: some programs form a group when they see RANK.
   bool SetsRanks() const { return launcher == LauncherKind::kOwn && (level > 0 || declares_ranks); }
   bool CanResume() const { return !resume.empty(); }
   bool Mentions(const std::string& placeholder) const;
@@ -83,16 +83,16 @@ struct TargetFile {
 // Reads and checks the file; starts nothing.
 TargetFile LoadTargetFile(const std::string& path);
 
-// trainwreck.yaml in `folder` or the nearest folder above it; empty when there is none.
+// The path of trainwreck.yaml in `folder` or the nearest folder above it; empty when there is none.
 std::string FindTargetFile(const std::string& folder);
 
-// What a target of level 0 or 1 would say of itself if it could.
+// The description of a target of level 0 or 1, which cannot describe itself.
 TargetDescription DescribeTarget(const TargetSpec& spec);
 
-// What the adapter may report, beside `fired`: events of its own and those of the launcher.
+// The events that the adapter may report, besides `fired`: its own and those of the launcher.
 const std::vector<EventInfo>& AdapterEvents();
 
-// What placeholders stand for, besides recipe keys.
+// The placeholders, besides recipe keys.
 inline constexpr const char* kRunPlaceholders[] = {
     "run.folder",       // of this run alone, for logs and the like; empty at its beginning
     "run.checkpoints",  // the same for checkpoints

@@ -14,13 +14,13 @@ class TemplateText {
  public:
   struct Part {
     bool is_placeholder = false;
-    std::string text;       // of a placeholder its name
+    std::string text;       // or the name of a placeholder
     std::size_t begin = 0;  // in the source
     std::size_t end = 0;
   };
 
   TemplateText() = default;
-  // What is wrong goes to `error`, which stays empty when nothing is.
+  // Parses the text. `error` gets a message, or stays empty.
   static TemplateText Parse(const std::string& text, std::string& error);
 
   const std::vector<Part>& parts() const { return parts_; }

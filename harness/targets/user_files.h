@@ -1,5 +1,5 @@
-// Which files of the user's a target runs, and which versions it runs with: what runs is what is
-// recorded.
+// The user's files that a target runs, and the versions that it runs with, so that the history
+// records exactly what ran.
 #pragma once
 
 #include <map>
@@ -10,13 +10,13 @@
 
 namespace trainwreck {
 
-// Each once, in the order of their paths: files that the command names, the modules that it names
-// (`-m pkg`: the whole package), what Python files among them import from their own folder or the
-// target's, and what `digest` names.
+// The files, each once, in the order of their paths: files and modules that the command names
+// (`-m pkg`: the whole package), files that the Python files among them import from their own
+// folder or the target's, and files that `digest` names.
 std::vector<std::string> FilesOfTarget(const TargetSpec& spec);
 
 // "python" -> "3.11.2", "torch" -> "2.3.0", "numpy" -> "missing", "fingerprint" -> what the
-// target's command printed. Runs the interpreter of the command, and that command.
+// target's command printed. Runs the command's interpreter, and the target's fingerprint command.
 std::map<std::string, std::string> TakeFingerprint(const TargetSpec& spec);
 
 }  // namespace trainwreck

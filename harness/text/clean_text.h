@@ -1,14 +1,15 @@
-// Texts that may come from anywhere (a scenario's title, a target's description, a dying rank's
-// last words), made safe to print and to store: a terminal obeys control characters.
+// Makes foreign texts safe to print and to store (a scenario's title, a target's description, a
+// dying rank's last words): a terminal obeys control characters.
 #pragma once
 
 #include <string>
 
 namespace trainwreck {
 
-// Valid UTF-8 without control characters: a newline and a tab stay, other controls become "\x1b",
-// those beyond ASCII and what turns the direction of writing "\u009b" (which JSON can hold, too),
-// broken bytes U+FFFD. What XML 1.0 cannot hold is replaced too.
+// The text as valid UTF-8 without control characters. A newline and a tab stay. Other control
+// characters become text such as "\x1b". Those beyond ASCII, and characters that change the writing
+// direction, become text such as "\u009b" (which JSON can hold, too). Invalid bytes become U+FFFD.
+// Characters that XML 1.0 cannot hold are replaced too.
 std::string CleanText(const std::string& text);
 
 }  // namespace trainwreck

@@ -6,7 +6,7 @@
 
 namespace trainwreck {
 
-// Nothing when it cannot be opened or read: errno says why.
+// The text of a file; empty when it cannot be opened or read, with the reason in errno.
 std::optional<std::string> ReadFile(const std::string& path);
 
 }  // namespace trainwreck

@@ -7,8 +7,8 @@
 
 namespace trainwreck {
 
-// Nearest by edit distance (a swap of neighbours counts one), the first of equals; empty when none
-// is near: more than a third of the letters would have to change.
+// The nearest name by edit distance (a swap of neighbours counts one), the first of equals. Empty
+// when none is near: more than a third of the letters would have to change.
 std::string NearestName(std::string_view name, const std::vector<std::string>& known);
 
 // "did you mean 'loss'?", or nothing.

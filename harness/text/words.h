@@ -1,4 +1,4 @@
-// Lists of words as a sentence has them, and words as a shell has them.
+// Lists of words for sentences, and words for a shell.
 #pragma once
 
 #include <string>
@@ -20,10 +20,10 @@ std::string Join(const Words& words, std::string_view separator = ", ") {
   return text;
 }
 
-// As it can be pasted into a shell: as it is, or in quotes.
+// The word as it can be pasted into a shell: unchanged, or in quotes.
 std::string ShellWord(const std::string& word);
 
-// The words of a line that ShellWord's words were put together to, with their quotes resolved.
+// The words of a line that was made of ShellWord's results, without their quotes.
 std::vector<std::string> SplitShellWords(const std::string& line);
 
 }  // namespace trainwreck

@@ -1,5 +1,5 @@
-// The comments of a YAML file, each attached to the entry that it is about. yaml-cpp drops them;
-// whoever writes a file anew has to carry them over.
+// The comments of a YAML file, each attached to the entry that it is about. yaml-cpp drops
+// comments, so code that rewrites a file has to carry them over.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace trainwreck {
 
-// Of one entry of a map or list. Texts begin with '#'.
+// The comments of one entry of a map or list. Each text begins with '#'.
 struct AttachedComments {
   std::vector<std::string> before;  // lines of their own, above the entry
   std::string beside;               // at the end of the entry's first line
@@ -23,7 +23,7 @@ struct AttachedComments {
 
 class Comments {
  public:
-  // An entry is known by where its key or, in a list, its value stands.
+  // An entry is identified by the position of its key or, in a list, of its value.
   static const YamlNode& AnchorOf(const YamlNode& parent, std::size_t index) {
     return parent.IsMap() ? parent.keys[index] : parent.items[index];
   }
@@ -31,7 +31,8 @@ class Comments {
   AttachedComments& Of(const YamlNode& parent, std::size_t index);
   // Whether anything below `node` has a comment.
   bool AreBelow(const YamlNode& node) const;
-  // Moves what the entry has to the entry after it, else before it, else to the end of the file.
+  // Moves the entry's comments to the next entry, else to the one before, else to the end of the
+  // file.
   void Detach(const YamlNode& parent, std::size_t index);
 
   std::vector<std::string> header;  // above everything
@@ -43,8 +44,8 @@ class Comments {
   std::map<Key, AttachedComments> attached_;
 };
 
-// All comments of `text`, in the order of the lines. Empty with `why` where they cannot be told
-// from text for sure.
+// All comments of `text`, in the order of the lines. Empty, with the reason in `why`, where a
+// comment cannot be told from text for sure.
 std::optional<std::vector<std::string>> ListComments(const YamlNode& root, const std::string& text,
                                                      std::string& why);
 

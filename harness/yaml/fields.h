@@ -16,7 +16,7 @@
 
 namespace trainwreck {
 
-// What `apiVersion` of a scenario, a fault, a target, invariants and expected keys must be.
+// The required `apiVersion` of a scenario, a fault, a target, invariants and expected keys.
 inline constexpr char kApiVersion[] = "trainwreck/v1";
 
 // The keys of one map. A node that is no map is an error; then nothing is found in it.
@@ -59,7 +59,7 @@ std::optional<Json> ReadValue(const YamlNode& node, const ParamInfo& info, Error
 // Whether a map with at least one entry stands here.
 bool CheckFilledMap(const YamlNode& node, const std::string& what, Errors& errors,
                     const std::string& example = "");
-// Lower-case letters, digits and '_', a letter first: what becomes a name in formulas and folders.
+// Checks a name for formulas and folders: lower-case letters, digits and '_', a letter first.
 bool CheckName(const YamlNode& key, const std::string& what, Errors& errors,
                bool may_have_dash = false);
 

@@ -1,5 +1,5 @@
-// Writes a YAML tree in one form, with its comments. What a line holds is written on one line;
-// text that is longer is folded.
+// Writes a YAML tree in one form, with its comments. A value that fits on one line is written on
+// one line; longer text is folded.
 #pragma once
 
 #include <functional>

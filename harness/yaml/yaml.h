@@ -1,6 +1,6 @@
-// YAML as scenario files use it: a tree of maps, lists and scalars in which everything knows its
-// place. Stricter than the language: no anchors, aliases, tags, merge keys, duplicate keys or
-// second documents; bounded in depth and size, so that a file from a stranger can be read.
+// YAML for scenario files: a tree of maps, lists and scalars, each with its place in the file.
+// Stricter than the language: no anchors, aliases, tags, merge keys, duplicate keys or second
+// documents; bounded in depth and size, so that a foreign file can be read safely.
 //
 //   Errors errors;
 //   int source = errors.AddSource("nan/x.yaml", text);
@@ -42,7 +42,7 @@ struct YamlNode {
 
 const char* Describe(const YamlNode& node);  // "a map", "a list", "text", "empty"
 
-// Collects the errors of one scenario, which may be spread over the files that it extends.
+// Collects the errors of one scenario, also those in the files that it extends.
 class Errors {
  public:
   int AddSource(const std::string& name, const std::string& text);  // returns its index
@@ -52,7 +52,8 @@ class Errors {
   const std::string& SourceLine(int source, int line) const;
   int LineCount(int source) const;
 
-  // Something that a target of a higher level might have: see Scenario::unserved.
+  // Adds a thing that this target lacks and a target of a higher level might have: see
+  // Scenario::unserved.
   void AddUnserved(const std::string& what) { unserved_.push_back(what); }
   const std::vector<std::string>& unserved() const { return unserved_; }
 

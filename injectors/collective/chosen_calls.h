@@ -38,7 +38,7 @@ class ChosenCalls : public Injector {
   std::unique_ptr<LoopHook> MakeHook() override { return std::make_unique<Hook>(*this); }
 
  protected:
-  // In place of inner.AllReduce(tensor, reduction), of the call with this number in its step.
+  // Called in place of inner.AllReduce(tensor, reduction), with the number of the call in its step.
   virtual void AllReduce(Communicator& inner, at::Tensor& tensor, Reduction reduction,
                          int call) = 0;
 

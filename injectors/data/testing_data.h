@@ -16,7 +16,7 @@ namespace trainwreck {
 
 inline std::int64_t Label(const Sample& sample) { return sample.target.item<std::int64_t>(); }
 
-// Sample `id` is the token `id` in every place.
+// A data set whose sample `id` is the token `id` in every place.
 class TokenData : public Dataset {
  public:
   std::int64_t size() const override { return 4; }
@@ -34,7 +34,7 @@ class TokenData : public Dataset {
   at::Tensor ones_ = at::ones({3});
 };
 
-// 100 samples. The one feature is the id, the label the id's last digit.
+// A data set of 100 samples. The only feature is the id; the label is the id's last digit.
 class LabelledData : public Dataset {
  public:
   LabelledData() {

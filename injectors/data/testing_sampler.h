@@ -9,7 +9,7 @@
 
 namespace trainwreck {
 
-// Its batches in their order, with an end of the epoch after them.
+// A sampler that gives its batches in order, and then an end of the epoch.
 class KnownBatches : public Sampler {
  public:
   explicit KnownBatches(std::vector<std::vector<std::int64_t>> batches)

@@ -1,4 +1,4 @@
-// A loss scaler around another, with one thing done otherwise.
+// A loss scaler around another, which changes one thing.
 #pragma once
 
 #include <memory>

@@ -6,7 +6,7 @@
 namespace trainwreck {
 namespace {
 
-// Of scale 8, and says what it was asked.
+// A scaler with scale 8 that records what it was asked.
 class EightTimes : public LossScaler {
  public:
   double scale() const override { return 8; }

@@ -1,4 +1,4 @@
-// A model that is nothing but a cross entropy over logits that a test gives: for tests.
+// A model for tests: a cross entropy alone, over logits that the test gives.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ class LossOfLogits : public Model {
   explicit LossOfLogits(LossForm form)
       : loss_(register_module("loss",
                               std::make_shared<WeightedCrossEntropy>(LossRecipe{.form = form}))) {}
-  // Of Batch::inputs.
+  // The loss of the logits in Batch::inputs.
   at::Tensor Loss(const Batch& batch) override {
     return loss_->Forward(batch.inputs, batch.targets, batch.weights);
   }
@@ -35,7 +35,7 @@ inline double LossWith(FaultBench& bench, const std::string& fault, const Batch&
   return model->Loss(batch).item<double>();
 }
 
-// No cross entropy in it.
+// A model without a cross entropy.
 class OneNumber : public Model {
  public:
   at::Tensor Loss(const Batch& batch) override { return batch.weights.sum(); }

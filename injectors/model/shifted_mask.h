@@ -12,8 +12,9 @@
 
 namespace trainwreck {
 
-// Each position of the model's attention then sees so many positions ahead; -1: not its own. The
-// names of the modules that have the mask. Needs trainer/models/layers.h where it is called.
+// Changes the mask so that each position of the model's attention sees so many positions ahead; -1:
+// not even its own. Returns the names of the modules that have the mask. Needs
+// trainer/models/layers.h where it is called.
 template <typename Attention, typename ModelType>
 std::vector<std::string> ShiftMasks(ModelType& model, std::int64_t ahead) {
   return ForLayers<Attention>(model, [ahead](Attention& attention) {

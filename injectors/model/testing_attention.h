@@ -1,4 +1,4 @@
-// A model of one attention over what a test gives: for tests.
+// A model for tests: one attention over inputs that the test gives.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class OneAttention : public Model {
   std::shared_ptr<CausalAttention> mix;
 };
 
-// One with `fault` in it.
+// Such a model with `fault` in it.
 inline std::shared_ptr<OneAttention> AttentionWith(FaultBench& bench, const std::string& fault,
                                                    AttentionForm form,
                                                    std::map<std::string, Json> with = {}) {

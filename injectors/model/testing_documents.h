@@ -24,7 +24,7 @@ struct FaultyLayout {
       : injector(bench.Make(fault, {}, trigger)) {
     static_cast<PartWrapper&>(*injector).Wrap(std::shared_ptr<Model>(model));
   }
-  // Of a row of 2 + 3 tokens, or of one document of 5.
+  // The layout of a row: two documents of 2 and 3 tokens, or one document of 5.
   Layout Of(bool two) const {
     return model->documents->Of(two ? at::tensor({0, 0, 1, 1, 1}, at::kLong).unsqueeze(0)
                                     : at::tensor({0, 0, 0, 0, 0}, at::kLong).unsqueeze(0));

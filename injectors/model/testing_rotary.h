@@ -16,7 +16,7 @@ class RotaryModel : public Model {
  public:
   RotaryModel() : rotary(register_module("rotary", std::make_shared<Rotary>(1.0))) {}
   at::Tensor Loss(const Batch&) override { return at::ones({}); }
-  // Of a row of three tokens.
+  // The positions of a row of three tokens.
   std::vector<double> Places() const {
     const at::Tensor places = rotary->places()(3, at::TensorOptions().dtype(at::kFloat));
     return {places[0].item<double>(), places[1].item<double>(), places[2].item<double>()};

@@ -1,4 +1,4 @@
-// An optimizer around another, with one thing done otherwise.
+// An optimizer around another, which changes one thing.
 #pragma once
 
 #include <memory>

@@ -18,7 +18,8 @@ struct TwoGroups {
     optimizer = static_cast<PartWrapper&>(*injector).Wrap(
         MakeSgd(parameters, {.weight_decay = 0.5, .no_decay = no_decay}));
   }
-  // By how much a step with gradients of 1 lowers the weight and the bias, which are 1 before it.
+  // The amounts by which a step with gradients of 1 lowers the weight and the bias, which are 1
+  // before it.
   std::pair<double, double> Step(double lr) {
     for (auto& [name, parameter] : parameters) {
       parameter.fill_(1);

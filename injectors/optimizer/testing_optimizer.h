@@ -23,7 +23,7 @@ class TwoWeights : public Model {
   at::Tensor body, head;
 };
 
-// p -= lr * g, of what has a gradient.
+// p -= lr * g, for each parameter with a gradient.
 class PlainSgd : public Optimizer {
  public:
   explicit PlainSgd(std::vector<at::Tensor> parameters) : parameters_(std::move(parameters)) {}

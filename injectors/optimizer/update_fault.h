@@ -1,5 +1,4 @@
-// Faults of the update: what stands between the gradients, as they are after clipping, and the
-// parameters.
+// Faults of the update: of the step from the gradients, after clipping, to the parameters.
 #pragma once
 
 #include <memory>
@@ -24,7 +23,7 @@ class UpdateFault : public Injector {
   }
 
  protected:
-  // Is called for each update, and makes it: `optimizer.Step(lr)`, with what the fault adds.
+  // Makes the update: `optimizer.Step(lr)`, with the change of the fault. Called for each update.
   virtual void Update(Optimizer& optimizer, double lr) = 0;
 
   NamedTensors parameters() const { return ParametersOf(*model_); }

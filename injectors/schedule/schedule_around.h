@@ -1,4 +1,4 @@
-// A schedule around another, with one thing done otherwise.
+// A schedule around another, which changes one thing.
 #pragma once
 
 #include <memory>

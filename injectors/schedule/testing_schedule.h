@@ -9,7 +9,7 @@
 
 namespace trainwreck {
 
-// Rates first, first + 1, ...
+// A schedule with the rates first, first + 1, ...
 class CountingSchedule : public Schedule {
  public:
   explicit CountingSchedule(int first) : first_(first) {}

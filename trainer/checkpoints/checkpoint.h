@@ -1,11 +1,11 @@
 // Checkpoints in files: one per rank and checkpoint, DIR/step-00000050.rank0.ckpt, each with the
 // whole state of its rank (the model is the same on all; sampler and generators differ, and a file
-// that needs no other is the simplest to trust).
+// that does not need others is the simplest to trust).
 //
 // A file is written under a temporary name, synced, then renamed, so a crash at any point leaves
 // either the whole file or none. A checkpoint is whole when the files of all ranks are there,
-// undamaged and written by the same `writer`; a step that one attempt saved on half of the ranks is
-// not mended by files of another.
+// undamaged and written by the same `writer`; if one attempt saved a step on half of the ranks
+// only, files of another attempt do not complete it.
 //
 // The format is our own rather than LibTorch's archive because that is a pickle (loading runs a
 // program) with CRC-32 at best, and says nothing about which entry was damaged:
@@ -25,10 +25,10 @@ namespace trainwreck {
 
 struct CheckpointOptions {
   std::string dir;  // is made when it is not there
-  int keep = 2;     // newest whole checkpoints that stay, at least 1
+  int keep = 2;     // number of newest whole checkpoints to keep, at least 1
   int rank = 0;
   int world_size = 1;
-  std::string writer;  // of this attempt ("train.0")
+  std::string writer;  // this attempt ("train.0")
 };
 
 class FileCheckpointStore : public CheckpointStore {

@@ -19,10 +19,10 @@ struct SampleStream {
 // Sequences of an order-1 Markov source. Each token has four successors, given by random
 // permutations of the alphabet; so the stationary distribution is uniform and the entropy rate is
 // exact. The first has probability `certainty`, the others a half and two quarters of the rest. The
-// source is the same for every seed; the sequences are not. With a lag above 1 a token follows from
-// the one that stands so far back, and the first ones, which have none, are drawn evenly from the
-// alphabet and of weight 0. So are the first `prompt_tokens` targets, and of each sample up to
-// `prompt_spread` more, so that samples differ in what counts.
+// source is the same for every seed; the sequences are not. With a lag above 1, a token depends on
+// the token that many places before it. The first tokens have no such token: they are drawn evenly
+// from the alphabet and have weight 0. The first `prompt_tokens` targets of each sample also have
+// weight 0, and so do up to `prompt_spread` more, so that samples differ in which targets count.
 struct MarkovOptions {
   std::int64_t lag = 1;
   std::int64_t prompt_tokens = 0;
@@ -32,9 +32,9 @@ struct MarkovOptions {
 std::unique_ptr<Dataset> MakeMarkovData(std::int64_t vocab, std::int64_t seq_len,
                                         SampleStream stream, MarkovOptions options = {});
 
-// Rows of `row_tokens`, each of `per_row` of the documents, one after the other, and of padding of
-// weight 0; with one in each, no borders are named. Document k has all of its tokens or down to a
-// half of them, in whatever row it is. `stream.samples` counts rows.
+// Rows of `row_tokens`: each has `per_row` documents, one after the other, and then padding of
+// weight 0. With one document in each row, the rows have no document numbers. Document k has
+// between half and all of its tokens, whichever row it is in. `stream.samples` counts rows.
 std::unique_ptr<Dataset> RowsOfDocuments(std::unique_ptr<Dataset> documents,
                                          std::int64_t row_tokens, std::int64_t per_row,
                                          SampleStream stream);
@@ -53,12 +53,13 @@ std::unique_ptr<Dataset> MakeTextData(const std::string& path, std::int64_t seq_
 std::unique_ptr<Dataset> MakeFeatureData(std::int64_t features, std::int64_t classes, double noise,
                                          SampleStream stream);
 
-// The same samples, each feature vector less its mean and divided by its standard deviation.
+// The same samples, with each feature vector standardised: less its mean, divided by its standard
+// deviation.
 std::unique_ptr<Dataset> Standardised(std::unique_ptr<Dataset> data);
 
-// Of samples with one label each; both read all samples once. Weighted: a class of n among N
-// samples and K classes that occur gets weight N / (K n). Resampled: ids go round the classes that
-// occur, and round the samples of each.
+// Balanced data sets, over samples with one label each; both read all samples once. Weighted: with
+// N samples and K classes that occur, a class of n samples gets weight N / (K n). Resampled: ids go
+// round the classes that occur, and round the samples of each.
 std::unique_ptr<Dataset> ClassWeighted(std::unique_ptr<Dataset> data);
 std::unique_ptr<Dataset> ClassResampled(std::unique_ptr<Dataset> data);
 

@@ -11,8 +11,7 @@
 
 namespace trainwreck {
 
-// What is wrong with one sample: a non-finite number, an index out of range, or no target that
-// counts.
+// The defect of a sample: a non-finite number, an index out of range, or no target that counts.
 struct SampleDefect {
   std::int64_t sample = 0;
   std::string field;  // "input", "target", "weight"
@@ -48,7 +47,7 @@ class Loader {
   }  // samples kept from training so far, by the guard
 
  private:
-  // What the guard lets through; empty: draw another batch.
+  // The samples that the guard accepts; empty: draw another batch.
   std::vector<Sample> Guard(std::vector<Sample> samples);
 
   Sampler& sampler_;

@@ -46,7 +46,7 @@ class EpochSampler : public Sampler {
   std::vector<std::int64_t> Next() override;
   bool is_shadow() const override { return shadow_; }
   std::int64_t epoch() const override { return epoch_; }
-  // "sampler.epoch" and "sampler.position" (samples drawn in this epoch), int64 scalars.
+  // Saves "sampler.epoch" and "sampler.position" (samples drawn in this epoch), int64 scalars.
   void Save(StateDict& state) const override;
   void Load(const StateDict& state) override;
 
@@ -61,7 +61,7 @@ class EpochSampler : public Sampler {
   std::int64_t epoch_ = 0;
   std::int64_t position_ = 0;
   bool prepared_ = false;            // order_ is that of epoch_
-  std::vector<std::int64_t> order_;  // what this rank draws in the epoch, padding and cuts applied
+  std::vector<std::int64_t> order_;  // this rank's samples of the epoch, with padding and cuts
   bool shadow_ = false;
 };
 

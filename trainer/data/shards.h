@@ -1,5 +1,5 @@
-// Which samples belong to which rank: equal shares of the data set, the same in every epoch. The
-// order within a shard is the sampler's business.
+// The samples of each rank: equal shares of the data set, the same in every epoch. The sampler
+// chooses the order within a shard.
 #pragma once
 
 #include "trainer/parts.h"
@@ -10,9 +10,8 @@ namespace trainwreck {
 // block.
 enum class Split { kStrided, kContiguous };
 
-// Every rank gets size / world_size samples; the remainder belongs to nobody, so that ranks never
-// differ in their number of batches. Throws std::invalid_argument when there is less than one
-// sample per rank.
+// Every rank gets size / world_size samples; the remainder is not used, so that all ranks have the
+// same number of batches. Throws std::invalid_argument when there is less than one sample per rank.
 class EqualShards : public Shards {
  public:
   EqualShards(std::int64_t size, int world_size, Split split = Split::kStrided);

@@ -10,7 +10,7 @@
 
 namespace trainwreck {
 
-// As MakeGlooCommunicator, over NCCL: a call returns when its result is there and throws
+// MakeGlooCommunicator for NCCL: a call returns when its result is there. It throws
 // std::runtime_error in the same words when a peer is gone or the timeout passes. CUDA tensors of
 // `device` are reduced where they are; CPU tensors travel over the device. After a failed call the
 // group is of no more use. LibTorch's flight recorder is then written to

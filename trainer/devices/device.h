@@ -21,14 +21,14 @@ namespace trainwreck {
 struct DevicePlace {
   int rank = 0;
   int world_size = 1;
-  bool deterministic = false;  // refuse what cannot be repeated bit by bit
+  bool deterministic = false;  // refuse operations that cannot be repeated bit by bit
 };
 
 struct DeviceKind {
   DeviceChoice choice = DeviceChoice::kCpu;
   std::string backend;  // of its communicator: "gloo", "nccl"
-  // What this machine has of it. The first call may load drivers and start threads: never before a
-  // fork.
+  // The devices of this kind on this machine. The first call may load drivers and start threads, so
+  // do not call it before a fork.
   std::function<std::vector<DeviceInfo>()> list;
   std::function<std::unique_ptr<Device>(const DevicePlace& place)> open;
 };
@@ -38,14 +38,14 @@ struct RegisterDeviceKind {
   explicit RegisterDeviceKind(DeviceKind kind);
 };
 
-// Those other than the CPU that are linked in, whether this machine has any or not.
+// The linked-in kinds other than the CPU, whether or not this machine has such devices.
 const std::vector<DeviceKind>& AcceleratorKinds();
 
 // Every device of this machine that a run could get; the CPU first.
 std::vector<DeviceInfo> ListDevices();
 
-// kAuto: the first accelerator of which there is one for each rank, else the CPU. Throws
-// RecipeError when the recipe wants what is not there.
+// Opens the device of a rank. kAuto: the first accelerator with one device for each rank, else the
+// CPU. Throws RecipeError when the recipe names a device that is not there.
 std::unique_ptr<Device> OpenDevice(DeviceChoice choice, const DevicePlace& place);
 
 }  // namespace trainwreck

@@ -21,9 +21,9 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  // Of the GPU at a PCI address, which is the one name that CUDA and NVML agree on: their indices
-  // differ as soon as CUDA_VISIBLE_DEVICES is set. Sensors that the GPU does not have stay empty.
-  // Takes some 10 us to 1 ms, on the calling thread; waits for nothing on the GPU.
+  // The readings of the GPU at a PCI address. CUDA and NVML agree on this address, but not on
+  // indices when CUDA_VISIBLE_DEVICES is set. Sensors that the GPU does not have stay empty. Takes
+  // some 10 us to 1 ms, on the calling thread; waits for nothing on the GPU.
   DeviceHealth Read(const std::string& pci_bus_id);
 
  private:

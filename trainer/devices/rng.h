@@ -1,6 +1,6 @@
 // Random numbers that are the same on every machine and with every standard library: a seed gives
-// one order of the data, whatever std::shuffle of the day would do. Also the state of LibTorch's
-// own CPU generator as a tensor, for checkpoints.
+// one order of the data, which does not depend on an implementation of std::shuffle. Also the state
+// of LibTorch's own CPU generator as a tensor, for checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,10 @@ std::uint64_t MixSeed(std::uint64_t seed, std::uint64_t stream);
 // A permutation of 0..n-1 (Fisher-Yates), the same for the same seed and epoch.
 std::vector<std::int64_t> Permutation(std::uint64_t seed, std::int64_t epoch, std::int64_t n);
 
-// State of the default CPU generator: a byte tensor, entry "rng.torch".
+// Saves the state of the default CPU generator: a byte tensor, entry "rng.torch".
 void SaveTorchRng(StateDict& state);
-// Without the entry the generator goes on as it is. Throws std::runtime_error when it is no state.
+// Loads that state. Without the entry the generator goes on as it is. Throws std::runtime_error
+// when the entry is no state.
 void LoadTorchRng(const StateDict& state);
 
 }  // namespace trainwreck

@@ -17,9 +17,9 @@ namespace trainwreck {
 
 using Forward = std::function<at::Tensor(const at::Tensor&)>;
 
-// Puts back what a forward pass found around it, for as long as what it returns lives.
+// Restores the surroundings of a forward pass, as long as the returned object lives.
 using Surround = std::function<std::shared_ptr<void>()>;
-// Looks at what is around a forward pass on `device`, before it begins.
+// Records the surroundings of a forward pass on `device`, before it begins.
 using Remember = std::function<Surround(c10::Device device)>;
 
 Surround RememberAutocast(c10::Device device);
@@ -28,9 +28,9 @@ Surround RememberAutocast(c10::Device device);
 Surround RememberGenerator(c10::Device device);
 Surround RememberBoth(c10::Device device);
 
-// forward(input), surrounded alike in both passes. `parameters` are all tensors besides the input
-// that `forward` has gradients for; it must outlive the graph and have no effect but its result.
-// Second derivatives are not supported.
+// forward(input), with the same surroundings in both passes. `parameters` are all tensors besides
+// the input that `forward` has gradients for; it must outlive the graph and have no effect but its
+// result. Second derivatives are not supported.
 at::Tensor RecomputeInBackward(const Forward& forward, const at::Tensor& input,
                                const std::vector<at::Tensor>& parameters,
                                const Remember& remember = RememberBoth);

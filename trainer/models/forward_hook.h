@@ -1,6 +1,6 @@
-// Seeing what the modules of a model put out while it runs: what register_forward_hook is to
-// Python's nn.Module, and what LibTorch's C++ modules lack. Telemetry reads activations this way,
-// the diagnosis of a NaN finds where it was born, and an injector can replace an output.
+// Shows the outputs of a model's modules while it runs, as register_forward_hook of Python's
+// nn.Module does; LibTorch's C++ modules have no such hook. Telemetry reads activations with it,
+// the diagnosis of a NaN finds its origin, and an injector can replace an output.
 //
 //   class PrintNorms : public ForwardHook {
 //     void OnOutput(const std::string& module, at::Tensor& output) override { ... }
@@ -9,7 +9,7 @@
 //   HookScope scope(*model, &print);
 //   model->Loss(batch);  // calls `print` for "embed", "blocks.0.norm1", ... in the order computed
 //
-// A model that was never given a hook pays for a null pointer's test per module and pass.
+// A model without a hook pays only for one test of a null pointer per module and pass.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -39,7 +39,7 @@ TEST(FreeRunning, AnErrorIsWhatTheRestIsMadeOf) {
   const Batch batch = TwoSequences();
   const at::Tensor inputs = WithOwnInputs(counts, batch, BehindTargets(batch));
   EXPECT_TRUE(inputs.equal(at::tensor({1, 2, 3, 4, 3, 4, 5, 0}, at::kLong).view({2, 4})));
-  // Of the second sequence's targets 4, 5, 6, 7 it says 4, 5, 0, 1.
+  // For the second sequence's targets 4, 5, 6, 7 it predicts 4, 5, 0, 1.
   EXPECT_DOUBLE_EQ(FreeRunningAccuracy(counts, batch), 6.0 / 8);
   EXPECT_EQ(counts.longest, 4);
   EXPECT_TRUE(batch.inputs.equal(TwoSequences().inputs)) << "the batch stays as it is";

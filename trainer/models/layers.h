@@ -1,5 +1,5 @@
-// The layers that the models are made of: torch::nn modules whose weights are drawn from a
-// generator of ours, so that a seed fixes them whatever else the process did before.
+// The layers that the models are made of: torch::nn modules whose weights are drawn from our own
+// generator, so that they depend only on the seed, whatever the process did before.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -17,7 +17,7 @@ namespace trainwreck {
 
 at::Generator MakeGenerator(std::uint64_t seed);
 
-// Of the weights before a ReLU (He et al. 2015).
+// The standard deviation of the weights before a ReLU (He et al. 2015).
 double HeStddev(std::int64_t fan_in);
 
 enum class Bias { kZero, kNone };
@@ -29,12 +29,12 @@ class Linear : public Layer {
  public:
   Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& generator,
          Bias bias = Bias::kZero);
-  // With a weight that another layer has as well, and a bias of zeros of its own.
+  // A layer that shares the weight of another layer, with its own bias of zeros.
   explicit Linear(const at::Tensor& shared_weight);
   void AddAdapter(std::int64_t rank, at::Generator& generator);
   at::Tensor Forward(const at::Tensor& x) const;
   const at::Tensor& weight() const { return weight_; }
-  // Something else in place of its weight.
+  // Replaces its weight.
   void set_weight(at::Tensor weight) { weight_ = std::move(weight); }
 
  private:
@@ -42,7 +42,7 @@ class Linear : public Layer {
   at::Tensor lora_a_, lora_b_;  // undefined without adapters
 };
 
-// Rows of a table [count, width] from N(0, stddev).
+// An embedding: rows of a table [count, width] from N(0, stddev).
 class Embedding : public Layer {
  public:
   Embedding(std::int64_t count, std::int64_t width, double stddev, at::Generator& generator);
@@ -53,7 +53,7 @@ class Embedding : public Layer {
   at::Tensor weight_;
 };
 
-// Of the last dimension.
+// A normalisation of the last dimension.
 class Norm : public Layer {
  public:
   virtual at::Tensor Forward(const at::Tensor& x) const = 0;
@@ -69,7 +69,7 @@ class LayerNorm : public Norm {
   at::Tensor weight_, bias_;
 };
 
-// x over the root of its mean square, in fp32 at least (Zhang and Sennrich 2019).
+// x divided by the root of its mean square, in fp32 at least (Zhang and Sennrich 2019).
 at::Tensor MeanSquareOne(const at::Tensor& x);
 
 // The same with a scale.
@@ -97,8 +97,8 @@ class BatchNorm : public Layer {
 };
 
 // Turns each pair of features (i, i + width/2) of x [..., length, width] by position * scale *
-// 10000^(-2i/width) (Su et al. 2021). The width must be even. What attention makes of queries and
-// keys that are turned so depends on their distance alone, not on where the row begins.
+// 10000^(-2i/width) (Su et al. 2021). The width must be even. The attention of queries and keys
+// that are turned like this depends only on their distance, not on where the row begins.
 class Rotary : public Layer {
  public:
   // The position of each token: [length], of `options`.
@@ -107,7 +107,7 @@ class Rotary : public Layer {
   explicit Rotary(double scale);
   at::Tensor Forward(const at::Tensor& x) const;
   const Places& places() const { return places_; }
-  // Something else in place of 0, 1, 2, ...
+  // Replaces the positions 0, 1, 2, ...
   void set_places(Places places) { places_ = std::move(places); }
 
  private:
@@ -149,20 +149,21 @@ class Recomputation : public torch::nn::Module {
                      const std::vector<at::Tensor>& parameters) const {
     return RecomputeInBackward(forward, input, parameters, remember_);
   }
-  // Something else in place of RememberBoth.
+  // Replaces RememberBoth.
   void set_remember(Remember remember) { remember_ = std::move(remember); }
 
  private:
   Remember remember_ = RememberBoth;
 };
 
-// Where the tokens of rows stand that hold several documents. Undefined, both: a row is one.
+// The layout of rows with several documents. Both undefined: each row is one document.
 struct Layout {
-  at::Tensor positions;  // int64 [rows, length], of each token in its document
+  at::Tensor positions;  // int64 [rows, length], position of a token in its document
   at::Tensor apart;      // bool [rows, 1, length, length], true for tokens of different documents
 };
 
-// Of documents [rows, length]: the number of each token's document, which grow along a row.
+// The layout of `documents` [rows, length]: the number of each token's document, rising along a
+// row.
 Layout LayoutOf(const at::Tensor& documents);
 
 // How a model gets its layout.
@@ -171,7 +172,7 @@ class Documents : public torch::nn::Module {
   Layout Of(const at::Tensor& documents) const {
     return documents.defined() ? layout_(documents) : Layout();
   }
-  // Something else in place of LayoutOf.
+  // Replaces LayoutOf.
   void set_layout(std::function<Layout(const at::Tensor&)> layout) { layout_ = std::move(layout); }
 
  private:
@@ -181,9 +182,10 @@ class Documents : public torch::nn::Module {
 // The causal mask: each position sees itself and those before it.
 at::Tensor LaterPositions(std::int64_t length, at::Device device);
 
-// softmax(q k^T / sqrt(width)) v, each position over itself and those before it; with `apart`, of
-// its own document. All [batch, heads, length, width]. The explicit forms round the scores q k^T to
-// the precision of the run, or keep them in fp32; the fused one never shows them, nor its mask.
+// softmax(q k^T / sqrt(width)) v, where each position sees itself and those before it; with
+// `apart`, only those of its own document. All [batch, heads, length, width]. The explicit forms
+// round the scores q k^T to the precision of the run, or keep them in fp32; the fused one never
+// shows them, nor its mask.
 class CausalAttention : public Layer {
  public:
   // [length, length]: true where a position (row) must not see another (column).
@@ -192,7 +194,7 @@ class CausalAttention : public Layer {
   explicit CausalAttention(AttentionForm form) : form_(form), mask_(LaterPositions) {}
   at::Tensor Forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      const at::Tensor& apart = {}) const;
-  // Something else in place of the later positions, in the explicit forms.
+  // Replaces the mask of later positions, in the explicit forms.
   void set_mask(Mask mask) { mask_ = std::move(mask); }
 
  private:
@@ -210,7 +212,7 @@ class Standardise : public Layer {
   InputNorm form_;
 };
 
-// x over its 2-norm along the last dimension.
+// x divided by its 2-norm along the last dimension.
 class Normalise : public Layer {
  public:
   explicit Normalise(NormaliseForm form) : form_(form) {}
@@ -239,13 +241,13 @@ class WeightedCrossEntropy : public Layer {
  public:
   // Probabilities of logits [..., classes]; used in the form log_of_softmax.
   using Softmax = std::function<at::Tensor(const at::Tensor& logits)>;
-  // The loss of what each target costs; both of the targets' shape.
+  // The loss from the cost of each target and its weight; both have the targets' shape.
   using Reduce = std::function<at::Tensor(const at::Tensor& nll, const at::Tensor& weights)>;
 
   explicit WeightedCrossEntropy(LossRecipe recipe = {});
   at::Tensor Forward(const at::Tensor& logits, const at::Tensor& targets,
                      const at::Tensor& weights) const;
-  // Something else in place of the softmax over classes, or of the mean.
+  // Replaces the softmax over classes, or the mean.
   void set_softmax(Softmax softmax) { softmax_ = std::move(softmax); }
   void set_reduce(Reduce reduce) { reduce_ = std::move(reduce); }
 

@@ -1,6 +1,5 @@
-// The modules that a model is made of, and the model as a part of the loop. Apart from parts.h
-// since it takes torch::nn::Module, which is slow to compile: include it only where a Model is
-// used.
+// The base of a model's modules, and the model as a part of the loop. It is separate from parts.h
+// because torch::nn::Module is slow to compile: include it only where a Model is used.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -34,8 +33,8 @@ class Layer : public torch::nn::Module {
 // A module whose Layers, at any depth, announce to the hooks added here.
 class HookedModule : public torch::nn::Module {
  public:
-  // Hooks see an output in the order in which they were added; they must outlive their time here. A
-  // module around another one passes both calls on.
+  // Adds and removes a hook. Hooks see an output in the order in which they were added, and must
+  // live until they are removed. A module around another one passes both calls on.
   virtual void AddHook(ForwardHook& hook);
   virtual void RemoveHook(ForwardHook& hook);
   // Whether any hook was ever added.
@@ -67,9 +66,8 @@ class Model : public HookedModule {
  public:
   // Weighted mean loss over the batch's targets, in nats; a scalar with a graph.
   virtual at::Tensor Loss(const Batch& batch) = 0;
-  // What the softmax is taken of, [batch, length, classes], for tokens [batch, length] of any
-  // length up to the data's: what a model needs that goes on from text of its own. Others throw
-  // std::runtime_error.
+  // The logits [batch, length, classes] for tokens [batch, length], of any length up to the data's.
+  // Free running needs them; models without free running throw std::runtime_error.
   virtual at::Tensor Logits(const at::Tensor& /*tokens*/) {
     throw std::runtime_error("this model.kind has no logits to go on from");
   }

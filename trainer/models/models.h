@@ -10,10 +10,10 @@
 namespace trainwreck {
 
 // Decoder-only transformer (Radford et al. 2019): learned or rotary positions, or none, GELU; a
-// norm before each sublayer, or after its residual sum as in Vaswani et al. 2017 (norm: post).
-// The head has a weight of its own, or the token embeddings' (model.tied_embeddings), which is then
-// N(0, 0.02), and times the root of the width where it embeds (Vaswani et al. 2017, section 3.4).
-// Else: weights N(0, 0.02), token embeddings N(0, 0.1); those of blocks times
+// norm before each sublayer, or after its residual sum as in Vaswani et al. 2017 (norm: post). The
+// head has its own weight, or shares that of the token embeddings (model.tied_embeddings). A shared
+// weight is N(0, 0.02), and is multiplied by the root of the width where it embeds (Vaswani et al.
+// 2017, section 3.4). Else: weights N(0, 0.02), token embeddings N(0, 0.1); those of blocks times
 // model.init_scale, residual projections divided by sqrt(2 * layers). Names: embed, pos,
 // blocks.<i>.{norm1, attn.qkv, attn.mix, attn.proj, norm2, mlp.fc, mlp.gelu, mlp.proj}, norm, head,
 // loss; a block announces its own output as well.
@@ -21,8 +21,8 @@ std::shared_ptr<Model> MakeGpt(const ModelRecipe& recipe, std::int64_t vocab, st
                                std::uint64_t seed);
 
 // Linear, layer or batch norm where asked for, and an activation, `layers` times, then a linear
-// head. Names:
-// layers.<i>, layers.norm<i>, layers.relu<i> (or another activation's name), head, loss.
+// head.
+// Names: layers.<i>, layers.norm<i>, layers.relu<i> (or another activation's name), head, loss.
 std::shared_ptr<Model> MakeMlp(const ModelRecipe& recipe, std::int64_t features,
                                std::int64_t classes, std::uint64_t seed);
 

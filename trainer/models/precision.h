@@ -11,7 +11,7 @@
 
 namespace trainwreck {
 
-// What autocast does on one type of device.
+// The autocast settings for one type of device.
 struct Autocast {
   c10::DeviceType device = c10::kCPU;
   std::optional<c10::ScalarType> dtype;  // empty: off
@@ -20,7 +20,7 @@ struct Autocast {
   static Autocast Current(c10::DeviceType device);  // of this thread
 };
 
-// Sets it for this thread as long as it lives, and what was there before after that.
+// Sets autocast for this thread as long as it lives, and then restores the previous setting.
 class AutocastGuard {
  public:
   explicit AutocastGuard(const Autocast& autocast);

@@ -8,15 +8,16 @@
 
 namespace trainwreck {
 
-// Statistics of each parameter's gradient, all in one read; those of nothing where there is none.
+// Statistics of each parameter's gradient, all in one read; statistics of an empty tensor where
+// there is no gradient.
 std::vector<kernels::TensorStats> GradientStats(const NamedTensors& parameters);
 
-// The 2-norm of all together: NaN or infinite where an element is.
+// The 2-norm of all tensors together: NaN or infinite where an element is.
 double GlobalNorm(const std::vector<kernels::TensorStats>& stats);
 
-// Elements that are not finite.
+// The number of elements that are not finite.
 std::int64_t CountNonfinite(const std::vector<kernels::TensorStats>& stats);
-// Tensors with an element that is not 0.
+// The number of tensors with an element that is not 0.
 std::int64_t CountFilled(const std::vector<kernels::TensorStats>& stats);
 
 // Scales all gradients by max_norm / (norm + 1e-6) when `norm` is above `max_norm`, as

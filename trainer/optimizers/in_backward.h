@@ -10,8 +10,8 @@
 
 namespace trainwreck {
 
-// Calls `ready` with a parameter's index when a backward pass has added to its gradient, as long as
-// this lives. Parameters that need no gradient have no hook.
+// Calls `ready` with a parameter's index, as long as this lives, when a backward pass has added to
+// its gradient. Parameters that need no gradient have no hook.
 class GradientHooks {
  public:
   using Ready = std::function<void(std::size_t parameter)>;
@@ -27,7 +27,7 @@ class GradientHooks {
 };
 
 // An optimizer for each parameter, made by `make`. Step() is for the parameters that have a
-// gradient, and the others do not count it. The state is that of one optimizer, but for
+// gradient, and the others do not count it. The state is that of one optimizer, except for
 // optimizer.step.<parameter>.
 std::unique_ptr<Optimizer> OptimizerForEach(const NamedTensors& parameters,
                                             const MakeOptimizer& make);

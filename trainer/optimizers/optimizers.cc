@@ -71,8 +71,8 @@ class BaseOptimizer : public GroupedOptimizer {
     return slots_.size() - 1;
   }
 
-  // Of a group: parameters with a gradient, their gradients, and the slots' tensors of the same
-  // parameters: in fp32, all of them copies where they are kept in less.
+  // The active part of a group: parameters with a gradient, their gradients, and the slots' tensors
+  // of the same parameters. All are in fp32: copies where fewer bits are kept.
   struct Active {
     std::vector<std::size_t> indices;
     std::vector<at::Tensor> parameters, gradients;

@@ -11,8 +11,8 @@
 
 namespace trainwreck {
 
-// Momentum and moments may be kept in fewer bits (state_dtype), and so may parameters: a step is
-// computed in fp32, and what it changed is then rounded.
+// Momentum and moments (state_dtype) and parameters may have fewer than 32 bits: a step is computed
+// in fp32, and its results are then rounded.
 
 // Parameters that a rule treats alike.
 struct ParameterGroup {
@@ -24,11 +24,11 @@ struct ParameterGroup {
 // between) two, of which the second has no weight decay. The rate is the same for all.
 class GroupedOptimizer : public Optimizer {
  public:
-  // What a group uses where Step() was told `lr`.
+  // The rate that a group uses when Step() gets `lr`.
   using Rate = std::function<double(std::size_t group, double lr)>;
 
   std::vector<ParameterGroup>& groups() { return groups_; }
-  // Something else in place of the rate that all have.
+  // Replaces the common rate.
   void set_rate(Rate rate) { rate_ = std::move(rate); }
 
  protected:

@@ -12,7 +12,7 @@
 
 namespace trainwreck {
 
-// Of the recipe's kind, for gradients on `device`:
+// The scaler of the recipe's kind, for gradients on `device`:
 // none     the scale is 1, nothing is checked and no update is left out;
 // static   the scale stays what it was at first, updates that overflowed are left out;
 // dynamic  such an update multiplies the scale by backoff_factor, growth_interval good ones in a

@@ -1,7 +1,7 @@
-// Collectives over the ranks of a run. One rank: MakeLocalCommunicator. More, each a process of its
-// own: MakeGlooCommunicator, which meets its peers through a file. MakeTracedCommunicator goes
-// around either and reports a fingerprint of every call before it blocks, so that a hang leaves the
-// waiting call as the trace's last record.
+// Collectives over the ranks of a run. One rank uses MakeLocalCommunicator. Several ranks, each a
+// process, use MakeGlooCommunicator, which meets its peers through a file. MakeTracedCommunicator
+// wraps either and reports a fingerprint of every call before it blocks, so that after a hang the
+// waiting call is the trace's last record.
 //
 //   auto communicator = MakeTracedCommunicator(
 //       MakeGlooCommunicator({.rank = 0, .world_size = 2, .rendezvous_file = plan.rendezvous}),
@@ -24,9 +24,9 @@ namespace trainwreck {
 // World size 1: every call returns at once and changes nothing.
 std::unique_ptr<Communicator> MakeLocalCommunicator();
 
-// CPU tensors over the loopback interface. Blocks until all ranks are there. Starts threads: fork
-// before, not after. Throws std::runtime_error with op, call and rank when a peer is gone or the
-// timeout passes; a rendezvous that times out names the ranks that did not come. After a failed
+// CPU tensors over the loopback interface. Blocks until all ranks are there. Starts threads, so
+// fork before calling it. Throws std::runtime_error with op, call and rank when a peer is gone or
+// the timeout passes; a rendezvous that times out names the ranks that did not come. After a failed
 // call the group is of no more use. Ranks whose calls differ are not told so here (some pairs even
 // return wrong sums in silence): compare the fingerprints.
 std::unique_ptr<Communicator> MakeGlooCommunicator(const GroupOptions& options);

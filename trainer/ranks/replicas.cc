@@ -12,7 +12,7 @@
 namespace trainwreck {
 namespace {
 
-// Of one tensor over the ranks: the value that more than half of them have.
+// The digest of one tensor that more than half of the ranks have.
 std::optional<std::int64_t> MajorityOf(const std::vector<std::vector<std::int64_t>>& digests,
                                        std::size_t tensor) {
   std::map<std::int64_t, std::size_t> votes;

@@ -20,15 +20,15 @@ class Model;
 struct ModelKind {
   std::string name;
   bool takes_tokens = false;  // else features; which data.kind fits follows from it
-  // Weights depend on the arguments alone, and are on the CPU. A recipe of nothing but defaults
-  // must do: with it the fork server warms up.
+  // Weights depend on the arguments alone, and are on the CPU. A recipe with only defaults must
+  // work: the fork server warms up with it.
   std::shared_ptr<Model> (*make)(const TrainingRecipe& recipe, const Dataset& data,
                                  std::uint64_t seed) = nullptr;
 };
 
 const std::map<std::string, ModelKind>& ModelKinds();
 
-// Called before main, once per model; aborts with a message when the name is taken or no name.
+// Called before main, once per model; aborts with a message when the name is taken or empty.
 bool RegisterModel(ModelKind kind);
 
 #define REGISTER_MODEL(...) \

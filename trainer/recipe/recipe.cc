@@ -9,7 +9,7 @@
 namespace trainwreck {
 namespace {
 
-// Of optimizer.in_backward and masters, with what each cannot do.
+// Checks optimizer.in_backward and masters for options that they exclude.
 void CheckOptimizer(const TrainingRecipe& recipe, std::string& problems) {
   const OptimizerRecipe& optimizer = recipe.optimizer;
   if (optimizer.in_backward &&

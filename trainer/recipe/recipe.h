@@ -2,8 +2,7 @@
 // parsed into, and what every part is built from. All three come from one table
 // (recipe_table.cc).
 //
-//   TrainingRecipe recipe = ParseRecipe(plan.recipe);  // throws RecipeError that names every bad
-//   key
+//   TrainingRecipe recipe = ParseRecipe(plan.recipe);  // throws RecipeError, with every bad key
 #pragma once
 
 #include <cstdint>
@@ -88,19 +87,19 @@ struct DataRecipe {
   DataKind kind = DataKind::kFeatures;
   std::string path;  // empty: the licence texts that Debian ships
   std::int64_t seq_len = 64;
-  std::int64_t document_tokens = 0;  // at most, of one document; 0: a row is one
+  std::int64_t document_tokens = 0;  // maximum of a document; 0: a row is one
   bool packing = false;
   std::int64_t vocab = 64;
-  std::int64_t samples = 4096;  // of an epoch, over all ranks
+  std::int64_t samples = 4096;  // in an epoch, over all ranks
   std::int64_t batch_size = 8;  // per rank and micro-batch
   std::int64_t features = 32;
   std::int64_t classes = 10;
   double noise = 1.0;
   bool standardise = false;
   double certainty = 0.6;          // probability of a token's first successor
-  std::int64_t lag = 1;            // how far back the token stands that decides about one
-  std::int64_t prompt_tokens = 0;  // targets that are a prompt, at the beginning of each sample
-  std::int64_t prompt_spread = 0;  // by how many targets prompts differ in length
+  std::int64_t lag = 1;            // distance to the token that a token depends on
+  std::int64_t prompt_tokens = 0;  // first targets of each sample: its prompt
+  std::int64_t prompt_spread = 0;  // largest difference of two prompts' lengths
   ClassBalance balance = ClassBalance::kNone;
 };
 
@@ -130,7 +129,7 @@ struct ScheduleRecipe {
 // Scheduled sampling (Bengio et al. 2015): training inputs that are the model's own predictions.
 struct SamplingRecipe {
   double share = 0.0;
-  std::int64_t ramp_steps = 0;  // until the share is reached, from 0
+  std::int64_t ramp_steps = 0;  // steps in which the share rises from 0
 };
 
 struct ScalerRecipe {
@@ -175,7 +174,7 @@ struct TrainingRecipe {
   double parallel_bucket_mb = 1.0;
   DeviceChoice device = DeviceChoice::kAuto;
   bool deterministic = false;
-  std::int64_t threads = 1;  // of the CPU, in each rank
+  std::int64_t threads = 1;  // CPU threads in each rank
   std::int64_t parallel_average_every = 0;
   std::int64_t parallel_check_every = 0;
   OnDesync parallel_on_desync = OnDesync::kNone;

@@ -67,7 +67,7 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
                          0.99));
 }
 
-// Of precision, attention, prototypes, and what of the model trains.
+// Keys of precision, attention, prototypes, and of the model's trainable part.
 void AddModelPartKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Choice("model.dtype", FIELD(model.dtype),
                         {{"fp32", ModelDtype::kFp32}, {"bf16", ModelDtype::kBf16}},

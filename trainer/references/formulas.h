@@ -1,5 +1,5 @@
-// The layers and the losses of the trainer once more, in plain double arithmetic: what tests of the
-// trainer compare it with. Written from the papers and not from the trainer's code; no LibTorch.
+// The layers and the losses of the trainer a second time, in plain double arithmetic. Tests compare
+// the trainer with them. Written from the papers and not from the trainer's code; no LibTorch.
 // Gradients are difference quotients of these, so no derivative is written down anywhere.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Matrix {
   double operator()(int r, int c) const { return values[static_cast<std::size_t>(r) * cols + c]; }
 };
 
-// By the names that the trainer's modules have.
+// Parameters by the names of the trainer's modules.
 using Parameters = std::map<std::string, Matrix>;
 
 Matrix Added(const Matrix& a, const Matrix& b);
@@ -52,7 +52,7 @@ Matrix Gelu(const Matrix& x);
 Matrix Rotated(const Matrix& x, double scale);
 // Zhang and Sennrich 2019, eq. 4, without gain; epsilon 1e-6 inside the root.
 Matrix MeanSquareOne(const Matrix& x);
-// With gain.
+// The same with gain.
 Matrix RmsNorm(const Matrix& x, const Parameters& parameters, const std::string& name);
 // Vaswani et al. 2017, eq. 1, for one head; `hidden(i, j)` says that position i does not see j.
 Matrix Attention(const Matrix& q, const Matrix& k, const Matrix& v,
@@ -61,7 +61,7 @@ Matrix Attention(const Matrix& q, const Matrix& k, const Matrix& v,
 // Rows with mean 0 and variance 1 (of the population), with epsilon 1e-5 inside the root except in
 // the form one_pass.
 Matrix Standardised(const Matrix& x, InputNorm form);
-// Rows over their 2-norm; epsilon 1e-8 as the form says.
+// Rows divided by their 2-norm; epsilon 1e-8 as the form says.
 Matrix Normalised(const Matrix& x, NormaliseForm form);
 
 // One sequence of targets, or a batch of labels: a row of logits for each.
@@ -75,11 +75,11 @@ struct Targets {
 double CrossEntropy(const std::vector<Matrix>& logits, const std::vector<Targets>& targets,
                     const LossRecipe& recipe);
 
-// The derivative of `f` with respect to `x`, which is what it was before at the end: central
+// The derivative of `f` with respect to `x`, whose value is restored at the end: central
 // differences at two steps, extrapolated (Richardson 1911). Near a kink the two differ: throws
 // std::runtime_error.
 double Derivative(const std::function<double()>& f, double& x);
-// With respect to all of `parameters`, which `f` reads.
+// The derivatives with respect to all of `parameters`, which `f` reads.
 Parameters Gradient(const std::function<double()>& f, Parameters& parameters);
 
 }  // namespace trainwreck::reference

@@ -9,10 +9,10 @@
 
 namespace trainwreck::reference {
 
-// Token sequences, or, as one element, all feature vectors of a batch.
+// A batch: token sequences, or all feature vectors as one element.
 struct Example {
   std::vector<int> tokens;
-  std::vector<int> documents;  // which of the row's a token is of; empty: the row is one
+  std::vector<int> documents;  // the number of each token's document; empty: the row is one
   Matrix features;
   Targets targets;
 };

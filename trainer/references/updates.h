@@ -1,6 +1,6 @@
-// What the trainer does to parameters once it has their gradients, once more in double scalars:
-// update rules, learning rates, clipping, loss scales. Written from the papers and from what the
-// recipe's keys say; no LibTorch.
+// The trainer's work after the backward pass a second time, in double scalars: update rules,
+// learning rates, clipping, loss scales. Written from the papers and from the texts of the recipe's
+// keys; no LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ void AdamWStep(const OptimizerRecipe& recipe, double lr, std::int64_t t, double 
 // The rate of step k: Goyal et al. 2017, section 2.2 (warmup); Loshchilov and Hutter 2017, eq. 5
 // (cosine and restart); a straight line.
 double Rate(const ScheduleRecipe& recipe, double peak, std::int64_t steps, std::int64_t k);
-// After a resume at step `from`, with so many steps of a ramp.
+// The rate after a resume at step `from`, with so many steps of a ramp.
 double RewarmedRate(double rate, std::int64_t k, std::int64_t from, std::int64_t rewarm_steps);
 
 // Pascanu et al. 2013, algorithm 1; with PyTorch's 1e-6 beside the norm.

@@ -137,7 +137,7 @@ class RuleRun {
     optimizer_->Save(state);
     return state;
   }
-  // Of parameter `i`: its state of this kind, or its values.
+  // Parameter `i`: its state of this kind, or its values.
   std::vector<double> Values(std::size_t i, const std::string& kind, const StateDict& state) const {
     const auto& [name, parameter] = parameters_[i];
     return reference::MatrixOf(kind.empty() ? parameter
@@ -167,7 +167,7 @@ class RuleRun {
   NamedTensors parameters_;
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<std::vector<Element>> truth_;
-  // Of each parameter: the largest gradient so far, decay included, and the largest momentum.
+  // The largest gradient (decay included) or momentum of each parameter so far.
   std::vector<double> largest_ = {0, 0, 0};
   std::int64_t steps_done_ = 0;
   std::mt19937_64 random_{11};
@@ -358,8 +358,8 @@ std::vector<double> AllGradients(const NamedTensors& parameters) {
   return all;
 }
 
-// Of gradients of size 1e-30 to 1e30, whose squares fp32 does not have. Clipped, the norm is the
-// largest allowed at most; below it no bit changes.
+// Gradients of size 1e-30 to 1e30, whose squares do not fit into fp32. After clipping, the norm is
+// at most the allowed one; a smaller norm changes no bit.
 TEST(ClippingReferenceTest, IsOfTheNormOverAllParameters) {
   std::mt19937_64 random(13);
   std::normal_distribution<float> normal;

@@ -1,5 +1,5 @@
-// Which parameters a step leaves out, though they should train: cut off from the loss, or unknown
-// to the optimizer.
+// Finds parameters that a step leaves out, though they should train: they are cut off from the
+// loss, or unknown to the optimizer.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct CoverageGaps {
 
 class CoverageAudit {
  public:
-  // When the gradients are there; `trainable` as in model.trainable.
+  // Looks at the gradients, when they are there; `trainable` as in model.trainable.
   void BeforeUpdate(const NamedTensors& parameters, const std::string& trainable);
   CoverageGaps AfterUpdate();
 

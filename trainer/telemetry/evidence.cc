@@ -13,7 +13,7 @@
 namespace trainwreck {
 namespace {
 
-// Of a checkpoint's file, beside its tensors: the header's line and an entry's description.
+// Bytes of a checkpoint's file beside its tensors: the header's line and an entry's description.
 constexpr std::int64_t kHeaderBytes = 512;
 constexpr std::int64_t kEntryBytes = 512;
 

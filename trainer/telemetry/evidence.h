@@ -1,10 +1,10 @@
-// What is kept of a step whose numbers were not finite, for whoever looks into it later: a folder
-// with step.json (what was found, loss, gradient norm, learning rate, loss scale, sample ids,
-// statistics of every parameter and gradient before the update) and step-<n>.rank0.ckpt, in the
-// format of checkpoint.h: the generators' states before the forward pass ("rng.torch", on a GPU
-// "rng.cuda", too) and the batches ("batch.0.inputs", ...). All together stays under a bound:
-// statistics come first, then tensors in that order as long as they fit, and what is left out is
-// named. It is written once per run and rank; never throws.
+// Saves a step with non-finite numbers for a later look: a folder with step.json (what was found,
+// loss, gradient norm, learning rate, loss scale, sample ids, statistics of every parameter and
+// gradient before the update) and step-<n>.rank0.ckpt, in the format of checkpoint.h: the
+// generators' states before the forward pass ("rng.torch", on a GPU "rng.cuda", too) and the
+// batches ("batch.0.inputs", ...). All together stays under a bound: statistics come first, then
+// tensors in that order as long as they fit, and what is left out is named. It is written once per
+// run and rank; never throws.
 #pragma once
 
 #include <string>

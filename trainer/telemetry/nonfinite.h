@@ -1,8 +1,8 @@
-// Where a run's first number that is not finite was born. When a step's loss or gradients turn out
-// NaN or infinite, its forward and backward pass are run again, on the same batch, parameters and
-// random numbers: once with a hook on every module, once in LibTorch's anomaly mode, which names
-// the backward op. Until then it costs a copy of the generators' state per step, and it never
-// changes what the run computes.
+// Finds the origin of a run's first non-finite number. When a step's loss or gradients are NaN or
+// infinite, its forward and backward passes are run again, on the same batch, parameters and random
+// numbers: once with a hook on every module, and once in LibTorch's anomaly mode, which names the
+// backward op. Before that, it costs a copy of the generators' state per step. It never changes the
+// results of the run.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace trainwreck {
 
-// In the order of computation: a number that is not finite makes those after it so, too.
+// The stages in the order of computation: a non-finite number makes those after it non-finite, too.
 enum class NonfiniteStage {
   kData,          // the batch came with it
   kParameters,    // the update of an earlier step, or something else, wrote it

@@ -1,4 +1,4 @@
-// The signals of a step that are single numbers, and those of what the update changed. One row
+// The signals of a step that are single numbers, and those of the update's changes. One row
 // describes a signal and says how it is read: --describe lists the rows, telemetry.cc writes them.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace trainwreck {
 
-// What an epoch drew on this rank, from its first batch to its last.
+// The samples that an epoch drew on this rank, from its first batch to its last.
 struct EpochDrawn {
   double samples = 0;
   double id_sum = 0;
@@ -23,14 +23,14 @@ struct StepScalars {
   double loss = 0;
   double grad_norm = 0;  // before clipping
   bool clipped = false;
-  std::optional<double> applied_grad_norm;   // of what the optimizer is given, where asked for
+  std::optional<double> applied_grad_norm;   // as the optimizer gets it, where asked for
   std::optional<double> leftover_gradients;  // where the step begins to gather its own, likewise
   std::optional<double> misplaced_targets;   // likewise
   std::optional<double> equal_inputs;        // samples, likewise
   std::optional<double> off_master;          // elements, likewise
   double lr = 0;
   double loss_scale = 1;
-  bool overflow = false;  // of any rank: the update was skipped
+  bool overflow = false;  // on any rank: the update was skipped
   double skipped_updates = 0;
   double tokens = 0;       // targets, of this rank
   double loss_tokens = 0;  // those with a weight that is not 0
@@ -41,12 +41,12 @@ struct StepScalars {
   double data_s = 0;
   double comm_s = 0;
   std::vector<std::int64_t> sample_ids;
-  std::optional<EpochDrawn> ended_epoch;  // that the step found at its end
+  std::optional<EpochDrawn> ended_epoch;  // the epoch that ended in this step
   std::optional<MemoryUse> memory;        // peak_bytes: within the step
   std::optional<DeviceHealth> health;     // when the device's sensors were read
 };
 
-// What an evaluation found: eval_loss, free_running_accuracy.
+// The results of an evaluation: eval_loss, free_running_accuracy.
 struct Evaluation {
   double loss = 0;
   std::optional<double> free_running_accuracy;
@@ -59,13 +59,13 @@ struct ParameterCounts {
   std::optional<double> copies;  // tensors, where asked for
 };
 
-// What the update did against its purpose, in tensors.
+// Gaps of the update: the numbers of tensors that it wrongly changed or left unchanged.
 struct UpdateGaps {
   double untrained = 0;
   double frozen_moved = 0;
 };
 
-// All that a step's scalar signals are read from.
+// Everything that a step's scalar signals are read from.
 struct StepReading {
   const StepScalars& scalars;
   double time_s = 0;        // since the process began
@@ -82,19 +82,20 @@ struct StepSignal {
 };
 const std::vector<StepSignal>& StepSignals();
 
-// Read from the parameters before and after the update: of all, or of each that a plan asks for.
+// A signal from the parameters before and after the update: for all of them together, or for each
+// one that a plan names.
 struct ChangeSignal {
   SignalInfo info;
   double (*value)(const kernels::ChangeStats& change);
 };
 const std::vector<ChangeSignal>& ChangeSignals();
 
-// Targets with a weight that are not the token which follows in their row and document; empty where
-// targets are no tokens of a row.
+// The number of weighted targets that differ from the next token in their row and document; empty
+// where targets are no tokens of a row.
 std::optional<double> MisplacedTargets(const Batch& batch);
 
-// Samples whose input is, byte by byte, that of an earlier one of another id; empty where a row is
-// not one sample.
+// The number of samples whose input equals, byte by byte, that of an earlier sample with another
+// id; empty where a row is not one sample.
 std::optional<double> EqualInputs(const Batch& batch);
 
 const SignalInfo& ParameterDigest();  // of all parameters, or of each that a plan asks for

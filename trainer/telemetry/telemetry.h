@@ -1,5 +1,5 @@
-// What a run says about itself while it trains: the trace's start, step, collective, event and end
-// records. Which signals there are is listed in step_signals.h and tensor_signals.h.
+// The trace of a training run: its start, step, collective, event and end records. step_signals.h
+// and tensor_signals.h list the signals.
 #pragma once
 
 #include <chrono>
@@ -55,25 +55,25 @@ class ActivationReader : public ForwardHook {
   bool saw_nonfinite_ = false;
 };
 
-// Collects a step's signals and writes its record. What reads tensors costs time, and a copy of the
-// parameters memory, so it is made only when the plan's `record` asks for it: "update_norm",
-// "updated{blocks.0.*}", "act_max{*}", "param_digest". The gradients' norm is there in any case,
-// since clipping needs it.
+// Collects a step's signals and writes its record. Reading tensors costs time, and a copy of the
+// parameters costs memory, so this is done only when the plan's `record` asks for it:
+// "update_norm", "updated{blocks.0.*}", "act_max{*}", "param_digest". The gradients' norm is always
+// recorded, since clipping needs it.
 class Telemetry {
  public:
   Telemetry(TraceSink& sink, const std::vector<std::string>& record);
   ~Telemetry();
 
   void Watch(const NamedTensors& parameters, std::optional<double> entropy_floor);
-  // For the forward passes of training; null when nobody asks about activations.
+  // The hook for the forward passes of training; null when the plan asks for no activations.
   ForwardHook* activation_hook() { return activations_.active() ? &activation_reader_ : nullptr; }
-  // An output that was read in this step was not finite.
+  // Whether an output that was read in this step was not finite.
   bool saw_nonfinite_activation() const { return activation_reader_.saw_nonfinite(); }
-  // The parameters as they are: before the first step of a run that begins anew.
+  // Reads the initial parameters: called before the first step of a run that does not resume.
   void Begin();
-  // Of each parameter, before clipping.
+  // Takes the statistics of each parameter's gradient, before clipping.
   void Gradients(const std::vector<kernels::TensorStats>& stats);
-  // A formula mentions this signal, which the loop alone can read.
+  // Whether a formula mentions this signal, which only the loop can read.
   bool wants(const std::string& signal) const { return asked_.AsksTotal(signal); }
   void BeforeUpdate();                           // parameters are about to change
   void AfterUpdate();                            // parameters have changed
@@ -83,7 +83,7 @@ class Telemetry {
   void WriteStep(int step, const StepScalars& scalars, bool last);
 
  private:
-  // What is recorded of one parameter.
+  // The signals of one parameter.
   struct Watched {
     std::string name;
     std::vector<std::pair<std::string, const ChangeSignal*>> changes;  // "updated{NAME}", ...

@@ -1,6 +1,6 @@
 // Statistics of tensors as signals: "act_mean{blocks.*}", "grad_max{head.weight}",
-// "param_nonfinite". A family is what they are of: act (outputs of modules, by module), grad,
-// param, update (by parameter). Only what a plan's `record` names is computed.
+// "param_nonfinite". A family is the kind of tensor: act (outputs of modules, by module), grad,
+// param, update (by parameter). Only signals that a plan's `record` names are computed.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace trainwreck {
 
-// Of one tensor in one step; of several micro-batches together.
+// The statistics of one tensor in one step, over all of its micro-batches.
 struct TensorReading {
   kernels::TensorStats stats;
   std::int64_t saturated = 0;  // elements with |x| >= 0.99; counted where asked for
@@ -31,14 +31,14 @@ struct Statistic {
   double (*value)(const TensorReading& reading);
 };
 
-// All, in the order in which they are listed; those of activations have three more.
+// All statistics, in the order of --describe; activations have three more.
 const std::vector<Statistic>& Statistics();
 const Statistic& SaturatedShare();
 const Statistic& UnitSpread();
 const Statistic& SoftmaxEntropy();
 
-// The signals of a family ("grad", "the gradient before clipping") for --describe, but `norm`,
-// which is recorded always, where `with_norm` is false.
+// The signals of a family ("grad", "the gradient before clipping") for --describe. `with_norm`
+// false leaves out `norm`, which is always recorded.
 std::vector<SignalInfo> FamilySignals(const std::string& family, const std::string& of_what,
                                       bool with_norm);
 
@@ -46,11 +46,11 @@ std::vector<SignalInfo> FamilySignals(const std::string& family, const std::stri
 class AskedSignals {
  public:
   explicit AskedSignals(const std::vector<std::string>& record);
-  // "grad_mean{GLOB}" with a glob that matches `name`.
+  // Whether it has "grad_mean{GLOB}" with a glob that matches `name`.
   bool Asks(const std::string& signal, const std::string& name) const;
-  // "grad_mean" without a glob.
+  // Whether it has "grad_mean" without a glob.
   bool AsksTotal(const std::string& signal) const;
-  // "grad_mean{...}", whatever the glob.
+  // Whether it has "grad_mean{...}" with any glob.
   bool AsksSome(const std::string& signal) const;
   bool AsksAny(const std::string& signal) const { return AsksTotal(signal) || AsksSome(signal); }
 
@@ -66,12 +66,13 @@ class FamilyRecorder {
 
   bool active() const { return active_; }  // false: nothing is asked, and nothing needs to be read
   bool Wants(const std::string& name) { return !total_.empty() || !EntryOf(name).asked.empty(); }
-  // Whether of this tensor this statistic is asked for.
+  // Whether this statistic of this tensor is asked for.
   bool Wants(const std::string& name, const Statistic& statistic) const;
 
-  // Adds to what the step has of `name` so far.
+  // Adds a reading of `name` to those of the step.
   void Add(const std::string& name, const TensorReading& reading);
-  // Hands each asked value, as ("grad_mean{head.weight}", 0.1), to `add`, and begins a new step.
+  // Passes each value that is asked for to `add`, as ("grad_mean{head.weight}", 0.1), and begins a
+  // new step.
   template <typename AddValue>
   void Flush(const AddValue& add) {
     for (auto& [name, entry] : entries_) {

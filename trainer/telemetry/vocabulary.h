@@ -1,5 +1,5 @@
-// What the reference trainer says of itself: `--describe`. Signals are rows of step_signals.h and
-// tensor_signals.h, events of trainer/events.h.
+// The reference trainer's description of itself: `--describe`. Signals are rows of step_signals.h
+// and tensor_signals.h, events of trainer/events.h.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ inline constexpr char kTrainerVersion[] = "0.1";
 
 std::vector<SignalInfo> TrainerSignals();
 
-// All of it, with the recipe's keys; `faults` come from the injectors that are linked in.
+// The whole description, with the recipe's keys; `faults` come from the linked-in injectors.
 TargetDescription DescribeTrainer(std::vector<FaultInfo> faults);
 
 }  // namespace trainwreck

@@ -23,7 +23,7 @@ Called BisectAndCount(const Repo& repo, const std::string& more) {
                                 repo.folder().target() + "'");
 }
 
-// Of a scenario's arms only those are run that the metric is about, one run for each seed.
+// Only the arms of the metric are run, with one run for each seed.
 TEST(Bisect, RunsOnlyTheArmOfTheMetric) {
   const Repo repo(Line(12, 7, 100));
   for (const auto& [metric, has_fault] :

@@ -41,7 +41,7 @@ class Scripts {
   Called Bisect(const std::string& arguments) const {
     return folder_.Shell("cd repo && '" + folder_.program() + "' bisect " + arguments);
   }
-  // Of all commits.
+  // A bisection over all commits.
   Called Test(const std::string& more = "", const std::string& command = "sh ./test.sh") const {
     return Bisect("--test '" + command + "' --good " + ids_.front() + " --bad " + ids_.back() +
                   " " + more);

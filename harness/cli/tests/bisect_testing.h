@@ -18,14 +18,14 @@ struct TestCommit {
   int fail_percent = 0;
   bool builds = true;
   bool is_comment = false;  // the same program as the commit before
-  bool crashes = false;     // another failure than the one that is looked for
+  bool crashes = false;     // fails in another way than the wanted one
   int merges = -1;          // also a child of the commit of this number
   int parent = -1;          // -1: the one before
   bool hangs = false;       // its build does
   std::string declaration;  // trainwreck.yaml
 };
 
-// Stands before the fake target: slows the descent in some seeds, so that the symptom shows in
+// A script before the fake target. It slows the descent in some seeds, so that the symptom shows in
 // control as well.
 inline constexpr const char* kTarget = R"(
 #include <stdio.h>
@@ -144,7 +144,7 @@ class Repo {
     }
     return records;
   }
-  // What must be as it was: checkout, index, stashes, branches, worktrees.
+  // The state that bisect must not change: checkout, index, stashes, branches, worktrees.
   std::string State() const {
     return folder_
         .Shell(

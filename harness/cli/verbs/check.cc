@@ -79,7 +79,7 @@ struct FormulaAnswer {
   std::vector<formula::StepReading> steps;  // with --all-steps
 };
 
-// Of a formula that is read at steps only: as `always` of it.
+// The truth of a formula that is read at steps only: as `always` of it.
 Truth TruthOfAll(const std::vector<formula::StepReading>& steps) {
   Truth truth = steps.empty() ? Truth::kUnknown : Truth::kTrue;
   bool any_sampled = false;

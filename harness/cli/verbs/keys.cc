@@ -39,7 +39,7 @@ struct KeysOptions {
 
 using Values = std::map<std::string, std::vector<Json>>;
 
-// Of the scenario's control arm, or the target's defaults; with --set.
+// The recipe of the scenario's control arm, or the target's defaults; with --set.
 Recipe BaseRecipe(const KeysOptions& options, const Session& session) {
   const Changes overrides = ParseOverrides(options.set, session.description);
   Recipe recipe;

@@ -116,7 +116,7 @@ struct Size {
   int runs = 0;
 };
 
-// Of a small model on one core, more in proportion to the keys that say so.
+// The time of a small model on one core, multiplied by the keys that the cost is proportional to.
 double SecondsPerStep(const Recipe& recipe, const TargetDescription& target) {
   double seconds = 0.010;
   for (const ParamInfo& key : target.recipe) {
@@ -153,7 +153,7 @@ std::string BazelSize(const Size& size) {
   return size.seconds < 225 ? "large" : "enormous";
 }
 
-// Of the scenario's file under the root, as scenarios/BUILD needs it.
+// The path of the scenario's file below the root, as scenarios/BUILD needs it.
 std::string BelowRoot(const std::string& file, const std::string& root) {
   return std::filesystem::path(file)
       .lexically_normal()

@@ -1,4 +1,4 @@
-// The options of `run`: also how a recorded command line is read again.
+// The options of `run`. They are also what a recorded command line is read into.
 #pragma once
 
 #include <optional>

@@ -13,7 +13,7 @@ struct FaultSkeleton {
   std::string test;
 };
 
-// `kind: Fault`, which multiplies a key of the recipe.
+// A document of `kind: Fault` that multiplies a key of the recipe.
 std::string RecipeFaultSkeleton(const std::string& name, const std::string& key);
 
 // A fault in C++ that wraps a part of the loop.
