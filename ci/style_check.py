@@ -196,6 +196,16 @@ def check_document(root, path):
     yield from check_width(lines)
 
 
+def check_rooms(root):
+    """The table of ARCHITECTURE.md has the rooms of harness/BUILD, in the same order."""
+    with open(os.path.join(root, "harness/BUILD"), encoding="utf-8") as file:
+        rooms = re.findall(r'^    "(\w+)",$', file.read().partition("ROOMS = [")[2].partition("]")[0], re.M)
+    with open(os.path.join(root, "ARCHITECTURE.md"), encoding="utf-8") as file:
+        table = re.findall(r"^\| harness/(\w+) \|", file.read(), re.M)
+    if rooms != table:
+        yield "ARCHITECTURE.md", 1, f"its table has the rooms {' '.join(table)}; harness/BUILD has {' '.join(rooms)}"
+
+
 def check_format(root, paths):
     tool = shutil.which("clang-format")
     if tool is None:
@@ -224,6 +234,7 @@ def main():
         findings += [(path, line, what) for line, what in check_text(path, texts[path])]
     findings += check_names(texts)
     findings += check_outcomes(texts)
+    findings += check_rooms(root)
     for path in documents:
         findings += [(path, line, what) for line, what in check_document(root, path)]
     for path, line, what in findings:

@@ -26,6 +26,8 @@ long="$(printf 'x%.0s' {1..100})"
 printf '# %s\n| %s|\n    %s\n```\n%s\n```\n' "$wide" "$wide" "$wide" "$wide" >"$planted/page.md"
 printf 'See [page](page.md#here%s)\n`%s`\n\n' "$long" "$wide" >>"$planted/page.md"
 printf '## Here\n%s.\n- %s\n[a](gone.md), [b](page.md#here), [c](page.md#there)\n' "$wide" "$wide" >>"$planted/page.md"
+printf 'ROOMS = [\n    "a",\n    "b",\n]\n' >"$planted/harness/BUILD"
+printf '| harness/b | B |\n| harness/a | A |\n' >"$planted/ARCHITECTURE.md"
 if python3 "$root/ci/style_check.py" "$planted" >"$planted/out"; then
   echo "the style check did not find the planted errors"; exit 1
 fi
@@ -39,6 +41,7 @@ trainer/ranks/y.cc:2: ranks lies below the room of trainer/loop.h
 END
 grep -q 'harness/b/too_much.h:501: 501 lines: the file holds two ideas' "$planted/out"
 if grep -q 'harness/b/much.h' "$planted/out"; then echo "a file of 500 lines may be"; exit 1; fi
+grep -q 'ARCHITECTURE.md:1: its table has the rooms b a; harness/BUILD has a b' "$planted/out"
 grep -q 'a class named Manager' "$planted/out"
 grep -q 'no branch on faults' "$planted/out"
 grep -q 'a header that is slow to compile' "$planted/out"

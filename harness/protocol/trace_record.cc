@@ -96,7 +96,7 @@ std::string WithoutBareNumbers(std::string_view line) {
     }
     in_string = line[at] == '"';
     for (const BareNumber& bare : kBareNumbers) {
-      if (line.compare(at, bare.name.size(), bare.name) != 0 ||
+      if (line[at] != bare.name.front() || line.compare(at, bare.name.size(), bare.name) != 0 ||
           !IsValuePlace(line, at, at + bare.name.size())) {
         continue;
       }
