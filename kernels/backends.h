@@ -18,7 +18,7 @@ struct Backend {
   // The reason why this machine cannot run it; empty: it can. A test that gets a reason skips.
   std::function<std::string()> why_unusable;
   bool any_alignment = true;  // else a multiple of the element's size
-  // Over tensors in host memory.
+  // The kernels, over tensors in host memory.
   std::function<std::vector<TensorStats>(std::span<const TensorView>)> stats;
   std::function<std::vector<std::uint64_t>(std::span<const TensorView>)> digests;
   std::function<CorruptionReport(const MutableTensorView&, const Corruption&)> corrupt;

@@ -45,7 +45,7 @@ struct MutableTensorView {
   std::int64_t count = 0;
   DType dtype = DType::kFloat32;
 
-  // What may be written may be read.
+  // A writable tensor is also readable.
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator TensorView() const { return {data, count, dtype}; }
 };

@@ -25,7 +25,7 @@ struct Failure {
   std::string Text() const;                          // "symptom_absent ('blows_up' in fault)"
 };
 
-// What the user already knows about a commit, so that it is not run.
+// The user's knowledge about a commit, which is then not run.
 enum class Mark { kGood, kBad, kSkip };
 
 // One seed of one commit.

@@ -17,7 +17,7 @@ namespace trainwreck {
 // Seeds that signatures are learnt from; checkups and their figures use others.
 inline constexpr int kLearningSeeds = 2;
 
-// What a checkup is run on: control or fault arm of a case, some of its seeds.
+// The subject of a checkup: the control or fault arm of a case, with some of its seeds.
 struct Patient {
   std::string name;      // of the case
   std::string scenario;  // of the case

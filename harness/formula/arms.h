@@ -3,7 +3,7 @@
 
 namespace trainwreck::formula {
 
-// In invariants: the same arm's run with the next seed.
+// The same arm's run with the next seed; allowed in invariants.
 inline constexpr char kOtherSeed[] = "other_seed";
 
 }  // namespace trainwreck::formula

@@ -131,7 +131,7 @@ int ExitCode(const Comparison& comparison);
 // "1 verdict and 2 margins got worse"
 std::string Summary(const Comparison& comparison);
 
-// With `verbose`, margins that are the same are listed too.
+// The comparison for the console. With `verbose`, margins that are the same are listed too.
 std::string ConsoleText(const Comparison& comparison, bool verbose);
 std::string MarkdownText(const Comparison& comparison);
 // {"schema": "trainwreck/comparison", "version": 1, ...}, see docs/guide/history.md.

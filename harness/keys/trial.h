@@ -24,7 +24,7 @@ struct KeyObservation {
   bool is_usable = true;   // as a base run: neither the watchdog nor a budget ended it
   bool has_begun = false;  // it recorded a step with the changes in force
   std::string words;       // of a run that is not whole: what it said
-  // What was recorded -> its digest: "loss of rank 0", "event resumed.from_step of rank 0", "end".
+  // Name of a record -> its digest: "loss of rank 0", "event resumed.from_step of rank 0", "end".
   std::map<std::string, std::string> records;
 };
 

@@ -68,7 +68,8 @@ class TraceReader {
   // line is no problem: a SIGKILL leaves one.
   const std::vector<std::string>& problems() const { return problems_; }
   std::int64_t bytes() const { return bytes_; }
-  // With this trace, the case exceeds its memory. The trace was freed: all of it is lost.
+  // Whether the case exceeded its memory with this trace. The trace was then freed: all of it is
+  // lost.
   bool is_over_room() const { return is_over_room_; }
 
  private:

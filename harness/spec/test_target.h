@@ -25,7 +25,7 @@ inline TargetDescription TestTarget() {
   return target;
 }
 
-// What is wrong with a scenario, one line each: "5:9: the message (the likely fix)".
+// The errors of a scenario, one line each: "5:9: the message (the likely fix)".
 inline std::string Messages(const ScenarioFile& file) {
   std::string messages;
   for (const Diagnostic& error : file.errors) {

@@ -59,7 +59,7 @@ class Norm : public Layer {
   virtual at::Tensor Forward(const at::Tensor& x) const = 0;
 };
 
-// With scale and shift.
+// Layer norm with scale and shift.
 class LayerNorm : public Norm {
  public:
   explicit LayerNorm(std::int64_t width);
@@ -125,14 +125,14 @@ class Nonlinearity : public Layer {
   Activation kind_;
 };
 
-// By the tanh approximation.
+// GELU by the tanh approximation.
 class Gelu : public Layer {
  public:
   at::Tensor Forward(const at::Tensor& x) const;
 };
 
-// In training a share of the elements becomes 0, and the rest is scaled up to keep the mean
-// (Srivastava et al. 2014); drawn from the process' generator.
+// Dropout: in training a share of the elements becomes 0, and the rest is scaled up to keep the
+// mean (Srivastava et al. 2014). Draws from the process' generator.
 class Dropout : public Layer {
  public:
   explicit Dropout(double share) : share_(share) {}

@@ -17,7 +17,7 @@ inline constexpr int kLength = 4;
 // The tolerance: a hundred roundings by 2^-24.
 inline constexpr double kInFp32 = 100 * 6e-8;
 
-// From N(0, 1).
+// A matrix of draws from N(0, 1).
 Matrix Noise(int rows, int cols, std::mt19937_64& random);
 
 at::Tensor TensorOf(const Matrix& matrix, at::ScalarType dtype);

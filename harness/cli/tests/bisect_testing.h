@@ -13,7 +13,7 @@
 
 namespace trainwreck {
 
-// What a commit's header says. The target fails in `fail_percent` of the seeds.
+// The content of a commit's header. The target fails in `fail_percent` of the seeds.
 struct TestCommit {
   int fail_percent = 0;
   bool builds = true;
