@@ -157,7 +157,7 @@ TEST(SoundTest, ATimeMayBeZero) {
   Bench bench;
   bench.target.level = 0;
   bench.target.signals.resize(1);
-  bench.target.signals.push_back({.name = "comm_s", .scale = Scale::kLog});
+  bench.target.signals.push_back({.name = "comm_s", .scale = Scale::kLog, .optional = true});
   const auto spent = [&](double seconds) {
     bench.In("control", -1, [&](RunResult& run) {
       run.trace.series[{"comm_s", 0}].Set(3, seconds);
