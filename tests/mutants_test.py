@@ -280,6 +280,14 @@ sys.exit(status)
         self.assertRegex(said, r"all +7 +6 +4 +66\.7%  crash 2, twin 1, timeout 1\n")
         self.assertIn("survived: 1\n      1 trainer/data/sampler.cc:1:1 1 becomes  [no trace differs]\n", said)
 
+    def test_asks_a_few_one_by_one_and_the_rest_in_one_go(self):
+        for name in "bcdefgh":
+            self.write(f"w/tree/scenarios/twins/{name}.yaml", "")
+        _, lines = self.run_all()
+        self.assertEqual(len(lines[1]["asked"]), 8)
+        asked = (self.root / "asked").read_text(encoding="utf-8").split()
+        self.assertEqual((asked.count("1"), asked.count("2"), lines[2]["scenario"]), (mutants.SINGLY + 1, 1, "twins/a"))
+
     def test_goes_on_where_it_was(self):
         self.run_all()
         asked = (self.root / "asked").read_text(encoding="utf-8")
