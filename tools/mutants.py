@@ -225,7 +225,8 @@ class Workshop:
         if reached:  # a warm process has used every model before a scenario does
             environment["TRAINWRECK_MUTANTS_REACHED"], isolate = str(reached), "exec"
         status, said, complained = run_marked(
-            [self.built["trainwreck"], "run", *scenarios, "--fail-fast", "--isolate", isolate, *self.options.run_option, "--target", str(self.trainer), "--scenarios-root",
+            # With fewer seeds than it wants a case is inconclusive, at which --fail-fast would cut off the others.
+            [self.built["trainwreck"], "run", *scenarios, *(["--fail-fast"] if len(scenarios) == 1 else []), "--isolate", isolate, *self.options.run_option, "--target", str(self.trainer), "--scenarios-root",
              str(self.tree / "scenarios"), "--output", str(out), "--history", "none", "--keep", "none", "--color", "never"],
             environment, seconds, self.runs)
         path = out / "verdicts.json"
@@ -290,6 +291,9 @@ class Workshop:
             line["asked"] += names
             if status == 130:
                 raise KeyboardInterrupt
+            judged = {verdict["case"].partition("[")[0] for verdict in verdicts}
+            if status in (0, 5) and len(names) > 1 and (missing := set(names) - judged):
+                raise Wrong(f"{edit.number}: no verdict of {', '.join(sorted(missing))}")
             notices = read_notices({"part": line["part"]}, verdicts, [])
             if status is None or status not in (0, 5):
                 means = {MEANS.get(verdict["class"], "claim") for verdict in verdicts if noticing(verdict)}
