@@ -276,6 +276,22 @@ class Acting(Folder):
         self.assertEqual(self.run_with(2).stdout, "rank0 step 0: loss\n")
 
 
+class Comparing(Folder):
+    def test_leaves_no_verdicts_that_would_be_an_answer(self):
+        fake, out = self.root / "fake", self.root / "out"
+        self.write("fake", '#!/bin/sh\nif [ $1 = compare ]; then echo "# bits: $STATUS"; exit $STATUS; fi\n'
+                           'while [ "$1" != --output ]; do shift; done; mkdir -p $2; echo {} >$2/verdicts.json\n')
+        os.chmod(fake, 0o755)
+        said = []
+        for status in ("70", "0", "8", "1", "70"):  # of `compare`, which the first call does not ask
+            done = subprocess.run([sys.executable, os.path.join(os.path.dirname(PROGRAM), "real_bug_compares.py"), str(fake), "T", "recipes",
+                                   str(out), str(self.root / "unchanged")], capture_output=True, text=True, check=False,
+                                  env={**os.environ, "STATUS": status})
+            said.append((done.returncode, done.stdout))
+            self.assertFalse((out / "verdicts.json").exists())
+        self.assertEqual(said, [(0, ""), (0, ""), (1, "# bits: 8\n"), (1, "# bits: 1\n"), (2, "")])
+
+
 class FakeScratch(real_bugs.Scratch):
     """The program that it builds is a copy of the trainer's one source; it does not build when that is empty."""
 

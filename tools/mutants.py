@@ -225,8 +225,8 @@ class Workshop:
         if reached:  # a warm process has used every model before a scenario does
             environment["TRAINWRECK_MUTANTS_REACHED"], isolate = str(reached), "exec"
         status, said, complained = run_marked(
-            # With fewer seeds than it wants a case is inconclusive, at which --fail-fast would cut off the others.
-            [self.built["trainwreck"], "run", *scenarios, *(["--fail-fast"] if len(scenarios) == 1 else []), "--isolate", isolate, *self.options.run_option, "--target", str(self.trainer), "--scenarios-root",
+            # No --fail-fast: with fewer seeds than it wants a case is inconclusive, and would cut off the others.
+            [self.built["trainwreck"], "run", *scenarios, "--isolate", isolate, *self.options.run_option, "--target", str(self.trainer), "--scenarios-root",
              str(self.tree / "scenarios"), "--output", str(out), "--history", "none", "--keep", "none", "--color", "never"],
             environment, seconds, self.runs)
         path = out / "verdicts.json"

@@ -18,12 +18,12 @@ struct Health {
 };
 
 void Look(const Series& series, const SignalInfo& signal, Health& health) {
+  const bool may_be_zero = IsTimeOrMemory(signal.name);  // a run alone waits 0 s for others
   for (int step = 0; step < static_cast<int>(series.values.size()); ++step) {
     if (!series.Has(step)) continue;
     ++health.samples;
     const double value = series.values[step];
-    // A run alone waits 0 s for others.
-    const bool is_too_low = IsTimeOrMemory(signal.name) ? value < 0 : value <= 0;
+    const bool is_too_low = may_be_zero ? value < 0 : value <= 0;
     const bool is_bad = !std::isfinite(value) || (signal.scale == Scale::kLog && is_too_low);
     if (!is_bad || (health.bad_step >= 0 && health.bad_step <= step)) continue;
     health.bad_step = step;
