@@ -245,13 +245,8 @@ Track Detect(const Node& detector, const Samples& samples, int steps) {
 }
 
 Track HeldFor(const Track& track, double length) {
-  Windows windows;
   const int back = Length(length, track.size()) - 1;
-  for (int step = 0; step < track.size(); ++step) {
-    windows.from.push_back(step - back);
-    windows.to.push_back(step);
-  }
-  return Extreme(track, windows, /*largest=*/false, kNo, kMaybe);
+  return Extreme(track, MovingWindows(-back, 0, track.size()), /*largest=*/false, kNo, kMaybe);
 }
 
 }  // namespace trainwreck::formula

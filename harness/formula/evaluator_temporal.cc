@@ -23,12 +23,7 @@ double LeadFrom(const Window& window) {
 Windows LeadWindows(const Window& window, int steps) {
   const int from = static_cast<int>(std::min<double>(LeadFrom(window), steps));
   const int to = static_cast<int>(std::min<double>(window.to.value_or(steps), steps));
-  Windows windows = {std::vector<int>(steps), std::vector<int>(steps)};
-  for (int t = 0; t < steps; ++t) {
-    windows.from[t] = t - to;
-    windows.to[t] = t - from;
-  }
-  return windows;
+  return MovingWindows(-to, -from, steps);
 }
 
 // While it is unknown whether the formula holds, its margin can't rule out either side. (A distance

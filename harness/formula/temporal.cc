@@ -120,25 +120,28 @@ Track SeenThrough(Track track, int from, int to) {
   return track;
 }
 
-Windows PastWindows(const Window& window, int steps) {
+Windows MovingWindows(int from, int to, int steps) {
   Windows windows = {std::vector<int>(steps), std::vector<int>(steps)};
-  const int from = StepBound(window.from.value_or(0), steps);
-  const int to = window.to ? StepBound(*window.to, steps) : steps;
   for (int t = 0; t < steps; ++t) {
-    windows.from[t] = std::max(t - to, 0);
-    windows.to[t] = t - from;
+    windows.from[t] = t + from;
+    windows.to[t] = t + to;
   }
   return windows;
 }
 
+Windows PastWindows(const Window& window, int steps) {
+  const int from = StepBound(window.from.value_or(0), steps);
+  const int to = window.to ? StepBound(*window.to, steps) : steps;
+  Windows windows = MovingWindows(-to, -from, steps);
+  for (int& first : windows.from) first = std::max(first, 0);
+  return windows;
+}
+
 Windows StepWindows(const Window& window, int steps) {
-  Windows windows = {std::vector<int>(steps), std::vector<int>(steps)};
   const int from = StepBound(window.from.value_or(0), steps);
   const int to = window.to ? StepBound(*window.to, steps) : 0;
-  for (int t = 0; t < steps; ++t) {
-    windows.from[t] = t + from;
-    windows.to[t] = window.to ? t + to : steps - 1;
-  }
+  Windows windows = MovingWindows(from, to, steps);
+  if (!window.to) windows.to.assign(steps, steps - 1);
   return windows;
 }
 

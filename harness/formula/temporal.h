@@ -21,7 +21,10 @@ Track ExtremeOfSampled(const Track& track, const Windows& windows, Tri before, T
 // samples.
 Track SeenThrough(Track track, int from, int to);
 
-// The windows [t + from, t + to] for each step t; without an end, to the last step.
+// The windows [t + from, t + to] for each step t.
+Windows MovingWindows(int from, int to, int steps);
+
+// `window` moved to each step; without an end, to the last step.
 Windows StepWindows(const Window& window, int steps);
 
 // The windows [t - to, t - from] for each step t, cut at the run's first step.
