@@ -204,11 +204,12 @@ void TargetReader::ReadCommands(Fields& fields) {
   if (!BelongsHere(resume, "resume")) return;
   Fields parts(*resume, "'resume'", errors_,
                "such as {arguments: [--load, \"{run.checkpoints}/last.pt\"]}");
-  if (const YamlNode* node = parts.Require("arguments")) {
+  const YamlNode* when_exists = parts.Take("when_exists");
+  if (when_exists != nullptr) spec_.resume_when = ReadTemplate(*when_exists, "'when_exists'");
+  // A program that resumes by itself needs no arguments, only the file that makes it do so.
+  if (const YamlNode* node =
+          when_exists != nullptr ? parts.Take("arguments") : parts.Require("arguments")) {
     spec_.resume = ReadArguments(*node, "'arguments'");
-  }
-  if (const YamlNode* node = parts.Take("when_exists")) {
-    spec_.resume_when = ReadTemplate(*node, "'when_exists'");
   }
   parts.RejectRest();
 }

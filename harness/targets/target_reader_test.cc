@@ -93,6 +93,7 @@ TEST(TargetReader, HasTheFeaturesThatItsFileGives) {
     std::string with;
   } features[] = {
       {"resume", plain + "    resume: {arguments: [--resume]}\n"},
+      {"resume", plain + "    resume: {when_exists: \"{run.checkpoints}/last\"}\n"},
       {"phases", Broken("--lr={lr}", "--steps={run.until}")},
       {"one-process", plain + "    ranks: {launcher: mpirun}\n"},
       {"late-signals", plain + "      - stdout: 'again (?P<loss>.*)'\n"},
@@ -133,6 +134,28 @@ TEST(TargetReader, GoesOnWhereItIsToldTo) {
   EXPECT_THAT(command(), ElementsAre("python3", "train.py", "--steps=20", "--load", checkpoint));
   plan.resume = false;
   EXPECT_EQ(command().size(), 3U);
+  std::filesystem::remove(checkpoint);
+}
+
+// A program that resumes by itself is called as before; the event `resumed` says that it did.
+TEST(TargetReader, GoesOnByItselfWhereItsFileIs) {
+  const std::string checkpoint = Folder() + "/last";
+  const TargetFile file =
+      Load(std::string(kHead) + kGood + "    resume: {when_exists: \"{run.checkpoints}/last\"}\n");
+  ASSERT_TRUE(file.errors.empty());
+  const TargetSpec& spec = *file.Find("mlp");
+  Plan plan;
+  plan.checkpoint_dir = Folder();
+  plan.resume = true;
+  const auto invoked = [&] {
+    return Invoke(spec, plan, PlaceholderValues(spec, plan, "", "", 0, 1));
+  };
+  std::filesystem::remove(checkpoint);
+  const Invocation first = invoked();
+  EXPECT_FALSE(first.resumes);
+  std::ofstream(checkpoint) << "x";
+  EXPECT_TRUE(invoked().resumes);
+  EXPECT_EQ(invoked().command, first.command);
   std::filesystem::remove(checkpoint);
 }
 

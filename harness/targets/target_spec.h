@@ -68,7 +68,7 @@ struct TargetSpec {
   // Whether its processes get their rank in the usual variables. False for a single-process program
   // that does not speak the protocol: some programs form a group when they see RANK.
   bool SetsRanks() const { return launcher == LauncherKind::kOwn && (level > 0 || declares_ranks); }
-  bool CanResume() const { return !resume.empty(); }
+  bool CanResume() const { return !resume.empty() || !resume_when.empty(); }
   bool Mentions(const std::string& placeholder) const;
 };
 
