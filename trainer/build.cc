@@ -240,7 +240,7 @@ std::string Run(Process& process, const Plan& plan, int rank, int world_size,
   // runs on the CPU.
   const int threads = static_cast<int>(process.recipe.threads);
   if (at::get_num_threads() != threads) at::set_num_threads(threads);
-  at::manual_seed(plan.seed);
+  at::manual_seed(plan.seed + rank);  // ranks that draw the same numbers drop the same elements
   if (process.recipe.parallel_ranks != world_size) {
     throw RecipeError("parallel.ranks is " + std::to_string(process.recipe.parallel_ranks) +
                       ", but the world has " + std::to_string(world_size));

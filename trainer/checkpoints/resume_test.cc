@@ -280,6 +280,19 @@ TEST(Ranks, HoldTheSameParametersAtEveryStep) {
   EXPECT_FALSE(trace.collectives.at(0).empty());
 }
 
+// Else all ranks drop the same elements of their batches.
+TEST(Ranks, DrawNumbersOfTheirOwn) {
+  TestRun run(Small("mlp+sgd"), 2);
+  ExpectDone(run.Train(1));
+  const auto generator_of = [&](int rank) {
+    return FileCheckpointStore(
+               {.dir = run.folder().File("checkpoints"), .rank = rank, .world_size = 2})
+        .Load(1)
+        .at("rng.torch");
+  };
+  EXPECT_FALSE(generator_of(0).equal(generator_of(1)));
+}
+
 TEST(Ranks, TwentyHealthyRunsEndWell) {
   for (int i = 0; i < 20; ++i) {
     TestRun run(Small("mlp+sgd"), 2);
