@@ -206,6 +206,7 @@ void VerbArguments::Common(CommonOptions& common) {
          "PATH|NAME");
   Option("--scenarios-root", common.scenarios_root,
          "Folder that names of scenarios count from [`scenarios`, here or above]", "DIR");
+  Flag("--suite", common.uses_suite, "Take the scenarios that come with trainwreck, not your own");
   Choice<UseColor>(
       "--color", common.color,
       {{"auto", UseColor::kAuto}, {"always", UseColor::kAlways}, {"never", UseColor::kNever}},

@@ -192,6 +192,15 @@ std::vector<Note> NotesOf(const RunResult& run, const TargetDescription& target)
 
 std::vector<Note> FindNotes(const CaseResults& results, const TargetDescription& target) {
   std::vector<Note> notes;
+  for (const LeftOut& arm : results.plan->scenario->left_out) {
+    notes.push_back({.arm = arm.name,
+                     .kind = arm.kind,
+                     .seeds = 0,
+                     .text = std::string(ToString(arm.kind)) +
+                             " left out: no key of the target has "
+                             "the role '" +
+                             arm.role + "'"});
+  }
   for (const ArmPlan& arm : results.plan->arms) {
     const auto runs = results.runs.find(arm.name);
     if (runs == results.runs.end()) continue;

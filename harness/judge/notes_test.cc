@@ -104,5 +104,18 @@ TEST(NotesTest, NameSkippedAndRepeatedSteps) {
   EXPECT_EQ(TextsOf(twice), "6: step numbers are repeated: step 6 came again in one attempt\n");
 }
 
+TEST(NotesTest, NameAnArmThatWasLeftOut) {
+  testing::Bench bench;
+  bench.scenario().left_out = {{ArmKind::kRemedy, "clip", "clip_norm"}};
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(verdict.verdict, VerdictKind::kPass);
+  ASSERT_FALSE(verdict.notes.empty());
+  EXPECT_EQ(verdict.notes[0].arm, "clip");
+  EXPECT_EQ(verdict.notes[0].kind, ArmKind::kRemedy);
+  EXPECT_EQ(verdict.notes[0].seeds, 0);
+  EXPECT_EQ(verdict.notes[0].text,
+            "remedy left out: no key of the target has the role 'clip_norm'");
+}
+
 }  // namespace notes_test
 }  // namespace trainwreck

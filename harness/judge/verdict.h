@@ -56,7 +56,7 @@ struct Note {
   std::string arm;
   ArmKind kind = ArmKind::kControl;
   int seed = 0;      // the first that shows it
-  int seeds = 1;     // that show it
+  int seeds = 1;     // that show it; 0: it is not about runs
   int step = -1;     // in that seed, the first; -1: of the run as a whole
   std::string text;  // "loss is exactly 0"
 };

@@ -57,7 +57,6 @@ const std::map<Option, std::string> kRealOptions = {
      "scheduled_sampling_type: linear, scheduled_sampling_k of OpenNMT-tf"},
     {"scheduled_sampling.share",
      "tfa.seq2seq.ScheduledOutputTrainingSampler(sampling_probability=)"},
-    {"supervisor.max_restarts", "torchrun --max-restarts"},
 };
 
 Option OptionOf(const TargetDescription& target, const std::string& key, const Json& value) {

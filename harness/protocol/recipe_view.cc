@@ -1,6 +1,7 @@
 #include "harness/protocol/recipe_view.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace trainwreck {
@@ -9,17 +10,20 @@ namespace {
 struct RoleName {
   KeyRole role;
   const char* name;
+  const char* usual_key;  // has the role where no key says that it has; "": none has it unsaid
 };
 
 constexpr RoleName kRoles[] = {
-    {KeyRole::kLearningRate, "learning_rate"},
-    {KeyRole::kClipNorm, "clip_norm"},
-    {KeyRole::kBatchSize, "batch_size"},
-    {KeyRole::kAccumulation, "accumulation"},
-    {KeyRole::kSamples, "samples"},
-    {KeyRole::kPrecision, "precision"},
-    {KeyRole::kLoaderGuard, "loader_guard"},
-    {KeyRole::kCost, "cost"},
+    {KeyRole::kLearningRate, "learning_rate", "optimizer.lr"},
+    {KeyRole::kClipNorm, "clip_norm", "optimizer.clip_norm"},
+    {KeyRole::kWarmupSteps, "warmup_steps", "schedule.warmup_steps"},
+    {KeyRole::kWeightDecay, "weight_decay", "optimizer.weight_decay"},
+    {KeyRole::kBatchSize, "batch_size", "data.batch_size"},
+    {KeyRole::kAccumulation, "accumulation", ""},
+    {KeyRole::kSamples, "samples", ""},
+    {KeyRole::kPrecision, "precision", ""},
+    {KeyRole::kLoaderGuard, "loader_guard", ""},
+    {KeyRole::kCost, "cost", ""},
 };
 
 }  // namespace
@@ -41,6 +45,23 @@ const ParamInfo* KeyWithRole(const TargetDescription& target, KeyRole role) {
   const auto found = std::find_if(target.recipe.begin(), target.recipe.end(),
                                   [&](const ParamInfo& key) { return key.role == ToString(role); });
   return found == target.recipe.end() ? nullptr : &*found;
+}
+
+std::optional<KeyRole> RoleNamed(const std::string& path) {
+  for (const RoleName& row : kRoles) {
+    if (row.role != KeyRole::kCost && path == std::string(kRolePrefix) + row.name) return row.role;
+  }
+  return std::nullopt;
+}
+
+const ParamInfo* ResolveKey(const TargetDescription& target, const std::string& path) {
+  if (const ParamInfo* key = target.FindRecipeKey(path)) return key;
+  const std::optional<KeyRole> role = RoleNamed(path);
+  if (!role) return nullptr;
+  if (const ParamInfo* key = KeyWithRole(target, *role)) return key;
+  const auto row = std::find_if(std::begin(kRoles), std::end(kRoles),
+                                [&](const RoleName& of) { return of.role == *role; });
+  return target.FindRecipeKey(row->usual_key);
 }
 
 const Json* RecipeView::Find(const std::string& key) const {

@@ -25,6 +25,8 @@ inline constexpr char kStallSecondsKey[] = "supervisor.stall_s";
 enum class KeyRole {
   kLearningRate,  // the peak, or the constant one
   kClipNorm,      // largest global gradient norm
+  kWarmupSteps,   // of the learning rate, in optimizer steps
+  kWeightDecay,   // 0: none
   kBatchSize,     // samples of one rank and micro-batch
   kAccumulation,  // micro-batches of a step
   kSamples,       // number in an epoch
@@ -36,6 +38,15 @@ const char* ToString(KeyRole role);  // "learning_rate"
 std::vector<std::string> KeyRoleNames();
 // The first key with this role; null: there is none.
 const ParamInfo* KeyWithRole(const TargetDescription& target, KeyRole role);
+
+// A scenario may name a key by its role, so that it can run on any target that has such a key:
+// `role.learning_rate`.
+inline constexpr char kRolePrefix[] = "role.";
+// The role of such a name; empty: it is no such name, or no one key can have the role (kCost).
+std::optional<KeyRole> RoleNamed(const std::string& path);
+// The key called `path`, else the one with the role that it names, else the one with the reference
+// trainer's name for that role; null: there is none.
+const ParamInfo* ResolveKey(const TargetDescription& target, const std::string& path);
 
 // A value is the recipe's, else the description's default (with a description). Empty: there is no
 // such key, or its value is of another type. The recipe and the description must outlive it.

@@ -195,7 +195,22 @@ void ConsoleReport::PrintArms(const Verdict& verdict) {
 void ConsoleReport::PrintNotes(const Verdict& verdict, bool all) {
   for (const Note& note : verdict.notes) {
     const bool is_faulty = note.kind == ArmKind::kFault || note.kind == ArmKind::kDecoy;
-    if (all || !is_faulty) out_ << "    " << OneLine(NoteLine(note)) << "\n";
+    if (all || !is_faulty || note.seeds == 0) out_ << "    " << OneLine(NoteLine(note)) << "\n";
+  }
+}
+
+// What a target can be given so that more cases can be run.
+void ConsoleReport::PrintRoles(const std::vector<Verdict>& verdicts) {
+  constexpr std::string_view kRole = "role:";
+  std::map<std::string, int> cases;
+  for (const Verdict& verdict : verdicts) {
+    const std::string& lacking = verdict.failure_class.lacking();
+    if (lacking.starts_with(kRole)) ++cases[lacking.substr(kRole.size())];
+  }
+  for (const auto& [role, count] : cases) {
+    out_ << "# " << count << (count == 1 ? " case needs" : " cases need")
+         << " a recipe key with the role '" << role << "': add 'role: " << role
+         << "' to that key of the target\n";
   }
 }
 
@@ -249,6 +264,7 @@ void ConsoleReport::End(const std::vector<Verdict>& verdicts, const RunInfo& inf
   out_ << "; " << info.runs << " runs, wall " << FormatSeconds(info.wall_seconds) << " s, cpu "
        << FormatSeconds(info.cpu_seconds) << " s\n";
   PrintInvariants(verdicts);
+  PrintRoles(verdicts);
   for (const std::string& line : InCommon(verdicts)) out_ << "# " << OneLine(line) << "\n";
   for (const std::string& file : files) out_ << "# report: " << OneLine(file) << "\n";
   out_.flush();

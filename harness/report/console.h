@@ -52,6 +52,7 @@ class ConsoleReport {
   void PrintFailures(const Verdict& verdict);
   void PrintArms(const Verdict& verdict);
   void PrintNotes(const Verdict& verdict, bool all);
+  void PrintRoles(const std::vector<Verdict>& verdicts);
   void PrintInvariants(const std::vector<Verdict>& verdicts);
   std::string Paint(VerdictKind verdict, const std::string& text) const;
 

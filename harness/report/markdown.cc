@@ -86,11 +86,23 @@ std::string Notes(const std::vector<Verdict>& verdicts) {
   std::string text;
   for (const Verdict& verdict : verdicts) {
     for (const Note& note : verdict.notes) {
-      if (note.kind == ArmKind::kFault || note.kind == ArmKind::kDecoy) continue;
+      const bool is_faulty = note.kind == ArmKind::kFault || note.kind == ArmKind::kDecoy;
+      if (is_faulty || note.seeds == 0) continue;
       text += "- " + EscapeMarkdown(verdict.case_name + ", " + NoteLine(note)) + "\n";
     }
   }
   return text.empty() ? "" : "Strange, though no scenario asks about it:\n\n" + text + "\n";
+}
+
+std::string LeftOutArms(const std::vector<Verdict>& verdicts) {
+  std::string text;
+  for (const Verdict& verdict : verdicts) {
+    for (const Note& note : verdict.notes) {
+      if (note.seeds > 0) continue;
+      text += "- " + EscapeMarkdown(verdict.case_name + ", " + NoteLine(note)) + "\n";
+    }
+  }
+  return text.empty() ? "" : "Not run, because the target lacks a key for it:\n\n" + text + "\n";
 }
 
 }  // namespace
@@ -110,7 +122,7 @@ std::string MarkdownReport(const std::vector<Verdict>& verdicts, const RunInfo& 
           " cores\n\n";
   text += "| | case | verdict | worst margin | run time (s) |\n|---|---|---|---:|---:|\n";
   for (const Verdict& verdict : verdicts) text += Row(verdict);
-  text += "\n" + Notes(verdicts);
+  text += "\n" + LeftOutArms(verdicts) + Notes(verdicts);
   int left_out = 0;
   for (const Verdict& verdict : verdicts) {
     if (verdict.verdict == VerdictKind::kPass || verdict.verdict == VerdictKind::kSkip) continue;

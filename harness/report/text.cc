@@ -50,7 +50,8 @@ std::vector<std::pair<std::string, std::string>> FailureLines(const CheckResult&
 }
 
 std::string NoteLine(const Note& note) {
-  std::string line = "note: " + note.arm + " seed " + std::to_string(note.seed);
+  std::string line = "note: " + note.arm;
+  if (note.seeds > 0) line += " seed " + std::to_string(note.seed);
   if (note.step >= 0) line += ", step " + std::to_string(note.step);
   if (note.seeds > 1) {
     line +=

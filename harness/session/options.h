@@ -15,6 +15,7 @@ enum class KeepRuns { kAll, kFailed, kNone };
 struct CommonOptions {
   std::string target;          // empty: see FindTarget
   std::string scenarios_root;  // empty: see FindScenariosRoot
+  bool uses_suite = false;     // the scenarios that come with trainwreck, whatever lies here
   UseColor color = UseColor::kAuto;
   bool verbose = false;
   bool preflight = true;     // for verbs that make many runs; see preflight.h

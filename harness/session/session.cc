@@ -198,7 +198,10 @@ std::set<std::string> NamesElsewhere(const Session& session, const std::string& 
     }
     for (const FaultInfo& fault : other.faults) names.insert("fault:" + fault.name);
     for (const SignalInfo& signal : other.signals) names.insert("signal:" + signal.name);
-    for (const ParamInfo& key : other.recipe) names.insert("recipe:" + key.name);
+    for (const ParamInfo& key : other.recipe) {
+      names.insert("recipe:" + key.name);
+      if (!key.role.empty()) names.insert("role:" + key.role);
+    }
     for (const std::string& feature : other.features) names.insert("feature:" + feature);
   }
   return names;
@@ -299,11 +302,13 @@ std::string FindScenariosRoot(const CommonOptions& options) {
     if (fs::is_directory(options.scenarios_root)) return options.scenarios_root;
     throw UsageError("--scenarios-root names '" + options.scenarios_root + "', which is no folder");
   }
-  if (fs::is_directory("scenarios")) return "scenarios";
-  fs::path here = fs::current_path();
-  for (fs::path folder = here.parent_path(); folder != folder.parent_path();
-       folder = folder.parent_path()) {
-    if (fs::is_directory(folder / "scenarios")) return (folder / "scenarios").string();
+  if (!options.uses_suite) {
+    if (fs::is_directory("scenarios")) return "scenarios";
+    fs::path here = fs::current_path();
+    for (fs::path folder = here.parent_path(); folder != folder.parent_path();
+         folder = folder.parent_path()) {
+      if (fs::is_directory(folder / "scenarios")) return (folder / "scenarios").string();
+    }
   }
   if (fs::is_directory(ProgramFolder() + "/scenarios")) return ProgramFolder() + "/scenarios";
   if (fs::is_directory(ProgramFolder() + kInstalledScenarios)) {
@@ -312,6 +317,7 @@ std::string FindScenariosRoot(const CommonOptions& options) {
   for (const std::string& folder : RunfilesFolders()) {
     if (fs::is_directory(folder + "/scenarios")) return folder + "/scenarios";
   }
+  if (options.uses_suite) throw UsageError("--suite: no scenarios came with this trainwreck");
   return "scenarios";
 }
 
@@ -329,7 +335,7 @@ Session OpenSession(const CommonOptions& options, bool builds) {
   session.target_name = found.name;
   session.target_file = found.file;
   session.target_note = found.note;
-  session.names_root = !options.scenarios_root.empty();
+  session.names_root = options.uses_suite || !options.scenarios_root.empty();
   if (builds && found.spec) {
     session.target.files = FilesOfTarget(*found.spec);
     session.target.files.push_back(found.file);

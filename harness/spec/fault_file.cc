@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "harness/protocol/recipe_view.h"
 #include "harness/spec/recipe_reader.h"
 #include "harness/text/nearest.h"
 #include "harness/yaml/fields.h"
@@ -71,13 +72,21 @@ void FindLackingKeys(const YamlNode& map, const std::string& prefix,
                      const TargetDescription& target, std::vector<std::string>& lacking) {
   for (std::size_t i = 0; i < map.keys.size(); ++i) {
     const std::string path = prefix + map.keys[i].text;
-    if (target.FindRecipeKey(path) != nullptr) continue;
+    if (ResolveKey(target, path) != nullptr) continue;
     if (map.items[i].IsMap()) {
       FindLackingKeys(map.items[i], path + ".", target, lacking);
     } else {
       lacking.push_back(path);
     }
   }
+}
+
+std::vector<std::string> LackingKeys(const YamlNode& root, const TargetDescription& target) {
+  std::vector<std::string> lacking;
+  for (const char* key : {"set", "scale"}) {
+    if (const YamlNode* map = root.Find(key)) FindLackingKeys(*map, "", target, lacking);
+  }
+  return lacking;
 }
 
 // One document to one fault.
@@ -318,10 +327,7 @@ class FaultReader {
 // Whether it asks for keys of another target: then nothing of it is wrong here.
 bool IsForAnother(const YamlNode& root, const TargetDescription& target,
                   const LoadOptions& options) {
-  std::vector<std::string> lacking;
-  for (const char* key : {"set", "scale"}) {
-    if (const YamlNode* map = root.Find(key)) FindLackingKeys(*map, "", target, lacking);
-  }
+  const std::vector<std::string> lacking = LackingKeys(root, target);
   return std::any_of(lacking.begin(), lacking.end(), [&](const std::string& key) {
     return options.elsewhere.contains("recipe:" + key);
   });
@@ -359,6 +365,20 @@ const std::string& SuiteFaults() {
 #include "faults/recipe.inc"
       ;
   return text;
+}
+
+std::string RoleLackedForFault(const std::string& fault, const TargetDescription& target) {
+  for (const std::string& document : Documents(SuiteFaults())) {
+    Errors errors;
+    const std::optional<YamlNode> root =
+        ParseYaml(document, errors.AddSource(kSuiteFile, SuiteFaults()), errors);
+    const YamlNode* name = root ? root->Find("name") : nullptr;
+    if (name == nullptr || name->text != fault) continue;
+    for (const std::string& key : LackingKeys(*root, target)) {
+      if (RoleNamed(key)) return key.substr(std::string(kRolePrefix).size());
+    }
+  }
+  return "";
 }
 
 FaultCatalogue::FaultCatalogue(TargetDescription& target) : target_(target) {

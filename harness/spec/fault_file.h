@@ -17,6 +17,10 @@ bool IsFaultFile(const std::string& path);
 // The text of faults/recipe.yaml, which is part of this program.
 const std::string& SuiteFaults();
 
+// The role for which the target lacks a key, so that it cannot have this fault of
+// faults/recipe.yaml ("clip_norm"); empty: that is not the reason.
+std::string RoleLackedForFault(const std::string& fault, const TargetDescription& target);
+
 // JSON Schema (draft 7) of such a document for this target, for editors.
 Json FaultFileSchema(const TargetDescription& target);
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "harness/spec/fault_file.h"
 #include "harness/spec/recipe_reader.h"
 #include "harness/text/nearest.h"
 
@@ -245,7 +246,11 @@ InjectedFault ReadFault(const YamlNode& key, const YamlNode& node, const TargetD
     info = target.FindFault(fault.fault);
     if (info == nullptr && !fault.fault.empty()) {
       const std::string nearest = NearestName(fault.fault, FaultNames(target));
-      if (nearest.empty() && target.level < 2) errors.AddUnserved("fault:" + fault.fault);
+      if (const std::string role = RoleLackedForFault(fault.fault, target); !role.empty()) {
+        errors.AddUnserved("role:" + role);
+      } else if (nearest.empty() && target.level < 2) {
+        errors.AddUnserved("fault:" + fault.fault);
+      }
       errors.Add(*name, "the target has no fault '" + fault.fault + "'",
                  nearest.empty() ? "'trainwreck list faults' shows them"
                                  : "did you mean '" + nearest + "'?");

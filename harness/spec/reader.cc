@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "harness/spec/left_out.h"
 #include "harness/spec/matrix_reader.h"
 #include "harness/spec/parts_reader.h"
 #include "harness/spec/point_parts.h"
@@ -34,6 +35,7 @@ class Reader {
     if (faults != nullptr) ReadFaults(*faults, target_, errors_, draft_);
     ReadRecipeAndPoints(fields);
     TakeOutPointParts(root, scenario().points, errors_);
+    scenario().left_out = LeaveOutArms(root, target_);
     if (const YamlNode* node = fields.Take("seeds")) ReadSeeds(*node);
     if (const YamlNode* node = fields.Take("phases")) {
       scenario().phases = ReadPhases(*node, errors_);

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "harness/protocol/recipe_view.h"
 #include "harness/text/nearest.h"
 
 namespace trainwreck {
@@ -20,8 +21,12 @@ class Flattener {
       const YamlNode& key = map.keys[i];
       const YamlNode& value = map.items[i];
       const std::string path = prefix.empty() ? key.text : prefix + "." + key.text;
-      if (const ParamInfo* info = target_.FindRecipeKey(path)) {
+      if (const ParamInfo* info = ResolveKey(target_, path)) {
         Keep({&key, &value, info});
+      } else if (path + "." == kRolePrefix && value.IsMap() && !value.keys.empty()) {
+        Walk(value, path);
+      } else if (path.starts_with(kRolePrefix)) {
+        RejectRole(key, path);
       } else if (!IsSection(path)) {
         RejectUnknown(key, path, prefix, value.IsMap());
       } else if (value.IsMap() && !value.keys.empty()) {
@@ -74,6 +79,21 @@ class Flattener {
     return target_.level < 2 && count <= kShown
                ? "known: " + keys
                : "'trainwreck list recipe' shows the target's keys";
+  }
+
+  void RejectRole(const YamlNode& key, const std::string& path) {
+    const std::string role = path.substr(std::string(kRolePrefix).size());
+    if (RoleNamed(path)) {
+      errors_.AddUnserved("role:" + role);
+      errors_.Add(key, "no recipe key of the target has the role '" + role + "' (" + what_ + ")",
+                  "add 'role: " + role + "' to that key of the target");
+      return;
+    }
+    std::vector<std::string> known;
+    for (const std::string& name : KeyRoleNames()) {
+      if (RoleNamed(kRolePrefix + name)) known.push_back(name);
+    }
+    errors_.Add(key, "unknown role '" + role + "' in " + what_, SuggestName(role, known));
   }
 
   void RejectUnknown(const YamlNode& key, const std::string& path, const std::string& prefix,

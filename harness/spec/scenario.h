@@ -94,6 +94,14 @@ struct Bug {
   std::string note;
 };
 
+// A remedy, decoy or twin that the target cannot have: it changes a key by its role (`role.NAME`),
+// and no key of the target has that role.
+struct LeftOut {
+  ArmKind kind = ArmKind::kRemedy;
+  std::string name;
+  std::string role;
+};
+
 // One named point of the matrix; a scenario without a matrix has one point with an empty name.
 struct Point {
   std::string name;
@@ -145,6 +153,7 @@ struct Scenario {
   std::vector<Bug> bugs;      // `must_notice`
   std::vector<Point> points;  // at least one
   std::vector<Phase> phases;  // at least one: {"train"}
+  std::vector<LeftOut> left_out;
   bool has_reference = false;
   Expectation expect;
   Requirements requires_;

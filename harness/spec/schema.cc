@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/protocol/recipe_view.h"
 #include "harness/spec/defaults.h"
 #include "harness/spec/fault_file.h"
 #include "harness/spec/scenario.h"
@@ -90,8 +91,8 @@ Json ValueSchema(const ParamInfo& info) {
 
 // Recipe keys, dotted and nested; `leaf` gives the schema of one key.
 template <typename LeafFunction>
-Json RecipeSchema(const TargetDescription& target, const std::string& prefix,
-                  const std::string& doc, LeafFunction leaf) {
+Json KeysSchema(const TargetDescription& target, const std::string& prefix, const std::string& doc,
+                LeafFunction leaf) {
   Json properties = Json::object();
   for (const ParamInfo& info : target.recipe) {
     if (info.name.rfind(prefix, 0) != 0) continue;
@@ -102,7 +103,7 @@ Json RecipeSchema(const TargetDescription& target, const std::string& prefix,
     if (dot != std::string::npos) {
       const std::string section = rest.substr(0, dot);
       if (!properties.contains(section)) {
-        properties[section] = RecipeSchema(target, prefix + section + ".", "", leaf);
+        properties[section] = KeysSchema(target, prefix + section + ".", "", leaf);
       }
     }
     properties[rest] = std::move(schema);
@@ -110,6 +111,17 @@ Json RecipeSchema(const TargetDescription& target, const std::string& prefix,
   Json object = Object(std::move(properties), {}, doc);
   object["minProperties"] = 1;
   return object;
+}
+
+// The same, and each key that has a role by the name of that role, too.
+template <typename LeafFunction>
+Json RecipeSchema(TargetDescription target, const std::string& doc, LeafFunction leaf) {
+  const std::vector<ParamInfo> keys = target.recipe;
+  for (ParamInfo key : keys) {
+    key.name = kRolePrefix + key.role;
+    if (RoleNamed(key.name)) target.recipe.push_back(std::move(key));
+  }
+  return KeysSchema(target, "", doc, leaf);
 }
 
 Json TriggerProperties() {
@@ -370,8 +382,8 @@ Json FaultFileSchema(const TargetDescription& target) {
             {"description", "What `inject` calls it: SITE.NAME."}}},
           {"summary", Text("What it does, in one sentence.")},
           {"parameters", NamedEntries(ParameterSchema(), "What scenarios may choose.")},
-          {"set", RecipeSchema(target, "", "Recipe keys and their new values.", value_of)},
-          {"scale", RecipeSchema(target, "", "Recipe keys and their factors.", factor_of)},
+          {"set", RecipeSchema(target, "Recipe keys and their new values.", value_of)},
+          {"scale", RecipeSchema(target, "Recipe keys and their factors.", factor_of)},
           {"requires", needs},
       },
       {"apiVersion", "kind", "name", "summary"}, "A fault that changes the recipe.");
@@ -388,8 +400,8 @@ Json ScenarioSchema(const TargetDescription& target) {
     const bool is_number = info.type == ValueType::kInt || info.type == ValueType::kNumber;
     return is_number ? Number("Factor. " + info.doc) : Json();
   };
-  const Json set = RecipeSchema(target, "", "Recipe keys and their new values.", value_of);
-  const Json scale = RecipeSchema(target, "", "Recipe keys and their factors.", factor_of);
+  const Json set = RecipeSchema(target, "Recipe keys and their new values.", value_of);
+  const Json scale = RecipeSchema(target, "Recipe keys and their factors.", factor_of);
   Json properties = {
       {"apiVersion", {{"const", kApiVersion}}},
       {"kind", {{"const", "Scenario"}}},
@@ -401,8 +413,7 @@ Json ScenarioSchema(const TargetDescription& target) {
       {"sources", Texts("Where the claim comes from.")},
       {"tags", Texts("For `trainwreck run -t TAG`.")},
       {"extends", Text("A scenario to start from, as its path under the folder of the scenarios.")},
-      {"recipe",
-       RecipeSchema(target, "", "The healthy run, over the target's defaults.", value_of)},
+      {"recipe", RecipeSchema(target, "The healthy run, over the target's defaults.", value_of)},
       {"matrix", MatrixSchema(set, scale, target)},
       {"seeds", SeedsSchema()},
       {"phases", PhasesSchema()},

@@ -232,8 +232,9 @@ void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
                                                          "Peak learning rate")));
   keys.push_back(
       Bounded(Number("optimizer.momentum", FIELD(optimizer.momentum), "", 0, "Momentum (sgd)"), 1));
-  keys.push_back(Number("optimizer.weight_decay", FIELD(optimizer.weight_decay), "", 0,
-                        "L2 term in the gradient (sgd) or decoupled decay (adamw)"));
+  keys.push_back(WithRole(KeyRole::kWeightDecay,
+                          Number("optimizer.weight_decay", FIELD(optimizer.weight_decay), "", 0,
+                                 "L2 term in the gradient (sgd) or decoupled decay (adamw)")));
   keys.push_back(Plain("optimizer.no_decay", FIELD(optimizer.no_decay),
                        "Comma-separated globs of the parameters that make a group without weight "
                        "decay: \"*.bias,*norm*,embed.*\""));
@@ -265,8 +266,9 @@ void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
                          {"warmup_cosine", ScheduleKind::kWarmupCosine},
                          {"warmup_linear", ScheduleKind::kWarmupLinear}},
                         "Learning rate over the run; the warmup is linear from 0"));
-  keys.push_back(Number("schedule.warmup_steps", FIELD(schedule.warmup_steps), "steps", 0,
-                        "Steps until the peak learning rate"));
+  keys.push_back(
+      WithRole(KeyRole::kWarmupSteps, Number("schedule.warmup_steps", FIELD(schedule.warmup_steps),
+                                             "steps", 0, "Steps until the peak learning rate")));
   keys.push_back(Number("schedule.final_ratio", FIELD(schedule.final_ratio), "", 0,
                         "Learning rate at the end of the run, as a part of the peak"));
   keys.push_back(Number("schedule.restart_step", FIELD(schedule.restart_step), "steps", 0,

@@ -1,0 +1,122 @@
+// Scenarios that name keys by their roles, so that they run on any target that has such keys.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/spec/fault_file.h"
+#include "harness/spec/test_target.h"
+
+namespace trainwreck {
+namespace roles_test {
+
+using Roles = std::vector<std::pair<std::string, std::string>>;  // key, role
+
+// Somebody's own command, which calls its keys as it likes.
+TargetDescription Target(const Roles& roles) {
+  TargetDescription target;
+  target.name = "mine";
+  target.level = 0;
+  target.recipe = {{.name = "steps", .type = ValueType::kInt, .default_value = 40}};
+  for (const auto& [name, role] : roles) {
+    target.recipe.push_back(
+        {.name = name, .type = ValueType::kNumber, .default_value = 0.5, .role = role});
+  }
+  target.signals = {{.name = "loss"}};
+  AddHarnessVocabulary(target);
+  FaultCatalogue(target).AddSuite();
+  return target;
+}
+
+ScenarioFile Load(const std::string& text, const Roles& roles, LoadOptions options = {}) {
+  options.check_name = false;
+  return ParseScenario(
+      "apiVersion: trainwreck/v1\nkind: Scenario\nname: test\ntitle: A test\n" + text, "test.yaml",
+      Target(roles), options);
+}
+
+constexpr char kFault[] =
+    "inject: {hot: {fault: recipe.high_lr, with: {factor: 8}}}\n"
+    "symptoms:\n  worse: mean(loss[-5:]) > control.mean(loss[-5:])\n";
+
+TEST(Roles, StandForTheKeyThatHasThem) {
+  const ScenarioFile file = Load(std::string("recipe: {role: {learning_rate: 0.25}}\n") + kFault +
+                                     "remedies:\n  lower: {scale: {role.learning_rate: 0.1}}\n"
+                                     "  clip: {set: {role: {clip_norm: 1}}}\n",
+                                 {{"peak", "learning_rate"}, {"bound", "clip_norm"}});
+  ASSERT_TRUE(file.scenario) << Messages(file);
+  EXPECT_EQ(file.scenario->recipe.set[0].first, "peak");
+  EXPECT_EQ(file.scenario->remedies[0].changes.scale[0].first, "peak");
+  EXPECT_EQ(file.scenario->remedies[1].changes.set[0].first, "bound");
+  EXPECT_TRUE(file.scenario->left_out.empty());
+  const TargetDescription target = Target({{"peak", "learning_rate"}});
+  EXPECT_EQ(target.FindFault("recipe.high_lr")->amends[0].key, "peak");
+}
+
+// Files of faults named this key before there were roles.
+TEST(Roles, AreThoseOfTheReferenceTrainersKeysWhereNoKeySaysSo) {
+  const std::string text =
+      std::string(kFault) + "remedies: {r: {scale: {role.learning_rate: 2}}}\n";
+  const ScenarioFile file = Load(text, {{"optimizer.lr", ""}});
+  ASSERT_TRUE(file.scenario) << Messages(file);
+  EXPECT_EQ(file.scenario->remedies[0].changes.scale[0].first, "optimizer.lr");
+  const ScenarioFile other = Load(text, {{"optimizer.lr", ""}, {"peak", "learning_rate"}});
+  EXPECT_EQ(other.scenario->remedies[0].changes.scale[0].first, "peak");
+}
+
+TEST(Roles, OfARemedyThatTheTargetLacksLeaveTheRemedyOut) {
+  const ScenarioFile file = Load(std::string(kFault) +
+                                     "remedies:\n  lower: {scale: {role.learning_rate: 0.1}}\n"
+                                     "  clip: {set: {role.clip_norm: 1}}\n"
+                                     "decoys: {decay: {set: {role: {weight_decay: 1}}}}\n",
+                                 {{"peak", "learning_rate"}});
+  ASSERT_TRUE(file.scenario) << Messages(file);
+  EXPECT_EQ(file.scenario->unserved, "");
+  ASSERT_EQ(file.scenario->remedies.size(), 1U);
+  EXPECT_EQ(file.scenario->remedies[0].name, "lower");
+  EXPECT_TRUE(file.scenario->decoys.empty());
+  ASSERT_EQ(file.scenario->left_out.size(), 2U);
+  EXPECT_EQ(file.scenario->left_out[0].name, "clip");
+  EXPECT_EQ(file.scenario->left_out[0].role, "clip_norm");
+  EXPECT_EQ(file.scenario->left_out[1].kind, ArmKind::kDecoy);
+}
+
+// Else a scenario could pass that shows no remedy at all.
+TEST(Roles, OfAllRemediesSkipTheScenario) {
+  const ScenarioFile file =
+      Load(std::string(kFault) + "remedies: {clip: {set: {role.clip_norm: 1}}}\n",
+           {{"peak", "learning_rate"}});
+  ASSERT_TRUE(file.scenario) << Messages(file);
+  EXPECT_EQ(file.scenario->unserved, "role:clip_norm");
+}
+
+TEST(Roles, OfAFaultSkipTheScenario) {
+  const std::string text = std::string(kFault) + "no_remedy: none\n";
+  const ScenarioFile file = Load(text, {{"peak", ""}});
+  ASSERT_TRUE(file.scenario) << Messages(file);
+  EXPECT_EQ(file.scenario->unserved, "role:learning_rate");
+  const ScenarioFile own = Load(text, {{"peak", ""}}, {.is_own = true});
+  EXPECT_FALSE(own.scenario) << "a scenario of one's own is not skipped in silence";
+  const ScenarioFile another =
+      Load(text, {{"peak", ""}}, {.is_own = true, .elsewhere = {"role:learning_rate"}});
+  EXPECT_TRUE(another.scenario);
+}
+
+TEST(Roles, ThatAreNoneAreErrors) {
+  for (const auto& [role, says] : {std::pair{"learning_rat", "did you mean 'learning_rate'?"},
+                                   {"cost", "unknown role 'cost'"}}) {
+    const ScenarioFile file =
+        Load(std::string(kFault) + "remedies: {r: {set: {role." + role + ": 1}}}\n",
+             {{"peak", "learning_rate"}});
+    EXPECT_FALSE(file.scenario);
+    EXPECT_NE(Messages(file).find(says), std::string::npos) << Messages(file);
+  }
+  const ScenarioFile twice =
+      Load(std::string("recipe: {peak: 1, role: {learning_rate: 2}}\n") + kFault + "no_remedy: x\n",
+           {{"peak", "learning_rate"}});
+  EXPECT_NE(Messages(twice).find("'peak' is given twice"), std::string::npos) << Messages(twice);
+}
+
+}  // namespace roles_test
+}  // namespace trainwreck
