@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Plants real bugs of training stacks into the reference trainer, one after the other, and says which are noticed.
 
-    tools/real_bugs.py list [--set open|held_out|all]   the open ones where nothing is said
+    tools/real_bugs.py list [--set open|held_out|fresh|all]   the open ones where nothing is said
     tools/real_bugs.py check                            all patches apply to this tree
-    tools/real_bugs.py plant NAME... | --set open|held_out|all  [--scenarios 'nan/*' ...] [--oracle COMMAND ...]
+    tools/real_bugs.py plant NAME... | --set open|held_out|fresh|all  [--scenarios 'nan/*' ...] [--oracle COMMAND ...]
     tools/real_bugs.py summary results.jsonl
 
 The bugs are those of tests/real_bugs/bugs.yaml. `plant` works on the last commit, in a worktree and with a Bazel output base
@@ -27,7 +27,7 @@ import time
 from real_bug_notices import BASELINE, WORDS_OF_PART, noticing, read_notices, summarise
 
 FIELDS = ("name", "kind", "part", "what", "source", "shows", "set")
-SETS = ("open", "held_out")
+SETS = ("open", "held_out", "fresh")
 FIRST_LINES = 10
 
 
@@ -54,7 +54,7 @@ def read_bugs(folder):
         why = [f"has no {field}" for field in FIELDS if field not in bug] + [f"has {key}" for key in bug if key not in FIELDS]
         why += ["its name is not in kebab case"] * (not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name))
         why += ["stands twice"] * (names[name] > 1)
-        why += ["its set is neither of " + ", ".join(SETS)] * (bug.get("set") not in SETS)
+        why += ["its set is none of " + ", ".join(SETS)] * (bug.get("set") not in SETS)
         why += ["no words are known for its part"] * (bug.get("part") not in WORDS_OF_PART)
         why += ["its source is no address"] * (not bug.get("source", "").startswith("https://"))
         why += ["has no patch"] * (not (folder / f"{name}.patch").is_file())
