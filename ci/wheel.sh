@@ -8,7 +8,7 @@ case "$#,${1:-}" in
   *) echo "usage: ci/wheel.sh [--out DIR]" >&2; exit 2 ;;
 esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-source ci/setup.sh
+WITHOUT_TORCH=1 source ci/setup.sh
 # In the configuration of the tests, which optimizes, too: what is packed is what was tested.
 "$BAZEL" build --noshow_progress //harness/cli:trainwreck
 python3 tools/wheel.py pack "$("$BAZEL" info bazel-bin 2>/dev/null)/harness/cli/trainwreck" "${out:-dist}"
