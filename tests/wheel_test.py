@@ -16,6 +16,9 @@ import zipfile
 
 import unittest_xml
 
+sys.path.insert(0, "tools")
+import wheel  # pylint: disable=wrong-import-position
+
 TRAINWRECK, DOCUMENT = map(os.path.abspath, sys.argv[1:3])
 PYTHON = os.environ.get("TRAINWRECK_WHEEL_PYTHON") or sys.executable
 BUNDLED = ["libfmt.so.9", "libre2.so.9", "libsimdjson.so.14", "libsqlite3.so.0", "libyaml-cpp.so.0.7"]
@@ -51,6 +54,17 @@ class WheelTest(unittest.TestCase):
                         "--no-deps", "--disable-pip-version-check", cls.wheel, cwd=cls.folder)
         assert installed.returncode == 0, installed.stdout
         cls.package, = glob.glob(cls.folder + "/venv/lib/python3*/site-packages/trainwreck")
+
+    def project(self, *names):
+        """A folder with the training program of DOCUMENT, its trainwreck.yaml and other files of that page."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        with open(DOCUMENT, encoding="utf-8") as file:
+            files = dict(re.findall(r"^```\w+ (\S+)\n(.*?)^```$", file.read(), re.M | re.S))
+        for name in ("train.py", "trainwreck.yaml", *names):
+            os.makedirs(os.path.dirname(f"{folder}/{name}"), exist_ok=True)
+            with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+                file.write(files[name])
+        return folder
 
     def refusals(self, name=None, leave_out=(), **changed):
         """What `check` says of the wheel with another name, without some files, or with another content of some."""
@@ -91,16 +105,34 @@ class WheelTest(unittest.TestCase):
         self.assertRegex(said, r"RECORD does not fit the file of trainwreck-.*/WHEEL")
         self.assertIn("the tag of its name is not that of WHEEL", said)
 
-    def test_it_brings_the_licences(self):
+    def test_it_brings_the_licences_and_the_sources(self):
         with zipfile.ZipFile(self.wheel) as file:
-            licences = [os.path.basename(name) for name in file.namelist() if "/licenses/" in name]
-        self.assertEqual(len(licences), len(BUNDLED) + 2, licences)
+            names = file.namelist()
+        self.assertEqual(sum("/licenses/" in name for name in names), len(BUNDLED) + 2, names)
+        self.assertLessEqual(set(dict(wheel.sources_of("."))), set(names))
+        self.assertIn("trainwreck/py.typed", names)
+
+    def test_portable_scenarios_are_packed_where_the_harness_looks_for_them(self):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        os.makedirs(folder + "/scenarios/portable/nan")
+        for name in ("nan/mine.yaml", "defaults.yaml"):
+            with open(f"{folder}/scenarios/portable/{name}", "w", encoding="utf-8") as file:
+                file.write("no scenario\n")
+        packed = dict(wheel.sources_of(folder))
+        place = "trainwreck/share/trainwreck/scenarios/portable/"
+        self.assertEqual(sorted(packed), [place + "defaults.yaml", place + "nan/mine.yaml"])
+        installed = os.path.join(os.path.dirname(self.package), place)
+        shutil.copytree(folder + "/scenarios/portable", installed)
+        said = run(self.bin + "/trainwreck", "validate", cwd=self.project(), env={})
+        shutil.rmtree(installed)
+        self.assertIn(installed + "nan/mine.yaml", said.stdout)
 
     def test_its_libraries_are_used(self):
-        loaded = run(self.package + "/bin/trainwreck", env={"LD_TRACE_LOADED_OBJECTS": "1"}).stdout
-        found = dict(re.findall(r"(\S+) => (\S+)", loaded))
-        for name in BUNDLED:
-            self.assertEqual(os.path.realpath(found[name]), os.path.realpath(f"{self.package}/lib/trainwreck/{name}"))
+        for elsewhere in ("", "/usr/lib/x86_64-linux-gnu"):
+            loaded = run(self.package + "/bin/trainwreck", env={"LD_TRACE_LOADED_OBJECTS": "1", "LD_LIBRARY_PATH": elsewhere})
+            found = dict(re.findall(r"(\S+) => (\S+)", loaded.stdout))
+            for name in BUNDLED:
+                self.assertEqual(os.path.realpath(found[name]), os.path.realpath(f"{self.package}/lib/trainwreck/{name}"))
 
     def test_it_starts_in_an_empty_environment(self):
         expected = run(TRAINWRECK, "--version").stdout
@@ -111,25 +143,15 @@ class WheelTest(unittest.TestCase):
         self.assertEqual(said.stdout, expected.split()[-1] + "\n")
 
     def test_the_first_scenario_passes_and_fails(self):
-        folder = tempfile.mkdtemp(dir=self.folder)
-        with open(DOCUMENT, encoding="utf-8") as file:
-            files = dict(re.findall(r"^```\w+ (\S+)\n(.*?)^```$", file.read(), re.M | re.S))
-
-        def write(name, text):
-            os.makedirs(os.path.dirname(f"{folder}/{name}"), exist_ok=True)
-            with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
-                file.write(text)
-
-        def verdict():
-            return run(self.bin + "/trainwreck", "run", cwd=folder, env={"PATH": self.bin})
-
-        for name in ("train.py", "trainwreck.yaml", "scenarios/nan/rate-too-high.yaml"):
-            write(name, files[name])
-        done = verdict()
+        folder = self.project("scenarios/nan/rate-too-high.yaml")
+        done = run(self.bin + "/trainwreck", "run", cwd=folder, env={"PATH": self.bin})
         self.assertRegex(done.stdout, r"(?m)^PASS .* nan/rate-too-high$")
         self.assertEqual(done.returncode, 0, done.stdout)
-        write("train.py", files["train.py"].replace("if 0 < options.clip < size else 1", "if False else 1"))
-        done = verdict()
+        with open(folder + "/train.py", "r+", encoding="utf-8") as file:
+            program = file.read()
+            file.seek(0)
+            file.write(program.replace("if 0 < options.clip < size else 1", "if False and options.clip < 0 else 1"))
+        done = run(self.bin + "/trainwreck", "run", cwd=folder, env={"PATH": self.bin})
         self.assertRegex(done.stdout, r"(?m)^FAIL .* nan/rate-too-high$")
         self.assertEqual(done.returncode, 1, done.stdout)
 
