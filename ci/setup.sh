@@ -4,6 +4,7 @@
 #
 #   TORCH_HOME  an unpacked LibTorch (include/ and lib/); default: found, else unpacked into the cache
 #   TORCH_VERSION  which LibTorch to find or unpack; default: 2.11.0, or any that is installed already
+#   WITHOUT_TORCH  when not empty, no LibTorch is looked for: the harness needs none
 #   CUDA_HOME   a CUDA toolkit; default: /usr/local/cuda when it is there
 #   BAZEL       the bazel to use; default: the one on PATH, else Debian's bazel-bootstrap
 #   WITH_PYTHON_STACKS  when not empty, also what ci/test.sh --with-python-stacks needs
@@ -199,9 +200,11 @@ setup() {
   install_debian_packages
   BAZEL="${BAZEL:-$(command -v bazel)}"
   if [ -z "${CUDA_HOME:-}" ] && [ -x /usr/local/cuda/bin/nvcc ]; then CUDA_HOME=/usr/local/cuda; fi
-  find_libtorch
-  complete_with_cuda
-  write_bazelrc_local
+  if [ -z "${WITHOUT_TORCH:-}" ]; then
+    find_libtorch
+    complete_with_cuda
+    write_bazelrc_local
+  fi
   export BAZEL TORCH_HOME REPO_ROOT
 }
 

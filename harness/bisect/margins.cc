@@ -137,7 +137,7 @@ void AddShifts(const Place& place, NoiseModel& model) {
       model.single_prior.push_back(1);
       const double between = std::abs(good - bad) / 2;
       model.single.push_back(MarginBins(model.edges, good + (bad - good) * i / 8.0,
-                                        width * std::hypot(spread, between)));
+                                        width * std::sqrt(spread * spread + between * between)));
     }
   }
   if (model.pair_prior.empty()) {  // no worse at the bad end: the least that could be found

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""The wheel: packed from the harness of this build, checked, installed into a fresh virtual environment, and used there. Needs
+no network. TRAINWRECK_WHEEL_PYTHON names another Python for that environment (bazel test --test_env=...).
+
+Usage: wheel_test.py TRAINWRECK DOCUMENT [unittest options], in the folder of tools/wheel.py's sources
+"""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+import unittest_xml
+
+sys.path.insert(0, "tools")
+import wheel  # pylint: disable=wrong-import-position
+
+TRAINWRECK, DOCUMENT = map(os.path.abspath, sys.argv[1:3])
+PYTHON = os.environ.get("TRAINWRECK_WHEEL_PYTHON") or sys.executable
+BUNDLED = ["libfmt.so.9", "libre2.so.9", "libsimdjson.so.14", "libsqlite3.so.0", "libyaml-cpp.so.0.7"]
+
+
+def run(*command, **options):
+    return subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **options)
+
+
+MISSING = [f"{PYTHON} cannot import {name}" for name in ("venv", "pip") if run(PYTHON, "-c", "import " + name).returncode != 0]
+MISSING += [f"there is no {name}" for name in ("dpkg-query", "ldd", "readelf", "strip") if not shutil.which(name)]
+
+
+def is_debian_12():
+    with open("/etc/os-release", encoding="utf-8") as file:
+        return "VERSION_CODENAME=bookworm" in file.read()
+
+
+@unittest.skipIf(MISSING, "; ".join(MISSING))
+class WheelTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        packed = run(sys.executable, "tools/wheel.py", "pack", TRAINWRECK, cls.folder)
+        assert packed.returncode == 0, packed.stdout
+        cls.wheel = packed.stdout.strip()
+        cls.bin = cls.folder + "/venv/bin"
+        # Without a pip of its own, which would take one more Debian package.
+        made = run(PYTHON, "-m", "venv", "--without-pip", cls.folder + "/venv")
+        assert made.returncode == 0, made.stdout
+        # As from elsewhere: what it was packed from is out of reach.
+        installed = run(PYTHON, "-m", "pip", "--python", cls.bin + "/python3", "install", "--quiet", "--no-index",
+                        "--no-deps", "--disable-pip-version-check", cls.wheel, cwd=cls.folder)
+        assert installed.returncode == 0, installed.stdout
+        cls.package, = glob.glob(cls.folder + "/venv/lib/python3*/site-packages/trainwreck")
+
+    def project(self, *names):
+        """A folder with the training program of DOCUMENT, its trainwreck.yaml and other files of that page."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        with open(DOCUMENT, encoding="utf-8") as file:
+            files = dict(re.findall(r"^```\w+ (\S+)\n(.*?)^```$", file.read(), re.M | re.S))
+        for name in ("train.py", "trainwreck.yaml", *names):
+            os.makedirs(os.path.dirname(f"{folder}/{name}"), exist_ok=True)
+            with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+                file.write(files[name])
+        return folder
+
+    def refusals(self, name=None, leave_out=(), **changed):
+        """What `check` says of the wheel with another name, without some files, or with another content of some."""
+        other = os.path.join(tempfile.mkdtemp(dir=self.folder), name or os.path.basename(self.wheel))
+        with zipfile.ZipFile(self.wheel) as old, zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:
+            for entry in old.namelist():
+                if os.path.basename(entry) not in leave_out:
+                    content = old.read(entry)
+                    new.writestr(entry, changed.get(os.path.basename(entry), lambda text: text)(content.decode("latin-1")).encode("latin-1"))
+        done = run(sys.executable, "tools/wheel.py", "check", other)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        return [line.removeprefix(other + ": ") for line in done.stdout.splitlines()]
+
+    def test_its_name_says_version_and_platform(self):
+        version = run(TRAINWRECK, "--version").stdout.split()[-1]
+        name = re.fullmatch(r"trainwreck-(.*)-py3-none-manylinux_2_(\d+)_x86_64.whl", os.path.basename(self.wheel))
+        self.assertEqual(name[1], version)
+        print(f"{os.path.basename(self.wheel)}: {os.path.getsize(self.wheel)} bytes")
+        if is_debian_12():
+            # That of RHEL 9: no function may be called that only a newer C library has.
+            self.assertEqual(name[2], "34")
+
+    def test_libraries_that_are_left_out_are_found(self):
+        def without_libraries(record):
+            return "".join(line for line in record.splitlines(keepends=True) if not line.startswith("trainwreck/lib/"))
+
+        expected = [f"trainwreck needs {name}, which is neither in the wheel nor on every Linux" for name in BUNDLED]
+        self.assertEqual(sorted(self.refusals(leave_out=BUNDLED, RECORD=without_libraries)), expected)
+
+    def test_a_tag_that_promises_too_much_is_found(self):
+        name = re.sub(r"manylinux_2_\d+", "manylinux_2_28", os.path.basename(self.wheel))
+        said = "\n".join(self.refusals(name=name, WHEEL=lambda text: re.sub(r"manylinux_2_\d+", "manylinux_2_28", text)))
+        self.assertRegex(said, r"(?m)^trainwreck needs a system with glibc 2\.\d+, the tag says 2\.28$")
+
+    def test_files_that_are_not_those_of_the_record_are_found(self):
+        said = "\n".join(self.refusals(leave_out=["py.typed"], WHEEL=lambda text: text.replace("Tag: py3", "Tag: py2")))
+        self.assertRegex(said, r"RECORD does not fit the file of trainwreck/py\.typed")
+        self.assertRegex(said, r"RECORD does not fit the file of trainwreck-.*/WHEEL")
+        self.assertIn("the tag of its name is not that of WHEEL", said)
+
+    def test_it_brings_the_licences_and_the_sources(self):
+        with zipfile.ZipFile(self.wheel) as file:
+            names = file.namelist()
+        self.assertEqual(sum("/licenses/" in name for name in names), len(BUNDLED) + 2, names)
+        self.assertLessEqual(set(dict(wheel.sources_of("."))), set(names))
+        self.assertIn("trainwreck/py.typed", names)
+
+    def test_portable_scenarios_are_packed_where_the_harness_looks_for_them(self):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        os.makedirs(folder + "/scenarios/portable/nan")
+        for name in ("nan/mine.yaml", "defaults.yaml"):
+            with open(f"{folder}/scenarios/portable/{name}", "w", encoding="utf-8") as file:
+                file.write("no scenario\n")
+        packed = dict(wheel.sources_of(folder))
+        place = "trainwreck/share/trainwreck/scenarios/portable/"
+        self.assertEqual(sorted(packed), [place + "defaults.yaml", place + "nan/mine.yaml"])
+        installed = os.path.join(os.path.dirname(self.package), place)
+        shutil.copytree(folder + "/scenarios/portable", installed)
+        said = run(self.bin + "/trainwreck", "validate", cwd=self.project(), env={})
+        shutil.rmtree(installed)
+        self.assertIn(installed + "nan/mine.yaml", said.stdout)
+
+    def test_its_libraries_are_used(self):
+        for elsewhere in ("", "/usr/lib/x86_64-linux-gnu"):
+            loaded = run(self.package + "/bin/trainwreck", env={"LD_TRACE_LOADED_OBJECTS": "1", "LD_LIBRARY_PATH": elsewhere})
+            found = dict(re.findall(r"(\S+) => (\S+)", loaded.stdout))
+            for name in BUNDLED:
+                self.assertEqual(os.path.realpath(found[name]), os.path.realpath(f"{self.package}/lib/trainwreck/{name}"))
+
+    def test_it_starts_in_an_empty_environment(self):
+        expected = run(TRAINWRECK, "--version").stdout
+        for command in ([self.bin + "/trainwreck"], [self.bin + "/python3", "-m", "trainwreck"]):
+            done = run(*command, "--version", env={}, cwd=self.folder)
+            self.assertEqual((done.returncode, done.stdout), (0, expected))
+        said = run(self.bin + "/python3", "-c", "import trainwreck; print(trainwreck.__version__)", env={}, cwd=self.folder)
+        self.assertEqual(said.stdout, expected.split()[-1] + "\n")
+
+    def test_the_first_scenario_passes_and_fails(self):
+        folder = self.project("scenarios/nan/rate-too-high.yaml")
+        done = run(self.bin + "/trainwreck", "run", cwd=folder, env={"PATH": self.bin})
+        self.assertRegex(done.stdout, r"(?m)^PASS .* nan/rate-too-high$")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        with open(folder + "/train.py", "r+", encoding="utf-8") as file:
+            program = file.read()
+            file.seek(0)
+            file.write(program.replace("if 0 < options.clip < size else 1", "if False and options.clip < 0 else 1"))
+        done = run(self.bin + "/trainwreck", "run", cwd=folder, env={"PATH": self.bin})
+        self.assertRegex(done.stdout, r"(?m)^FAIL .* nan/rate-too-high$")
+        self.assertEqual(done.returncode, 1, done.stdout)
+
+    def test_the_process_is_that_of_the_program(self):
+        """What it ignores and its environment are as without Python before it; so is its end."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        shutil.copytree(self.package, folder + "/trainwreck", ignore=shutil.ignore_patterns("bin", "lib"))
+        os.mkdir(folder + "/trainwreck/bin")
+        program = folder + "/trainwreck/bin/trainwreck"
+        by_python = [self.bin + "/python3", "-m", "trainwreck"]
+        self.assertEqual(run(*by_python, cwd=folder).returncode, 7, "no program is no verdict")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\ncase "$1" in look) grep SigIgn /proc/$$/status; env | sort ;; *) kill -TERM $$ ;; esac\n')
+        os.chmod(program, 0o755)
+        for environment in ({"PATH": "/bin:/usr/bin"}, {"PATH": "/bin:/usr/bin", "LC_CTYPE": "C"}):
+            expected = run(program, "look", cwd=folder, env=environment).stdout
+            self.assertIn("SigIgn:", expected)
+            self.assertEqual(run(*by_python, "look", cwd=folder, env=environment).stdout, expected)
+        self.assertEqual(run(*by_python, "die", cwd=folder).returncode, -15)
+
+
+if __name__ == "__main__":
+    unittest_xml.main(sys.argv[3:])
