@@ -17,13 +17,13 @@ OF_TYPE = {"int": 3, "number": 0.25, "string": "text", "bool": True}  # where th
 REST = {"symptoms": {"worse": "mean(loss[-5:]) > 1.01 * control.mean(loss[-5:])"}, "no_remedy": "a test"}
 
 
-def changes(document):
-    """What a document of the table says: {key: (op, value)}."""
+def changes(document, key_of):
+    """What a document of the table says: {key: (op, value)}. `key_of` has the keys with roles."""
     found = {}
     for operation, entries in re.findall(r"^(set|scale): \{(.*)\}$", document, re.M):
         for entry in entries.split(", "):
             key, value = entry.split(": ")
-            found[key] = (operation, value)
+            found[key_of.get(key, key)] = (operation, value)
     return found
 
 
@@ -41,10 +41,11 @@ class RecipeFaultsTest(unittest.TestCase):
         os.makedirs(cls.folder + "/scenarios/t")
         with open(TABLE, encoding="utf-8") as file:
             documents = file.read().split("\n---\n")[1:]
-        cls.table = {re.search(r"^name: (\S+)$", document, re.M)[1]: changes(document) for document in documents}
         cls.faults = {fault["name"]: fault for fault in json.loads(cls.call("list", "faults", "--format", "json").stdout)}
-        cls.defaults = {key["name"]: key.get("default")
-                        for key in json.loads(cls.call("list", "recipe", "--format", "json").stdout)}
+        recipe = json.loads(cls.call("list", "recipe", "--format", "json").stdout)
+        cls.defaults = {key["name"]: key.get("default") for key in recipe}
+        key_of = {"role." + key["role"]: key["name"] for key in recipe if key.get("role")}
+        cls.table = {re.search(r"^name: (\S+)$", document, re.M)[1]: changes(document, key_of) for document in documents}
 
     @classmethod
     def call(cls, *arguments):

@@ -90,6 +90,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "invariants/large-tied-table",
+        file = "invariants/large-tied-table.yaml",
+        extended = ["invariants/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "invariants/leak",
         file = "invariants/leak.yaml",
         extended = ["invariants/defaults.yaml", "defaults.yaml"],
@@ -108,6 +116,14 @@ SCENARIOS = [
     struct(
         name = "invariants/masters-not-copied",
         file = "invariants/masters-not-copied.yaml",
+        extended = ["invariants/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "invariants/noisy-adapters",
+        file = "invariants/noisy-adapters.yaml",
         extended = ["invariants/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",

@@ -112,20 +112,20 @@ class WheelTest(unittest.TestCase):
         self.assertLessEqual(set(dict(wheel.sources_of("."))), set(names))
         self.assertIn("trainwreck/py.typed", names)
 
-    def test_portable_scenarios_are_packed_where_the_harness_looks_for_them(self):
-        folder = tempfile.mkdtemp(dir=self.folder)
-        os.makedirs(folder + "/scenarios/portable/nan")
-        for name in ("nan/mine.yaml", "defaults.yaml"):
-            with open(f"{folder}/scenarios/portable/{name}", "w", encoding="utf-8") as file:
-                file.write("no scenario\n")
-        packed = dict(wheel.sources_of(folder))
-        place = "trainwreck/share/trainwreck/scenarios/portable/"
-        self.assertEqual(sorted(packed), [place + "defaults.yaml", place + "nan/mine.yaml"])
-        installed = os.path.join(os.path.dirname(self.package), place)
-        shutil.copytree(folder + "/scenarios/portable", installed)
-        said = run(self.bin + "/trainwreck", "validate", cwd=self.project(), env={})
-        shutil.rmtree(installed)
-        self.assertIn(installed + "nan/mine.yaml", said.stdout)
+    def test_its_scenarios_run_on_a_program_that_says_which_key_is_its_rate(self):
+        folder = self.project("scenarios/nan/rate-too-high.yaml")
+        suite = [self.bin + "/trainwreck", "run", "--suite", "portable/lr-*"]
+        done = run(*suite, cwd=folder, env={"PATH": self.bin})
+        self.assertRegex(done.stdout, r"(?m)^# 2 cases need a recipe key with the role 'learning_rate'")
+        with open(folder + "/trainwreck.yaml", "r+", encoding="utf-8") as file:
+            target = file.read()
+            self.assertIn("      lr: 0.3\n", target)
+            file.seek(0)
+            file.write(target.replace("      lr: 0.3\n", "      lr: {default: 0.3, role: learning_rate}\n"))
+        done = run(*suite, cwd=folder, env={"PATH": self.bin})
+        for name in ("lr-too-high", "lr-too-low"):
+            self.assertRegex(done.stdout, rf"(?m)^PASS .* portable/{name}$")
+        self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_its_libraries_are_used(self):
         for elsewhere in ("", "/usr/lib/x86_64-linux-gnu"):
