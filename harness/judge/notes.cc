@@ -193,13 +193,9 @@ std::vector<Note> NotesOf(const RunResult& run, const TargetDescription& target)
 std::vector<Note> FindNotes(const CaseResults& results, const TargetDescription& target) {
   std::vector<Note> notes;
   for (const LeftOut& arm : results.plan->scenario->left_out) {
-    notes.push_back({.arm = arm.name,
-                     .kind = arm.kind,
-                     .seeds = 0,
-                     .text = std::string(ToString(arm.kind)) +
-                             " left out: no key of the target has "
-                             "the role '" +
-                             arm.role + "'"});
+    const std::string why = " left out: no key of the target has the role '" + arm.role + "'";
+    notes.push_back(
+        {.arm = arm.name, .kind = arm.kind, .seeds = 0, .text = ToString(arm.kind) + why});
   }
   for (const ArmPlan& arm : results.plan->arms) {
     const auto runs = results.runs.find(arm.name);

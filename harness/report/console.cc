@@ -191,11 +191,9 @@ void ConsoleReport::PrintArms(const Verdict& verdict) {
   }
 }
 
-// What is strange in an arm that is broken on purpose is shown only to those who look closely.
 void ConsoleReport::PrintNotes(const Verdict& verdict, bool all) {
   for (const Note& note : verdict.notes) {
-    const bool is_faulty = note.kind == ArmKind::kFault || note.kind == ArmKind::kDecoy;
-    if (all || !is_faulty || note.seeds == 0) out_ << "    " << OneLine(NoteLine(note)) << "\n";
+    if (all || IsForAllReaders(note)) out_ << "    " << OneLine(NoteLine(note)) << "\n";
   }
 }
 

@@ -81,28 +81,16 @@ std::string Details(const Verdict& verdict) {
   return text + "</details>\n\n";
 }
 
-// Those of arms that are meant to be healthy: the others are strange on purpose.
-std::string Notes(const std::vector<Verdict>& verdicts) {
+// Notes for all readers: those of runs, or those of arms that were left out.
+std::string Notes(const std::vector<Verdict>& verdicts, bool of_runs, const std::string& heading) {
   std::string text;
   for (const Verdict& verdict : verdicts) {
     for (const Note& note : verdict.notes) {
-      const bool is_faulty = note.kind == ArmKind::kFault || note.kind == ArmKind::kDecoy;
-      if (is_faulty || note.seeds == 0) continue;
+      if ((note.seeds > 0) != of_runs || !IsForAllReaders(note)) continue;
       text += "- " + EscapeMarkdown(verdict.case_name + ", " + NoteLine(note)) + "\n";
     }
   }
-  return text.empty() ? "" : "Strange, though no scenario asks about it:\n\n" + text + "\n";
-}
-
-std::string LeftOutArms(const std::vector<Verdict>& verdicts) {
-  std::string text;
-  for (const Verdict& verdict : verdicts) {
-    for (const Note& note : verdict.notes) {
-      if (note.seeds > 0) continue;
-      text += "- " + EscapeMarkdown(verdict.case_name + ", " + NoteLine(note)) + "\n";
-    }
-  }
-  return text.empty() ? "" : "Not run, because the target lacks a key for it:\n\n" + text + "\n";
+  return text.empty() ? "" : heading + ":\n\n" + text + "\n";
 }
 
 }  // namespace
@@ -122,7 +110,8 @@ std::string MarkdownReport(const std::vector<Verdict>& verdicts, const RunInfo& 
           " cores\n\n";
   text += "| | case | verdict | worst margin | run time (s) |\n|---|---|---|---:|---:|\n";
   for (const Verdict& verdict : verdicts) text += Row(verdict);
-  text += "\n" + LeftOutArms(verdicts) + Notes(verdicts);
+  text += "\n" + Notes(verdicts, false, "Not run, because the target lacks a key for it") +
+          Notes(verdicts, true, "Strange, though no scenario asks about it");
   int left_out = 0;
   for (const Verdict& verdict : verdicts) {
     if (verdict.verdict == VerdictKind::kPass || verdict.verdict == VerdictKind::kSkip) continue;

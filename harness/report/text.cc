@@ -49,6 +49,10 @@ std::vector<std::pair<std::string, std::string>> FailureLines(const CheckResult&
   return lines;
 }
 
+bool IsForAllReaders(const Note& note) {
+  return note.seeds == 0 || (note.kind != ArmKind::kFault && note.kind != ArmKind::kDecoy);
+}
+
 std::string NoteLine(const Note& note) {
   std::string line = "note: " + note.arm;
   if (note.seeds > 0) line += " seed " + std::to_string(note.seed);
