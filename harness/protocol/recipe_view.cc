@@ -1,7 +1,6 @@
 #include "harness/protocol/recipe_view.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 
 namespace trainwreck {
@@ -26,6 +25,14 @@ constexpr RoleName kRoles[] = {
     {KeyRole::kCost, "cost", ""},
 };
 
+// The row of a name such as `role.learning_rate`; null: it is no such name.
+const RoleName* RowNamed(const std::string& path) {
+  for (const RoleName& row : kRoles) {
+    if (row.role != KeyRole::kCost && path == std::string(kRolePrefix) + row.name) return &row;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 const char* ToString(KeyRole role) {
@@ -48,20 +55,16 @@ const ParamInfo* KeyWithRole(const TargetDescription& target, KeyRole role) {
 }
 
 std::optional<KeyRole> RoleNamed(const std::string& path) {
-  for (const RoleName& row : kRoles) {
-    if (row.role != KeyRole::kCost && path == std::string(kRolePrefix) + row.name) return row.role;
-  }
-  return std::nullopt;
+  const RoleName* row = RowNamed(path);
+  return row == nullptr ? std::nullopt : std::optional(row->role);
 }
 
 const ParamInfo* ResolveKey(const TargetDescription& target, const std::string& path) {
   if (const ParamInfo* key = target.FindRecipeKey(path)) return key;
-  const std::optional<KeyRole> role = RoleNamed(path);
-  if (!role) return nullptr;
-  if (const ParamInfo* key = KeyWithRole(target, *role)) return key;
-  const auto row = std::find_if(std::begin(kRoles), std::end(kRoles),
-                                [&](const RoleName& of) { return of.role == *role; });
-  return target.FindRecipeKey(row->usual_key);
+  const RoleName* row = RowNamed(path);
+  if (row == nullptr) return nullptr;
+  const ParamInfo* key = KeyWithRole(target, row->role);
+  return key != nullptr ? key : target.FindRecipeKey(row->usual_key);
 }
 
 const Json* RecipeView::Find(const std::string& key) const {

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <set>
 
+#include "harness/protocol/recipe_view.h"
 #include "harness/session/selection.h"
 #include "harness/spec/fault_file.h"
 #include "harness/targets/target_spec.h"
@@ -198,9 +199,9 @@ std::set<std::string> NamesElsewhere(const Session& session, const std::string& 
     }
     for (const FaultInfo& fault : other.faults) names.insert("fault:" + fault.name);
     for (const SignalInfo& signal : other.signals) names.insert("signal:" + signal.name);
-    for (const ParamInfo& key : other.recipe) {
-      names.insert("recipe:" + key.name);
-      if (!key.role.empty()) names.insert("role:" + key.role);
+    for (const ParamInfo& key : other.recipe) names.insert("recipe:" + key.name);
+    for (const std::string& role : KeyRoleNames()) {
+      if (ResolveKey(other, kRolePrefix + role) != nullptr) names.insert("role:" + role);
     }
     for (const std::string& feature : other.features) names.insert("feature:" + feature);
   }

@@ -3,34 +3,10 @@
 #include <string>
 #include <utility>
 
-#include "harness/protocol/recipe_view.h"
+#include "harness/spec/recipe_reader.h"
 
 namespace trainwreck {
 namespace {
-
-// The first role below `map` that the target has no key for; empty: none.
-std::string LackingRole(const YamlNode& map, const std::string& prefix,
-                        const TargetDescription& target) {
-  for (std::size_t i = 0; i < map.keys.size(); ++i) {
-    const std::string path = prefix + map.keys[i].text;
-    if (RoleNamed(path) && ResolveKey(target, path) == nullptr) {
-      return path.substr(std::string(kRolePrefix).size());
-    }
-    if (!map.items[i].IsMap()) continue;
-    const std::string below = LackingRole(map.items[i], path + ".", target);
-    if (!below.empty()) return below;
-  }
-  return "";
-}
-
-std::string RoleLackedBy(const YamlNode& arm, const TargetDescription& target) {
-  for (const char* key : {"set", "scale"}) {
-    const YamlNode* changes = arm.Find(key);
-    if (changes == nullptr || !changes->IsMap()) continue;
-    if (std::string role = LackingRole(*changes, "", target); !role.empty()) return role;
-  }
-  return "";
-}
 
 YamlNode* SectionOf(YamlNode& root, const std::string& name) {
   for (std::size_t i = 0; i < root.keys.size(); ++i) {
@@ -51,7 +27,7 @@ std::vector<LeftOut> LeaveOutArms(YamlNode& root, const TargetDescription& targe
     std::vector<LeftOut> here;
     std::vector<YamlNode> keys, items;
     for (std::size_t i = 0; i < arms->keys.size(); ++i) {
-      std::string role = RoleLackedBy(arms->items[i], target);
+      std::string role = LackingRole(arms->items[i], target);
       if (!role.empty()) {
         here.push_back({kind, arms->keys[i].text, std::move(role)});
         continue;

@@ -130,7 +130,35 @@ class Flattener {
   std::map<std::string, std::size_t> by_name_;
 };
 
+void FindLackingKeys(const YamlNode& map, const std::string& prefix,
+                     const TargetDescription& target, std::vector<std::string>& lacking) {
+  for (std::size_t i = 0; i < map.keys.size(); ++i) {
+    const std::string path = prefix + map.keys[i].text;
+    if (ResolveKey(target, path) != nullptr) continue;
+    if (map.items[i].IsMap() && !RoleNamed(path)) {
+      FindLackingKeys(map.items[i], path + ".", target, lacking);
+    } else {
+      lacking.push_back(path);
+    }
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> LackingKeys(const YamlNode& changes, const TargetDescription& target) {
+  std::vector<std::string> lacking;
+  for (const char* key : {"set", "scale"}) {
+    if (const YamlNode* map = changes.Find(key)) FindLackingKeys(*map, "", target, lacking);
+  }
+  return lacking;
+}
+
+std::string LackingRole(const YamlNode& changes, const TargetDescription& target) {
+  for (const std::string& key : LackingKeys(changes, target)) {
+    if (const auto role = RoleNamed(key)) return ToString(*role);
+  }
+  return "";
+}
 
 std::vector<RecipeLeaf> FlattenRecipe(const YamlNode& node, const std::string& what,
                                       const TargetDescription& target, Errors& errors) {

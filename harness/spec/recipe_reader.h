@@ -26,6 +26,11 @@ struct RecipeLeaf {
 std::vector<RecipeLeaf> FlattenRecipe(const YamlNode& node, const std::string& what,
                                       const TargetDescription& target, Errors& errors);
 
+// The dotted keys of `set` and `scale` of an arm or a fault that the target does not have.
+std::vector<std::string> LackingKeys(const YamlNode& changes, const TargetDescription& target);
+// The first role among them, "clip_norm"; empty: none.
+std::string LackingRole(const YamlNode& changes, const TargetDescription& target);
+
 bool CheckScalable(const RecipeLeaf& leaf, Errors& errors);
 
 // `what` names the map in messages: "recipe", "remedy 'clip'".

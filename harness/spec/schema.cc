@@ -113,13 +113,15 @@ Json KeysSchema(const TargetDescription& target, const std::string& prefix, cons
   return object;
 }
 
-// The same, and each key that has a role by the name of that role, too.
+// The same, and each key that a role stands for by the name of that role, too.
 template <typename LeafFunction>
 Json RecipeSchema(TargetDescription target, const std::string& doc, LeafFunction leaf) {
-  const std::vector<ParamInfo> keys = target.recipe;
-  for (ParamInfo key : keys) {
-    key.name = kRolePrefix + key.role;
-    if (RoleNamed(key.name)) target.recipe.push_back(std::move(key));
+  for (const std::string& role : KeyRoleNames()) {
+    const ParamInfo* key = ResolveKey(target, kRolePrefix + role);
+    if (key == nullptr) continue;
+    ParamInfo named = *key;
+    named.name = kRolePrefix + role;
+    target.recipe.push_back(std::move(named));
   }
   return KeysSchema(target, "", doc, leaf);
 }
