@@ -10,17 +10,22 @@ def regression(name, source, line, becomes):
       line: a regular expression of sed; a build error when no line of the source matches.
       becomes: what stands there instead.
     """
-    native.genrule(
-        name = name + "_source",
-        testonly = True,
-        srcs = ["//trainer:optimizers/" + source],
-        outs = [name + "/" + source],
-        cmd = "sed 's@%s@%s@' $< >$@ && ! cmp -s $< $@" % (line, becomes),
-    )
+    # The file itself, and what the trainer compiles it in.
+    for rule, src, out in [
+        (name + "_source", "optimizers/" + source, name + "/" + source),
+        (name + "_unity", "unity_optimizers_0.cc", name + "/unity_" + source),
+    ]:
+        native.genrule(
+            name = rule,
+            testonly = True,
+            srcs = ["//trainer:" + src],
+            outs = [out],
+            cmd = "sed 's@%s@%s@' $< >$@ && ! cmp -s $< $@" % (line, becomes),
+        )
     native.cc_library(
         name = name,
         testonly = True,
-        srcs = [name + "/" + source],
+        srcs = [name + "/unity_" + source],
         tags = [
             "slow",
             "torch",
