@@ -5,7 +5,7 @@ SCENARIOS = [
         name = "desync/sdc-bitflip",
         file = "desync/sdc-bitflip.yaml",
         extended = ["desync/defaults.yaml", "defaults.yaml"],
-        tags = [],
+        tags = ["slow"],
         size = "medium",
         cores = 2,
     ),
@@ -860,6 +860,14 @@ SCENARIOS = [
     struct(
         name = "twins/evaluation",
         file = "twins/evaluation.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "twins/forms-in-16-bits",
+        file = "twins/forms-in-16-bits.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",

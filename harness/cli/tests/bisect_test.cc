@@ -307,7 +307,7 @@ TEST(Bisect, ABuildThatHangsIsASkip) {
   repo.folder().Write("cache/pid", "");
   // What the build started does not end when it is told to.
   const std::string deaf = "{ trap \"\" TERM; sleep 10000; }";
-  const Called called = repo.Bisect("--build-limit 15", HangingBuild(repo, deaf));
+  const Called called = repo.Bisect("--build-limit 6", HangingBuild(repo, deaf));
   EXPECT_EQ(called.status, 0) << called.output();
   EXPECT_TRUE(Contains(called.out, "commit 2: its build takes longer than --build-limit"))
       << called.out;
