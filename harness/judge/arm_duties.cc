@@ -92,58 +92,83 @@ InvariantCount& CaseJudge::CountOf(const std::string& invariant) {
 // is no matter of luck. A run that ended early has nothing to say of the steps that it lacks.
 std::vector<JudgedCheck> CaseJudge::JudgeInvariants(const ArmPlan& arm,
                                                     const std::vector<Claim>& claims) {
-  std::vector<JudgedCheck> broken;
-  if (arm.kind == ArmKind::kFault || arm.kind == ArmKind::kDecoy) return broken;
+  std::vector<JudgedCheck> findings;
+  if (arm.kind == ArmKind::kFault || arm.kind == ArmKind::kDecoy) return findings;
   for (const StandingCheck& standing : arm.invariants) {
-    const std::string& name = standing.check.name;
     const bool is_claimed = std::any_of(claims.begin(), claims.end(), [&](const Claim& claim) {
-      return claim.role == CheckRole::kInvariant && claim.check->name == name;
+      return claim.role == CheckRole::kInvariant && claim.check->name == standing.check.name;
     });
     if (is_claimed) continue;
-    JudgedCheck judged;
-    CheckResult& result = judged.result;
-    InvariantCount& count = CountOf(name);
-    std::vector<int>& seeds = judged.tally.disagree;
-    for (int seed = 0; seed < plan_.seed_count; ++seed) {
-      result.readings.push_back(Read(standing.check, arm, seed));
-      const Truth truth = result.readings.back().truth;
-      // The fault is still in: only what its own run kept is the remedy's to keep.
-      const auto with_fault = with_fault_.find({name, seed});
-      const bool is_excused = arm.kind == ArmKind::kRemedy && (with_fault == with_fault_.end() ||
-                                                               with_fault->second != Truth::kTrue);
-      if (truth == Truth::kTrue) {
-        ++count.held;
-        judged.tally.agree.push_back(seed);
-      } else if (truth == Truth::kUnknown) {
-        ++count.open;
-      } else if (is_excused) {
-        ++count.excused;
-      } else {
-        ++count.broken;
-        seeds.push_back(seed);
-      }
+    JudgedCheck judged = ReadInvariant(arm, standing);
+    // What shows that an invariant can be broken has to show that it can hold.
+    const std::vector<std::string>& breaks = plan_.scenario->breaks;
+    const bool must_be_known = arm.kind == ArmKind::kControl &&
+                               std::count(breaks.begin(), breaks.end(), standing.check.name) > 0;
+    if (!judged.tally.disagree.empty()) {
+      FindBroken(standing, judged);
+    } else if (!must_be_known || judged.tally.unknown.empty()) {
+      continue;
+    } else {
+      judged.result.message =
+          "the scenario breaks it, so it must hold in control, and is not "
+          "known to in " +
+          SeedList(judged.tally.unknown);
     }
-    if (seeds.empty()) continue;
-    judged.is_settled = true;
-    result.check = name;
-    result.formula = standing.check.formula.text();
-    result.arm = arm.name;
-    result.file = standing.check.file;
-    result.position = standing.check.position;
-    result.failure_class = FailureClass::kInvariantBroken;
-    result.agree = static_cast<int>(judged.tally.agree.size());
-    result.disagree = static_cast<int>(seeds.size());
-    result.unit = UnitOf(standing.check, result.readings);
-    const int seed = WorstSeed(seeds, result);
-    result.worst_margin = SignedMargin(result.readings[seed], result.unit, /*expected=*/true);
-    result.message = "what every sound run must keep does not hold in " + SeedList(seeds) + ": " +
-                     standing.title;
-    result.suspects = {standing.part};
-    SetRerun(arm.name, seed, result);
-    result.seen = SeenAt(result, seed);
-    broken.push_back(std::move(judged));
+    findings.push_back(std::move(judged));
   }
-  return broken;
+  return findings;
+}
+
+JudgedCheck CaseJudge::ReadInvariant(const ArmPlan& arm, const StandingCheck& standing) {
+  JudgedCheck judged;
+  CheckResult& result = judged.result;
+  Tally& tally = judged.tally;
+  const std::string& name = standing.check.name;
+  InvariantCount& count = CountOf(name);
+  for (int seed = 0; seed < plan_.seed_count; ++seed) {
+    result.readings.push_back(Read(standing.check, arm, seed));
+    const Truth truth = result.readings.back().truth;
+    // The fault is still in: only what its own run kept is the remedy's to keep.
+    const auto with_fault = with_fault_.find({name, seed});
+    const bool is_excused = arm.kind == ArmKind::kRemedy &&
+                            (with_fault == with_fault_.end() || with_fault->second != Truth::kTrue);
+    tally.counted.push_back(seed);
+    if (truth == Truth::kTrue) {
+      ++count.held;
+      tally.agree.push_back(seed);
+    } else if (truth == Truth::kUnknown) {
+      ++count.open;
+      tally.unknown.push_back(seed);
+    } else if (is_excused) {
+      ++count.excused;
+    } else {
+      ++count.broken;
+      tally.disagree.push_back(seed);
+    }
+  }
+  result.check = name;
+  result.formula = standing.check.formula.text();
+  result.arm = arm.name;
+  result.file = standing.check.file;
+  result.position = standing.check.position;
+  result.unit = UnitOf(standing.check, result.readings);
+  return judged;
+}
+
+void CaseJudge::FindBroken(const StandingCheck& standing, JudgedCheck& judged) const {
+  const std::vector<int>& seeds = judged.tally.disagree;
+  CheckResult& result = judged.result;
+  judged.is_settled = true;
+  result.failure_class = FailureClass::kInvariantBroken;
+  result.agree = static_cast<int>(judged.tally.agree.size());
+  result.disagree = static_cast<int>(seeds.size());
+  const int seed = WorstSeed(seeds, result);
+  result.worst_margin = SignedMargin(result.readings[seed], result.unit, /*expected=*/true);
+  result.message =
+      "what every sound run must keep does not hold in " + SeedList(seeds) + ": " + standing.title;
+  result.suspects = {standing.part};
+  SetRerun(result.arm, seed, result);
+  result.seen = SeenAt(result, seed);
 }
 
 bool CaseJudge::HasToBeSound(const ArmPlan& arm) const {

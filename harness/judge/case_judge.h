@@ -72,6 +72,8 @@ class CaseJudge {
   bool HasToBeSound(const ArmPlan& arm) const;
   JudgedCheck JudgeSignals(const ArmPlan& arm) const;
   std::vector<JudgedCheck> JudgeInvariants(const ArmPlan& arm, const std::vector<Claim>& claims);
+  JudgedCheck ReadInvariant(const ArmPlan& arm, const StandingCheck& standing);
+  void FindBroken(const StandingCheck& standing, JudgedCheck& judged) const;
   InvariantCount& CountOf(const std::string& invariant);
   std::vector<JudgedCheck> JudgeEnds(const ArmPlan& arm, const std::vector<Claim>& claims,
                                      const std::vector<JudgedCheck>& judged) const;

@@ -154,6 +154,20 @@ TEST(Breaks, MustShowInTheFaultArm) {
   EXPECT_EQ(bench.Judged().verdict, VerdictKind::kPass) << bench.Judged().reason;
 }
 
+// Else nothing says that the invariant can hold.
+TEST(Breaks, MustBeKnownToHoldInControl) {
+  InvariantBench bench;
+  bench.scenario().breaks = {kName};
+  bench.Break("fault", -1);
+  bench.In("control", 1, [](RunResult& result) { result.trace.series.erase({"grad_norm", 0}); });
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(verdict.verdict, VerdictKind::kInconclusive);
+  EXPECT_NE(verdict.reason.find("it must hold in control"), std::string::npos) << verdict.reason;
+  bench.scenario().breaks.clear();
+  bench.MakeRuns();
+  EXPECT_EQ(bench.Judged().verdict, VerdictKind::kPass) << bench.Judged().reason;
+}
+
 // A remedy that resolves all symptoms mends what the fault breaks, too.
 TEST(Breaks, MustBeMendedByARemedyOfAllSymptoms) {
   InvariantBench bench;
