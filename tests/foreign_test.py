@@ -280,6 +280,16 @@ class ForeignTest(unittest.TestCase):
             "no_momentum": {"fault": "recipe.reset_momentum", "in": ["micro_batches", "resumed"]}})
         self.assertEqual([arm for _, arm in self.checks_that_failed(case)], ["no_momentum_in_micro_batches"])
 
+    def test_a_bug_in_twins_alone_is_compared_with_control(self):
+        coarse = {"fault": "recipe.set_digits", "with": {"value": 3}, "in": ["micro_batches"], "only_in_twins": True}
+        case, _ = self.assert_twins("pass", must_notice={"coarse": coarse})
+        arms = {check["arm"] for check in case["checks"] if check["check"] == "notices"}
+        self.assertEqual(arms, {"coarse_in_micro_batches"})
+        self.assertFalse(os.path.exists(self.folder + "/out/t/x/coarse"))
+        coarse["with"] = {"value": 5}
+        case, _ = self.assert_twins("fail", "bug_unnoticed", must_notice={"coarse": coarse})
+        self.assertEqual(self.checks_that_failed(case), [("notices", "coarse_in_micro_batches")])
+
     # It computes what the run in one piece does; but so it does with any bug of the resume.
     def test_a_resume_that_begins_anew_is_told_by_the_bug_that_goes_unnoticed(self):
         with open(self.folder + "/trainwreck.yaml", encoding="utf-8") as file:

@@ -18,6 +18,7 @@ import unittest
 import unittest_xml
 
 TRAINWRECK, FOLDER = map(os.path.abspath, sys.argv[1:3])
+SUITE = os.path.abspath("scenarios")
 PYTHON = os.environ.get("TRAINWRECK_STACKS_PYTHON") or shutil.which("python3")
 HINT = "ci/test.sh --with-python-stacks installs it"
 
@@ -67,8 +68,9 @@ class StacksTest(unittest.TestCase):
                 pass
         self.assertEqual(left, [])
 
-    def run_scenario(self, scenario, target, status=0):
-        done = subprocess.run([TRAINWRECK, "run", scenario, "--target", target, "--keep", "all", "--output", "out"],
+    def run_scenario(self, scenario, target, status=0, suite=False):
+        suite = ["--suite", "--scenarios-root", SUITE] if suite else []
+        done = subprocess.run([TRAINWRECK, "run", scenario, "--target", target, "--keep", "all", "--output", "out", *suite],
                               cwd=self.folder, env=self.environment, text=True, capture_output=True, check=False)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         self.assert_nothing_is_left()
@@ -122,6 +124,14 @@ class StacksTest(unittest.TestCase):
     @needs("torch")
     def test_the_same_seed_is_the_same_run(self):
         self.run_scenario("twins/again", "images")
+
+    # Scenarios that come with trainwreck, as they are.
+
+    @needs("torch")
+    def test_portable_scenarios(self):
+        for scenario in ("lr-too-high", "same-seed", "micro-batches"):
+            done = self.run_scenario("portable/" + scenario, "images", suite=True)
+            self.assertRegex(done.stdout, rf"PASS .* portable/{scenario}")
 
     # The defects that twins are there for, in the program itself.
 

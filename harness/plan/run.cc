@@ -210,7 +210,7 @@ class CasePlanner {
     if (arm.decoy != nullptr) plan.decoy = {case_.scenario, arm.decoy};
     if (arm.twin != nullptr) plan.twin = {case_.scenario, arm.twin};
     if (arm.bug != nullptr && arm.twin != nullptr) {
-      plan.control = arm.bug->fault.id;
+      if (!arm.bug->only_in_twins) plan.control = arm.bug->fault.id;
       plan.notices = std::make_shared<const Check>(NoticesOf(scenario_, point_, *arm.bug));
     }
     const std::vector<PlannedFault> in_target = InTarget(arm.faults);

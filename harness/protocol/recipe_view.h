@@ -23,16 +23,19 @@ inline constexpr char kStallSecondsKey[] = "supervisor.stall_s";
 
 // The purpose of a key, whatever its name: the target's description states it.
 enum class KeyRole {
-  kLearningRate,  // the peak, or the constant one
-  kClipNorm,      // largest global gradient norm
-  kWarmupSteps,   // of the learning rate, in optimizer steps
-  kWeightDecay,   // 0: none
-  kBatchSize,     // samples of one rank and micro-batch
-  kAccumulation,  // micro-batches of a step
-  kSamples,       // number in an epoch
-  kPrecision,     // has the choice "fp32"
-  kLoaderGuard,   // has the choice "stop": to end a run at a sample that is not sound
-  kCost,          // a step takes time in proportion to it; several keys may have this role
+  kLearningRate,   // the peak, or the constant one
+  kClipNorm,       // largest global gradient norm
+  kWarmupSteps,    // of the learning rate, in optimizer steps
+  kWeightDecay,    // 0: none
+  kBatchSize,      // samples of one rank and micro-batch
+  kAccumulation,   // micro-batches of a step
+  kSamples,        // number in an epoch
+  kWorkers,        // processes or threads that load the data; 0: the loop itself does
+  kEvaluateEvery,  // steps between evaluations on held-out data
+  kSaveEvery,      // steps between checkpoints
+  kPrecision,      // has the choice "fp32"
+  kLoaderGuard,    // has the choice "stop": to end a run at a sample that is not sound
+  kCost,           // a step takes time in proportion to it; several keys may have this role
 };
 const char* ToString(KeyRole role);  // "learning_rate"
 std::vector<std::string> KeyRoleNames();

@@ -69,7 +69,7 @@ class ArmList {
     for (const Bug& bug : scenario_.bugs) {
       if (!AppliesTo(bug.when, point_)) continue;
       const std::string& name = bug.fault.id;
-      Add(name, ArmKind::kBug, {bug.fault}, {}).bug = &bug;
+      if (!bug.only_in_twins) Add(name, ArmKind::kBug, {bug.fault}, {}).bug = &bug;
       for (const Twin* twin : twins) {
         if (std::count(bug.twins.begin(), bug.twins.end(), twin->name) == 0) continue;
         AddTwin(name + "_in_" + twin->name, ArmKind::kBug, {bug.fault}, *twin).bug = &bug;

@@ -75,6 +75,17 @@ TEST(Arms, OfATwinWithAFaultHaveItsSettingsLast) {
   EXPECT_EQ(arms[3].faults.size(), 2U);
 }
 
+// A bug that control is to be without is compared with control itself.
+TEST(Arms, OfABugInTwinsAloneHaveNoControlOfTheirOwn) {
+  const Scenario scenario = Read(
+      "twins: {again: {}}\n"
+      "agree: {loss: {of: loss, within: 1e-3}}\n"
+      "must_notice: {hot: {fault: recipe.high_lr, only_in_twins: true}}\n");
+  const std::vector<Arm> arms = ArmsOf(scenario);
+  EXPECT_THAT(NamesOf(arms), ElementsAre("control", "again", "hot_in_again"));
+  EXPECT_EQ(arms[2].recipe.at("optimizer.lr"), 1.0);
+}
+
 // A parameter that is not given has its error elsewhere; the arms can be looked at all the same.
 TEST(Arms, AFaultWithoutItsParameterChangesNothing) {
   Scenario scenario = Read(kFaulty);

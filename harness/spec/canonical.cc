@@ -38,8 +38,9 @@ const Words& OrderOf(const Path& whole) {
       "quality",    "twins",   "agree",    "must_notice", "expect",    "reason"};
   static const Words kCheck = {"assert", "min_margin", "reason", "when"};
   static const Words kArm = {"set", "scale", "resolves", "keeps", "waives", "kind", "when", "note"};
-  static const Words kFault = {"fault", "with",    "at",          "from", "to",   "every", "ranks",
-                               "phase", "attempt", "probability", "in",   "when", "note"};
+  static const Words kFault = {"fault", "with",          "at",    "from",    "to",
+                               "every", "ranks",         "phase", "attempt", "probability",
+                               "in",    "only_in_twins", "when",  "note"};
   static const std::map<std::string, Words> kEntries = {
       {"inject", kFault},
       {"must_notice", kFault},

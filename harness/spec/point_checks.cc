@@ -145,8 +145,9 @@ class PointChecks {
         CheckTwin(point, arm, extent);
         break;
       case ArmKind::kBug:
-        if (arm.twin != nullptr) break;  // its fault has been checked by itself
-        CheckFault(point, {"must_notice", arm.name}, arm.faults.front(), widest, arm.amendments);
+        if (arm.twin != nullptr && !arm.bug->only_in_twins) break;  // was checked by itself
+        CheckFault(point, {"must_notice", arm.bug->fault.id}, arm.faults.front(), widest,
+                   arm.amendments);
         CheckKeysOfBug(point, *arm.bug);
         break;
       case ArmKind::kControl:

@@ -90,6 +90,7 @@ struct Twin {
 struct Bug {
   InjectedFault fault;
   std::vector<std::string> twins;  // that must show it; empty in the file: all of them
+  bool only_in_twins = false;      // control is compared as it is
   std::vector<std::string> when;
   std::string note;
 };

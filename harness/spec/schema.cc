@@ -334,6 +334,10 @@ Json AgreementSchema() {
 Json BugSchema(const TargetDescription& target) {
   return FaultSchema(target,
                      {{"in", Texts("Names of the twins that must show it; all when left out.")},
+                      {"only_in_twins",
+                       {{"type", "boolean"},
+                        {"default", false},
+                        {"description", "Control is compared as it is, without the fault."}}},
                       {"when", Texts("Globs of the points where it is tried.")},
                       {"note", Text("For the reader of the report.")}});
 }

@@ -117,6 +117,9 @@ void ReadBug(const YamlNode& key, const YamlNode& node, const TargetDescription&
   } else {
     bug.twins = draft.twin_names;
   }
+  if (const YamlNode* only = fields.Take("only_in_twins")) {
+    bug.only_in_twins = ReadBool(*only, "'only_in_twins'", errors).value_or(false);
+  }
   bug.when = ReadWhen(fields, errors);
   if (const YamlNode* note = fields.Take("note")) {
     bug.note = ReadText(*note, "'note'", errors).value_or("");

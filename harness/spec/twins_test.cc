@@ -120,6 +120,13 @@ TEST(Twins, MistakesAreToldAtTheirPlace) {
   EXPECT_EQ(Error(std::string(kTwins) + kAgree +
                   "must_notice: {hot: {fault: recipe.high_lr, in: fast}}\n"),
             "10:48: the scenario has no twin 'fast' (known: slow, resumed, again)\n");
+  EXPECT_EQ(Error(std::string(kTwins) + kAgree +
+                  "must_notice: {hot: {fault: recipe.high_lr, only_in_twins: perhaps}}\n"),
+            "10:59: 'only_in_twins' must be true or false\n");
+  EXPECT_EQ(Error("twins: {again: {}}\n" + std::string(kAgree) +
+                  "must_notice: {bad: {fault: data.corrupt_sample, with: {samples: [3]}, at: 70, "
+                  "only_in_twins: true}}\n"),
+            "7:75: 'at' is after the run's last step, 59\n");
   EXPECT_EQ(Error("twins: {rounding_1: {}}\n" + std::string(kAgree) +
                   "must_notice: {hot: {fault: recipe.high_lr}}\n"),
             "5:9: names of arms that begin with 'rounding_' are the harness's own (choose another "

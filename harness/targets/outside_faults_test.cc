@@ -199,8 +199,9 @@ class FakeLauncher {
     for (const char* rank : {"0", "1", "11"}) {
       if (fork() != 0) continue;
       setenv(variable_, rank, 1);
-      // Only what a program was started with can be read from outside.
-      execl("/bin/sh", "sh", "-c", "echo; exec sleep 600", nullptr);
+      // Only what a program was started with can be read from outside, and not while it is being
+      // replaced by another one: the shell itself stays.
+      execl("/bin/sh", "sh", "-c", "echo; kill -STOP $$", nullptr);
       _exit(127);
     }
     while (wait(nullptr) > 0) continue;

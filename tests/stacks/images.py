@@ -135,7 +135,8 @@ for step in range(progress["step"], options.stop_at or options.steps):
             schedule.step()
     norm = norm_of(parameters)
     for group in [parameters] if options.clip_over == "model" else [[parameter] for parameter in parameters]:
-        nn.utils.clip_grad_norm_(group, options.clip)
+        if options.clip:
+            nn.utils.clip_grad_norm_(group, options.clip)
     applied = norm_of(parameters)
     optimizer.step()
     if options.schedule_by == "updates":

@@ -288,8 +288,10 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                          1));
   keys.push_back(Number("scheduled_sampling.ramp_steps", FIELD(scheduled_sampling.ramp_steps),
                         "steps", 0, "Steps in which that share grows from 0"));
-  keys.push_back(Number("eval.every", FIELD(eval_every), "steps", 0,
-                        "Evaluate after every so many steps; 0: at the end of the run only"));
+  keys.push_back(
+      WithRole(KeyRole::kEvaluateEvery,
+               Number("eval.every", FIELD(eval_every), "steps", 0,
+                      "Evaluate after every so many steps; 0: at the end of the run only")));
   keys.push_back(Number("eval.every_micro_batches", FIELD(eval_every_micro_batches),
                         "micro-batches", 0,
                         "Evaluate after every so many micro-batches, also between those of one "
@@ -306,8 +308,9 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("eval.free_running", FIELD(eval_free_running),
                        "In evaluations also let the model go on from its own text behind the "
                        "first input or the prompt: signal free_running_accuracy (tokens)"));
-  keys.push_back(Number("checkpoint.every", FIELD(checkpoint_every), "steps", 0,
-                        "Save after every so many steps; 0: only at the end of a phase"));
+  keys.push_back(WithRole(KeyRole::kSaveEvery,
+                          Number("checkpoint.every", FIELD(checkpoint_every), "steps", 0,
+                                 "Save after every so many steps; 0: only at the end of a phase")));
   keys.push_back(
       Number("checkpoint.keep", FIELD(checkpoint_keep), "", 1, "Newest checkpoints that stay"));
   keys.push_back(Plain("checkpoint.require_complete", FIELD(checkpoint_require_complete),
