@@ -42,6 +42,10 @@ fi
 find -L scenarios -name '*.yaml' | while read -r file; do
   command -p install -D -m 644 "$file" "$share/$file"
 done
+# Not executable: Python finds them by PYTHONPATH.
+(cd python/packed && find -L trainwreck -type f) | while read -r file; do
+  command -p install -D -m 644 "python/packed/$file" "$share/python/$file"
+done
 # In the folders that they have here, so that their links lead somewhere.
 find -L README.md ARCHITECTURE.md docs -name '*.md' | while read -r file; do
   command -p install -D -m 644 "$file" "$share/doc/$file"

@@ -404,6 +404,29 @@ class ForeignTest(unittest.TestCase):
         case, _ = self.judge(options=["--no-preflight"], **WORSE)
         self.assertIn("no first step within 0.5 s ('start_seconds' of the target)", self.run_detail(case, "control"))
 
+    # A fake of torch shows that hooks are set where it is imported, and that a program goes on where they cannot be.
+
+    def hook(self, program):
+        with open(self.folder + "/trainwreck.yaml", "w", encoding="utf-8") as file:
+            file.write("apiVersion: trainwreck/v1\nkind: Targets\ntargets:\n  hooked:\n"
+                       f"    command: [python3, -c, {json.dumps(program)}]\n    adapter: python\n    recipe: {{steps: 30}}\n")
+        self.write(inject={"hot": {"fault": "optimizer.scale_rate", "at": 3}}, remedies=None, no_remedy="none")
+        return self.call("run", "t/x", "--target", "hooked")
+
+    def test_hooks_that_see_nothing_are_told(self):
+        done = self.hook("print('I train by hand')")
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, r"trainwreck.yaml:5:14: error: the hooks of 'adapter: python' saw no 'loss'")
+        self.assertIn("they see programs that train with an optimizer of torch", done.stderr)
+
+    def test_hooks_that_cannot_be_set_are_told(self):
+        os.makedirs(self.folder + "/torch")
+        with open(self.folder + "/torch/__init__.py", "w", encoding="utf-8") as file:
+            file.write("answer = 42\n")
+        done = self.hook("import torch; print(torch.answer)")
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, r"trainwreck: the hooks could not be set: ModuleNotFoundError")
+
     # What runs is what is recorded.
 
     def report(self):

@@ -23,6 +23,10 @@ is_complete() {
   grep -q "$base/second/bin/trainwreck-trainer" doctor || fail "another trainer: $(cat doctor)"
   grep -q "$base/second/share/trainwreck/scenarios" doctor || fail "other scenarios: $(cat doctor)"
   "$trainwreck" validate || fail "its scenarios are not valid"
+  mkdir -p hooked
+  printf 'apiVersion: trainwreck/v1\nkind: Targets\ntargets:\n  own: {command: [python3], adapter: python, recipe: {steps: 1}}\n' \
+    >hooked/trainwreck.yaml
+  (cd hooked && "$trainwreck" explain optimizer.nan_gradient --target own) >fault || fail "no hooks: $(cat fault)"
   "$trainwreck" run nan/corrupt-sample --output "$1" >run || fail "$(cat run)"
 }
 (cd "$base/elsewhere" && is_complete out)

@@ -81,9 +81,12 @@ class StacksTest(unittest.TestCase):
             fired, = [record for record in map(json.loads, file) if record.get("event") == "fired"]
         self.assertEqual((fired["rank"], fired["signal"]), (1, 9))
 
-    def steps(self, run):
+    def records(self, run):
         with open(f"{self.folder}/out/{run}/rank0.jsonl", encoding="utf-8") as file:
-            return [record for record in map(json.loads, file) if record["t"] == "step"]
+            return list(map(json.loads, file))
+
+    def steps(self, run):
+        return [record for record in self.records(run) if record["t"] == "step"]
 
     @needs("sklearn")
     def test_scikit_learn(self):
@@ -132,6 +135,24 @@ class StacksTest(unittest.TestCase):
         for scenario in ("lr-too-high", "same-seed", "micro-batches"):
             done = self.run_scenario("portable/" + scenario, "images", suite=True)
             self.assertRegex(done.stdout, rf"PASS .* portable/{scenario}")
+
+    # `adapter: python`: no pattern reads anything.
+
+    @needs("torch")
+    def test_hooks(self):
+        self.run_scenario("portable/crashed", "hooked", suite=True)
+        fired, = [record for record in self.records("portable/crashed/fault/0") if record.get("event") == "fired"]
+        self.assertEqual((fired["step"], fired["after"]), (5, "thrown"))
+        self.run_scenario("portable/resume", "hooked", suite=True)
+        self.assertEqual([r["step"] for r in self.steps("portable/resume/resumed/0")], list(range(30)))
+        self.replace("images.py", '("optimizer", optimizer.load_state_dict), ', "")
+        said = self.run_scenario("portable/resume", "hooked", status=1, suite=True).stdout
+        self.assertIn("twins_differ: 'loss' in resumed\n", said)
+        self.assertRegex(said, r"control.loss = \S+ at step 6\b|at step 6\b")
+
+    @needs("torch")
+    def test_a_guard_against_a_fault_of_the_hooks(self):
+        self.run_scenario("hooks/nan-gradient", "hooked")
 
     # The defects that twins are there for, in the program itself.
 

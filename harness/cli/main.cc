@@ -75,11 +75,10 @@ int Call(const ReadCommand& command) {
 }  // namespace trainwreck
 
 int main(int argc, char** argv) {
-  // `trainwreck adapt FILE NAME [--describe]` is no verb for people: it stands before a program
-  // that does not speak our protocol, and is started as that program would be.
+  // `trainwreck adapt FILE NAME [HOOKS] [--describe]` is no verb for people: it stands before a
+  // program that does not speak our protocol, and is started as that program would be.
   if (argc >= 4 && std::string(argv[1]) == "adapt") {
-    return trainwreck::RunAdapter(argv[2], argv[3],
-                                  argc > 4 && argv[4] == std::string("--describe"));
+    return trainwreck::RunAdapter(argv[2], argv[3], argv[argc - 1] == std::string("--describe"));
   }
   const trainwreck::ReadCommand command =
       trainwreck::ReadCommandLine({argv + 1, argv + argc}, trainwreck::CommandLine(argc, argv));

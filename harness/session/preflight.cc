@@ -17,6 +17,7 @@
 #include "harness/process/interruption.h"
 #include "harness/protocol/recipe_view.h"
 #include "harness/session/preflight_causes.h"
+#include "harness/targets/python_hooks.h"
 
 namespace trainwreck {
 namespace {
@@ -128,11 +129,20 @@ Run DefaultRun(const TargetDescription& target) {
   return run;
 }
 
+// Of its sources and of its hooks.
+std::vector<SignalInfo> SignalsOf(const TargetSpec& spec) {
+  if (spec.hooks.empty()) return spec.signals;
+  TargetDescription target;
+  target.signals = spec.signals;
+  AddPythonHooks(spec, target);
+  return target.signals;
+}
+
 class Flight {
  public:
   Flight(const Session& session, const TargetSpec& spec, const std::set<std::string>& mentioned)
-      : session_(session), spec_(spec) {
-    for (const SignalInfo& signal : spec.signals) {
+      : session_(session), spec_(spec), signals_(SignalsOf(spec)) {
+    for (const SignalInfo& signal : signals_) {
       if (signal.sparse || signal.optional) continue;
       declared_.push_back(signal.name);
       if (mentioned.contains(signal.name)) required_.insert(signal.name);
@@ -159,7 +169,7 @@ class Flight {
     seen.run = run.arm + " of " + run.scenario;
     seen.wall_seconds = result.wall_seconds;
     if (WasInterrupted()) return seen;
-    for (const SignalInfo& signal : spec_.signals) {
+    for (const SignalInfo& signal : signals_) {
       if (CountSteps(result.trace, signal.name) == 0) continue;
       seen.signals += (seen.signals.empty() ? "" : ", ") + signal.name;
     }
@@ -172,8 +182,7 @@ class Flight {
     const int enough = std::min(kStepsToSee, std::max(run.steps, 1));
     int most = 0;
     bool has_all = true;
-    for (const SignalInfo& signal : spec_.signals)
-      most = std::max(most, CountSteps(trace, signal.name));
+    for (const SignalInfo& signal : signals_) most = std::max(most, CountSteps(trace, signal.name));
     for (const std::string& signal : declared_) {
       const int steps = CountSteps(trace, signal);
       if (steps < enough && required_.contains(signal)) return false;
@@ -193,6 +202,7 @@ class Flight {
 
   const Session& session_;
   const TargetSpec& spec_;
+  const std::vector<SignalInfo> signals_;
   std::vector<std::string> declared_;  // that are to come with every step
   std::set<std::string> required_;     // of these, what formulas mention
 };
@@ -211,7 +221,7 @@ PreflightResult Preflight(const Session& session, const std::vector<Case>& cases
   if (spec == nullptr) return {};
   if (cases.empty()) {
     std::set<std::string> all;
-    for (const SignalInfo& signal : spec->signals) all.insert(signal.name);
+    for (const SignalInfo& signal : SignalsOf(*spec)) all.insert(signal.name);
     return Flight(session, *spec, all).Make(DefaultRun(session.description));
   }
   for (const Case& one : cases) {

@@ -154,6 +154,14 @@ class Causes {
     if (spec_.level > 0) {
       for (const MissingSignal& signal : missing) NoteUnwritten(signal);
     }
+    std::vector<MissingSignal> of_hooks;
+    for (const MissingSignal& signal : missing) {
+      const bool has_source =
+          std::any_of(spec_.sources.begin(), spec_.sources.end(),
+                      [&](const SourceSpec& source) { return source.names.contains(signal.name); });
+      if (!spec_.hooks.empty() && !has_source) of_hooks.push_back(signal);
+    }
+    if (!of_hooks.empty()) NoteHooks(of_hooks);
     for (const SourceSpec& source : spec_.sources) {
       std::vector<MissingSignal> of_source;
       for (const MissingSignal& signal : missing) {
@@ -248,6 +256,24 @@ class Causes {
            signal.is_required || result_.trace.series.empty());
     finding.lines = FirstOf(LinesOf(result_.folder + "/rank0.jsonl"));
     finding.lines.push_back(CommandLine());
+    findings_.push_back(std::move(finding));
+  }
+
+  void NoteHooks(const std::vector<MissingSignal>& missing) {
+    PreflightFinding finding =
+        At(spec_.command_position, "the hooks of 'adapter: python' saw no " + NamesOf(missing),
+           "they see programs that train with an optimizer of torch, in a Python that this command "
+           "starts with its environment; others need 'signals' and 'sources'",
+           IsAnyRequired(missing) || result_.trace.series.empty());
+    finding.lines.push_back(CommandLine());
+    // What the hooks themselves have said.
+    for (const std::string& line : LinesOf(OutputPath("stderr"))) {
+      if (line.starts_with("trainwreck: ")) finding.lines.push_back(Shown(line));
+    }
+    for (const Event& event : result_.trace.events) {
+      if (event.name == "hook_failed")
+        finding.lines.push_back("a hook failed: " + Shown(event.fields.value("why", "")));
+    }
     findings_.push_back(std::move(finding));
   }
 

@@ -124,6 +124,8 @@ FoundTarget FromSpec(const TargetSpec& spec) {
     std::error_code error;
     const std::string program = fs::read_symlink("/proc/self/exe", error).string();
     found.target.command = {program, "adapt", spec.file, spec.name};
+    // So that the cached description ends with the file that it was made of.
+    if (!spec.hooks.empty()) found.target.command.push_back(spec.hooks);
     return found;
   }
   for (const Arguments& arguments : spec.command) {

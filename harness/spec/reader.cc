@@ -234,11 +234,18 @@ class Reader {
     }
     if (const YamlNode* value = fields.Take("features")) {
       needs.features = ReadTexts(*value, "'features'", errors_);
+      for (const std::string& feature : needs.features) NoteAdapter(feature);
     }
     if (const YamlNode* value = fields.Take("memory")) {
       needs.memory_bytes = ReadBytes(*value, "'memory'", errors_).value_or(0);
     }
     fields.RejectRest();
+  }
+
+  // An adapter brings faults and signals along: without it their names mean nothing.
+  void NoteAdapter(const std::string& feature) {
+    const bool has = std::count(target_.features.begin(), target_.features.end(), feature) > 0;
+    if (!has && feature.starts_with("adapter:")) errors_.AddUnserved(feature);
   }
 
   void ReadBudget(const YamlNode& node) {

@@ -103,6 +103,26 @@ TEST(Roles, OfAFaultSkipTheScenario) {
   EXPECT_TRUE(another.scenario);
 }
 
+// What an adapter brings along has names of its own.
+TEST(Roles, OfAScenarioForAnAdapterMeanNothingWithoutIt) {
+  const auto read = [](const std::string& requirement, bool is_own) {
+    LoadOptions options;
+    options.is_own = is_own;
+    return ParseScenario(
+        "apiVersion: trainwreck/v1\nkind: Scenario\ntitle: A test\n" + requirement +
+            "inject: {bad: {fault: model.of_hooks}}\nsymptoms: {dies: eventually nonfinite(loss)}\n"
+            "no_remedy: none\n",
+        "test.yaml", TestTarget(), options);
+  };
+  const std::string needs = "requires: {features: [adapter:python]}\n";
+  const ScenarioFile file = read(needs, /*is_own=*/false);
+  ASSERT_TRUE(file.scenario) << Messages(file);
+  EXPECT_EQ(file.scenario->unserved, "adapter:python");
+  EXPECT_FALSE(read("", false).scenario);
+  EXPECT_FALSE(read("requires: {features: [telepathy]}\n", false).scenario);
+  EXPECT_FALSE(read(needs, /*is_own=*/true).scenario) << "one's own must fit one's own target";
+}
+
 TEST(Roles, ThatAreNoneAreErrors) {
   for (const auto& [role, says] : {std::pair{"learning_rat", "did you mean 'learning_rate'?"},
                                    {"cost", "unknown role 'cost'"}}) {

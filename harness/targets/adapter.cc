@@ -27,6 +27,7 @@
 #include "harness/targets/globs.h"
 #include "harness/targets/growing_file.h"
 #include "harness/targets/outside_faults.h"
+#include "harness/targets/python_hooks.h"
 #include "harness/targets/rank_watch.h"
 #include "harness/targets/signal_reader.h"
 #include "harness/targets/target_spec.h"
@@ -206,8 +207,9 @@ void Adapter::OpenSources(const std::map<std::string, std::string>& values) {
     readers_.push_back(MakeLineReader(source, paths, plan_.resume, sink_));
   }
   // Ranks that log nothing follow the first one's steps.
-  if (!writes_trace() || rank_ > 0) {
-    const int watched_rank = writes_trace() ? 0 : rank_;
+  const bool others_write = !writes_trace() || !spec_.hooks.empty();
+  if (others_write || rank_ > 0) {
+    const int watched_rank = others_write ? rank_ : 0;
     watched_ = std::make_unique<GrowingFile>(
         folder_ + "/rank" + std::to_string(watched_rank) + ".jsonl", plan_.resume);
   }
@@ -220,6 +222,7 @@ pid_t Adapter::StartProgram(const Invocation& invocation) {
   if (starts_ranks_itself() && std::getenv("OMP_NUM_THREADS") == nullptr) {
     environment.emplace("OMP_NUM_THREADS", "1");
   }
+  if (!spec_.hooks.empty()) SetPythonHooks(spec_, environment);
   faults_.ChangeEnvironment(environment);
   WriteProcessFile(invocation, environment);
   const pid_t self = getpid();

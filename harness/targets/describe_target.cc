@@ -2,6 +2,7 @@
 // can be done to it from outside.
 #include <algorithm>
 
+#include "harness/targets/python_hooks.h"
 #include "harness/targets/target_spec.h"
 
 namespace trainwreck {
@@ -119,13 +120,15 @@ TargetDescription DescribeTarget(const TargetSpec& spec) {
   if (spec.CanResume()) target.features.push_back("resume");
   if (spec.Mentions("run.until")) target.features.push_back("phases");
   if (spec.launcher != LauncherKind::kOwn) target.features.push_back("one-process");
+  if (!spec.hooks.empty()) AddPythonHooks(spec, target);
   for (const auto& [signal, floor] : spec.extras.floors) {
     target.features.push_back(FloorFeature(signal, floor));
   }
   // Values of a step may come after those of later ones.
   const bool is_sparse = std::any_of(spec.signals.begin(), spec.signals.end(),
                                      [](const SignalInfo& signal) { return signal.sparse; });
-  if (spec.sources.size() > 1 || is_sparse) target.features.push_back("late-signals");
+  const std::size_t writers = spec.sources.size() + (spec.hooks.empty() ? 0 : 1);
+  if (writers > 1 || is_sparse) target.features.push_back("late-signals");
   return target;
 }
 

@@ -40,6 +40,8 @@ class TargetReader {
 
   // What its signals are, and where they come from (target_signals_reader.cc).
   void ReadSignalParts(Fields& fields);
+  bool ReadAdapter(Fields& fields);  // whether there is one, also one that is wrong
+  void RejectWithoutSource(const YamlNode& signals);
   void ReadSignal(const YamlNode& key, const YamlNode& node);
   bool IsSignal(const std::string& name) const;
   void RejectUnknownSignal(const YamlNode& at, const std::string& name, const std::string& what);

@@ -2,16 +2,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "harness/targets/python_hooks.h"
 #include "harness/targets/target_spec.h"
 
 namespace trainwreck {
 namespace target_reader_test {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
 
 std::string Folder() {
   const char* tmp = std::getenv("TEST_TMPDIR");
@@ -108,6 +113,63 @@ TEST(TargetReader, HasTheFeaturesThatItsFileGives) {
     EXPECT_FALSE(without.HasFeature(feature)) << feature;
   }
   EXPECT_NE(without.FindFault("recipe.scale_steps"), nullptr) << "whole numbers can be scaled, too";
+}
+
+// `adapter: python` brings its signals, events and faults along.
+constexpr char kHooked[] = R"(  mlp:
+    command: [python3, train.py]
+    adapter: python
+    recipe: {steps: 30}
+)";
+
+TEST(TargetReader, NeedsNoSourcesWithHooks) {
+  const std::string text = std::string(kHead) + kHooked;
+  const TargetFile file = Load(text);
+  ASSERT_EQ(ErrorsOf(text), "");
+  const TargetDescription target = DescribeTarget(*file.Find("mlp"));
+  EXPECT_EQ(target.level, 0);
+  EXPECT_NE(target.FindSignal("grad_norm"), nullptr);
+  EXPECT_NE(target.FindFault("optimizer.nan_gradient"), nullptr);
+  EXPECT_NE(target.FindFault("process.crash_rank"), nullptr) << "and what needs no hooks";
+  EXPECT_TRUE(target.HasFeature("adapter:python"));
+  EXPECT_EQ(ToJson(DescriptionFromJson(ToJson(target))), ToJson(target));
+  std::map<std::string, std::string> environment = {{"PYTHONPATH", "/mine"}};
+  SetPythonHooks(*file.Find("mlp"), environment);
+  EXPECT_TRUE(environment.at("PYTHONPATH").ends_with("/startup:/mine"));
+  EXPECT_EQ(environment.at("TRAINWRECK_ADAPTER"), "python");
+}
+
+// What the file says of a signal holds; what a source gives is not recorded twice.
+TEST(TargetReader, SignalsOfItsFileAreNotTheHooks) {
+  const std::string text = std::string(kHead) + kHooked +
+                           "    signals: {loss: {unit: bits}, grad_norm: {floor: 1}}\n"
+                           "    sources: [{stdout: 'step (?P<step>\\d+) loss (?P<loss>.*)'}]\n";
+  const TargetFile file = Load(text);
+  ASSERT_EQ(ErrorsOf(text), "");
+  const TargetSpec& spec = *file.Find("mlp");
+  const TargetDescription target = DescribeTarget(spec);
+  EXPECT_EQ(target.FindSignal("loss")->unit, "bits");
+  EXPECT_EQ(std::count_if(target.signals.begin(), target.signals.end(),
+                          [](const SignalInfo& signal) { return signal.name == "loss"; }),
+            1);
+  EXPECT_TRUE(target.HasFeature("late-signals")) << "the hooks write, and the source is read";
+  std::map<std::string, std::string> environment;
+  SetPythonHooks(spec, environment);
+  EXPECT_EQ(environment.at("TRAINWRECK_ADAPTER_WITHOUT"), "loss");
+}
+
+TEST(TargetReader, RejectsAdaptersThatThereAreNot) {
+  const auto errors = [](const std::string& old, const std::string& other) {
+    std::string text = std::string(kHead) + kHooked;
+    return ErrorsOf(text.replace(text.find(old), old.size(), other));
+  };
+  EXPECT_THAT(
+      errors("adapter: python", "adapter: ruby"),
+      AllOf(HasSubstr(":6:14: error: there is no adapter 'ruby'"), Not(HasSubstr("lacks"))));
+  EXPECT_THAT(errors("adapter: python", "level: 1\n    adapter: python\n    signals: {loss: {}}"),
+              HasSubstr(":7:14: error: an adapter is for a target of level 0"));
+  EXPECT_THAT(errors("steps: 30}", "steps: 30}\n    signals: {pace: {}}"),
+              HasSubstr("signal 'pace' comes from no source"));
 }
 
 TEST(TargetReader, GoesOnWhereItIsToldTo) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/targets/python_hooks.h"
 #include "harness/targets/target_extras.h"
 #include "harness/targets/target_hints.h"
 #include "harness/targets/target_reader.h"
@@ -11,35 +12,64 @@
 namespace trainwreck {
 
 void TargetReader::ReadSignalParts(Fields& fields) {
-  const YamlNode* signals = spec_.level < 2 ? fields.Require("signals") : fields.Take("signals");
+  const bool has_own = !ReadAdapter(fields) && spec_.level < 2;
+  const YamlNode* signals = has_own ? fields.Require("signals") : fields.Take("signals");
   if (BelongsHere(signals, "signals") &&
       CheckFilledMap(*signals, "'signals'", errors_, "such as {loss: {}}")) {
     for (std::size_t i = 0; i < signals->keys.size(); ++i) {
       ReadSignal(signals->keys[i], signals->items[i]);
     }
   }
-  const YamlNode* sources = spec_.level == 0 ? fields.Require("sources") : fields.Take("sources");
-  if (sources == nullptr) return;
-  if (spec_.level > 0) {
+  const bool needs_sources = spec_.level == 0 && has_own;
+  const YamlNode* sources = needs_sources ? fields.Require("sources") : fields.Take("sources");
+  if (sources != nullptr && spec_.level > 0) {
     errors_.Add(*sources,
                 "a target of level " + std::to_string(spec_.level) +
                     " writes the trace itself and takes no 'sources'",
                 "remove it, or 'level: " + std::to_string(spec_.level) + "'");
     return;
   }
-  for (const YamlNode* item : ReadList(*sources, "'sources'", errors_)) ReadSource(*item);
+  if (sources != nullptr) {
+    for (const YamlNode* item : ReadList(*sources, "'sources'", errors_)) ReadSource(*item);
+  }
+  if (signals != nullptr) RejectWithoutSource(*signals);
+}
+
+void TargetReader::RejectWithoutSource(const YamlNode& signals) {
   const bool is_clear = std::none_of(spec_.sources.begin(), spec_.sources.end(),
                                      [](const SourceSpec& source) { return source.names.empty(); });
-  if (!is_clear || spec_.sources.empty()) return;  // what they would give is not known
-  for (std::size_t i = 0; signals != nullptr && i < signals->keys.size(); ++i) {
-    const std::string& name = signals->keys[i].text;
+  const bool has_any = !spec_.sources.empty() || !spec_.hooks.empty();
+  if (!is_clear || !has_any) return;  // what they would give is not known
+  TargetDescription hooks;
+  if (!spec_.hooks.empty()) hooks = DescribePythonHooks(spec_.hooks);
+  for (const YamlNode& key : signals.keys) {
     const bool has_source =
         std::any_of(spec_.sources.begin(), spec_.sources.end(),
-                    [&](const SourceSpec& source) { return source.names.contains(name); });
-    if (has_source) continue;
-    errors_.Add(signals->keys[i], "signal '" + name + "' comes from no source",
-                "let a pattern have a group (?P<" + name + ">\\S+), or add a source of its own");
+                    [&](const SourceSpec& source) { return source.names.contains(key.text); });
+    if (has_source || hooks.FindSignal(key.text) != nullptr) continue;
+    errors_.Add(
+        key, "signal '" + key.text + "' comes from no source",
+        "let a pattern have a group (?P<" + key.text + ">\\S+), or add a source of its own");
   }
+}
+
+bool TargetReader::ReadAdapter(Fields& fields) {
+  const YamlNode* node = fields.Take("adapter");
+  if (node == nullptr) return false;
+  if (ReadText(*node, "'adapter'", errors_).value_or("python") != "python") {
+    errors_.Add(*node, "there is no adapter '" + node->text + "'", "write 'adapter: python'");
+    return true;
+  }
+  if (spec_.level > 0) {
+    errors_.Add(*node, "an adapter is for a target of level 0",
+                "remove it, or 'level: " + std::to_string(spec_.level) + "'");
+    return true;
+  }
+  spec_.hooks = FindPythonHooks();
+  if (!spec_.hooks.empty()) return true;
+  errors_.Add(*node, "the hooks of 'adapter: python' are not installed beside this program",
+              "install the wheel: docs/guide/out-of-tree.md, \"A wheel\"");
+  return true;
 }
 
 void TargetReader::ReadSignal(const YamlNode& key, const YamlNode& node) {

@@ -55,6 +55,8 @@ struct TargetSpec {
   TemplateText resume_when;        // a file that resuming needs; empty: none
   std::string data;  // a file or folder that the program reads; absolute, may be empty
   LauncherKind launcher = LauncherKind::kOwn;
+  // Of `adapter: python`: the file that describes its hooks (python_hooks.h); empty: no adapter.
+  std::string hooks;
   std::vector<std::string> features;
   std::vector<ParamInfo> recipe;
   std::vector<SignalInfo> signals;

@@ -7,7 +7,8 @@ __version__: str
 
 
 def __getattr__(name: str) -> str:
-    # The wheel's version is that of its program. It is looked up late: that costs longer than the rest of a start.
+    # The wheel's version is that of its program. It is looked up late: that costs longer than the
+    # rest of a start.
     if name == "__version__":
         from importlib.metadata import version
 

@@ -1,4 +1,5 @@
 """The command `trainwreck`: this process becomes the program of the wheel."""
+
 import os
 import signal
 import sys

@@ -23,6 +23,7 @@ parser.add_argument("--workers", type=int, default=0)
 parser.add_argument("--persistent-workers", action="store_true")
 parser.add_argument("--drop-last", action="store_true")
 parser.add_argument("--checkpoints", default=".")
+parser.add_argument("--skip-nonfinite", action="store_true")  # updates with such a gradient
 parser.add_argument("--resume", action="store_true")
 parser.add_argument("--noise-from", choices=["sample", "process"], default="sample")
 parser.add_argument("--schedule-by", choices=["updates", "micro-batches"], default="updates")
@@ -138,7 +139,8 @@ for step in range(progress["step"], options.stop_at or options.steps):
         if options.clip:
             nn.utils.clip_grad_norm_(group, options.clip)
     applied = norm_of(parameters)
-    optimizer.step()
+    if math.isfinite(norm) or not options.skip_nonfinite:
+        optimizer.step()
     if options.schedule_by == "updates":
         schedule.step()
     progress["step"] += 1

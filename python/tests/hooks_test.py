@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""The hooks of `adapter: python` in real programs: what they record is compared with what the programs themselves know.
+
+Usage: hooks_test.py [unittest options], with a Python that has torch, in the folder of the package's sources
+"""
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, "tests")
+import unittest_xml  # pylint: disable=wrong-import-position
+
+PACKAGE = os.path.abspath("python/trainwreck")
+PROGRAMS = os.path.abspath("python/tests/programs.py")
+PYTHON = os.environ.get("TRAINWRECK_STACKS_PYTHON") or shutil.which("python3")
+HAS_TORCH = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode == 0
+needs_torch = unittest.skipUnless(HAS_TORCH, f"{PYTHON} cannot import torch: ci/test.sh --with-python-stacks installs it")
+
+with open(PACKAGE + "/hooks.json", encoding="utf-8") as description:
+    HOOKS = json.load(description)
+
+
+def fault(name, at=None, **parameters):
+    return {"id": "f", "fault": name, "with": parameters, "trigger": {} if at is None else {"at": at}}
+
+
+class HooksTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.trace_folder = self.folder + "/trace"
+        os.mkdir(self.trace_folder)
+
+    def call(self, *command, hooks=True, record=(), faults=(), without="", status=0, **environment):
+        """What a program says, with the hooks or without."""
+        plan = self.folder + "/plan.json"
+        with open(plan, "w", encoding="utf-8") as file:
+            json.dump({"faults": list(faults), "record": list(record)}, file)
+        added = {"PYTHONPATH": PACKAGE + "/startup", "TRAINWRECK_ADAPTER": "python", "TRAINWRECK_TRACE": self.trace_folder,
+                 "TRAINWRECK_PLAN": plan, "TRAINWRECK_ADAPTER_WITHOUT": without} if hooks else {}
+        done = subprocess.run([PYTHON, *command], env={**os.environ, "OMP_NUM_THREADS": "1", **added, **environment},
+                              capture_output=True, text=True, check=False, timeout=120)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+    def program(self, name, *arguments, **options):
+        return self.call(PROGRAMS, name, *arguments, **options)
+
+    def records(self, kind="step", rank=0):
+        with open(f"{self.trace_folder}/rank{rank}.jsonl", encoding="utf-8") as file:
+            return [record for record in map(json.loads, file) if record["t"] == kind]
+
+    def events(self, name, rank=0):
+        return [event for event in self.records("event", rank) if event["event"] == name]
+
+    def assert_seen(self, said, rank=0, missing=()):
+        """Every number that the program said is in the trace, and no hook has failed."""
+        steps = self.records(rank=rank)
+        self.assertEqual(self.events("hook_failed", rank), [])
+        self.assertEqual([step["step"] for step in steps], [line["step"] for line in said])
+        for step, line in zip(steps, said):
+            for key in line.keys() - {"rank"}:
+                self.assertIn(key, step)
+                self.assertAlmostEqual(float(step[key]), line[key], delta=1e-6 * abs(line[key]), msg=f"{key} at {line}")
+            for key in missing:
+                self.assertNotIn(key, step)
+        return steps
+
+    def assert_program(self, name, *arguments, missing=(), **options):
+        """The hooks see what the program knows, and change nothing of it."""
+        said = self.program(name, *arguments, **options)
+        self.assertGreater(len(said), 5)
+        steps = self.assert_seen(said, missing=missing)
+        self.assertEqual(said, self.program(name, *arguments, hooks=False))
+        return steps
+
+
+@needs_torch
+class ProgramsTest(HooksTest):
+    def test_accumulation_clipping_and_a_schedule(self):
+        steps = self.assert_program("plain")
+        self.assertTrue(all(step["clipped"] in (0, 1) and step["nonfinite_grads"] == 0 for step in steps))
+        self.assertEqual(steps[0]["optimized_count"], 8 * 16 + 16 + 16 + 1)
+
+    def test_clipping_of_the_programs_own(self):
+        self.assert_program("own_clipping", missing=["grad_norm", "clipped"])
+
+    def test_a_backward_pass_inside_of_the_step(self):
+        self.assert_program("closure")
+
+    def test_recomputation(self):
+        steps = self.assert_program("recomputed", record=["sample_digest"])
+        self.assertEqual(len({step["sample_digest"] for step in steps}), len(steps))
+
+    def test_two_optimizers(self):
+        self.assert_program("two_optimizers")
+
+    def test_an_optimizer_within_an_optimizer(self):
+        self.assert_program("nested")
+
+    def test_a_gradient_scaler(self):
+        steps = self.assert_program("scaled", "12")
+        self.assertEqual([step["overflow"] for step in steps], [1] * steps[-1]["skipped_updates"] +
+                         [0] * (len(steps) - steps[-1]["skipped_updates"]))
+        self.assertGreater(steps[-1]["skipped_updates"], 0)
+
+    def test_batches_taken_ahead(self):
+        steps = self.assert_program("prefetched", record=["sample_digest"])
+        digests = [step["sample_digest"] for step in steps]
+        self.setUp()
+        self.assertEqual([step["sample_digest"] for step in self.assert_program("own_clipping", record=["sample_digest"])], digests,
+                         "it trains on the same batches in the same order")
+
+    def test_a_compiled_model(self):
+        self.assert_program("compiled", record=["sample_digest"])
+
+    def test_a_run_that_goes_on(self):
+        checkpoint = self.folder + "/last.pt"
+        first = self.program("plain", "6", checkpoint)
+        self.assertEqual(self.events("checkpoint_saved")[-1]["steps_done"], 6)
+        shutil.move(checkpoint, self.folder + "/moved.pt")  # as programs do that write beside it and rename
+        second = self.program("plain", "10", self.folder + "/moved.pt")
+        self.assertEqual([line["step"] for line in second], [6, 7, 8, 9])
+        self.assert_seen(first + second)
+        self.assertEqual([event["from_step"] for event in self.events("resumed")], [6])
+
+    def test_what_an_update_changes(self):
+        names = ["update_norm", "param_norm", "param_digest", "updated", "untrained", "frozen_moved"]
+        steps = self.assert_program("plain", record=names)
+        for step in steps:
+            self.assertEqual((step["updated"] > 0, step["untrained"], step["frozen_moved"]), (True, 0, 0))
+            self.assertGreater(step["param_norm"], step["update_norm"])
+        self.assertEqual(len({step["param_digest"] for step in steps}), len(steps))
+        self.setUp()
+        for step in self.assert_program("plain"):
+            self.assertFalse(set(names) & step.keys(), "only where a formula mentions them")
+
+    def test_what_a_source_gives_is_left_out(self):
+        self.program("plain", without="loss,lr")
+        self.assertFalse({"loss", "lr"} & self.records()[0].keys())
+
+    def test_ranks(self):
+        said = self.call("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", PROGRAMS, "ddp",
+                         record=["param_digest"])
+        digests = []
+        for rank in (0, 1):
+            steps = self.assert_seen([line for line in said if line["rank"] == rank], rank)
+            digests.append([step["param_digest"] for step in steps])
+        self.assertEqual(digests[0], digests[1])
+
+    def test_a_python_without_torch_is_left_alone(self):
+        self.call("-c", "import json; assert 'trainwreck' not in __import__('sys').modules")
+        self.assertEqual(os.listdir(self.trace_folder), [])
+
+    def test_a_sitecustomize_that_is_hidden_still_runs(self):
+        mine = self.folder + "/mine"
+        os.mkdir(mine)
+        with open(mine + "/sitecustomize.py", "w", encoding="utf-8") as file:
+            file.write("import builtins\nbuiltins.mine = 1\n")
+        self.call("-c", "assert mine == 1", PYTHONPATH=f"{PACKAGE}/startup:{mine}")
+
+    # The training goes on.
+    def test_a_hook_that_fails_says_so_and_is_silent(self):
+        broken = self.folder + "/broken"
+        shutil.copytree(PACKAGE, broken)
+        with open(broken + "/tensors.py", "a", encoding="utf-8") as file:
+            file.write("\n\ndef norm(tensors):\n    raise ValueError('no norm today')\n")
+        said = self.program("plain", PYTHONPATH=broken + "/startup")
+        self.assertEqual(len(said), 8)
+        failed, = self.events("hook_failed")
+        self.assertEqual((failed["hook"], failed["step"]), ("gradients", 0))
+        self.assertIn("no norm today", failed["why"])
+        self.assertNotIn("grad_norm", self.records()[0])
+        self.assertIn("loss", self.records()[0])
+
+
+@needs_torch
+class FaultsTest(HooksTest):
+    def fired(self, rank=0):
+        return self.events("fired", rank)
+
+    def test_a_nan_in_a_gradient(self):
+        said = self.program("plain", faults=[fault("optimizer.nan_gradient", at=3)])
+        once, = self.fired()
+        self.assertEqual((once["step"], once["after"]), (3, "nan"))
+        self.assertEqual([line["loss"] == line["loss"] for line in said], [True] * 4 + [False] * 4)
+
+    def test_gradients_times_a_factor(self):
+        self.program("plain", faults=[fault("optimizer.scale_gradients", at=2, factor=10)])
+        once, = self.fired()
+        self.assertAlmostEqual(once["after"] / once["before"], 10, places=4)
+
+    def test_a_rate_times_a_factor_for_one_update(self):
+        said = self.program("plain", faults=[fault("optimizer.scale_rate", at=2, factor=10)])
+        self.assertEqual([step["lr"] / line["lr"] for step, line in zip(self.records(), said)], [1, 1, 10, 1, 1, 1, 1, 1])
+        self.assertEqual((self.fired()[0]["before"], self.fired()[0]["after"]), (0.01, 0.1))
+
+    def test_a_state_that_is_dropped(self):
+        healthy = self.program("plain", hooks=False)
+        said = self.program("plain", faults=[fault("optimizer.drop_state", at=4)])
+        self.assertEqual((self.fired()[0]["before"], self.fired()[0]["after"]), (4, 0))
+        same = [a["loss"] == b["loss"] for a, b in zip(healthy, said)]
+        self.assertEqual(same, [True] * 5 + [False] * 3)
+
+    def test_gradients_that_are_kept(self):
+        healthy = self.program("plain", hooks=False)
+        said = self.program("plain", faults=[fault("optimizer.keep_gradients", at=3)])
+        self.assertEqual([event["step"] for event in self.fired()], [3], "between two steps it is the next one's")
+        same = [a["grad_norm"] == b["grad_norm"] for a, b in zip(healthy, said)]
+        self.assertEqual(same, [True] * 3 + [False] * 5)
+
+    def test_frozen_parameters(self):
+        self.program("plain", record=["update_norm"], faults=[fault("model.freeze_parameters", parameters="0.*")])
+        self.assertEqual({event["parameter"] for event in self.fired()}, {"0.weight", "0.bias"})
+        self.assertTrue(all(step["updated"] <= 17 for step in self.records()))
+
+    def test_a_bit_of_a_parameter(self):
+        self.program("plain", faults=[fault("model.bit_flip", at=1, parameter="2.bias", element=0, bit=30)])
+        once, = self.fired()
+        self.assertEqual(once["parameter"], "2.bias")
+        self.assertGreater(abs(once["after"]), 1e30)
+
+    def test_entries_of_a_checkpoint(self):
+        checkpoint = self.folder + "/last.pt"
+        self.program("plain", "6", checkpoint, faults=[fault("checkpoint.drop_entries", entries=["exp_avg"])])
+        self.assertEqual(len(self.fired()), 4)
+        self.program("plain", "8", checkpoint, status=1)
+
+    def test_an_optimizer_that_is_lost_on_the_way(self):
+        checkpoint = self.folder + "/last.pt"
+        whole = self.program("plain", "10", hooks=False)
+        self.program("plain", "6", checkpoint)
+        rest = self.program("plain", "10", checkpoint, faults=[fault("checkpoint.lose_optimizer")])
+        self.assertEqual((self.fired()[0]["before"], self.fired()[0]["after"]), (4, 0))
+        self.assertEqual(rest[0]["loss"], whole[6]["loss"])
+        self.assertNotEqual(rest[2]["loss"], whole[8]["loss"])
+
+    def test_batches_that_are_changed(self):
+        said = self.program("guarded", faults=[fault("data.corrupt_batch", at=2, value=float("nan"))])
+        self.assertEqual([line["loss"] != line["loss"] for line in said], [False] * 2 + [True] + [False] * 5)
+        self.setUp()
+        self.program("guarded", faults=[fault("data.shuffle_labels", at=2)])
+        self.assertEqual([event["step"] for event in self.fired()], [2])
+        self.setUp()
+        self.program("guarded", faults=[fault("data.slow_loader", at=2, seconds=0.3)])
+        self.assertGreater(self.records()[2]["step_s"], 0.3)
+
+    def test_crashes(self):
+        for how, status in (("sigkill", -9), ("exit", 7), ("exception", 1)):
+            self.setUp()
+            said = self.program("plain", status=status, faults=[fault("process.crash_inside", at=3, how=how, code=7)])
+            self.assertEqual(len(said), 4)
+            self.assertEqual(len(self.records()), 3)
+            self.assertEqual([event["step"] for event in self.fired()], [3])
+
+    def test_a_collective_of_one_rank(self):
+        only = {**fault("collective.corrupt_result", at=2, value=5.0), "trigger": {"at": 2, "ranks": [1]}}
+        self.call("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", PROGRAMS, "ddp", faults=[only])
+        self.assertEqual(len(self.fired(rank=1)), 1)
+        self.assertEqual(self.events("fired", rank=0), [])
+
+
+# What the description promises is what the code does.
+class DescriptionTest(unittest.TestCase):
+    def code(self):
+        return "".join(open(path, encoding="utf-8").read() for path in glob.glob(PACKAGE + "/*.py"))
+
+    def test_each_fault_is_in_the_code(self):
+        code = self.code()
+        for described in HOOKS["faults"]:
+            name = described["name"]
+            self.assertIn(f'"{name}"', code)
+            for parameter in described["params"]:
+                self.assertIn(f'with_["{parameter["name"]}"]', code, name)
+
+    def test_each_signal_is_in_the_code(self):
+        for signal in HOOKS["signals"]:
+            self.assertRegex(self.code(), rf"\b{signal['name']}=", signal["name"])
+
+
+if __name__ == "__main__":
+    unittest_xml.main(sys.argv[1:])

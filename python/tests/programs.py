@@ -1,0 +1,270 @@
+"""Training programs that know nothing of trainwreck: `programs.py NAME [STEPS] [CHECKPOINT]`.
+
+Each writes what it knows of a step as one line of JSON, to be compared with what the hooks saw.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, Callable
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.optim import SGD, Adam, Optimizer
+from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader, TensorDataset
+
+PROGRAMS: dict[str, Callable[[int], None]] = {}
+
+
+def program(function: Callable[[int], None]) -> Callable[[int], None]:
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def say(**values: Any) -> None:
+    os.write(1, json.dumps(values).encode() + b"\n")  # ranks write to one stream
+
+
+def make_model() -> nn.Sequential:
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+
+
+def batches(workers: int = 0) -> Iterator[list[torch.Tensor]]:
+    draw = torch.Generator().manual_seed(2)
+    inputs = torch.randn(256, 8, generator=draw)
+    data = TensorDataset(inputs, inputs.sum(1, keepdim=True).sin())
+    while True:
+        yield from DataLoader(data, batch_size=8, num_workers=workers)
+
+
+def loss_of(model: Callable[..., Any], batch: list[torch.Tensor]) -> torch.Tensor:
+    return functional.mse_loss(model(batch[0]), batch[1])
+
+
+def norm_of(model: nn.Module) -> float:
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    return float(torch.linalg.vector_norm(torch.stack([g.norm() for g in gradients])))
+
+
+def say_step(step: int, loss: float, model: nn.Module, optimizer: Optimizer, **more: Any) -> None:
+    say(step=step, loss=loss, lr=optimizer.param_groups[0]["lr"], **more)
+
+
+@program
+def plain(steps: int) -> None:
+    """Accumulation, clipping, a schedule; goes on where its checkpoint is."""
+    model, data = make_model(), batches()
+    optimizer = Adam(model.parameters(), lr=0.01)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
+    path = sys.argv[3] if len(sys.argv) > 3 else ""
+    begin = 0
+    if path and os.path.exists(path):
+        kept = torch.load(path)
+        begin = kept["step"]
+        model.load_state_dict(kept["model"])
+        optimizer.load_state_dict(kept["optimizer"])
+        schedule.load_state_dict(kept["schedule"])
+        for _ in range(2 * begin):
+            next(data)
+    for step in range(begin, steps):
+        loss = 0.0
+        for _ in range(2):
+            part = loss_of(model, next(data)) / 2
+            part.backward()
+            loss += part.item()
+        norm = float(nn.utils.clip_grad_norm_(model.parameters(), 0.5))
+        applied = norm_of(model)
+        say_step(step, loss, model, optimizer, grad_norm=norm, applied_grad_norm=applied)
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+    if path:
+        parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
+        torch.save({"step": steps, **{key: part.state_dict() for key, part in parts.items()}}, path)
+
+
+@program
+def own_clipping(steps: int) -> None:
+    """Clips in a way of its own: what the norm was before is not to be seen from outside."""
+    model, data = make_model(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model, next(data))
+        loss.backward()
+        for p in model.parameters():
+            assert p.grad is not None
+            p.grad.mul_(0.1 / max(0.1, float(p.grad.norm())))
+        say_step(step, loss.item(), model, optimizer, applied_grad_norm=norm_of(model))
+        optimizer.step()
+
+
+@program
+def closure(steps: int) -> None:
+    """The backward pass runs inside of optimizer.step."""
+    model, data = make_model(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05, momentum=0.9)
+    for step in range(steps):
+
+        def compute(step: int = step) -> torch.Tensor:
+            optimizer.zero_grad()
+            loss = loss_of(model, next(data))
+            loss.backward()
+            say_step(step, loss.item(), model, optimizer, grad_norm=norm_of(model))
+            return loss
+
+        optimizer.step(compute)
+
+
+@program
+def recomputed(steps: int) -> None:
+    """Runs the forward pass of a part again within the backward pass, in both ways."""
+    model, data = make_model(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    for step in range(steps):
+        optimizer.zero_grad()
+        inputs, targets = next(data)
+        inputs.requires_grad_()
+        hidden = checkpoint(model[:2], inputs, use_reentrant=step % 2 == 0)
+        loss = functional.mse_loss(model[2](hidden), targets)
+        loss.backward()
+        say_step(step, loss.item(), model, optimizer, grad_norm=norm_of(model))
+        optimizer.step()
+
+
+@program
+def two_optimizers(steps: int) -> None:
+    """Each has a part of the model; a step of the run is one of the first."""
+    model, data = make_model(), batches()
+    first = Adam(model[0].parameters(), lr=0.01)
+    second = SGD(model[2].parameters(), lr=0.02)
+    for step in range(steps):
+        model.zero_grad()
+        loss = loss_of(model, next(data))
+        loss.backward()
+        say_step(step, loss.item(), model, first, grad_norm=norm_of(model[0]))
+        first.step()
+        second.step()
+        second.step()
+
+
+class Lookahead(Optimizer):
+    """Makes the steps of another optimizer, whose groups it shares."""
+
+    def __init__(self, inner: Optimizer) -> None:
+        super().__init__(inner.param_groups, {})
+        self.inner = inner
+        self.param_groups = inner.param_groups
+
+    def step(self, closure: Any = None) -> Any:
+        return self.inner.step(closure)
+
+
+@program
+def nested(steps: int) -> None:
+    """An optimizer within an optimizer makes one step, not two."""
+    model, data = make_model(), batches()
+    optimizer = Lookahead(SGD(model.parameters(), lr=0.05))
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model, next(data))
+        loss.backward()
+        say_step(step, loss.item(), model, optimizer, grad_norm=norm_of(model))
+        optimizer.step()
+
+
+@program
+def scaled(steps: int) -> None:
+    """A GradScaler, whose first scales are too high: these updates are skipped."""
+    model, data = make_model(), batches()
+    optimizer = SGD(model.parameters(), lr=0.001)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127, growth_interval=10**6)
+    skipped = 0
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = 64 * loss_of(model, next(data))
+        scale = scaler.get_scale()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        norm = norm_of(model)
+        scaler.step(optimizer)
+        scaler.update()
+        overflow = int(scaler.get_scale() < scale)
+        skipped += overflow
+        values = {} if overflow else {"grad_norm": norm}
+        say_step(
+            step, loss.item(), model, optimizer, overflow=overflow, skipped_updates=skipped,
+            loss_scale=scale, **values,
+        )  # fmt: skip
+
+
+@program
+def prefetched(steps: int) -> None:
+    """Takes a batch from two worker processes before the one at hand has been trained on."""
+    model, data = make_model(), batches(workers=2)
+    optimizer = SGD(model.parameters(), lr=0.05)
+    following = next(data)
+    for step in range(steps):
+        batch, following = following, next(data)
+        optimizer.zero_grad()
+        loss = loss_of(model, batch)
+        loss.backward()
+        say_step(step, loss.item(), model, optimizer, grad_norm=norm_of(model))
+        optimizer.step()
+
+
+@program
+def compiled(steps: int) -> None:
+    """A model that torch.compile has wrapped."""
+    model, data = make_model(), batches()
+    fast = torch.compile(model, backend="eager")
+    optimizer = SGD(model.parameters(), lr=0.05)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(fast, next(data))
+        loss.backward()
+        say_step(step, loss.item(), model, optimizer, grad_norm=norm_of(model))
+        optimizer.step()
+
+
+@program
+def guarded(steps: int) -> None:
+    """Leaves out updates with a gradient that is not finite."""
+    model, data = make_model(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model, next(data))
+        loss.backward()
+        say_step(step, loss.item(), model, optimizer)
+        if all(bool(p.grad.isfinite().all()) for p in model.parameters() if p.grad is not None):
+            optimizer.step()
+
+
+@program
+def ddp(steps: int) -> None:
+    """Ranks under torchrun."""
+    torch.distributed.init_process_group("gloo")
+    rank = torch.distributed.get_rank()
+    model, data = make_model(), batches()
+    parallel = nn.parallel.DistributedDataParallel(model)
+    optimizer = SGD(model.parameters(), lr=0.05)
+    for step in range(steps):
+        optimizer.zero_grad()
+        both = [next(data), next(data)]
+        loss = loss_of(parallel, both[rank])
+        loss.backward()
+        say_step(step, loss.item(), model, optimizer, rank=rank, grad_norm=norm_of(model))
+        optimizer.step()
+        seen = torch.ones(())
+        torch.distributed.all_reduce(seen)
+    torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    PROGRAMS[sys.argv[1]](int(sys.argv[2]) if len(sys.argv) > 2 else 8)

@@ -1,0 +1,468 @@
+"""Hooks of torch that follow a training run: its steps, losses, gradients and rates.
+
+A step ends when `Optimizer.step` of the run's first optimizer returns. Everything is
+read where torch itself offers a hook. Four functions have none and are wrapped: `backward`,
+`clip_grad_norm_`, `GradScaler` and `Optimizer.load_state_dict`. A hook that fails says so once
+(`hook_failed`) and stays silent from then on; the training goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import os
+import weakref
+from collections.abc import Iterable
+from typing import (
+    Any,
+    Callable,
+    NamedTuple,
+    TypeVar,
+)
+
+import torch
+from torch.optim import Optimizer
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from trainwreck import checkpoints, faults, tensors
+from trainwreck.trace import Plan, Trace, seconds
+
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+class Clip(NamedTuple):
+    """One call of `clip_grad_norm_`."""
+
+    ids: set[int]  # of its parameters
+    norm: Any  # of their gradients before
+    max_norm: float
+
+
+class Hooks:
+    """The run of this process, as its hooks see it. `step` is the step in progress, from 0."""
+
+    def __init__(self, plan: Plan, trace: Trace, without: list[str]) -> None:
+        self.plan = plan
+        self.trace = trace
+        self.step = 0
+        self.has_stepped = False
+        self.optimizer: Optimizer | None = None
+        self.made: weakref.WeakSet[Optimizer] = weakref.WeakSet()
+        self._without = set(without)
+        self._failed: dict[str, str] = {}
+        self._begin = seconds()
+        self._backward_depth = 0
+        self._losses: list[tuple[torch.Tensor, Any]] = []  # with what they were multiplied by
+        self._loss_is_known = True
+        # by a GradScaler: the product, the loss, the scale; since the last backward pass
+        self._scaled: tuple[Any, Any, Any] = (None, None, None)
+        self._clips: list[Clip] = []  # of the step in progress
+        self._versions: dict[int, int] = {}  # of gradients, as the backward pass left them
+        self._copies: dict[str, Any] = {}  # what the update changes
+        self._values: dict[str, Any] = {}
+        self._skipped = 0
+        self._is_in_step = False
+        self._told_parameters = False
+        self._inputs: list[torch.Tensor] = []
+        self.names: dict[int, str] = {}  # of the model's parameters, by their identity
+        self.after_update: list[Callable[[], None]] = []  # what a fault takes back
+        self.faults = faults.Faults(self)
+
+    def fail(self, hook: str, error: BaseException) -> None:
+        """Says once that a hook failed."""
+        if hook in self._failed:
+            return
+        self._failed[hook] = repr(error)
+        with contextlib.suppress(OSError):
+            self.trace.event("hook_failed", self.step, hook=hook, why=repr(error)[:300])
+
+    def guard(self, hook: str, call: Callable[..., Any], *args: Any) -> Any:
+        """The result of a call of ours, whose errors are not the program's."""
+        if hook in self._failed:
+            return None
+        try:
+            return call(*args)
+        except faults.Injected:
+            raise
+        except Exception as error:
+            self.fail(hook, error)
+            return None
+
+    def put(self, **values: Any) -> None:
+        """Values of the step in progress. None: it is not known."""
+        self._values.update((key, value) for key, value in values.items() if value is not None)
+
+    # The backward pass.
+
+    def on_backward(self, roots: Any, gradients: Any) -> None:
+        if self._backward_depth > 1:
+            return  # recomputation within a backward pass
+        roots = [roots] if isinstance(roots, torch.Tensor) else list(roots)
+        given = [] if gradients is None else gradients
+        given = [given] if isinstance(given, torch.Tensor) else list(given)
+        if any(gradient is not None for gradient in given) or any(root.dim() for root in roots):
+            self._loss_is_known = False  # it is no plain sum
+        for root in roots:
+            scaled, loss, scale = self._scaled
+            if root is scaled:  # whose own value may be infinite
+                self._losses.append((loss.detach(), None))
+            else:
+                self._losses.append((root.detach(), scale))
+        self._scaled = (None, None, None)
+
+    def after_backward(self) -> None:
+        parameters = self.all_parameters()
+        self._versions = {id(p): p.grad._version for p in parameters if p.grad is not None}
+
+    def is_untouched(self, parameters: Iterable[torch.Tensor]) -> bool:
+        """Whether their gradients are as the backward pass left them."""
+        return all(
+            p.grad is None or self._versions.get(id(p)) == p.grad._version for p in parameters
+        )
+
+    def all_parameters(self) -> list[torch.Tensor]:
+        """Of all optimizers that were made in this process."""
+        groups = [group for optimizer in self.made for group in optimizer.param_groups]
+        return [p for group in groups for p in group["params"]]
+
+    def on_scale(self, scaled: Any, loss: Any, scale: Any) -> None:
+        self._scaled = (scaled, loss, scale)
+
+    def on_scaled_step(self, scale: float) -> None:
+        self.put(loss_scale=scale, overflow=0)
+
+    def loss(self) -> float | None:
+        """The sum of the losses of the step's backward passes, as the program computed them."""
+        if not self._losses or not self._loss_is_known:
+            return None
+        scales = [1.0 if scale is None else float(scale) for _, scale in self._losses]
+        return math.fsum(float(loss) / scale for (loss, _), scale in zip(self._losses, scales))
+
+    # Gradients.
+
+    def parameters(self) -> list[torch.Tensor]:
+        assert self.optimizer is not None
+        return [p for group in self.optimizer.param_groups for p in group["params"]]
+
+    def _with_gradients(self) -> list[torch.Tensor]:
+        return [p for p in self.parameters() if p.grad is not None]
+
+    def on_clip(self, parameters: list[torch.Tensor], norm: Any, max_norm: Any) -> None:
+        """What a call of `clip_grad_norm_` has found: the 2-norm of these parameters' gradients."""
+        ids = {id(p) for p in parameters}
+        if not any(ids & clip.ids for clip in self._clips):  # what was clipped before is no news
+            self._clips.append(Clip(ids, tensors.full(norm), float(max_norm)))
+
+    def _norm_before_clipping(self, with_gradients: list[torch.Tensor]) -> float | None:
+        """None where somebody else has changed gradients: what they were is not known."""
+        rest = [p for p in with_gradients if not any(id(p) in clip.ids for clip in self._clips)]
+        gradients = [p.grad for p in rest if p.grad is not None]
+        if not self.is_untouched(rest) or any(map(tensors.is_sharded, gradients)):
+            return None
+        norms = [float(clip.norm) for clip in self._clips]
+        return math.hypot(*norms, float(tensors.norm(gradients)) if gradients else 0.0)
+
+    def before_update(self) -> None:
+        """Where all gradients are there, and nothing has been updated."""
+        assert self.optimizer is not None
+        with_gradients = self._with_gradients()
+        gradients = [p.grad for p in with_gradients if p.grad is not None]
+        is_whole = all(not tensors.is_sharded(gradient) for gradient in gradients)
+        applied = tensors.norm(gradients) if is_whole else None
+        self.put(grad_norm=self._norm_before_clipping(with_gradients))
+        if self._clips:
+            self.put(clipped=int(any(float(clip.norm) > clip.max_norm for clip in self._clips)))
+        if applied is not None:
+            self.put(applied_grad_norm=float(applied))
+            self.put(
+                nonfinite_grads=0 if math.isfinite(float(applied)) else tensors.nonfinite(gradients)
+            )
+        self._keep(is_whole)
+
+    def _keep(self, is_whole: bool) -> None:
+        """Copies what the update will change, where a formula asks for its change."""
+        wanted = {"update_norm", "updated", "untrained", "frozen_moved"}
+        if is_whole and any(self.plan.wants(signal) for signal in wanted):
+            self._copies = {"parameters": [p.detach().clone() for p in self.parameters()]}
+
+    def _compare(self) -> None:
+        """The signals of what the update did to the parameters."""
+        parameters = self.parameters()
+        if self.plan.wants("param_norm"):
+            self.put(param_norm=float(tensors.norm([p.detach() for p in parameters])))
+        if self.plan.wants("param_digest"):
+            self.put(param_digest=tensors.digest(parameters))
+        old = self._copies.pop("parameters", None)
+        if old is None:
+            return
+        changes = [p.detach() - before for p, before in zip(parameters, old)]
+        self.put(update_norm=float(tensors.norm(changes)))
+        moved = [tensors.count_changed(p, before) for p, before in zip(parameters, old)]
+        trained = [p.grad is not None and bool((p.grad != 0).any()) for p in parameters]
+        self.put(
+            updated=sum(moved),
+            untrained=sum(1 for n, has in zip(moved, trained) if has and n == 0),
+            frozen_moved=sum(1 for n, p in zip(moved, parameters) if n and not p.requires_grad),
+        )
+
+    def on_first_forward(self, module: torch.nn.Module) -> None:
+        """The first module that is called for training is the model."""
+        names = {id(p): name for name, p in module.named_parameters()}
+        for prefix in ("module.", "_orig_mod."):  # of DDP, of torch.compile
+            names = {
+                key: name[len(prefix) :] if name.startswith(prefix) else name
+                for key, name in names.items()
+            }
+        self.names = names
+        if self.plan.wants("sample_digest"):
+            module.register_forward_hook(self._on_inputs, with_kwargs=True)
+
+    def _on_inputs(self, module: torch.nn.Module, args: Any, kwargs: Any, _output: Any) -> None:
+        if module.training and self._backward_depth == 0:
+            self.guard("inputs", self._inputs.extend, tensors.all_in((args, kwargs)))
+
+    # Steps.
+
+    def begin_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> Any:
+        """The hook before each `Optimizer.step`; returns its arguments where they change."""
+        if not self._is_main(optimizer):
+            return None
+        self._is_in_step = True
+        self.guard("resume", checkpoints.find_step, self)
+        closure = args[1] if len(args) > 1 else kwargs.get("closure")
+        if closure is None:
+            self._before()
+            return None
+        wrapped = self._wrap_closure(closure)
+        if len(args) > 1:
+            return (args[0], wrapped, *args[2:]), kwargs
+        return args, {**kwargs, "closure": wrapped}
+
+    def _before(self) -> None:
+        self.guard("rate", self._put_rate)
+        self.guard("gradients", self.before_update)
+        self.guard("faults", lambda: self.faults.before_update(self._with_gradients()))
+
+    def _wrap_closure(self, closure: Callable[[], Any]) -> Callable[[], Any]:
+        @functools.wraps(closure)
+        def call() -> Any:
+            result = closure()
+            self._before()
+            return result
+
+        return call
+
+    def end_step(self, optimizer: Optimizer) -> None:
+        """The hook after each `Optimizer.step`."""
+        if self._is_main(optimizer):
+            while self.after_update:
+                self.after_update.pop()()
+            self.guard("update", self._compare)
+            self._is_in_step = False
+            self.finish_step()
+
+    def skip_step(self, **values: Any) -> None:
+        """Ends a step whose update was left out."""
+        self._skipped += 1
+        self.put(**values)
+        self.guard("rate", self._put_rate)
+        self.finish_step()
+
+    def before_clearing(self) -> None:
+        """Where gradients are cleared. If no update has used them, the program has left it out.
+
+        Where several optimizers share a model, one clears what another one's pass has left: then
+        nothing follows from it.
+        """
+        if self._is_in_step or not self._losses or len(self.made) != 1:
+            return
+        self._is_main(next(iter(self.made)))
+        self.before_update()
+        self.skip_step()
+
+    def _put_rate(self) -> None:
+        groups = self.optimizer.param_groups if self.optimizer is not None else []
+        self.put(lr=float(groups[0]["lr"]) if groups and "lr" in groups[0] else None)
+
+    def _is_main(self, optimizer: Optimizer) -> bool:
+        """Steps are those of the first optimizer: a second one has its own part of the model, or is
+        wrapped by the first and makes its steps within."""
+        if self.optimizer is None:
+            self.optimizer = optimizer
+            self.made.add(optimizer)
+        return optimizer is self.optimizer
+
+    def finish_step(self) -> None:
+        """Writes what is known of the step in progress."""
+        self.put(skipped_updates=self._skipped)
+        self.guard("loss", lambda: self.put(loss=self.loss()))
+        if self._inputs:
+            self.guard("inputs", lambda: self.put(sample_digest=tensors.digest(self._inputs)))
+            self._inputs = []
+        self.guard("memory", lambda: self.put(memory_bytes=resident_bytes()))
+        self.guard("parameters", self._tell_parameters)
+        now = seconds()
+        self.put(step_s=now - self._begin)
+        self._begin = now
+        values = {key: value for key, value in self._values.items() if key not in self._without}
+        self.guard("trace", lambda: self.trace.write("step", step=self.step, time=now, **values))
+        self._values = {}
+        self._losses = []
+        self._loss_is_known = True
+        self._clips = []
+        self.has_stepped = True
+        self.step += 1
+
+    def _tell_parameters(self) -> None:
+        if self._told_parameters or self.optimizer is None:
+            return
+        self._told_parameters = True
+        parameters = self.parameters()
+        trainable = [p for p in parameters if p.requires_grad]
+        self.put(
+            optimized_count=sum(p.numel() for p in parameters),
+            trainable_count=sum(p.numel() for p in trainable),
+        )
+
+
+def resident_bytes() -> int:
+    """The memory of this process that is in use."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+_hooks: Hooks | None = None
+
+
+def current() -> Hooks | None:
+    """The hooks of this process; None: they were not set."""
+    return _hooks
+
+
+def install() -> Hooks:
+    """Sets the hooks in this process, once."""
+    global _hooks
+    if _hooks is None:
+        without = os.environ.get("TRAINWRECK_ADAPTER_WITHOUT", "")
+        trace = Trace(os.environ.get("TRAINWRECK_TRACE"))
+        _hooks = Hooks(Plan.read(), trace, without.split(","))
+        _set(_hooks)
+    return _hooks
+
+
+def _wrapped(function: Call, call: Callable[..., Any]) -> Call:
+    return functools.wraps(function)(call)  # type: ignore[return-value]
+
+
+def _set(hooks: Hooks) -> None:
+    register_optimizer_step_pre_hook(hooks.begin_step)
+    register_optimizer_step_post_hook(lambda optimizer, _args, _kwargs: hooks.end_step(optimizer))
+    _wrap_backward(hooks)
+    _wrap_clipping(hooks)
+    _wrap_scaler(hooks)
+    _wrap_optimizer(hooks)
+    _find_model(hooks)
+    checkpoints.wrap(hooks)
+    hooks.faults.install()
+
+
+def _wrap_backward(hooks: Hooks) -> None:
+    backward = torch.autograd.backward
+
+    def call(tensors_: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> None:
+        hooks._backward_depth += 1
+        try:
+            hooks.guard("loss", hooks.on_backward, tensors_, grad_tensors)
+            backward(tensors_, grad_tensors, *args, **kwargs)
+            if hooks._backward_depth == 1:
+                hooks.guard("gradients", hooks.after_backward)
+        finally:
+            hooks._backward_depth -= 1
+
+    torch.autograd.backward = _wrapped(backward, call)
+
+
+def _wrap_clipping(hooks: Hooks) -> None:
+    clip = torch.nn.utils.clip_grad_norm_
+
+    def call(
+        parameters: Any, max_norm: Any, norm_type: Any = 2.0, *args: Any, **kwargs: Any
+    ) -> Any:
+        if isinstance(parameters, torch.Tensor):
+            parameters = [parameters]
+        parameters = list(parameters)
+        norm = clip(parameters, max_norm, norm_type, *args, **kwargs)
+        if float(norm_type) == 2.0:
+            hooks.guard("clipping", hooks.on_clip, parameters, norm, max_norm)
+        return norm
+
+    wrapped = _wrapped(clip, call)
+    torch.nn.utils.clip_grad_norm_ = torch.nn.utils.clip_grad.clip_grad_norm_ = wrapped
+
+
+def _wrap_scaler(hooks: Hooks) -> None:
+    scaler: Any = torch.amp.grad_scaler.GradScaler
+    scale, step, unscale = scaler.scale, scaler.step, scaler.unscale_
+
+    def call_scale(self: Any, outputs: Any) -> Any:
+        result = scale(self, outputs)
+        if self.is_enabled():
+            hooks.guard("scaler", lambda: hooks.on_scale(result, outputs, self.get_scale()))
+        return result
+
+    def call_step(self: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        before = hooks.step
+        if self.is_enabled():
+            hooks.guard("scaler", hooks.on_scaled_step, self.get_scale())
+        result = step(self, optimizer, *args, **kwargs)
+        if self.is_enabled() and hooks.step == before and hooks._is_main(optimizer):
+            hooks.guard("scaler", lambda: hooks.skip_step(overflow=1))
+        return result
+
+    def call_unscale(self: Any, optimizer: Optimizer) -> None:
+        parameters = hooks.all_parameters()
+        untouched = hooks.guard("gradients", hooks.is_untouched, parameters)
+        unscale(self, optimizer)
+        if untouched:
+            hooks.guard("gradients", hooks.after_backward)
+
+    scaler.unscale_ = _wrapped(unscale, call_unscale)
+    scaler.scale = _wrapped(scale, call_scale)
+    scaler.step = _wrapped(step, call_step)
+
+
+def _wrap_optimizer(hooks: Hooks) -> None:
+    optimizers: Any = Optimizer
+    begin = optimizers.__init__
+
+    @functools.wraps(begin)
+    def call(self: Optimizer, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs)
+        hooks.made.add(self)
+
+    optimizers.__init__ = call
+    for holder in (Optimizer, torch.nn.Module):
+        _wrap_clearing(hooks, holder)
+
+
+def _wrap_clearing(hooks: Hooks, holder: Any) -> None:
+    zero_grad = holder.zero_grad
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        hooks.guard("clearing", hooks.before_clearing)
+        zero_grad(self, *args, **kwargs)
+
+    holder.zero_grad = _wrapped(zero_grad, call)
+
+
+def _find_model(hooks: Hooks) -> None:
+    def call(module: torch.nn.Module, _args: Any) -> None:
+        if module.training and torch.is_grad_enabled():
+            handle.remove()
+            hooks.guard("model", hooks.on_first_forward, module)
+
+    handle = torch.nn.modules.module.register_module_forward_pre_hook(call)

@@ -1,0 +1,61 @@
+"""Numbers about lists of tensors, computed without a copy where torch can."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+
+def is_sharded(tensor: torch.Tensor) -> bool:
+    """Whether it is one rank's part of a larger one (DTensor), whose norm is not its own."""
+    return hasattr(tensor, "to_local")
+
+
+def full(value: Any) -> Any:
+    """A number that may be spread over ranks, as one."""
+    return value.full_tensor() if hasattr(value, "full_tensor") else value
+
+
+def norm(tensors: Sequence[torch.Tensor]) -> Any:
+    """The 2-norm of all elements of all tensors, in fp32 or wider."""
+    if not tensors:
+        return torch.zeros(())
+    parts = [tensor.detach() for tensor in tensors]
+    wide = [part if part.dtype.itemsize >= 4 else part.float() for part in parts]
+    dense = [part.coalesce().values() if part.is_sparse else part for part in wide]
+    norms = torch._foreach_norm(dense)
+    return torch.linalg.vector_norm(torch.stack([one.to(norms[0].device) for one in norms]))
+
+
+def nonfinite(tensors: Sequence[torch.Tensor]) -> int:
+    """How many elements are NaN or infinite."""
+    return sum(int((~torch.isfinite(tensor)).sum()) for tensor in tensors)
+
+
+def count_changed(tensor: torch.Tensor, before: torch.Tensor) -> int:
+    """How many elements have other bits than before. Of floats, -0 and 0 differ."""
+    kinds = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    kind = kinds[tensor.element_size()]
+    return int((tensor.detach().contiguous().view(kind) != before.contiguous().view(kind)).sum())
+
+
+def digest(tensors: Sequence[torch.Tensor]) -> int:
+    """52 bits of a hash of the tensors' bytes, in order."""
+    state = hashlib.blake2b(digest_size=8)
+    for tensor in tensors:
+        flat = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        state.update(flat.numpy().tobytes())
+    return int.from_bytes(state.digest(), "little") >> 12
+
+
+def all_in(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors of a batch: of maps, lists and tuples, in order."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from all_in(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from all_in(part)

@@ -1,0 +1,112 @@
+"""The plan of a run and the trace that it leaves (docs/reference/protocol.md)."""
+
+import json
+import math
+import os
+import random
+import time
+from typing import Any, Optional
+
+BEGIN = time.monotonic()
+
+
+class Fault:
+    """A fault of the plan: what it is called, its parameters, and when it acts."""
+
+    def __init__(self, entry: dict[str, Any], plan: dict[str, Any]) -> None:
+        self.id: str = entry["id"]
+        self.name: str = entry["fault"]
+        self.with_: dict[str, Any] = entry.get("with", {})
+        self.trigger: dict[str, Any] = entry.get("trigger", {})
+        self._plan = plan
+
+    def acts(self, step: int, rank: int) -> bool:
+        """Whether its trigger holds at this step on this rank."""
+        trigger, plan = self.trigger, self._plan
+        first = trigger.get("from", 0)
+        if step != trigger.get("at", step) or not first <= step <= trigger.get("to", step):
+            return False
+        if (step - first) % trigger.get("every", 1) or rank not in (trigger.get("ranks") or [rank]):
+            return False
+        if plan.get("phase", "train") != trigger.get("phase", plan.get("phase", "train")):
+            return False
+        if plan.get("attempt", 0) != trigger.get("attempt", plan.get("attempt", 0)):
+            return False
+        # All ranks and repetitions of a step draw the same number.
+        draw = random.Random(f"{plan.get('seed', 0)}/{self.id}/{step}").random()
+        return draw < float(trigger.get("probability", 1))
+
+
+class Plan:
+    """What the harness asks of this run."""
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.faults: list[Fault] = [Fault(entry, content) for entry in content.get("faults", [])]
+        self.record: list[str] = content.get("record", [])
+        self.resume: bool = content.get("resume", False)
+        self.seed: int = content.get("seed", 0)
+
+    @staticmethod
+    def read() -> "Plan":
+        """The plan that the environment names; an empty one without it."""
+        path = os.environ.get("TRAINWRECK_PLAN")
+        if not path:
+            return Plan({})
+        with open(path, encoding="utf-8") as file:
+            return Plan(json.load(file))
+
+    def wants(self, signal: str) -> bool:
+        """Whether a formula mentions the signal, also of some modules: `act_norm{layers.*}`."""
+        return any(name.partition("{")[0] == signal for name in self.record)
+
+    def globs(self, signal: str) -> list[str]:
+        """The modules or parameters of which a formula mentions the signal."""
+        parts = [name.partition("{") for name in self.record]
+        return [glob.rstrip("}") for name, brace, glob in parts if name == signal and brace]
+
+
+class Trace:
+    """Appends records to rank<k>.jsonl. It is opened with the first one: only a process that trains
+    leaves any."""
+
+    def __init__(self, folder: Optional[str]) -> None:
+        self._folder = folder
+        self._file: Optional[int] = None
+        self._pid = -1
+
+    def write(self, kind: str, **fields: Any) -> None:
+        """Writes one record as one line, with one write."""
+        if self._folder is None:
+            return
+        if self._file is None or self._pid != os.getpid():
+            path = os.path.join(self._folder, f"rank{rank()}.jsonl")
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._pid = os.getpid()
+        line = json.dumps({"t": kind, **{key: _plain(value) for key, value in fields.items()}})
+        os.write(self._file, line.encode() + b"\n")
+
+    def event(self, event: str, step: int, **fields: Any) -> None:
+        self.write("event", event=event, step=step, time=seconds(), **fields)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # nan, inf, -inf
+    return value
+
+
+def seconds() -> float:
+    """Seconds since this process began to train."""
+    return time.monotonic() - BEGIN
+
+
+def rank() -> int:
+    """The rank of this process: of torch's process group, else as its launcher says."""
+    import torch.distributed
+
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank()
+    for name in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "TRAINWRECK_RANK"):
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    return 0
