@@ -90,9 +90,9 @@ struct Twin {
 struct Bug {
   InjectedFault fault;
   std::vector<std::string> twins;  // that must show it; empty in the file: all of them
-  bool only_in_twins = false;      // control is compared as it is
   std::vector<std::string> when;
   std::string note;
+  bool only_in_twins = false;  // control is compared as it is
 };
 
 // A remedy, decoy or twin that the target cannot have: it changes a key by its role (`role.NAME`),
