@@ -2,8 +2,8 @@
 # Sets up, builds everything and runs all tests: ci/test.sh [--all] [--with-python-stacks] [bazel test options]
 # --all also runs what takes too long for every change: the tests tagged "slow", clang-tidy over all sources, a build with
 # link-time optimization that looks for two types of one name, and the example of a foreign repository built from outside.
-# --with-python-stacks installs scikit-learn, PyTorch, TensorBoard and MPI to test with (3 GB to download, 5 GB on disk: PyTorch
-# brings its CUDA libraries); else they are used if found.
+# --with-python-stacks installs scikit-learn, PyTorch, TensorBoard, MPI, Hugging Face's Trainer and Lightning to test with (3 GB to
+# download, 5 GB on disk: PyTorch brings its CUDA libraries); else they are used if found.
 # Ends with a line `N passed, N failed, N skipped` that counts test cases, and says each skip with its reason.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -22,10 +22,11 @@ source ci/setup.sh
 
 if [ -n "$WITH_PYTHON_STACKS" ]; then
   python="$TRAINWRECK_CACHE/python-stacks/bin/python3"
-  if ! "$python" -c 'import mpi4py, sklearn, tensorboard, torch' 2>/dev/null; then
+  if ! "$python" -c 'import accelerate, lightning, mpi4py, sklearn, tensorboard, torch, transformers' 2>/dev/null; then
     # Without a pip of its own, which would take one more Debian package.
     [ -x "$python" ] || python3 -m venv --without-pip "$TRAINWRECK_CACHE/python-stacks"
-    python3 -m pip --python "$python" install -q mpi4py scikit-learn tensorboard "torch==$TORCH_VERSION" >&2
+    python3 -m pip --python "$python" install -q accelerate lightning mpi4py scikit-learn tensorboard \
+      "torch==$TORCH_VERSION" transformers >&2
   fi
   STACKS=("--test_env=TRAINWRECK_STACKS_PYTHON=$python")
 fi

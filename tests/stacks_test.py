@@ -18,7 +18,7 @@ import unittest
 import unittest_xml
 
 TRAINWRECK, FOLDER = map(os.path.abspath, sys.argv[1:3])
-SUITE = os.path.abspath("scenarios")
+SUITE, PACKAGE = map(os.path.abspath, ("scenarios", "python/packed/trainwreck"))
 PYTHON = os.environ.get("TRAINWRECK_STACKS_PYTHON") or shutil.which("python3")
 HINT = "ci/test.sh --with-python-stacks installs it"
 
@@ -153,6 +153,27 @@ class StacksTest(unittest.TestCase):
     @needs("torch")
     def test_a_guard_against_a_fault_of_the_hooks(self):
         self.run_scenario("hooks/nan-gradient", "hooked")
+
+    # The pages of the stacks: their programs, their targets, their commands.
+
+    def assert_page(self, page):
+        prefix = self.folder + "/installed"
+        for source, place in ((TRAINWRECK, "bin"), (SUITE, "share/trainwreck"), (PACKAGE, "share/trainwreck/python")):
+            os.makedirs(f"{prefix}/{place}", exist_ok=True)
+            copy = shutil.copytree if os.path.isdir(source) else shutil.copy
+            copy(source, f"{prefix}/{place}/{os.path.basename(source)}")
+        done = subprocess.run([sys.executable, "tests/targets_docs_test.py", prefix + "/bin/trainwreck", "docs/guide/" + page, "2", "1"],
+                              env=self.environment, text=True, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assert_nothing_is_left()
+
+    @needs("torch", "transformers", "accelerate")
+    def test_the_page_of_hugging_face(self):
+        self.assert_page("huggingface.md")
+
+    @needs("torch", "lightning")
+    def test_the_page_of_lightning(self):
+        self.assert_page("lightning.md")
 
     # The defects that twins are there for, in the program itself.
 

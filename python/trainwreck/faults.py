@@ -67,19 +67,29 @@ class Faults:
     def _has(self, site: str) -> bool:
         return any(name.startswith(site) for name in self._by_name)
 
-    def before_update(self, parameters: list[torch.Tensor]) -> None:
-        """Acts where the gradients of a step are there, and nothing has been updated."""
-        for fault in self.due("process.crash_inside"):
-            self._crash(fault)
-        for fault in self.due("optimizer.scale_gradients"):
+    def after_backward(self, parameters: list[torch.Tensor]) -> None:
+        """Acts on the gradients of a step's first backward pass, before the program sees them."""
+        for fault in self._once("optimizer.scale_gradients"):
             before = float(tensors.norm(_gradients(parameters)))
             torch._foreach_mul_(_gradients(parameters), float(fault.with_["factor"]))
             self.fired(fault, before, float(tensors.norm(_gradients(parameters))))
-        for fault in self.due("optimizer.nan_gradient"):
+        for fault in self._once("optimizer.nan_gradient"):
             gradient = _gradients(parameters)[0].view(-1)
             before = float(gradient[0])
             gradient[0] = float("nan")
             self.fired(fault, before, float(gradient[0]))
+
+    def _once(self, name: str) -> Iterator[Fault]:
+        """The faults that are due, once in a step."""
+        for fault in self.due(name):
+            if f"{fault.id} {self._hooks.step}" not in self._done:
+                self._done.add(f"{fault.id} {self._hooks.step}")
+                yield fault
+
+    def before_update(self, parameters: list[torch.Tensor]) -> None:
+        """Acts where the gradients of a step are there, and nothing has been updated."""
+        for fault in self.due("process.crash_inside"):
+            self._crash(fault)
         for fault in self.due("optimizer.scale_rate"):
             self._scale_rate(fault)
         for fault in self.due("model.bit_flip"):
@@ -191,10 +201,7 @@ class Faults:
             begin = time.monotonic()
             time.sleep(float(fault.with_["seconds"]))
             self.fired(fault, 0.0, time.monotonic() - begin)
-        for fault in self.due("data.corrupt_batch"):
-            if f"{fault.id} {self._hooks.step}" in self._done:
-                continue  # one batch of a step
-            self._done.add(f"{fault.id} {self._hooks.step}")
+        for fault in self._once("data.corrupt_batch"):
             for tensor in tensors.all_in(batch):
                 if tensor.is_floating_point() and tensor.numel():
                     before = float(tensor.view(-1)[0])

@@ -116,6 +116,7 @@ class Hooks:
 
     def after_backward(self) -> None:
         parameters = self.all_parameters()
+        self.faults.after_backward(parameters)
         self._versions = {id(p): p.grad._version for p in parameters if p.grad is not None}
 
     def is_untouched(self, parameters: Iterable[torch.Tensor]) -> bool:
