@@ -148,7 +148,7 @@ class StacksTest(unittest.TestCase):
         self.replace("images.py", '("optimizer", optimizer.load_state_dict), ', "")
         said = self.run_scenario("portable/resume", "hooked", status=1, suite=True).stdout
         self.assertIn("twins_differ: 'loss' in resumed\n", said)
-        self.assertRegex(said, r"control.loss = \S+ at step 6\b|at step 6\b")
+        self.assertRegex(said, r"at step 6\b")
 
     @needs("torch")
     def test_a_guard_against_a_fault_of_the_hooks(self):

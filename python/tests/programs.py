@@ -50,8 +50,17 @@ def norm_of(model: nn.Module) -> float:
     return float(torch.linalg.vector_norm(torch.stack([g.norm() for g in gradients])))
 
 
-def say_step(step: int, loss: float, model: nn.Module, optimizer: Optimizer, **more: Any) -> None:
+def say_step(step: int, loss: float, optimizer: Optimizer, **more: Any) -> None:
     say(step=step, loss=loss, lr=optimizer.param_groups[0]["lr"], **more)
+
+
+def learn(step: int, model: nn.Module, batch: list[torch.Tensor], optimizer: Optimizer) -> None:
+    """A step of a loop without anything of its own."""
+    optimizer.zero_grad()
+    loss = loss_of(model, batch)
+    loss.backward()
+    say_step(step, loss.item(), optimizer, grad_norm=norm_of(model))
+    optimizer.step()
 
 
 @program
@@ -78,7 +87,7 @@ def plain(steps: int) -> None:
             loss += part.item()
         norm = float(nn.utils.clip_grad_norm_(model.parameters(), 0.5))
         applied = norm_of(model)
-        say_step(step, loss, model, optimizer, grad_norm=norm, applied_grad_norm=applied)
+        say_step(step, loss, optimizer, grad_norm=norm, applied_grad_norm=applied)
         optimizer.step()
         schedule.step()
         optimizer.zero_grad()
@@ -99,7 +108,7 @@ def own_clipping(steps: int) -> None:
         for p in model.parameters():
             assert p.grad is not None
             p.grad.mul_(0.1 / max(0.1, float(p.grad.norm())))
-        say_step(step, loss.item(), model, optimizer, applied_grad_norm=norm_of(model))
+        say_step(step, loss.item(), optimizer, applied_grad_norm=norm_of(model))
         optimizer.step()
 
 
@@ -114,7 +123,7 @@ def closure(steps: int) -> None:
             optimizer.zero_grad()
             loss = loss_of(model, next(data))
             loss.backward()
-            say_step(step, loss.item(), model, optimizer, grad_norm=norm_of(model))
+            say_step(step, loss.item(), optimizer, grad_norm=norm_of(model))
             return loss
 
         optimizer.step(compute)
@@ -132,7 +141,7 @@ def recomputed(steps: int) -> None:
         hidden = checkpoint(model[:2], inputs, use_reentrant=step % 2 == 0)
         loss = functional.mse_loss(model[2](hidden), targets)
         loss.backward()
-        say_step(step, loss.item(), model, optimizer, grad_norm=norm_of(model))
+        say_step(step, loss.item(), optimizer, grad_norm=norm_of(model))
         optimizer.step()
 
 
@@ -146,7 +155,7 @@ def two_optimizers(steps: int) -> None:
         model.zero_grad()
         loss = loss_of(model, next(data))
         loss.backward()
-        say_step(step, loss.item(), model, first, grad_norm=norm_of(model[0]))
+        say_step(step, loss.item(), first, grad_norm=norm_of(model[0]))
         first.step()
         second.step()
         second.step()
@@ -170,11 +179,7 @@ def nested(steps: int) -> None:
     model, data = make_model(), batches()
     optimizer = Lookahead(SGD(model.parameters(), lr=0.05))
     for step in range(steps):
-        optimizer.zero_grad()
-        loss = loss_of(model, next(data))
-        loss.backward()
-        say_step(step, loss.item(), model, optimizer, grad_norm=norm_of(model))
-        optimizer.step()
+        learn(step, model, next(data), optimizer)
 
 
 @program
@@ -197,7 +202,7 @@ def scaled(steps: int) -> None:
         skipped += overflow
         values = {} if overflow else {"grad_norm": norm}
         say_step(
-            step, loss.item(), model, optimizer, overflow=overflow, skipped_updates=skipped,
+            step, loss.item(), optimizer, overflow=overflow, skipped_updates=skipped,
             loss_scale=scale, **values,
         )  # fmt: skip
 
@@ -210,11 +215,7 @@ def prefetched(steps: int) -> None:
     following = next(data)
     for step in range(steps):
         batch, following = following, next(data)
-        optimizer.zero_grad()
-        loss = loss_of(model, batch)
-        loss.backward()
-        say_step(step, loss.item(), model, optimizer, grad_norm=norm_of(model))
-        optimizer.step()
+        learn(step, model, batch, optimizer)
 
 
 @program
@@ -224,11 +225,7 @@ def compiled(steps: int) -> None:
     fast = torch.compile(model, backend="eager")
     optimizer = SGD(model.parameters(), lr=0.05)
     for step in range(steps):
-        optimizer.zero_grad()
-        loss = loss_of(fast, next(data))
-        loss.backward()
-        say_step(step, loss.item(), model, optimizer, grad_norm=norm_of(model))
-        optimizer.step()
+        learn(step, fast, next(data), optimizer)
 
 
 @program
@@ -240,7 +237,7 @@ def guarded(steps: int) -> None:
         optimizer.zero_grad()
         loss = loss_of(model, next(data))
         loss.backward()
-        say_step(step, loss.item(), model, optimizer)
+        say_step(step, loss.item(), optimizer)
         if all(bool(p.grad.isfinite().all()) for p in model.parameters() if p.grad is not None):
             optimizer.step()
 
@@ -258,7 +255,7 @@ def ddp(steps: int) -> None:
         both = [next(data), next(data)]
         loss = loss_of(parallel, both[rank])
         loss.backward()
-        say_step(step, loss.item(), model, optimizer, rank=rank, grad_norm=norm_of(model))
+        say_step(step, loss.item(), optimizer, rank=rank, grad_norm=norm_of(model))
         optimizer.step()
         seen = torch.ones(())
         torch.distributed.all_reduce(seen)

@@ -339,11 +339,6 @@ def resident_bytes() -> int:
 _hooks: Hooks | None = None
 
 
-def current() -> Hooks | None:
-    """The hooks of this process; None: they were not set."""
-    return _hooks
-
-
 def install() -> Hooks:
     """Sets the hooks in this process, once."""
     global _hooks

@@ -43,8 +43,6 @@ class Plan:
     def __init__(self, content: dict[str, Any]) -> None:
         self.faults: list[Fault] = [Fault(entry, content) for entry in content.get("faults", [])]
         self.record: list[str] = content.get("record", [])
-        self.resume: bool = content.get("resume", False)
-        self.seed: int = content.get("seed", 0)
 
     @staticmethod
     def read() -> "Plan":
@@ -58,11 +56,6 @@ class Plan:
     def wants(self, signal: str) -> bool:
         """Whether a formula mentions the signal, also of some modules: `act_norm{layers.*}`."""
         return any(name.partition("{")[0] == signal for name in self.record)
-
-    def globs(self, signal: str) -> list[str]:
-        """The modules or parameters of which a formula mentions the signal."""
-        parts = [name.partition("{") for name in self.record]
-        return [glob.rstrip("}") for name, brace, glob in parts if name == signal and brace]
 
 
 class Trace:
