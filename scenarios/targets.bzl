@@ -1122,6 +1122,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "twins/steady-momentum",
+        file = "twins/steady-momentum.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "twins/threads",
         file = "twins/threads.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
