@@ -70,8 +70,10 @@ class StacksTest(unittest.TestCase):
 
     def run_scenario(self, scenario, target, status=0, suite=False):
         suite = ["--suite", "--scenarios-root", SUITE] if suite else []
-        done = subprocess.run([TRAINWRECK, "run", scenario, "--target", target, "--keep", "all", "--output", "out", *suite],
-                              cwd=self.folder, env=self.environment, text=True, capture_output=True, check=False)
+        return self.trainwreck("run", scenario, "--target", target, "--keep", "all", "--output", "out", *suite, status=status)
+
+    def trainwreck(self, *arguments, status=0):
+        done = subprocess.run([TRAINWRECK, *arguments], cwd=self.folder, env=self.environment, text=True, capture_output=True, check=False)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         self.assert_nothing_is_left()
         return done
@@ -149,6 +151,19 @@ class StacksTest(unittest.TestCase):
         said = self.run_scenario("portable/resume", "hooked", status=1, suite=True).stdout
         self.assertIn("twins_differ: 'loss' in resumed\n", said)
         self.assertRegex(said, r"at step 6\b")
+
+    # From a command to the first verdict, as a new user goes.
+
+    @needs("torch")
+    def test_init(self):
+        os.remove(self.folder + "/trainwreck.yaml")
+        command = ["python3", "images.py", "--steps=40", "--seed=0", "--batch=32", "--lr=0.01", "--clip=1.0", "--checkpoints=saved"]
+        said = self.trainwreck("init", "--scenarios-root", SUITE, "--", *command).stdout
+        self.assertRegex(said, r"optimizer: \w+, \d+ tensors")
+        self.assertIn("--batch (batch_size), --lr (learning_rate), --clip (clip_norm)", said)
+        self.assertIn("portable/lr-too-high", said)
+        said = self.trainwreck("run", "portable/crashed", "--suite", "--scenarios-root", SUITE).stdout
+        self.assertRegex(said, "PASS .* portable/crashed")
 
     @needs("torch")
     def test_a_guard_against_a_fault_of_the_hooks(self):

@@ -12,6 +12,7 @@
 #include <memory>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "harness/launch/launcher.h"
 #include "harness/process/interruption.h"
@@ -174,6 +175,7 @@ class Flight {
       seen.signals += (seen.signals.empty() ? "" : ", ") + signal.name;
     }
     seen.findings = FindCauses(spec_, run, result, MissingIn(result.trace));
+    seen.trace = std::move(result.trace);
     return seen;
   }
 

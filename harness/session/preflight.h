@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/plan/run.h"
+#include "harness/protocol/run_trace.h"
 #include "harness/session/session.h"
 #include "harness/targets/target_spec.h"
 #include "harness/yaml/diagnostic.h"
@@ -26,6 +27,7 @@ struct PreflightResult {
   std::string run;          // "control of nan/x"; empty: none was made
   std::string signals;      // the signals read: "loss, gradient"
   double wall_seconds = 0;  // of the run
+  RunTrace trace;           // what was seen until then
 
   bool has_errors() const;
 };

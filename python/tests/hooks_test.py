@@ -178,6 +178,14 @@ class ProgramsTest(HooksTest):
         self.assertNotIn("grad_norm", self.records()[0])
         self.assertIn("loss", self.records()[0])
 
+    def test_what_init_asks_for(self):
+        self.program("plain", TRAINWRECK_ADAPTER_TELL="1")
+        told, = self.events("program")
+        self.assertEqual((told["model"], told["groups"], told["ranks"], told["scaler"]), ("Sequential", 1, 1, False))
+        self.assertEqual(self.events("hook_failed"), [])
+        self.program("plain")
+        self.assertEqual(len(self.events("program")), 1)  # nobody asks
+
 
 @needs_torch
 class FaultsTest(HooksTest):

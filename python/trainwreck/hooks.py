@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import math
 import os
 import weakref
@@ -67,6 +68,8 @@ class Hooks:
         self._skipped = 0
         self._is_in_step = False
         self._told_parameters = False
+        self._model = ""
+        self._has_scaler = False
         self._inputs: list[torch.Tensor] = []
         self.names: dict[int, str] = {}  # of the model's parameters, by their identity
         self.after_update: list[Callable[[], None]] = []  # what a fault takes back
@@ -134,6 +137,7 @@ class Hooks:
         self._scaled = (scaled, loss, scale)
 
     def on_scaled_step(self, scale: float) -> None:
+        self._has_scaler = True
         self.put(loss_scale=scale, overflow=0)
 
     def loss(self) -> float | None:
@@ -212,6 +216,7 @@ class Hooks:
 
     def on_first_forward(self, module: torch.nn.Module) -> None:
         """The first module that is called for training is the model."""
+        self._model = type(module).__name__
         names = {id(p): name for name, p in module.named_parameters()}
         for prefix in ("module.", "_orig_mod."):  # of DDP, of torch.compile
             names = {
@@ -327,6 +332,30 @@ class Hooks:
         self.put(
             optimized_count=sum(p.numel() for p in parameters),
             trainable_count=sum(p.numel() for p in trainable),
+        )
+        if os.environ.get("TRAINWRECK_ADAPTER_TELL"):
+            self._tell_program()
+
+    def _tell_program(self) -> None:
+        """What the first step has used, for a person who declares the program."""
+        assert self.optimizer is not None
+        dist = torch.distributed
+        is_group = dist.is_available() and dist.is_initialized()
+        # Nothing keeps a list of them, and looking for them takes long: only where it is asked for.
+        objects = gc.get_objects()
+        loaders = [o for o in objects if isinstance(o, torch.utils.data.DataLoader)]
+        schedulers = [o for o in objects if isinstance(o, torch.optim.lr_scheduler.LRScheduler)]
+        self.trace.event(
+            "program",
+            self.step,
+            optimizer=type(self.optimizer).__name__,
+            groups=len(self.optimizer.param_groups),
+            tensors=len(self.parameters()),
+            model=self._model,
+            loaders=[f"batches of {o.batch_size}, {o.num_workers} workers" for o in loaders],
+            schedulers=sorted({type(scheduler).__name__ for scheduler in schedulers}),
+            scaler=self._has_scaler,
+            ranks=dist.get_world_size() if is_group else 1,
         )
 
 

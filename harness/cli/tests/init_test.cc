@@ -1,0 +1,89 @@
+// trainwreck init from outside, with a program that writes the records which the hooks would write.
+// With real ones it is run by tests/stacks_test.py.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "harness/cli/tests/cli_testing.h"
+
+namespace trainwreck {
+namespace {
+
+const char kEnvironment[] = "TRAINWRECK_TARGET= TRAINWRECK_HISTORY=none";
+
+class InitTest : public testing::Test {
+ protected:
+  InitTest() {
+    folder.Write(
+        "train.py",
+        "import json, os, sys\n"
+        "options = dict(word.split('=') for word in sys.argv[1:])\n"
+        "trace = open(os.environ['TRAINWRECK_TRACE'] + '/rank0.jsonl', 'a', 1)\n"
+        "def write(**record): trace.write(json.dumps(record) + '\\n')\n"
+        "if 'TRAINWRECK_ADAPTER_TELL' in os.environ:\n"
+        "    write(t='event', event='program', step=0, time=0, optimizer='SGD', groups=1,\n"
+        "          tensors=4, model='Net', loaders=[], schedulers=['StepLR'],\n"
+        "          scaler=False, ranks=1)\n"
+        "for step in range(int(options['--max-steps'])):\n"
+        "    write(t='step', step=step, time=step, loss=1 / (step + 1), step_s=1,\n"
+        "          lr=float(options['--speed']), memory_bytes=1)\n");
+  }
+
+  Called Init(const std::string& arguments) const {
+    return folder.Call("init " + arguments, kEnvironment);
+  }
+
+  CliFolder folder;
+};
+
+TEST_F(InitTest, DeclaresWhatItSaw) {
+  const Called called =
+      Init("--name net -- python3 train.py --max-steps=20 --speed=0.25 --depth=3 --out=here");
+  ASSERT_EQ(called.status, 0) << called.output();
+  const std::string text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(Contains(text, "#   optimizer: SGD, 4 tensors in 1 group\n")) << text;
+  EXPECT_TRUE(Contains(text, "#   schedulers: StepLR\n")) << text;
+  EXPECT_FALSE(Contains(text, "loaders")) << text;
+  EXPECT_TRUE(Contains(text, "the seed: no option has it")) << text;
+  EXPECT_TRUE(Contains(text, "  net:\n")) << text;
+  EXPECT_TRUE(Contains(text, "\"--max-steps={steps}\"")) << text;
+  EXPECT_TRUE(Contains(text, "\"--out={run.checkpoints}\"")) << text;
+  EXPECT_TRUE(Contains(text, "      depth: 3\n")) << text;
+  // No name says so: it has the value of the optimizer's rate.
+  EXPECT_TRUE(Contains(text, "speed: {type: number, default: 0.25, role: learning_rate}")) << text;
+  EXPECT_FALSE(Contains(text, "TRAINWRECK_ADAPTER_TELL")) << text;
+}
+
+TEST_F(InitTest, WritesAFileThatWorks) {
+  ASSERT_EQ(Init("-- python3 train.py --max-steps=20 --speed=0.25").status, 0);
+  const Called called = folder.Call("list recipe", kEnvironment);
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(called.out, "speed")) << called.output();
+}
+
+TEST_F(InitTest, LeavesAFileAlone) {
+  folder.Write("trainwreck.yaml", "mine");
+  const Called called = Init("-- python3 train.py --max-steps=20 --speed=0.25");
+  EXPECT_EQ(called.status, 2);
+  EXPECT_TRUE(Contains(called.err, "trainwreck.yaml is there already")) << called.err;
+  EXPECT_EQ(folder.Read("trainwreck.yaml"), "mine");
+}
+
+TEST_F(InitTest, SaysWhatACommandLacks) {
+  EXPECT_TRUE(Contains(Init("").err, "no command: say trainwreck init -- python3"));
+  const Called called = Init("-- python3 train.py --epochs=2");
+  EXPECT_EQ(called.status, 2);
+  EXPECT_TRUE(Contains(called.err, "how many steps it trains")) << called.err;
+  EXPECT_FALSE(folder.Has("trainwreck.yaml"));
+}
+
+TEST_F(InitTest, WritesNothingForACommandThatFails) {
+  const Called called = Init("-- python3 train.py --max-steps=20");
+  EXPECT_EQ(called.status, 3);
+  EXPECT_TRUE(Contains(called.err, "KeyError: '--speed'")) << called.err;
+  EXPECT_TRUE(Contains(called.err, "so nothing was written")) << called.err;
+  EXPECT_FALSE(folder.Has("trainwreck.yaml"));
+}
+
+}  // namespace
+}  // namespace trainwreck

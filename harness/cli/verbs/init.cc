@@ -1,0 +1,238 @@
+// trainwreck init: runs a training command for a few steps under the hooks, and declares it in
+// trainwreck.yaml.
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/cli/verb.h"
+#include "harness/process/interruption.h"
+#include "harness/session/chosen.h"
+#include "harness/session/preflight.h"
+#include "harness/session/session.h"
+#include "harness/session/storage.h"
+#include "harness/targets/command_draft.h"
+#include "harness/targets/python_hooks.h"
+#include "harness/text/words.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFile = "trainwreck.yaml";
+
+struct InitOptions {
+  CommonOptions common;
+  std::string name = "mine";
+  std::vector<std::string> command;
+};
+
+std::string Quoted(const std::string& text) { return Json(text).dump(); }
+
+// A rate of 1 may become 0.5.
+bool IsFraction(const DraftKey& key) {
+  return key.role == "learning_rate" || key.role == "clip_norm" || key.role == "weight_decay";
+}
+
+std::string RecipeLine(const DraftKey& key) {
+  std::string line = "      " + key.name + ": ";
+  const std::string type = IsFraction(key) ? "type: number, " : "";
+  if (key.role.empty()) return line + key.value;
+  return line + "{" + type + "default: " + key.value + ", role: " + key.role + "}";
+}
+
+// `seen`: comments, as lines; empty: the draft that the first run uses.
+std::string TargetText(const InitOptions& options, const CommandDraft& draft,
+                       const std::vector<std::string>& seen) {
+  std::string text = "# Written by `trainwreck init`. docs/guide/targets.md describes every key.\n";
+  for (const std::string& line : seen) text += "# " + line + "\n";
+  text += "apiVersion: trainwreck/v1\nkind: Targets\ntargets:\n  " + options.name + ":\n";
+  text += "    command:\n";
+  for (const std::string& word : draft.words) text += "      - " + Quoted(word) + "\n";
+  text += "    adapter: python\n";
+  if (seen.empty()) text += "    environment: {TRAINWRECK_ADAPTER_TELL: \"1\"}\n";
+  text += "    recipe:\n";
+  for (const DraftKey& key : draft.keys) text += RecipeLine(key) + "\n";
+  if (draft.ranks) {
+    text += "    ranks: {default: " + std::to_string(*draft.ranks) + ", launcher: torchrun}\n";
+  }
+  return text;
+}
+
+// The first value of the signal on the lowest rank that has one.
+std::optional<double> FirstOf(const RunTrace& trace, const std::string& signal) {
+  for (const auto& [key, series] : trace.series) {
+    if (key.first != signal) continue;
+    for (int step = 0; step < static_cast<int>(series.values.size()); ++step) {
+      if (series.Has(step)) return series.values[step];
+    }
+  }
+  return std::nullopt;
+}
+
+std::string TextOf(const Json& value) {
+  if (!value.is_array()) return value.is_string() ? value.get<std::string>() : value.dump();
+  std::vector<std::string> words;
+  for (const Json& one : value) words.push_back(one.is_string() ? one.get<std::string>() : "?");
+  return Join(words);
+}
+
+// What the hooks saw of the program, a line for each part.
+std::vector<std::string> PartsSeen(const RunTrace& trace) {
+  const auto event = std::find_if(trace.events.begin(), trace.events.end(),
+                                  [](const Event& one) { return one.name == "program"; });
+  if (event == trace.events.end()) return {};
+  std::vector<std::string> lines;
+  const auto add = [&](const char* what, const char* field, const std::string& more = "") {
+    const auto found = event->fields.find(field);
+    if (found == event->fields.end()) return;
+    const std::string text = TextOf(*found);
+    if (!text.empty()) lines.push_back(std::string("  ") + what + text + more);
+  };
+  const auto number = [&](const char* field) { return event->fields.value(field, 0); };
+  add("model: ", "model");
+  add("optimizer: ", "optimizer",
+      ", " + std::to_string(number("tensors")) + " tensors in " + std::to_string(number("groups")) +
+          (number("groups") == 1 ? " group" : " groups"));
+  add("schedulers: ", "schedulers");
+  add("data loaders: ", "loaders");
+  if (event->fields.value("scaler", false)) lines.push_back("  loss scaling: a GradScaler");
+  if (number("ranks") > 1) add("ranks: ", "ranks");
+  return lines;
+}
+
+std::string RolesOf(const CommandDraft& draft) {
+  std::vector<std::string> roles;
+  for (const DraftKey& key : draft.keys) {
+    if (!key.role.empty()) roles.push_back(key.option + " (" + key.role + ")");
+  }
+  return Join(roles);
+}
+
+// The number of an option that no role is known for may be the rate that was seen.
+void FindRate(CommandDraft& draft, const RunTrace& trace) {
+  const std::optional<double> rate = FirstOf(trace, "lr");
+  const auto is_rate = [](const DraftKey& key) { return key.role == "learning_rate"; };
+  if (!rate || std::any_of(draft.keys.begin(), draft.keys.end(), is_rate)) return;
+  for (DraftKey& key : draft.keys) {
+    if (!key.role.empty() || key.name == "steps" || std::stod(key.value) != *rate) continue;
+    key.role = "learning_rate";
+    return;
+  }
+}
+
+std::vector<std::string> Comments(const CommandDraft& draft, const PreflightResult& seen) {
+  std::vector<std::string> lines = {"Seen in its first steps:"};
+  for (std::string& line : PartsSeen(seen.trace)) lines.push_back(std::move(line));
+  lines.push_back("  signals: " + seen.signals);
+  if (const std::optional<double> rate = FirstOf(seen.trace, "lr")) {
+    lines.push_back("  first learning rate: " + Json(*rate).dump());
+  }
+  const std::string roles = RolesOf(draft);
+  lines.push_back("Options with a role: " + (roles.empty() ? "none" : roles));
+  if (!draft.folders.empty()) {
+    lines.push_back("Each run has its own folder for " + Join(draft.folders));
+  }
+  lines.push_back("Not seen:");
+  if (draft.seed.empty()) {
+    lines.push_back("  the seed: no option has it, so all seeds may train alike");
+  }
+  lines.push_back("  how it resumes. If it has an option for that, add under the target:");
+  lines.push_back("    resume: {arguments: [--resume], when_exists: \"{run.checkpoints}/FILE\"}");
+  return lines;
+}
+
+CommandDraft ReadCommand(const InitOptions& options) {
+  if (options.command.empty()) {
+    throw UsageError("no command: say trainwreck init -- python3 train.py --steps 200 --lr 0.001");
+  }
+  if (fs::exists(kFile)) throw UsageError(std::string(kFile) + " is there already");
+  if (FindPythonHooks().empty()) {
+    throw ConfigurationError("the Python hooks are not installed beside this program");
+  }
+  CommandDraft draft = DraftOf(options.command);
+  if (!draft.has_steps) {
+    throw UsageError(
+        "no option of the command says how many steps it trains: give it one, such as --steps 200 "
+        "or --max_steps 200; trainwreck has to know how long a run is");
+  }
+  return draft;
+}
+
+// Removes the file unless the work was done.
+class Draft {
+ public:
+  ~Draft() {
+    std::error_code ignored;
+    if (!is_kept_) fs::remove(kFile, ignored);
+  }
+  void Write(const std::string& text) { WriteWholeFile(kFile, text); }
+  void Keep() { is_kept_ = true; }
+
+ private:
+  bool is_kept_ = false;
+};
+
+// Names the scenarios of the suite that this target has the parts for.
+void SayWhatApplies(CommonOptions common) {
+  common.uses_suite = true;
+  std::vector<std::string> names;
+  try {
+    const Chosen chosen = ChooseCases(OpenSession(common), {}, {}, {});
+    for (const Case& one : chosen.cases) {
+      const bool is_new = names.empty() || names.back() != one.scenario->name;
+      if (one.skip_reason.empty() && is_new) names.push_back(one.scenario->name);
+    }
+  } catch (const UsageError& error) {  // a program without its scenarios
+    std::cout << error.what() << "\n";
+    return;
+  }
+  std::cout << names.size() << " scenarios apply to it:\n";
+  for (const std::string& name : names) std::cout << "  " << name << "\n";
+  if (names.empty()) return;
+  std::cout << "next: trainwreck run --suite " << names.front()
+            << "; trainwreck run --suite runs all\n";
+}
+
+int InitVerb(const InitOptions& options) {
+  CommandDraft draft = ReadCommand(options);
+  CommonOptions common = options.common;
+  common.target = options.name;
+  Draft file;
+  file.Write(TargetText(options, draft, {}));
+  std::cout << "running the command for a few steps\n" << std::flush;
+  const Session session = OpenSession(common);
+  const PreflightResult seen = Preflight(session, {});
+  if (WasInterrupted()) return kExitInterrupted;
+  for (const PreflightFinding& finding : seen.findings) {
+    if (finding.is_error) std::cerr << Format(finding, session.color);
+  }
+  if (seen.has_errors()) {
+    throw ConfigurationError("the command could not be followed, so nothing was written");
+  }
+  FindRate(draft, seen.trace);
+  const std::vector<std::string> comments = Comments(draft, seen);
+  file.Write(TargetText(options, draft, comments));
+  file.Keep();
+  for (const std::string& line : comments) std::cout << line << "\n";
+  std::cout << "wrote " << kFile << "\n";
+  SayWhatApplies(common);
+  return kExitPassed;
+}
+
+void Declare(VerbArguments& arguments, InitOptions& options) {
+  arguments.Option("--name", options.name, "The target's name in trainwreck.yaml", "NAME");
+  arguments.Rest(options.command);
+  arguments.Footer(
+      "The command follows --, as in: trainwreck init -- python3 train.py --steps 200");
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration("init", "Run a training command and write its trainwreck.yaml",
+                                    kFirst + 1, Declare, InitVerb);
+
+}  // namespace
+}  // namespace trainwreck

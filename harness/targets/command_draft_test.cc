@@ -1,0 +1,68 @@
+#include "harness/targets/command_draft.h"
+
+#include <gtest/gtest.h>
+
+namespace trainwreck {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string RoleOf(const CommandDraft& draft, const std::string& name) {
+  for (const DraftKey& key : draft.keys) {
+    if (key.name == name) return key.role;
+  }
+  return "no such key";
+}
+
+TEST(CommandDraft, MakesKeysOfNumbersInEachForm) {
+  const CommandDraft draft = DraftOf({"python3", "train.py", "--max_steps", "200", "--lr=1e-3",
+                                      "trainer.gradient_clip_val=1.0", "--seed", "7", "--bf16"});
+  EXPECT_EQ(draft.words, (Words{"python3", "train.py", "--max_steps", "{steps}", "--lr={lr}",
+                                "trainer.gradient_clip_val={trainer.gradient_clip_val}", "--seed",
+                                "{run.seed}", "--bf16"}));
+  EXPECT_TRUE(draft.has_steps);
+  EXPECT_EQ(draft.seed, "--seed");
+  EXPECT_EQ(RoleOf(draft, "lr"), "learning_rate");
+  EXPECT_EQ(RoleOf(draft, "trainer.gradient_clip_val"), "clip_norm");
+}
+
+TEST(CommandDraft, GivesEachRunItsOwnFolders) {
+  const CommandDraft draft =
+      DraftOf({"python3", "train.py", "--output-dir", "out", "--logdir=runs/1"});
+  EXPECT_EQ(draft.words, (Words{"python3", "train.py", "--output-dir", "{run.checkpoints}",
+                                "--logdir={run.folder}"}));
+  EXPECT_EQ(draft.folders, (Words{"--output-dir", "--logdir"}));
+}
+
+TEST(CommandDraft, KnowsTheRanksOfTorchrun) {
+  const CommandDraft draft =
+      DraftOf({"torchrun", "--standalone", "--nproc-per-node=2", "train.py", "--steps=5"});
+  EXPECT_EQ(draft.ranks, 2);
+  EXPECT_EQ(draft.words[2], "--nproc-per-node={parallel.ranks}");
+}
+
+TEST(CommandDraft, LeavesOtherWordsAsTheyAre) {
+  const Words command = {"python3", "-m",         "train",     "--config",
+                         "a.yaml",  "--name={x}", "--verbose", "--rate-schedule",
+                         "cosine",  "7",          "--layers",  "-1"};
+  Words expected = command;
+  expected[5] = "--name={{x}}";
+  expected.back() = "{layers}";
+  EXPECT_EQ(DraftOf(command).words, expected);
+}
+
+TEST(CommandDraft, TakesTheFirstOptionOfARole) {
+  const CommandDraft draft =
+      DraftOf({"python3", "train.py", "--lr", "0.1", "--base_lr", "0.2", "--lr", "0.3"});
+  EXPECT_EQ(RoleOf(draft, "lr"), "learning_rate");
+  EXPECT_EQ(RoleOf(draft, "base_lr"), "");
+  EXPECT_EQ(draft.words.back(), "0.3");  // a second value of the same key stays
+}
+
+TEST(CommandDraft, KnowsNoStepsWhereTheyAreNoWholeNumber) {
+  EXPECT_FALSE(DraftOf({"python3", "train.py", "--steps", "1.5"}).has_steps);
+  EXPECT_FALSE(DraftOf({"python3", "train.py", "--epochs", "2"}).has_steps);
+}
+
+}  // namespace
+}  // namespace trainwreck
