@@ -106,6 +106,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "invariants/learned-prompt",
+        file = "invariants/learned-prompt.yaml",
+        extended = ["invariants/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "invariants/linear-schedule-too-fast",
         file = "invariants/linear-schedule-too-fast.yaml",
         extended = ["invariants/defaults.yaml", "defaults.yaml"],
