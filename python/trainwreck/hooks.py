@@ -162,8 +162,12 @@ class Hooks:
         if not any(ids & clip.ids for clip in self._clips):  # what was clipped before is no news
             self._clips.append(Clip(ids, tensors.full(norm), float(max_norm)))
 
-    def _norm_before_clipping(self, with_gradients: list[torch.Tensor]) -> float | None:
+    def _norm_before_clipping(
+        self, with_gradients: list[torch.Tensor], applied: float | None
+    ) -> float | None:
         """None where somebody else has changed gradients: what they were is not known."""
+        if not self._clips:  # then it is that of the gradients as they are applied
+            return applied if self.is_untouched(with_gradients) else None
         rest = [p for p in with_gradients if not any(id(p) in clip.ids for clip in self._clips)]
         gradients = [p.grad for p in rest if p.grad is not None]
         if not self.is_untouched(rest) or any(map(tensors.is_sharded, gradients)):
@@ -177,15 +181,13 @@ class Hooks:
         with_gradients = self._with_gradients()
         gradients = [p.grad for p in with_gradients if p.grad is not None]
         is_whole = all(not tensors.is_sharded(gradient) for gradient in gradients)
-        applied = tensors.norm(gradients) if is_whole else None
-        self.put(grad_norm=self._norm_before_clipping(with_gradients))
+        applied = float(tensors.norm(gradients)) if is_whole else None
+        self.put(grad_norm=self._norm_before_clipping(with_gradients, applied))
         if self._clips:
             self.put(clipped=int(any(float(clip.norm) > clip.max_norm for clip in self._clips)))
         if applied is not None:
-            self.put(applied_grad_norm=float(applied))
-            self.put(
-                nonfinite_grads=0 if math.isfinite(float(applied)) else tensors.nonfinite(gradients)
-            )
+            self.put(applied_grad_norm=applied)
+            self.put(nonfinite_grads=0 if math.isfinite(applied) else tensors.nonfinite(gradients))
         self._keep(is_whole)
 
     def _keep(self, is_whole: bool) -> None:
@@ -359,10 +361,15 @@ class Hooks:
         )
 
 
+@functools.cache
+def _statm(pid: int) -> int:
+    """Stays open; a child of a fork has its own."""
+    return os.open(f"/proc/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
+
+
 def resident_bytes() -> int:
     """The memory of this process that is in use."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return int(os.pread(_statm(os.getpid()), 128, 0).split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 _hooks: Hooks | None = None
