@@ -183,4 +183,16 @@ CommandDraft DraftOf(const std::vector<std::string>& command) {
   return std::move(drafter.draft_);
 }
 
+std::vector<std::string> OpenRoles(const CommandDraft& draft) {
+  const std::vector<std::string> known = KeyRoleNames();
+  std::vector<std::string> open;
+  for (const KnownOption& option : KnownOptions()) {
+    const std::string role = option.role;
+    const auto has = [&](const DraftKey& key) { return key.role == role; };
+    const bool is_role = std::count(known.begin(), known.end(), role) > 0;
+    if (is_role && std::none_of(draft.keys.begin(), draft.keys.end(), has)) open.push_back(role);
+  }
+  return open;
+}
+
 }  // namespace trainwreck

@@ -29,4 +29,7 @@ struct CommandDraft {
 // gives two keys. `command` is the program and its arguments.
 CommandDraft DraftOf(const std::vector<std::string>& command);
 
+// The roles that an option may have and that no key of the draft has.
+std::vector<std::string> OpenRoles(const CommandDraft& draft);
+
 }  // namespace trainwreck

@@ -59,6 +59,12 @@ TEST(CommandDraft, TakesTheFirstOptionOfARole) {
   EXPECT_EQ(draft.words.back(), "0.3");  // a second value of the same key stays
 }
 
+TEST(CommandDraft, SaysWhichRolesAreOpen) {
+  const CommandDraft draft = DraftOf({"train", "--lr=0.1", "--clip=1", "--wd=0", "--batch=8",
+                                      "--grad-accum=1", "--workers=0", "--eval-every=5"});
+  EXPECT_EQ(OpenRoles(draft), (Words{"warmup_steps", "save_every"}));
+}
+
 TEST(CommandDraft, KnowsNoStepsWhereTheyAreNoWholeNumber) {
   EXPECT_FALSE(DraftOf({"python3", "train.py", "--steps", "1.5"}).has_steps);
   EXPECT_FALSE(DraftOf({"python3", "train.py", "--epochs", "2"}).has_steps);

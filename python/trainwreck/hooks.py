@@ -354,11 +354,16 @@ class Hooks:
             groups=len(self.optimizer.param_groups),
             tensors=len(self.parameters()),
             model=self._model,
-            loaders=[f"batches of {o.batch_size}, {o.num_workers} workers" for o in loaders],
+            loaders=sorted(set(map(_describe, loaders))),
             schedulers=sorted({type(scheduler).__name__ for scheduler in schedulers}),
             scaler=self._has_scaler,
             ranks=dist.get_world_size() if is_group else 1,
         )
+
+
+def _describe(loader: torch.utils.data.DataLoader[Any]) -> str:
+    size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", "its own size")
+    return f"batches of {size}, {loader.num_workers} workers"
 
 
 @functools.cache

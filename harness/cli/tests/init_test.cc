@@ -45,6 +45,7 @@ TEST_F(InitTest, DeclaresWhatItSaw) {
   EXPECT_TRUE(Contains(text, "#   schedulers: StepLR\n")) << text;
   EXPECT_FALSE(Contains(text, "loaders")) << text;
   EXPECT_TRUE(Contains(text, "the seed: no option has it")) << text;
+  EXPECT_TRUE(Contains(text, "#   options for clip_norm, warmup_steps, weight_decay,")) << text;
   EXPECT_TRUE(Contains(text, "  net:\n")) << text;
   EXPECT_TRUE(Contains(text, "\"--max-steps={steps}\"")) << text;
   EXPECT_TRUE(Contains(text, "\"--out={run.checkpoints}\"")) << text;

@@ -140,6 +140,9 @@ std::vector<std::string> Comments(const CommandDraft& draft, const PreflightResu
   if (draft.seed.empty()) {
     lines.push_back("  the seed: no option has it, so all seeds may train alike");
   }
+  if (const std::vector<std::string> open = OpenRoles(draft); !open.empty()) {
+    lines.push_back("  options for " + Join(open) + ": with them, more scenarios apply");
+  }
   lines.push_back("  how it resumes. If it has an option for that, add under the target:");
   lines.push_back("    resume: {arguments: [--resume], when_exists: \"{run.checkpoints}/FILE\"}");
   return lines;
