@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import math
 import os
 import weakref
@@ -29,7 +28,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from trainwreck import checkpoints, faults, tensors
+from trainwreck import checkpoints, faults, program, tensors
 from trainwreck.trace import Plan, Trace, seconds
 
 Call = TypeVar("Call", bound=Callable[..., Any])
@@ -68,8 +67,8 @@ class Hooks:
         self._skipped = 0
         self._is_in_step = False
         self._told_parameters = False
-        self._model = ""
-        self._has_scaler = False
+        self.model = ""
+        self.has_scaler = False
         self._inputs: list[torch.Tensor] = []
         self.names: dict[int, str] = {}  # of the model's parameters, by their identity
         self.after_update: list[Callable[[], None]] = []  # what a fault takes back
@@ -137,7 +136,7 @@ class Hooks:
         self._scaled = (scaled, loss, scale)
 
     def on_scaled_step(self, scale: float) -> None:
-        self._has_scaler = True
+        self.has_scaler = True
         self.put(loss_scale=scale, overflow=0)
 
     def loss(self) -> float | None:
@@ -218,7 +217,7 @@ class Hooks:
 
     def on_first_forward(self, module: torch.nn.Module) -> None:
         """The first module that is called for training is the model."""
-        self._model = type(module).__name__
+        self.model = type(module).__name__
         names = {id(p): name for name, p in module.named_parameters()}
         for prefix in ("module.", "_orig_mod."):  # of DDP, of torch.compile
             names = {
@@ -336,34 +335,7 @@ class Hooks:
             trainable_count=sum(p.numel() for p in trainable),
         )
         if os.environ.get("TRAINWRECK_ADAPTER_TELL"):
-            self._tell_program()
-
-    def _tell_program(self) -> None:
-        """What the first step has used, for a person who declares the program."""
-        assert self.optimizer is not None
-        dist = torch.distributed
-        is_group = dist.is_available() and dist.is_initialized()
-        # Nothing keeps a list of them, and looking for them takes long: only where it is asked for.
-        objects = gc.get_objects()
-        loaders = [o for o in objects if isinstance(o, torch.utils.data.DataLoader)]
-        schedulers = [o for o in objects if isinstance(o, torch.optim.lr_scheduler.LRScheduler)]
-        self.trace.event(
-            "program",
-            self.step,
-            optimizer=type(self.optimizer).__name__,
-            groups=len(self.optimizer.param_groups),
-            tensors=len(self.parameters()),
-            model=self._model,
-            loaders=sorted(set(map(_describe, loaders))),
-            schedulers=sorted({type(scheduler).__name__ for scheduler in schedulers}),
-            scaler=self._has_scaler,
-            ranks=dist.get_world_size() if is_group else 1,
-        )
-
-
-def _describe(loader: torch.utils.data.DataLoader[Any]) -> str:
-    size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", "its own size")
-    return f"batches of {size}, {loader.num_workers} workers"
+            program.tell(self, self.optimizer)
 
 
 @functools.cache

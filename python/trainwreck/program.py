@@ -1,0 +1,43 @@
+"""What a program is made of, for a person who declares it (`trainwreck init`)."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+from torch.utils.data import DataLoader
+
+if TYPE_CHECKING:
+    from trainwreck.hooks import Hooks
+
+
+def tell(hooks: Hooks, optimizer: Optimizer) -> None:
+    """Writes what the first step has used."""
+    dist = torch.distributed
+    is_group = dist.is_available() and dist.is_initialized()
+    # Nothing keeps a list of them, and looking for them takes long: only where it is asked for.
+    objects = gc.get_objects()
+    loaders = [one for one in objects if isinstance(one, DataLoader)]
+    schedulers = [one for one in objects if isinstance(one, LRScheduler)]
+    hooks.trace.event(
+        "program",
+        hooks.step,
+        optimizer=type(optimizer).__name__,
+        groups=len(optimizer.param_groups),
+        tensors=len(hooks.parameters()),
+        model=hooks.model,
+        loaders=sorted(set(map(_describe, loaders))),
+        schedulers=sorted({type(scheduler).__name__ for scheduler in schedulers}),
+        scaler=hooks.has_scaler,
+        ranks=dist.get_world_size() if is_group else 1,
+    )
+
+
+def _describe(loader: DataLoader[Any]) -> str:
+    size: Any = loader.batch_size
+    if size is None:  # the loader's own sampler makes batches
+        size = getattr(loader.batch_sampler, "batch_size", "its own size")
+    return f"batches of {size}, {loader.num_workers} workers"
