@@ -164,6 +164,10 @@ class StacksTest(unittest.TestCase):
         self.assertIn("portable/lr-too-high", said)
         said = self.trainwreck("run", "portable/crashed", "--suite", "--scenarios-root", SUITE).stdout
         self.assertRegex(said, "PASS .* portable/crashed")
+        os.makedirs(self.folder + "/new/scenarios")
+        self.trainwreck("new", "scenario", "rate/mine", "--scenarios-root", "new/scenarios")
+        said = self.trainwreck("run", "rate/mine", "--scenarios-root", "new/scenarios").stdout
+        self.assertRegex(said, "PASS .* rate/mine")
 
     @needs("torch")
     def test_a_guard_against_a_fault_of_the_hooks(self):

@@ -62,6 +62,19 @@ TEST_F(InitTest, WritesAFileThatWorks) {
   EXPECT_TRUE(Contains(called.out, "speed")) << called.output();
 }
 
+// The program has the rate of the first, and not that of the second.
+TEST_F(InitTest, GivesNewScenariosThatFit) {
+  folder.Shell("rm -rf scenarios; mkdir scenarios");
+  ASSERT_EQ(Init("-- python3 train.py --max-steps=20 --speed=0.25").status, 0);
+  Called called = folder.Call("new scenario a/rate", kEnvironment);
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(folder.Read("scenarios/a/rate.yaml"), "role.learning_rate"));
+  folder.Shell("sed -i 's/, role: learning_rate//' trainwreck.yaml");
+  called = folder.Call("new scenario a/killed", kEnvironment);
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(folder.Read("scenarios/a/killed.yaml"), "process.crash_rank"));
+}
+
 TEST_F(InitTest, LeavesAFileAlone) {
   folder.Write("trainwreck.yaml", "mine");
   const Called called = Init("-- python3 train.py --max-steps=20 --speed=0.25");

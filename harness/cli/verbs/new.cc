@@ -33,17 +33,18 @@ int NewScenario(const NewOptions& options) {
   if (!std::regex_match(name, valid)) {
     throw UsageError("'" + name + "' is no scenario's name: say family/name, as nan/lr-too-high");
   }
-  const std::string root = FindScenariosRoot(options.common);
+  const Session session = OpenSession(options.common);
+  const std::string& root = session.scenarios_root;
   const std::string path = root + "/" + name + ".yaml";
   // As `fmt` would have it: without what the defaults of its folder give.
   Errors errors;
-  const std::string skeleton = ScenarioSkeleton(name);
+  const std::string skeleton = ScenarioSkeleton(name, session.description);
   WriteNew(path, CanonicalScenario(skeleton, path, root, errors).value_or(skeleton));
   try {
-    LoadScenarios(OpenSession(options.common), {path});
+    LoadScenarios(session, {path});
   } catch (const ConfigurationError& error) {
     std::cerr << "trainwreck: " << error.what()
-              << "\ntrainwreck: the skeleton is for the reference trainer; change it to fit\n";
+              << "\ntrainwreck: the skeleton does not fit this target; change it\n";
     return kExitInvalid;
   }
   std::cout << "next: edit it, then trainwreck validate " << name << "; trainwreck run " << name

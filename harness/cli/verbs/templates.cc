@@ -1,6 +1,9 @@
 #include "harness/cli/verbs/templates.h"
 
+#include <algorithm>
 #include <cctype>
+
+#include "harness/protocol/recipe_view.h"
 
 namespace trainwreck {
 namespace {
@@ -49,6 +52,74 @@ decoys:
 
 # How close to control a remedy must end.
 quality: mean(loss[-10:]) <= 1.25 * control.mean(loss[-10:])
+)YAML";
+
+// For a program of somebody's own, whose rate is known.
+constexpr const char* kRateScenario =
+    R"YAML(# What goes wrong, how it shows, what cures it. `trainwreck list faults|signals|recipe` lists
+# names, `trainwreck explain NAME` says what they mean.
+#
+#   trainwreck validate @NAME@
+#   trainwreck run @NAME@ --dry-run
+#   trainwreck run @NAME@ -v
+apiVersion: trainwreck/v1
+kind: Scenario
+title: One sentence that says what breaks
+tags: [new]
+seeds: 3
+
+# The fault. It stays in while a remedy is tested. Without a recipe, the target's defaults hold.
+inject:
+  hot_lr: {fault: recipe.high_lr, with: {factor: 1000}}
+
+# Holds in control and with every remedy that does not waive it.
+healthy:
+  learns: mean(loss[-10:]) < 0.9 * mean(loss[:3])
+
+# Hold in the fault arm and with every decoy; not in control, not with a remedy.
+symptoms:
+  # less than half of the way down
+  no_good: >-
+    not ended(rank=0, why=completed) or eventually nonfinite(loss) or mean(loss[-10:]) > 0.5 *
+    (control.mean(loss[:3]) + control.mean(loss[-10:]))
+
+# What cures it (kind: correct), or only limits the damage (kind: mitigate).
+remedies:
+  lower_lr: {scale: {role.learning_rate: 0.0007}}
+
+# How close to control a remedy must end.
+quality: mean(loss[-10:]) <= 0.3 * control.mean(loss[:3]) + 0.7 * control.mean(loss[-10:])
+)YAML";
+
+// For any program.
+constexpr const char* kKilledScenario =
+    R"YAML(# What goes wrong, how it shows, what cures it. `trainwreck list faults|signals|recipe` lists
+# names, `trainwreck explain NAME` says what they mean.
+#
+#   trainwreck validate @NAME@
+#   trainwreck run @NAME@ --dry-run
+#   trainwreck run @NAME@ -v
+apiVersion: trainwreck/v1
+kind: Scenario
+title: One sentence that says what breaks
+tags: [new]
+seeds: 3
+
+# The fault. It stays in while a remedy is tested. Without a recipe, the target's defaults hold.
+inject:
+  killed: {fault: process.crash_rank, with: {how: sigkill}, at: 2, attempt: 0}
+
+# Holds in control and with every remedy that does not waive it.
+healthy:
+  completes: ended(rank=0, why=completed)
+
+# Hold in the fault arm and with every decoy; not in control, not with a remedy.
+symptoms:
+  is_lost: not ended(rank=0, why=completed)
+
+# What cures it (kind: correct), or only limits the damage (kind: mitigate).
+remedies:
+  supervisor: {set: {supervisor.max_restarts: 1}}
 )YAML";
 
 constexpr const char* kFault =
@@ -197,7 +268,19 @@ std::string ClassName(const std::string& name) {
 
 }  // namespace
 
-std::string ScenarioSkeleton(const std::string& name) { return Replace(kScenario, "@NAME@", name); }
+std::string ScenarioSkeleton(const std::string& name, const TargetDescription& target) {
+  const auto has_key = [&](const char* key) {
+    return std::any_of(target.recipe.begin(), target.recipe.end(),
+                       [&](const ParamInfo& one) { return one.name == key; });
+  };
+  const bool is_reference = has_key("model.kind") && has_key("optimizer.kind");
+  const bool has_rate = KeyWithRole(target, KeyRole::kLearningRate) != nullptr &&
+                        target.FindSignal("loss") != nullptr;
+  return Replace(is_reference ? kScenario
+                 : has_rate   ? kRateScenario
+                              : kKilledScenario,
+                 "@NAME@", name);
+}
 
 std::string RecipeFaultSkeleton(const std::string& name, const std::string& key) {
   return Replace(Replace(kRecipeFault, "@NAME@", name), "@KEY@", key);

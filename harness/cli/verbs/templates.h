@@ -3,10 +3,12 @@
 
 #include <string>
 
+#include "harness/protocol/description.h"
+
 namespace trainwreck {
 
-// A scenario for the reference trainer.
-std::string ScenarioSkeleton(const std::string& name);
+// A scenario for this target: the reference trainer, or a program of somebody's own.
+std::string ScenarioSkeleton(const std::string& name, const TargetDescription& target);
 
 struct FaultSkeleton {
   std::string source;
