@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/protocol/recipe_view.h"
+#include "harness/targets/target_spec.h"
 
 namespace trainwreck {
 namespace {
@@ -144,10 +145,7 @@ class Drafter {
 
  private:
   std::string Add(const Option& option, std::string name, std::string role) {
-    const char first = name[0];
-    if (first < 'a' || first > 'z' || name.back() == '.' || name.find("..") != std::string::npos) {
-      return "";
-    }
+    if (!IsKeyName(name) || IsHarnessKey(name)) return "";
     if (role == kSteps && !draft_.has_steps && IsWhole(option.value)) {
       draft_.has_steps = true;
       name = kStepsKey;

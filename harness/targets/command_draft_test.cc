@@ -51,6 +51,11 @@ TEST(CommandDraft, LeavesOtherWordsAsTheyAre) {
   EXPECT_EQ(DraftOf(command).words, expected);
 }
 
+TEST(CommandDraft, MakesNoKeyThatTheFileMayNotHave) {
+  const Words command = {"train", "--run.width=3", "--a.9b=4", "parallel.ranks=2", "--9=1"};
+  EXPECT_EQ(DraftOf(command).words, command);
+}
+
 TEST(CommandDraft, TakesTheFirstOptionOfARole) {
   const CommandDraft draft =
       DraftOf({"python3", "train.py", "--lr", "0.1", "--base_lr", "0.2", "--lr", "0.3"});

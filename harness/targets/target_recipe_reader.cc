@@ -16,19 +16,6 @@ namespace {
 
 constexpr int kMaxRanks = 4096;
 
-// Whether `text` is a word of a-z, 0-9 and '_', or several with dots between.
-bool IsDottedName(const std::string& text) {
-  bool begins = true;
-  for (const char c : text) {
-    const bool is_letter = c >= 'a' && c <= 'z';
-    if (begins ? !is_letter : !(is_letter || (c >= '0' && c <= '9') || c == '_' || c == '.')) {
-      return false;
-    }
-    begins = c == '.';
-  }
-  return !begins;
-}
-
 ValueType TypeOf(const YamlNode& node) {
   if (!node.is_plain) return ValueType::kString;
   if (node.text == "true" || node.text == "false") return ValueType::kBool;
@@ -40,6 +27,22 @@ ValueType TypeOf(const YamlNode& node) {
 }
 
 }  // namespace
+
+bool IsKeyName(const std::string& name) {
+  bool begins = true;
+  for (const char c : name) {
+    const bool is_letter = c >= 'a' && c <= 'z';
+    if (begins ? !is_letter : !(is_letter || (c >= '0' && c <= '9') || c == '_' || c == '.')) {
+      return false;
+    }
+    begins = c == '.';
+  }
+  return !begins;
+}
+
+bool IsHarnessKey(const std::string& name) {
+  return name.starts_with("run.") || name.starts_with("supervisor.") || name == kRanksKey;
+}
 
 void TargetReader::ReadRecipeParts(Fields& fields) {
   const YamlNode* recipe = spec_.level < 2 ? fields.Require("recipe") : fields.Take("recipe");
@@ -54,13 +57,12 @@ void TargetReader::ReadRecipe(const YamlNode& node) {
   if (!CheckFilledMap(node, "'recipe'", errors_)) return;
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
     const YamlNode& key = node.keys[i];
-    if (!IsDottedName(key.text)) {
+    if (!IsKeyName(key.text)) {
       std::string lower = key.text;
       for (char& c : lower) c = c == '-' ? '_' : static_cast<char>(std::tolower(c));
       errors_.Add(key, "a recipe key must be words of a-z, 0-9 and '_', with dots between",
-                  IsDottedName(lower) ? "write " + lower : "");
-    } else if (key.text.rfind("run.", 0) == 0 || key.text.rfind("supervisor.", 0) == 0 ||
-               key.text == kRanksKey) {
+                  IsKeyName(lower) ? "write " + lower : "");
+    } else if (IsHarnessKey(key.text)) {
       errors_.Add(key, "the harness has '" + key.text + "' itself",
                   key.text == kRanksKey ? "say 'ranks'" : "choose another name");
     }

@@ -91,6 +91,12 @@ std::string FindTargetFile(const std::string& folder);
 // The description of a target of level 0 or 1, which cannot describe itself.
 TargetDescription DescribeTarget(const TargetSpec& spec);
 
+// Whether a recipe key may be called so: words of a-z, 0-9 and '_', with dots between.
+bool IsKeyName(const std::string& name);
+
+// Whether the harness has a key or placeholder of this name itself: run.seed, parallel.ranks.
+bool IsHarnessKey(const std::string& name);
+
 // The events that the adapter may report, besides `fired`: its own and those of the launcher.
 const std::vector<EventInfo>& AdapterEvents();
 

@@ -185,6 +185,8 @@ class ProgramsTest(HooksTest):
         self.assertEqual(self.events("hook_failed"), [])
         self.program("plain")
         self.assertEqual(len(self.events("program")), 1)  # nobody asks
+        self.program("scaled", TRAINWRECK_ADAPTER_TELL="1")
+        self.assertTrue(self.events("program")[-1]["scaler"])
 
 
 @needs_torch

@@ -68,7 +68,6 @@ class Hooks:
         self._is_in_step = False
         self._told_parameters = False
         self.model = ""
-        self.has_scaler = False
         self._inputs: list[torch.Tensor] = []
         self.names: dict[int, str] = {}  # of the model's parameters, by their identity
         self.after_update: list[Callable[[], None]] = []  # what a fault takes back
@@ -136,7 +135,6 @@ class Hooks:
         self._scaled = (scaled, loss, scale)
 
     def on_scaled_step(self, scale: float) -> None:
-        self.has_scaler = True
         self.put(loss_scale=scale, overflow=0)
 
     def loss(self) -> float | None:
@@ -335,7 +333,7 @@ class Hooks:
             trainable_count=sum(p.numel() for p in trainable),
         )
         if os.environ.get("TRAINWRECK_ADAPTER_TELL"):
-            program.tell(self, self.optimizer)
+            program.tell(self, self.optimizer, has_scaler="loss_scale" in self._values)
 
 
 @functools.cache

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trainwreck.hooks import Hooks
 
 
-def tell(hooks: Hooks, optimizer: Optimizer) -> None:
+def tell(hooks: Hooks, optimizer: Optimizer, has_scaler: bool) -> None:
     """Writes what the first step has used."""
     dist = torch.distributed
     is_group = dist.is_available() and dist.is_initialized()
@@ -31,7 +31,7 @@ def tell(hooks: Hooks, optimizer: Optimizer) -> None:
         model=hooks.model,
         loaders=sorted(set(map(_describe, loaders))),
         schedulers=sorted({type(scheduler).__name__ for scheduler in schedulers}),
-        scaler=hooks.has_scaler,
+        scaler=has_scaler,
         ranks=dist.get_world_size() if is_group else 1,
     )
 

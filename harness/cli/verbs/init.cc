@@ -9,12 +9,14 @@
 
 #include "harness/cli/verb.h"
 #include "harness/process/interruption.h"
+#include "harness/protocol/recipe_view.h"
 #include "harness/session/chosen.h"
 #include "harness/session/preflight.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
 #include "harness/targets/command_draft.h"
 #include "harness/targets/python_hooks.h"
+#include "harness/targets/template_text.h"
 #include "harness/text/words.h"
 
 namespace trainwreck {
@@ -32,9 +34,12 @@ struct InitOptions {
 
 std::string Quoted(const std::string& text) { return Json(text).dump(); }
 
+bool Is(const DraftKey& key, KeyRole role) { return key.role == ToString(role); }
+
 // A rate of 1 may become 0.5.
 bool IsFraction(const DraftKey& key) {
-  return key.role == "learning_rate" || key.role == "clip_norm" || key.role == "weight_decay";
+  return Is(key, KeyRole::kLearningRate) || Is(key, KeyRole::kClipNorm) ||
+         Is(key, KeyRole::kWeightDecay);
 }
 
 std::string RecipeLine(const DraftKey& key) {
@@ -74,10 +79,7 @@ std::optional<double> FirstOf(const RunTrace& trace, const std::string& signal) 
 }
 
 std::string TextOf(const Json& value) {
-  if (!value.is_array()) return value.is_string() ? value.get<std::string>() : value.dump();
-  std::vector<std::string> words;
-  for (const Json& one : value) words.push_back(one.is_string() ? one.get<std::string>() : "?");
-  return Join(words);
+  return value.is_array() ? Join(value.get<std::vector<std::string>>()) : ArgumentText(value);
 }
 
 // What the hooks saw of the program, a line for each part.
@@ -113,24 +115,22 @@ std::string RolesOf(const CommandDraft& draft) {
 }
 
 // The number of an option that no role is known for may be the rate that was seen.
-void FindRate(CommandDraft& draft, const RunTrace& trace) {
-  const std::optional<double> rate = FirstOf(trace, "lr");
-  const auto is_rate = [](const DraftKey& key) { return key.role == "learning_rate"; };
+void FindRate(CommandDraft& draft, std::optional<double> rate) {
+  const auto is_rate = [](const DraftKey& key) { return Is(key, KeyRole::kLearningRate); };
   if (!rate || std::any_of(draft.keys.begin(), draft.keys.end(), is_rate)) return;
   for (DraftKey& key : draft.keys) {
-    if (!key.role.empty() || key.name == "steps" || std::stod(key.value) != *rate) continue;
-    key.role = "learning_rate";
+    if (!key.role.empty() || key.name == kStepsKey || std::stod(key.value) != *rate) continue;
+    key.role = ToString(KeyRole::kLearningRate);
     return;
   }
 }
 
-std::vector<std::string> Comments(const CommandDraft& draft, const PreflightResult& seen) {
+std::vector<std::string> Comments(const CommandDraft& draft, const PreflightResult& seen,
+                                  std::optional<double> rate) {
   std::vector<std::string> lines = {"Seen in its first steps:"};
   for (std::string& line : PartsSeen(seen.trace)) lines.push_back(std::move(line));
   lines.push_back("  signals: " + seen.signals);
-  if (const std::optional<double> rate = FirstOf(seen.trace, "lr")) {
-    lines.push_back("  first learning rate: " + Json(*rate).dump());
-  }
+  if (rate) lines.push_back("  first learning rate: " + Json(*rate).dump());
   const std::string roles = RolesOf(draft);
   lines.push_back("Options with a role: " + (roles.empty() ? "none" : roles));
   if (!draft.folders.empty()) {
@@ -216,8 +216,9 @@ int InitVerb(const InitOptions& options) {
   if (seen.has_errors()) {
     throw ConfigurationError("the command could not be followed, so nothing was written");
   }
-  FindRate(draft, seen.trace);
-  const std::vector<std::string> comments = Comments(draft, seen);
+  const std::optional<double> rate = FirstOf(seen.trace, "lr");
+  FindRate(draft, rate);
+  const std::vector<std::string> comments = Comments(draft, seen, rate);
   file.Write(TargetText(options, draft, comments));
   file.Keep();
   for (const std::string& line : comments) std::cout << line << "\n";

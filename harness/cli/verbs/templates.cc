@@ -2,125 +2,100 @@
 
 #include <algorithm>
 #include <cctype>
+#include <string_view>
 
 #include "harness/protocol/recipe_view.h"
 
 namespace trainwreck {
 namespace {
 
-constexpr const char* kScenario =
-    R"YAML(# What goes wrong, how it shows, what cures it. docs/guide/scenario.md describes every key,
+// The parts of a scenario that depend on the target; YAML below the key, or empty.
+struct ScenarioText {
+  const char* guide;  // where to read more
+  const char* recipe = "";
+  int seeds = 3;
+  const char* inject;
+  const char* healthy;
+  const char* symptoms;
+  const char* remedies;
+  const char* decoys = "";
+  const char* quality = "";
+};
+
+constexpr ScenarioText kReference = {
+    .guide = R"YAML(docs/guide/scenario.md describes every key,
 # docs/reference/formulas.md the language of the checks;
 # `trainwreck list faults|signals|recipe` lists names.
-#
-#   trainwreck validate @NAME@
-#   trainwreck run @NAME@ --dry-run
-#   trainwreck run @NAME@ -v
-apiVersion: trainwreck/v1
-kind: Scenario
-title: One sentence that says what breaks
-tags: [new]
-
-# The healthy run, over the target's defaults. Small models break in the same ways, in seconds.
-recipe:
+)YAML",
+    .recipe = R"YAML(
   model: {kind: gpt, layers: 2, width: 32}
   data: {kind: markov, vocab: 32, seq_len: 32, batch_size: 8}
   optimizer: {kind: sgd, momentum: 0.9, lr: 0.1}
   schedule: {kind: warmup_cosine, warmup_steps: 10}
   steps: 60
-seeds: 5
-
-# The fault. It stays in while a remedy is tested.
-inject:
+)YAML",
+    .seeds = 5,
+    .inject = R"YAML(
   hot_lr: {fault: recipe.high_lr, with: {factor: 15}}
-
-# Holds in control and with every remedy that does not waive it.
-healthy:
+)YAML",
+    .healthy = R"YAML(
   learns: mean(loss[-10:]) < 0.9 * mean(loss[:5])
-
-# Hold in the fault arm and with every decoy; not in control, not with a remedy.
-symptoms:
+)YAML",
+    .symptoms = R"YAML(
   blows_up: eventually nonfinite(loss)
-
-# What cures it (kind: correct), or only limits the damage (kind: mitigate).
-remedies:
+)YAML",
+    .remedies = R"YAML(
   lower_lr: {scale: {optimizer.lr: 0.1}}
-
-# What people try first and does not help.
-decoys:
+)YAML",
+    .decoys = R"YAML(
   weight_decay: {set: {optimizer.weight_decay: 0.01}}
+)YAML",
+    .quality = " mean(loss[-10:]) <= 1.25 * control.mean(loss[-10:])\n",
+};
 
-# How close to control a remedy must end.
-quality: mean(loss[-10:]) <= 1.25 * control.mean(loss[-10:])
+constexpr const char* kGuideOfOwn =
+    R"YAML(`trainwreck list faults|signals|recipe` lists
+# names, `trainwreck explain NAME` says what they mean.
 )YAML";
 
 // For a program of somebody's own, whose rate is known.
-constexpr const char* kRateScenario =
-    R"YAML(# What goes wrong, how it shows, what cures it. `trainwreck list faults|signals|recipe` lists
-# names, `trainwreck explain NAME` says what they mean.
-#
-#   trainwreck validate @NAME@
-#   trainwreck run @NAME@ --dry-run
-#   trainwreck run @NAME@ -v
-apiVersion: trainwreck/v1
-kind: Scenario
-title: One sentence that says what breaks
-tags: [new]
-seeds: 3
-
-# The fault. It stays in while a remedy is tested. Without a recipe, the target's defaults hold.
-inject:
+constexpr ScenarioText kRate = {
+    .guide = kGuideOfOwn,
+    .inject = R"YAML(
   hot_lr: {fault: recipe.high_lr, with: {factor: 1000}}
-
-# Holds in control and with every remedy that does not waive it.
-healthy:
+)YAML",
+    .healthy = R"YAML(
   learns: mean(loss[-10:]) < 0.9 * mean(loss[:3])
-
-# Hold in the fault arm and with every decoy; not in control, not with a remedy.
-symptoms:
+)YAML",
+    .symptoms = R"YAML(
   # less than half of the way down
   no_good: >-
     not ended(rank=0, why=completed) or eventually nonfinite(loss) or mean(loss[-10:]) > 0.5 *
     (control.mean(loss[:3]) + control.mean(loss[-10:]))
-
-# What cures it (kind: correct), or only limits the damage (kind: mitigate).
-remedies:
+)YAML",
+    .remedies = R"YAML(
   lower_lr: {scale: {role.learning_rate: 0.0007}}
-
-# How close to control a remedy must end.
-quality: mean(loss[-10:]) <= 0.3 * control.mean(loss[:3]) + 0.7 * control.mean(loss[-10:])
-)YAML";
+)YAML",
+    .quality =
+        " mean(loss[-10:]) <= 0.3 * control.mean(loss[:3]) + 0.7 * control.mean(loss[-10:])\n",
+};
 
 // For any program.
-constexpr const char* kKilledScenario =
-    R"YAML(# What goes wrong, how it shows, what cures it. `trainwreck list faults|signals|recipe` lists
-# names, `trainwreck explain NAME` says what they mean.
-#
-#   trainwreck validate @NAME@
-#   trainwreck run @NAME@ --dry-run
-#   trainwreck run @NAME@ -v
-apiVersion: trainwreck/v1
-kind: Scenario
-title: One sentence that says what breaks
-tags: [new]
-seeds: 3
-
-# The fault. It stays in while a remedy is tested. Without a recipe, the target's defaults hold.
-inject:
+constexpr ScenarioText kKilled = {
+    .guide = kGuideOfOwn,
+    .inject = R"YAML(
   killed: {fault: process.crash_rank, with: {how: sigkill}, at: 2, attempt: 0}
-
-# Holds in control and with every remedy that does not waive it.
-healthy:
+)YAML",
+    .healthy = R"YAML(
   completes: ended(rank=0, why=completed)
-
-# Hold in the fault arm and with every decoy; not in control, not with a remedy.
-symptoms:
+)YAML",
+    .symptoms = R"YAML(
   is_lost: not ended(rank=0, why=completed)
-
-# What cures it (kind: correct), or only limits the damage (kind: mitigate).
-remedies:
+)YAML",
+    .remedies = R"YAML(
   supervisor: {set: {supervisor.max_restarts: 1}}
-)YAML";
+)YAML",
+};
 
 constexpr const char* kFault =
     R"TEXT(// @SITE@.@NAME@: say in one sentence what goes wrong in real life.
@@ -251,6 +226,40 @@ std::string Replace(std::string text, const std::string& mark, const std::string
   return text;
 }
 
+std::string Compose(const ScenarioText& parts) {
+  std::string text = "# What goes wrong, how it shows, what cures it. ";
+  text += parts.guide;
+  text += R"YAML(#
+#   trainwreck validate @NAME@
+#   trainwreck run @NAME@ --dry-run
+#   trainwreck run @NAME@ -v
+apiVersion: trainwreck/v1
+kind: Scenario
+title: One sentence that says what breaks
+tags: [new]
+)YAML";
+  const auto add = [&](const char* comment, const char* key, std::string_view part) {
+    if (!part.empty()) text.append("\n# ").append(comment).append("\n").append(key).append(part);
+  };
+  add("The healthy run, over the target's defaults. Small models break in the same ways, in "
+      "seconds.",
+      "recipe:", parts.recipe);
+  text += "seeds: " + std::to_string(parts.seeds) + "\n";
+  const bool has_recipe = *parts.recipe != '\0';
+  add(has_recipe ? "The fault. It stays in while a remedy is tested."
+                 : "The fault. It stays in while a remedy is tested. Without a recipe, the "
+                   "target's defaults hold.",
+      "inject:", parts.inject);
+  add("Holds in control and with every remedy that does not waive it.", "healthy:", parts.healthy);
+  add("Hold in the fault arm and with every decoy; not in control, not with a remedy.",
+      "symptoms:", parts.symptoms);
+  add("What cures it (kind: correct), or only limits the damage (kind: mitigate).",
+      "remedies:", parts.remedies);
+  add("What people try first and does not help.", "decoys:", parts.decoys);
+  add("How close to control a remedy must end.", "quality:", parts.quality);
+  return text;
+}
+
 // stale_moments -> StaleMoments
 std::string ClassName(const std::string& name) {
   std::string result;
@@ -276,10 +285,7 @@ std::string ScenarioSkeleton(const std::string& name, const TargetDescription& t
   const bool is_reference = has_key("model.kind") && has_key("optimizer.kind");
   const bool has_rate = KeyWithRole(target, KeyRole::kLearningRate) != nullptr &&
                         target.FindSignal("loss") != nullptr;
-  return Replace(is_reference ? kScenario
-                 : has_rate   ? kRateScenario
-                              : kKilledScenario,
-                 "@NAME@", name);
+  return Replace(Compose(is_reference ? kReference : has_rate ? kRate : kKilled), "@NAME@", name);
 }
 
 std::string RecipeFaultSkeleton(const std::string& name, const std::string& key) {
