@@ -74,6 +74,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "invariants/held-out-in-training",
+        file = "invariants/held-out-in-training.yaml",
+        extended = ["invariants/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "invariants/kept-gradients",
         file = "invariants/kept-gradients.yaml",
         extended = ["invariants/defaults.yaml", "defaults.yaml"],

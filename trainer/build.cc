@@ -182,8 +182,11 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
                                                             .timeout_s = recipe.parallel_timeout_s,
                                                             .dump_dir = sink.folder()},
                                                            sink));
-  parts.train_data = WrapAll(wrappers, BuildDataset(recipe, /*held_out=*/false, plan.seed));
   parts.eval_data = BuildDataset(recipe, /*held_out=*/true, plan.seed);
+  parts.train_data = BuildDataset(recipe, /*held_out=*/false, plan.seed);
+  for (const auto& wrapper : wrappers) {
+    parts.train_data = wrapper->Wrap(std::move(parts.train_data), *parts.eval_data);
+  }
   if (recipe.data.standardise) {
     parts.train_data = Standardised(std::move(parts.train_data));
     parts.eval_data = Standardised(std::move(parts.eval_data));

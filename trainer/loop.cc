@@ -96,6 +96,7 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
                     std::to_string(clock.attempt),
                 recipe.diagnose_evidence_mb, events) {
   telemetry_.Watch(parameters_, parts_.train_data->entropy_floor());
+  if (telemetry_.wants("eval_seen_share")) seen_spans_.emplace();
   if (recipe.optimizer.in_backward) {
     gradient_hooks_.emplace(parameters_, [this](std::size_t i) { UpdateParameter(i); });
   }
@@ -262,6 +263,7 @@ void TrainingLoop::CountBatch(const Batch& batch) {
   };
   add("misplaced_targets", now_.misplaced_targets, MisplacedTargets);
   add("equal_inputs", now_.equal_inputs, EqualInputs);
+  if (seen_spans_) seen_spans_->Add(batch);
 }
 
 void TrainingLoop::CountDrawn(const std::vector<std::int64_t>& ids) {
@@ -391,6 +393,7 @@ void TrainingLoop::Evaluate() {
   const int world_size = parts_.communicator->world_size();
   AutocastGuard autocast(RunPrecision());
   double loss = 0, accuracy = 0, count = 0;  // sums over batches
+  SeenSpans::Count spans;
   for (std::int64_t b = 0; b < recipe_.eval_batches; ++b) {
     const std::int64_t begin = (b * world_size + parts_.communicator->rank()) * batch_size;
     std::vector<Sample> samples;
@@ -402,6 +405,7 @@ void TrainingLoop::Evaluate() {
     count += counted;
     loss += counted * parts_.model->Loss(batch).item<double>();
     if (recipe_.eval_free_running) accuracy += FreeRunningAccuracy(*parts_.model, batch);
+    if (seen_spans_) spans += seen_spans_->CountIn(batch);
   }
   parts_.model->train();
   at::Tensor totals = at::tensor({loss, count, accuracy}, at::kDouble);
@@ -411,6 +415,7 @@ void TrainingLoop::Evaluate() {
     evaluation.free_running_accuracy =
         totals[2].item<double>() / static_cast<double>(recipe_.eval_batches * world_size);
   }
+  if (seen_spans_) evaluation.seen_share = spans.seen / spans.spans;
   telemetry_.Evaluated(evaluation);
   events_.Report(events::kEvaluated, {{"loss", EncodeNumber(evaluation.loss)},
                                       {"batches", recipe_.eval_batches},

@@ -16,6 +16,7 @@
 #include "trainer/telemetry/coverage.h"
 #include "trainer/telemetry/evidence.h"
 #include "trainer/telemetry/nonfinite.h"
+#include "trainer/telemetry/seen_spans.h"
 #include "trainer/telemetry/telemetry.h"
 
 namespace trainwreck {
@@ -110,6 +111,7 @@ class TrainingLoop {
   std::optional<GradientHooks> gradient_hooks_;  // with optimizer.in_backward
   NonfiniteDiagnosis diagnosis_;
   CoverageAudit coverage_;
+  std::optional<SeenSpans> seen_spans_;  // where a formula asks about them
   bool coverage_due_;
   EvidenceFolder evidence_;
   StepScalars now_;                                 // of the step in progress

@@ -252,8 +252,8 @@ struct Clock {
 struct Parts {
   std::unique_ptr<Device> device;
   std::unique_ptr<Communicator> communicator;
-  std::unique_ptr<Dataset> train_data;
   std::unique_ptr<Dataset> eval_data;
+  std::unique_ptr<Dataset> train_data;
   std::unique_ptr<Shards> shards;
   std::unique_ptr<Sampler> sampler;
   std::shared_ptr<Model> model;
@@ -273,6 +273,11 @@ class PartWrapper {
   virtual std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> part) {
     return part;
   }  // training data
+  // The same, for who needs the held-out data as well; they outlive the training data.
+  virtual std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> part,
+                                        const Dataset& /*held_out*/) {
+    return Wrap(std::move(part));
+  }
   virtual std::unique_ptr<Shards> Wrap(std::unique_ptr<Shards> part) { return part; }
   virtual std::unique_ptr<Sampler> Wrap(std::unique_ptr<Sampler> part) { return part; }
   virtual std::shared_ptr<Model> Wrap(std::shared_ptr<Model> part) { return part; }

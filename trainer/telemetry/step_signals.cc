@@ -52,6 +52,10 @@ std::vector<StepSignal> TrainingSignals() {
                        "Share of evaluated targets that are the most probable token where the "
                        "model goes on from its own ones; with eval.free_running")),
        [](const R& r) { return r.evaluation ? r.evaluation->free_running_accuracy : Value(); }},
+      {Sparse(Measured("eval_seen_share", "", kLinear,
+                       "Share of the evaluated spans of 48 tokens, or rows of features, that this "
+                       "rank trained on since it began; only where a formula mentions it")),
+       [](const R& r) { return r.evaluation ? r.evaluation->seen_share : Value(); }},
       {Measured("entropy_floor", "nats", kLog,
                 "Entropy of the data source: no honest loss stays below it (markov data)"),
        [](const R& r) { return r.entropy_floor; }},

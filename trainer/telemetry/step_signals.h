@@ -46,10 +46,11 @@ struct StepScalars {
   std::optional<DeviceHealth> health;     // when the device's sensors were read
 };
 
-// The results of an evaluation: eval_loss, free_running_accuracy.
+// The results of an evaluation: eval_loss, free_running_accuracy, eval_seen_share.
 struct Evaluation {
   double loss = 0;
   std::optional<double> free_running_accuracy;
+  std::optional<double> seen_share;  // of the spans that this rank evaluated, where asked for
 };
 
 // How many parameters there are, in elements.
