@@ -112,6 +112,15 @@ std::optional<Option> OptionAt(const std::vector<std::string>& command, std::siz
   return Option{word, next, true};
 }
 
+// Of an option that is given twice, programs take the last value.
+bool IsGivenAgain(const std::vector<std::string>& command, std::size_t i, const Option& option) {
+  for (std::size_t later = i + 1; later < command.size(); ++later) {
+    const std::optional<Option> other = OptionAt(command, later);
+    if (other && KeyName(other->name) == KeyName(option.name)) return true;
+  }
+  return false;
+}
+
 std::string Escaped(const std::string& word) {
   std::string text;
   for (const char c : word) text += c == '{' || c == '}' ? std::string(2, c) : std::string(1, c);
@@ -168,7 +177,8 @@ CommandDraft DraftOf(const std::vector<std::string>& command) {
   for (std::size_t i = 0; i < command.size(); ++i) {
     const std::optional<Option> option = i == 0 ? std::nullopt : OptionAt(command, i);
     std::vector<std::string>& words = drafter.draft_.words;
-    const std::string stand_in = option ? drafter.PlaceholderFor(*option) : "";
+    const bool counts = option && !IsGivenAgain(command, i, *option);
+    const std::string stand_in = counts ? drafter.PlaceholderFor(*option) : "";
     if (stand_in.empty()) {
       words.push_back(Escaped(command[i]));
     } else if (option->is_next) {

@@ -56,6 +56,14 @@ TEST(CommandDraft, MakesNoKeyThatTheFileMayNotHave) {
   EXPECT_EQ(DraftOf(command).words, command);
 }
 
+TEST(CommandDraft, TakesTheLastValueOfAnOptionThatIsGivenTwice) {
+  const CommandDraft draft = DraftOf({"train", "--lr", "0.1", "--seed=1", "--lr=0.3", "--seed=2"});
+  EXPECT_EQ(draft.words,
+            (Words{"train", "--lr", "0.1", "--seed=1", "--lr={lr}", "--seed={run.seed}"}));
+  ASSERT_EQ(draft.keys.size(), 1u);
+  EXPECT_EQ(draft.keys[0].value, "0.3");
+}
+
 TEST(CommandDraft, TakesTheFirstOptionOfARole) {
   const CommandDraft draft =
       DraftOf({"python3", "train.py", "--lr", "0.1", "--base_lr", "0.2", "--lr", "0.3"});
