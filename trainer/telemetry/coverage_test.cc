@@ -73,7 +73,7 @@ class MissHead : public PartWrapper {
 };
 
 Outcome RunWithoutHead(const std::string& audit) {
-  return RunOnce(With(Mlp(), {{"audit.coverage", audit}}), {"updated{head.weight}"},
+  return RunOnce(With(Mlp(), {{"audit.coverage", audit}}), {"updated{head.weight}", "untrained"},
                  [] { return std::make_unique<MissHead>(); });
 }
 
@@ -89,6 +89,16 @@ TEST(CoverageAuditTest, ARunReportsWhatItsOptimizerMisses) {
   const Outcome sound = RunOnce(With(Mlp(), {{"audit.coverage", "stop"}}));
   EXPECT_TRUE(sound.EventsOf("untrained").empty());
   EXPECT_EQ(BitsOf(sound), BitsOf(RunOnce(Mlp())));
+}
+
+TEST(UntrainedSignalTest, CountsWhatTheOptimizerMissesButNoUpdateBelowItsRounding) {
+  const std::vector<double> missed = RunWithoutHead("none").Values("untrained");
+  EXPECT_EQ(missed, std::vector<double>(20, 1));
+  const Recipe tiny = With(Mlp(), {{"optimizer.lr", 1e-12}});
+  const Outcome still = RunOnce(tiny, {"updated{layers.0.weight}", "untrained"});
+  EXPECT_EQ(still.Last("updated{layers.0.weight}"), 0);
+  const std::vector<double> none = still.Values("untrained");
+  EXPECT_EQ(none, std::vector<double>(20, 0));
 }
 
 TEST(CoverageAuditTest, StopsBeforeTheSecondStep) {

@@ -102,8 +102,9 @@ std::vector<StepSignal> ParameterSignals() {
                     "where a formula mentions it, in the first record of the run")),
        [](const R& r) { return r.counts ? r.counts->copies : Value(); }},
       {Sparse(Exact("untrained", "tensors",
-                    "Parameters with a gradient of which the update changed no bit; only where a "
-                    "formula mentions it, at steps with an update and a rate above 0")),
+                    "Parameters of which the update changed no bit, though the rate times their "
+                    "gradient is above 1e-5 of their RMS; only where a formula mentions it, at "
+                    "steps with an update and a rate above 0")),
        [](const R& r) { return r.gaps ? Value(r.gaps->untrained) : Value(); }},
       {Sparse(Exact("frozen_moved", "tensors",
                     "Parameters that require no gradient and were changed all the same; where and "

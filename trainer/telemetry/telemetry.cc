@@ -141,6 +141,9 @@ double CopiesAmong(const std::vector<at::Tensor>& tensors) {
   return static_cast<double>(digests.size() - different.size());
 }
 
+// Of a parameter's size: less may be lost in rounding (6e-8), clipping and the optimizer's moments.
+constexpr double kSmallestUpdate = 1e-5;
+
 }  // namespace
 
 Telemetry::Telemetry(TraceSink& sink, const std::vector<std::string>& record)
@@ -192,7 +195,7 @@ void Telemetry::Begin() {
 
 void Telemetry::Gradients(const std::vector<kernels::TensorStats>& stats) {
   for (std::size_t i = 0; i < watched_.size() && wants_gaps_; ++i) {
-    watched_[i].has_gradient = stats[i].sum_squares > 0;
+    watched_[i].max_gradient = stats[i].max_abs;
   }
   if (!gradients_.active()) return;
   for (std::size_t i = 0; i < watched_.size(); ++i) {
@@ -272,9 +275,12 @@ void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
 std::optional<UpdateGaps> Telemetry::GapsOf(const StepScalars& scalars) const {
   if (!wants_gaps_ || scalars.overflow || !(scalars.lr > 0)) return std::nullopt;
   UpdateGaps gaps;
-  for (const Watched& watched : watched_) {
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    const Watched& watched = watched_[i];
     const bool moved = watched.change.changed > 0;
-    if (watched.is_trainable && watched.has_gradient && !moved) ++gaps.untrained;
+    const double rms = std::sqrt(watched.change.now_squares / static_cast<double>(now_[i].numel()));
+    const bool is_seen = scalars.lr * watched.max_gradient > kSmallestUpdate * rms;
+    if (watched.is_trainable && is_seen && !moved) ++gaps.untrained;
     if (!watched.is_trainable && moved) ++gaps.frozen_moved;
   }
   return gaps;

@@ -89,7 +89,7 @@ class Telemetry {
     std::vector<std::pair<std::string, const ChangeSignal*>> changes;  // "updated{NAME}", ...
     bool digest = false;
     bool is_trainable = true;
-    bool has_gradient = false;    // in this step, one that is not 0
+    double max_gradient = 0;      // of this step, the largest magnitude of an element
     kernels::ChangeStats change;  // where changes are read
   };
   // Statistics of tensor_at(i) for each parameter whose `family` is asked for, in one read.
