@@ -313,6 +313,12 @@ sys.exit(status)
         with self.assertRaisesRegex(Wrong, "twins/a is not green without a mutant: red"):
             self.run_all()
 
+    def test_one_that_is_inconclusive_without_a_mutant_is_not_asked(self):
+        self.script("trainwreck", "#!/bin/sh\nexit 5\n")
+        said, lines = self.run_all()
+        self.assertIn("twins/a: inconclusive without a mutant, so it is not asked", said)
+        self.assertEqual({line["outcome"] for line in lines.values()}, {"unreached"})
+
     def test_nothing_outlives_a_run(self):
         began = time.monotonic()
         status, said, _ = mutants.run_marked(["sh", "-c", "setsid sleep 77.25 & echo $!; exec sleep 77.25"], {}, 1, self.root)
