@@ -208,6 +208,47 @@ def scaled(steps: int) -> None:
 
 
 @program
+def unscaled(steps: int) -> None:
+    """A GradScaler that is off, as scripts have it without a GPU."""
+    model, data = make_model(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    scaler = torch.cuda.amp.GradScaler(enabled=False)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model, next(data))
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        say_step(step, loss.item(), optimizer, grad_norm=norm_of(model))
+        scaler.step(optimizer)
+        scaler.update()
+
+
+class Named(nn.Module):
+    """A model that is called with names alone, as those of Hugging Face are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = make_model()
+
+    def forward(self, *, inputs: torch.Tensor) -> Any:
+        return self.net(inputs)
+
+
+@program
+def by_name(steps: int) -> None:
+    """Gives the model its inputs by name."""
+    model, data = Named(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    for step in range(steps):
+        optimizer.zero_grad()
+        inputs, targets = next(data)
+        loss = functional.mse_loss(model(inputs=inputs), targets)
+        loss.backward()
+        say_step(step, loss.item(), optimizer, grad_norm=norm_of(model))
+        optimizer.step()
+
+
+@program
 def prefetched(steps: int) -> None:
     """Takes a batch from two worker processes before the one at hand has been trained on."""
     model, data = make_model(), batches(workers=2)
