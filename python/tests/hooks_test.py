@@ -229,6 +229,39 @@ class ProgramsTest(HooksTest):
 
 
 @needs_torch
+class WatchTest(HooksTest):
+    """`trainwreck.watch` in programs that call it."""
+
+    def watched(self, name, *folder, **options):
+        return self.call(PROGRAMS, name, "8", *folder, hooks=False, PYTHONPATH=os.path.dirname(PACKAGE), **options)
+
+    def test_without_a_harness(self):
+        os.rmdir(self.trace_folder)
+        said = self.watched("watched", self.trace_folder)
+        steps = self.assert_seen(said)
+        self.assertEqual(len(steps), 8)
+        self.assertTrue(all(step["param_norm"] > 0 for step in steps))
+        self.assertEqual(steps[0]["optimized_count"], 8 * 16 + 16 + 16 + 1)
+
+    def test_below_a_harness(self):
+        said = self.program("watched", "8", self.folder + "/elsewhere", faults=[fault("model.bit_flip", at=7, parameter="2.bias", element=0, bit=3)])
+        self.assertEqual(len(self.assert_seen(said)), 8)
+        self.assertEqual([event["parameter"] for event in self.events("fired")], ["2.bias"])
+        self.assertFalse(os.path.exists(self.folder + "/elsewhere"))
+
+    def test_without_a_folder(self):
+        self.watched("watched", status=1)
+        self.assertIn("ValueError: no harness runs this program: give a folder for its trace\n", self.stderr)
+
+    def test_an_optimizer_that_has_a_scheduler(self):
+        if TORCHRUN:  # torch 1.x
+            self.watched("watched_late", self.trace_folder, status=1)
+            self.assertIn("does not show the steps of an optimizer that has a scheduler already\n", self.stderr)
+        else:
+            self.assertEqual(len(self.assert_seen(self.watched("watched_late", self.trace_folder))), 8)
+
+
+@needs_torch
 class FaultsTest(HooksTest):
     def fired(self, rank=0):
         return self.events("fired", rank)

@@ -284,6 +284,35 @@ def guarded(steps: int) -> None:
 
 
 @program
+def watched(steps: int) -> None:
+    """Sets the hooks itself, and says which of two optimizers makes the steps."""
+    import trainwreck
+
+    model, data = make_model(), batches()
+    other = SGD([nn.Parameter(torch.ones(()))], lr=1.0)
+    optimizer = SGD(model.parameters(), lr=0.05)
+    folder = sys.argv[3] if len(sys.argv) > 3 else None
+    trainwreck.watch(model, optimizer, folder=folder, record=["param_norm"])
+    for step in range(steps):
+        other.step()
+        learn(step, model, next(data), optimizer)
+
+
+@program
+def watched_late(steps: int) -> None:
+    """Sets the hooks when an optimizer and its scheduler have been made."""
+    import trainwreck
+
+    model, data = make_model(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
+    trainwreck.watch(optimizer=optimizer, folder=sys.argv[3])
+    for step in range(steps):
+        learn(step, model, next(data), optimizer)
+        schedule.step()
+
+
+@program
 def ddp(steps: int) -> None:
     """Ranks under torchrun."""
     torch.distributed.init_process_group("gloo")

@@ -67,6 +67,15 @@ def on_optimizer_step(before: BeforeStep, after: AfterStep) -> None:
     classes._hook_for_profile = call
 
 
+def hook_step_of(optimizer: Any) -> None:
+    """For an optimizer that may have been made before the hooks were set."""
+    if hasattr(optimizers, "register_optimizer_step_pre_hook"):
+        return
+    if "step" in vars(optimizer) and not getattr(type(optimizer).step, "_has_trainwreck", False):
+        raise TooOld("does not show the steps of an optimizer that has a scheduler already")
+    optimizer._hook_for_profile()
+
+
 def _step_with(step: Any, before: BeforeStep, after: AfterStep) -> Any:
     @functools.wraps(step)
     def call(*args: Any, **kwargs: Any) -> Any:

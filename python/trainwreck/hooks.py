@@ -289,6 +289,12 @@ class Hooks:
             self.made.add(optimizer)
         return optimizer is self.optimizer
 
+    def follow(self, optimizer: Optimizer) -> None:
+        """Lets the steps of this optimizer be those of the run."""
+        if self.optimizer not in (None, optimizer):
+            raise ValueError("steps of another optimizer have been counted already")
+        self._is_main(optimizer)
+
     def finish_step(self) -> None:
         """Writes what is known of the step in progress."""
         self.put(skipped_updates=self._skipped)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Iterable
 from typing import Any, Callable, TypeVar
 
 import torch
@@ -18,16 +19,37 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 _hooks: Hooks | None = None
 
 
-def install() -> Hooks:
-    """Sets the hooks in this process, once."""
+def install(folder: str | None = None, record: Iterable[str] = ()) -> Hooks:
+    """Sets the hooks in this process, once. The harness says where the trace goes, else `folder`
+    does; `record` adds to the signals that are recorded on demand."""
     global _hooks
     if _hooks is None:
         compat.check()
+        folder = os.environ.get("TRAINWRECK_TRACE", folder)
+        if folder is None:
+            raise ValueError("no harness runs this program: give a folder for its trace")
+        os.makedirs(folder, exist_ok=True)
         without = os.environ.get("TRAINWRECK_ADAPTER_WITHOUT", "")
-        trace = Trace(os.environ.get("TRAINWRECK_TRACE"))
-        _hooks = Hooks(Plan.read(), trace, without.split(","))
+        plan = Plan.read()
+        plan.record.extend(record)
+        _hooks = Hooks(plan, Trace(folder), without.split(","))
         _set(_hooks)
     return _hooks
+
+
+def watch(
+    model: torch.nn.Module | None,
+    optimizer: Optimizer | None,
+    folder: str | None,
+    record: Iterable[str],
+) -> None:
+    """What `trainwreck.watch` does."""
+    hooks = install(folder, record)
+    if optimizer is not None:
+        compat.hook_step_of(optimizer)
+        hooks.follow(optimizer)
+    if model is not None:
+        hooks.on_model(model)
 
 
 def _wrapped(function: Call, call: Callable[..., Any]) -> Call:
@@ -141,6 +163,7 @@ def _find_model(hooks: Hooks) -> None:
     def call(module: torch.nn.Module, _args: Any) -> None:
         if module.training and torch.is_grad_enabled():
             handle.remove()
-            hooks.guard("model", hooks.on_model, module)
+            if not hooks.model:
+                hooks.guard("model", hooks.on_model, module)
 
     handle = torch.nn.modules.module.register_module_forward_pre_hook(call)
