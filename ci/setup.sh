@@ -7,6 +7,7 @@
 #   WITHOUT_TORCH  when not empty, no LibTorch is looked for: the harness needs none
 #   CUDA_HOME   a CUDA toolkit; default: /usr/local/cuda when it is there
 #   BAZEL       the bazel to use; default: the one on PATH, else Debian's bazel-bootstrap
+#   WITH_PYTHON_TORCH  when not empty, also Debian's torch for Python (600 MB), if it is to be had: ci/test.sh tests hooks with it
 #   WITH_PYTHON_STACKS  when not empty, also what ci/test.sh --with-python-stacks needs
 #   WITH_CLANG_TOOLS  when not empty, also clang-tidy (400 MB), for ci/tidy.sh
 #   TRAINWRECK_CACHE  where downloads are unpacked; default: ${XDG_CACHE_HOME:-$HOME/.cache}/trainwreck
@@ -65,15 +66,26 @@ install_debian_packages() {
   done
   [ "${#missing[@]}" -eq 0 ] && return 0
   command -v apt-get >/dev/null || die "not a Debian machine; install the equivalents of: ${missing[*]}"
-  local as_root=()
   if [ "$(id -u)" -ne 0 ]; then
     sudo -n true 2>/dev/null || die "packages are missing and there is no root: sudo apt-get install ${missing[*]}"
-    as_root=(sudo -n)
   fi
-  say "installing Debian packages: ${missing[*]}"
-  "${as_root[@]}" apt-get update -q >&2
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
-    "${missing[@]}" >&2
+  install_with_apt "${missing[@]}"
+}
+
+install_with_apt() {
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then as_root=(sudo -n); fi
+  say "installing Debian packages: $*"
+  "${as_root[@]}" apt-get update -q >&2 &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" >&2
+}
+
+# Not a part of the build: without it, its tests are skipped.
+install_python_torch() {
+  [ -n "${WITH_PYTHON_TORCH:-}" ] || return 0
+  [ -e /usr/lib/python3/dist-packages/torch/__init__.py ] && return 0
+  install_with_apt python3-torch ||
+    say "warning: python3-torch cannot be installed: the tests of the hooks in Python are skipped"
 }
 
 # A folder is a usable LibTorch when the CPU library and the headers are in it.
@@ -198,6 +210,7 @@ write_bazelrc_local() {
 
 setup() {
   install_debian_packages
+  install_python_torch
   BAZEL="${BAZEL:-$(command -v bazel)}"
   if [ -z "${CUDA_HOME:-}" ] && [ -x /usr/local/cuda/bin/nvcc ]; then CUDA_HOME=/usr/local/cuda; fi
   if [ -z "${WITHOUT_TORCH:-}" ]; then

@@ -40,4 +40,14 @@ expect "TORCH_VERSION=newest is not a version of LibTorch" 7 TORCH_VERSION=newes
 expect "(LibTorch 2.4.1) is too old" 7 TORCH_HOME="$TEST_TMPDIR/old"
 expect "(LibTorch of unknown version) is too old" 7 TORCH_HOME="$TEST_TMPDIR/ancient"
 expect "holds no LibTorch" 7 TORCH_HOME="$TEST_TMPDIR/nowhere"
+
+# Debian's torch for Python is not a part of the build: where it cannot be had, the set-up says so and goes on.
+mkdir "$TEST_TMPDIR/bin"
+printf '#!/bin/sh\nexit 100\n' | tee "$TEST_TMPDIR/bin/apt-get" >"$TEST_TMPDIR/bin/sudo"
+chmod +x "$TEST_TMPDIR/bin/apt-get" "$TEST_TMPDIR/bin/sudo"
+sed 's|^setup$|say() { printf "%s. " "$*" \>\&2; }; install_python_torch; echo "went on"|; s|/usr/lib/python3/dist-packages|/nowhere|' \
+  ci/setup.sh >"$TEST_TMPDIR/repo/ci/setup.sh"
+expect "went on" 0
+expect "warning: python3-torch cannot be installed: the tests of the hooks in Python are skipped. went on" 0 \
+  WITH_PYTHON_TORCH=1 PATH="$TEST_TMPDIR/bin:$PATH"
 exit "$((failures > 0))"

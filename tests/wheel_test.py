@@ -28,6 +28,14 @@ def run(*command, **options):
     return subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **options)
 
 
+def folder_of_pytest():
+    """Where packages are that `ci/test.sh` has installed, and pytest among them; empty: nowhere."""
+    python = os.environ.get("TRAINWRECK_STACKS_PYTHON") or PYTHON
+    found = run(python, "-c", "import os, pytest; print(os.path.dirname(os.path.dirname(pytest.__file__)))",
+                env={**os.environ, "PYTHONPATH": os.environ.get("TRAINWRECK_STACKS_PACKAGES", "")})
+    return found.stdout.strip() if found.returncode == 0 else ""
+
+
 MISSING = [f"{PYTHON} cannot import {name}" for name in ("venv", "pip") if run(PYTHON, "-c", "import " + name).returncode != 0]
 MISSING += [f"there is no {name}" for name in ("dpkg-query", "ldd", "readelf", "strip") if not shutil.which(name)]
 
@@ -125,6 +133,18 @@ class WheelTest(unittest.TestCase):
         done = run(*suite, cwd=folder, env={"PATH": self.bin})
         for name in ("lr-too-high", "lr-too-low"):
             self.assertRegex(done.stdout, rf"(?m)^PASS .* portable/{name}$")
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_pytest_finds_its_plugin(self):
+        packages = folder_of_pytest()
+        if not packages:
+            self.skipTest("there is no pytest: ci/test.sh installs it")
+        said = run(self.bin + "/python3", "-m", "pytest", "--markers", cwd=self.folder, env={"PYTHONPATH": packages}).stdout
+        self.assertIn("@pytest.mark.trainwreck(*names, target=None, seeds=None, set={}, suite=None): runs", said)
+        folder = self.project("scenarios/nan/rate-too-high.yaml")
+        with open(folder + "/test_one.py", "w", encoding="utf-8") as file:
+            file.write("import pytest\n\n@pytest.mark.trainwreck('nan/rate-too-high')\ndef test_one(verdicts):\n    assert verdicts\n")
+        done = run(self.bin + "/python3", "-m", "pytest", cwd=folder, env={"PYTHONPATH": packages, "PATH": self.bin})
         self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_its_libraries_are_used(self):

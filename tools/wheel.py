@@ -73,7 +73,8 @@ def texts_of(version, tag):
     yield "METADATA", (f"Metadata-Version: 2.1\nName: trainwreck\nVersion: {version}\nRequires-Python: >=3.9\n"
                        "Summary: Breaks training runs on purpose, and checks what follows\n")
     yield "WHEEL", f"Wheel-Version: 1.0\nGenerator: trainwreck tools/wheel.py\nRoot-Is-Purelib: false\nTag: {tag}\n"
-    yield "entry_points.txt", "[console_scripts]\ntrainwreck = trainwreck.__main__:main\n"
+    yield "entry_points.txt", ("[console_scripts]\ntrainwreck = trainwreck.__main__:main\n"
+                               "[pytest11]\ntrainwreck = trainwreck.pytest_plugin\n")
 
 
 def record_of(entries, info):

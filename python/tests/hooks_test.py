@@ -18,8 +18,18 @@ import unittest_xml  # pylint: disable=wrong-import-position
 PACKAGE = os.path.abspath("python/trainwreck")
 PROGRAMS = os.path.abspath("python/tests/programs.py")
 PYTHON = os.environ.get("TRAINWRECK_STACKS_PYTHON") or shutil.which("python3")
-HAS_TORCH = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode == 0
-needs_torch = unittest.skipUnless(HAS_TORCH, f"{PYTHON} cannot import torch: ci/test.sh --with-python-stacks installs it")
+TORCH = subprocess.run([PYTHON, "-c", "import torch; print(torch.__version__, *dir(torch), *dir(torch.amp))"],
+                       capture_output=True, text=True, check=False).stdout.split()
+needs_torch = unittest.skipUnless(TORCH, f"{PYTHON} cannot import torch: ci/test.sh installs Debian's")
+
+
+# torchrun of torch 1.13 fails with Python 3.11, whose enumerations have other members, but where this is set: of no rank that there is.
+TORCHRUN = {"PET_REDIRECTS": "9:1", "PET_TEE": "9:1"} if "".join(TORCH[:1]).startswith("1.") else {}
+
+
+def needs(name):
+    return unittest.skipUnless(name in TORCH, f"torch {TORCH[:1]} of {PYTHON} has no {name}: ci/test.sh --with-python-stacks installs a newer one")
+
 
 with open(PACKAGE + "/hooks.json", encoding="utf-8") as description:
     HOOKS = json.load(description)
@@ -46,10 +56,14 @@ class HooksTest(unittest.TestCase):
         done = subprocess.run([PYTHON, *command], env={**os.environ, "OMP_NUM_THREADS": "1", **added, **environment},
                               capture_output=True, text=True, check=False, timeout=120)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.stderr = done.stderr
         return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
     def program(self, name, *arguments, **options):
         return self.call(PROGRAMS, name, *arguments, **options)
+
+    def two_ranks(self, **options):
+        return self.call("-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", PROGRAMS, "ddp", **options, **TORCHRUN)
 
     def records(self, kind="step", rank=0):
         with open(f"{self.trace_folder}/rank{rank}.jsonl", encoding="utf-8") as file:
@@ -103,11 +117,16 @@ class ProgramsTest(HooksTest):
     def test_an_optimizer_within_an_optimizer(self):
         self.assert_program("nested")
 
+    @needs("GradScaler")  # on CPUs
     def test_a_gradient_scaler(self):
         steps = self.assert_program("scaled", "12")
         self.assertEqual([step["overflow"] for step in steps], [1] * steps[-1]["skipped_updates"] +
                          [0] * (len(steps) - steps[-1]["skipped_updates"]))
         self.assertGreater(steps[-1]["skipped_updates"], 0)
+
+    def test_a_gradient_scaler_that_is_off(self):
+        steps = self.assert_program("unscaled", missing=["loss_scale", "overflow"])
+        self.assertEqual(steps[-1]["skipped_updates"], 0)
 
     def test_batches_taken_ahead(self):
         steps = self.assert_program("prefetched", record=["sample_digest"])
@@ -116,6 +135,11 @@ class ProgramsTest(HooksTest):
         self.assertEqual([step["sample_digest"] for step in self.assert_program("own_clipping", record=["sample_digest"])], digests,
                          "it trains on the same batches in the same order")
 
+    def test_inputs_by_name(self):
+        steps = self.assert_program("by_name", record=["sample_digest"])
+        self.assertEqual(len({step["sample_digest"] for step in steps}), len(steps))
+
+    @needs("compile")
     def test_a_compiled_model(self):
         self.assert_program("compiled", record=["sample_digest"])
 
@@ -145,8 +169,7 @@ class ProgramsTest(HooksTest):
         self.assertFalse({"loss", "lr"} & self.records()[0].keys())
 
     def test_ranks(self):
-        said = self.call("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", PROGRAMS, "ddp",
-                         record=["param_digest"])
+        said = self.two_ranks(record=["param_digest"])
         digests = []
         for rank in (0, 1):
             steps = self.assert_seen([line for line in said if line["rank"] == rank], rank)
@@ -178,15 +201,64 @@ class ProgramsTest(HooksTest):
         self.assertNotIn("grad_norm", self.records()[0])
         self.assertIn("loss", self.records()[0])
 
+    def test_a_torch_that_is_too_old_is_named(self):
+        old = self.folder + "/old"
+        shutil.copytree(PACKAGE, old)
+        with open(old + "/compat.py", encoding="utf-8") as file:
+            text = file.read()
+        with open(old + "/compat.py", "w", encoding="utf-8") as file:
+            file.write(text.replace("OLDEST = (1, 13)", "OLDEST = (99, 0)"))
+        said = self.program("plain", PYTHONPATH=old + "/startup")
+        self.assertEqual(len(said), 8)
+        self.assertIn(f"trainwreck: the hooks could not be set: torch {TORCH[0]} is too old: they need 99.0 or newer\n", self.stderr)
+        self.assertEqual(os.listdir(self.trace_folder), [])
+
     def test_what_init_asks_for(self):
         self.program("plain", TRAINWRECK_ADAPTER_TELL="1")
         told, = self.events("program")
         self.assertEqual((told["model"], told["groups"], told["ranks"], told["scaler"]), ("Sequential", 1, 1, False))
         self.assertEqual(self.events("hook_failed"), [])
         self.program("plain")
+        self.assertEqual(told["schedulers"], ["StepLR"])
         self.assertEqual(len(self.events("program")), 1)  # nobody asks
+
+    @needs("GradScaler")
+    def test_what_init_is_told_of_a_scaler(self):
         self.program("scaled", TRAINWRECK_ADAPTER_TELL="1")
         self.assertTrue(self.events("program")[-1]["scaler"])
+
+
+@needs_torch
+class WatchTest(HooksTest):
+    """`trainwreck.watch` in programs that call it."""
+
+    def watched(self, name, *folder, **options):
+        return self.call(PROGRAMS, name, "8", *folder, hooks=False, PYTHONPATH=os.path.dirname(PACKAGE), **options)
+
+    def test_without_a_harness(self):
+        os.rmdir(self.trace_folder)
+        said = self.watched("watched", self.trace_folder)
+        steps = self.assert_seen(said)
+        self.assertEqual(len(steps), 8)
+        self.assertTrue(all(step["param_norm"] > 0 for step in steps))
+        self.assertEqual(steps[0]["optimized_count"], 8 * 16 + 16 + 16 + 1)
+
+    def test_below_a_harness(self):
+        said = self.program("watched", "8", self.folder + "/elsewhere", faults=[fault("model.bit_flip", at=7, parameter="2.bias", element=0, bit=3)])
+        self.assertEqual(len(self.assert_seen(said)), 8)
+        self.assertEqual([event["parameter"] for event in self.events("fired")], ["2.bias"])
+        self.assertFalse(os.path.exists(self.folder + "/elsewhere"))
+
+    def test_without_a_folder(self):
+        self.watched("watched", status=1)
+        self.assertIn("ValueError: no harness runs this program: give a folder for its trace\n", self.stderr)
+
+    def test_an_optimizer_that_has_a_scheduler(self):
+        if TORCHRUN:  # torch 1.x
+            self.watched("watched_late", self.trace_folder, status=1)
+            self.assertIn("does not show the steps of an optimizer that has a scheduler already\n", self.stderr)
+        else:
+            self.assertEqual(len(self.assert_seen(self.watched("watched_late", self.trace_folder))), 8)
 
 
 @needs_torch
@@ -270,7 +342,7 @@ class FaultsTest(HooksTest):
 
     def test_a_collective_of_one_rank(self):
         only = {**fault("collective.corrupt_result", at=2, value=5.0), "trigger": {"at": 2, "ranks": [1]}}
-        self.call("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", PROGRAMS, "ddp", faults=[only])
+        self.two_ranks(faults=[only])
         self.assertEqual(len(self.fired(rank=1)), 1)
         self.assertEqual(self.events("fired", rank=0), [])
 

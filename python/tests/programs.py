@@ -208,6 +208,47 @@ def scaled(steps: int) -> None:
 
 
 @program
+def unscaled(steps: int) -> None:
+    """A GradScaler that is off, as scripts have it without a GPU."""
+    model, data = make_model(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    scaler = torch.cuda.amp.GradScaler(enabled=False)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model, next(data))
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        say_step(step, loss.item(), optimizer, grad_norm=norm_of(model))
+        scaler.step(optimizer)
+        scaler.update()
+
+
+class Named(nn.Module):
+    """A model that is called with names alone, as those of Hugging Face are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = make_model()
+
+    def forward(self, *, inputs: torch.Tensor) -> Any:
+        return self.net(inputs)
+
+
+@program
+def by_name(steps: int) -> None:
+    """Gives the model its inputs by name."""
+    model, data = Named(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    for step in range(steps):
+        optimizer.zero_grad()
+        inputs, targets = next(data)
+        loss = functional.mse_loss(model(inputs=inputs), targets)
+        loss.backward()
+        say_step(step, loss.item(), optimizer, grad_norm=norm_of(model))
+        optimizer.step()
+
+
+@program
 def prefetched(steps: int) -> None:
     """Takes a batch from two worker processes before the one at hand has been trained on."""
     model, data = make_model(), batches(workers=2)
@@ -240,6 +281,35 @@ def guarded(steps: int) -> None:
         say_step(step, loss.item(), optimizer)
         if all(bool(p.grad.isfinite().all()) for p in model.parameters() if p.grad is not None):
             optimizer.step()
+
+
+@program
+def watched(steps: int) -> None:
+    """Sets the hooks itself, and says which of two optimizers makes the steps."""
+    import trainwreck
+
+    model, data = make_model(), batches()
+    other = SGD([nn.Parameter(torch.ones(()))], lr=1.0)
+    optimizer = SGD(model.parameters(), lr=0.05)
+    folder = sys.argv[3] if len(sys.argv) > 3 else None
+    trainwreck.watch(model, optimizer, folder=folder, record=["param_norm"])
+    for step in range(steps):
+        other.step()
+        learn(step, model, next(data), optimizer)
+
+
+@program
+def watched_late(steps: int) -> None:
+    """Sets the hooks when an optimizer and its scheduler have been made."""
+    import trainwreck
+
+    model, data = make_model(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
+    trainwreck.watch(optimizer=optimizer, folder=sys.argv[3])
+    for step in range(steps):
+        learn(step, model, next(data), optimizer)
+        schedule.step()
 
 
 @program

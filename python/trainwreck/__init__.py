@@ -1,9 +1,41 @@
 """trainwreck breaks training runs on purpose, and checks what follows.
 
-The command is `trainwreck`, or `python3 -m trainwreck`.
+The command is `trainwreck`, or `python3 -m trainwreck`. A program may call `trainwreck.watch`.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import torch
+
 __version__: str
+
+
+def watch(
+    model: torch.nn.Module | None = None,
+    optimizer: torch.optim.Optimizer | None = None,
+    *,
+    folder: str | None = None,
+    record: Iterable[str] = (),
+) -> None:
+    """Follows a training run by hooks of torch: `folder`/rank<k>.jsonl gets a line for each step.
+
+    Call it before the first step. Where the harness runs the program (`adapter: python`), it has
+    set the hooks already, and says itself where the trace goes and what is recorded on demand; then
+    this only names the model and the optimizer.
+
+    model: the module whose names the parameters have; default: the first one called in training
+    optimizer: the one whose steps count; default: the first one that makes a step
+    folder: where the trace goes without a harness; later runs append to what is there
+    record: signals that are recorded on demand alone, such as "update_norm"
+    """
+    from trainwreck import install
+
+    install.watch(model, optimizer, folder, record)
 
 
 def __getattr__(name: str) -> str:

@@ -246,13 +246,13 @@ class Faults:
         optimizers: Any = torch.optim.Optimizer
         zero_grad = optimizers.zero_grad
 
-        def call(optimizer: torch.optim.Optimizer, set_to_none: bool = True) -> None:
+        def call(optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
             for fault in self.due("optimizer.keep_gradients"):
                 kept = [p for group in optimizer.param_groups for p in group["params"]]
                 if any(p.grad is not None for p in kept):
                     self.fired(fault, "clears gradients", "keeps them")
                 return
-            zero_grad(optimizer, set_to_none)
+            zero_grad(optimizer, *args, **kwargs)
 
         optimizers.zero_grad = call
 

@@ -1,9 +1,7 @@
 """Hooks of torch that follow a training run: its steps, losses, gradients and rates.
 
-A step ends when `Optimizer.step` of the run's first optimizer returns. Everything is
-read where torch itself offers a hook. Four functions have none and are wrapped: `backward`,
-`clip_grad_norm_`, `GradScaler` and `Optimizer.load_state_dict`. A hook that fails says so once
-(`hook_failed`) and stays silent from then on; the training goes on.
+A step ends when `Optimizer.step` of the run's first optimizer returns. A hook that fails says so
+once (`hook_failed`) and stays silent from then on; the training goes on.
 """
 
 from __future__ import annotations
@@ -14,24 +12,13 @@ import math
 import os
 import weakref
 from collections.abc import Iterable
-from typing import (
-    Any,
-    Callable,
-    NamedTuple,
-    TypeVar,
-)
+from typing import Any, Callable, NamedTuple
 
 import torch
 from torch.optim import Optimizer
-from torch.optim.optimizer import (
-    register_optimizer_step_post_hook,
-    register_optimizer_step_pre_hook,
-)
 
 from trainwreck import checkpoints, faults, program, tensors
 from trainwreck.trace import Plan, Trace, seconds
-
-Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 class Clip(NamedTuple):
@@ -68,6 +55,7 @@ class Hooks:
         self._is_in_step = False
         self._told_parameters = False
         self.model = ""
+        self.set_forward_hook: Callable[..., None] | None = None  # where a formula needs one
         self._inputs: list[torch.Tensor] = []
         self.names: dict[int, str] = {}  # of the model's parameters, by their identity
         self.after_update: list[Callable[[], None]] = []  # what a fault takes back
@@ -213,8 +201,8 @@ class Hooks:
             frozen_moved=sum(1 for n, p in zip(moved, parameters) if n and not p.requires_grad),
         )
 
-    def on_first_forward(self, module: torch.nn.Module) -> None:
-        """The first module that is called for training is the model."""
+    def on_model(self, module: torch.nn.Module) -> None:
+        """What the program's model is: the first module that is called for training."""
         self.model = type(module).__name__
         names = {id(p): name for name, p in module.named_parameters()}
         for prefix in ("module.", "_orig_mod."):  # of DDP, of torch.compile
@@ -223,8 +211,8 @@ class Hooks:
                 for key, name in names.items()
             }
         self.names = names
-        if self.plan.wants("sample_digest"):
-            module.register_forward_hook(self._on_inputs, with_kwargs=True)
+        if self.set_forward_hook is not None:
+            self.set_forward_hook(module, self._on_inputs)
 
     def _on_inputs(self, module: torch.nn.Module, args: Any, kwargs: Any, _output: Any) -> None:
         if module.training and self._backward_depth == 0:
@@ -301,6 +289,12 @@ class Hooks:
             self.made.add(optimizer)
         return optimizer is self.optimizer
 
+    def follow(self, optimizer: Optimizer) -> None:
+        """Lets the steps of this optimizer be those of the run."""
+        if self.optimizer not in (None, optimizer):
+            raise ValueError("steps of another optimizer have been counted already")
+        self._is_main(optimizer)
+
     def finish_step(self) -> None:
         """Writes what is known of the step in progress."""
         self.put(skipped_updates=self._skipped)
@@ -345,131 +339,3 @@ def _statm(pid: int) -> int:
 def resident_bytes() -> int:
     """The memory of this process that is in use."""
     return int(os.pread(_statm(os.getpid()), 128, 0).split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-_hooks: Hooks | None = None
-
-
-def install() -> Hooks:
-    """Sets the hooks in this process, once."""
-    global _hooks
-    if _hooks is None:
-        without = os.environ.get("TRAINWRECK_ADAPTER_WITHOUT", "")
-        trace = Trace(os.environ.get("TRAINWRECK_TRACE"))
-        _hooks = Hooks(Plan.read(), trace, without.split(","))
-        _set(_hooks)
-    return _hooks
-
-
-def _wrapped(function: Call, call: Callable[..., Any]) -> Call:
-    return functools.wraps(function)(call)  # type: ignore[return-value]
-
-
-def _set(hooks: Hooks) -> None:
-    register_optimizer_step_pre_hook(hooks.begin_step)
-    register_optimizer_step_post_hook(lambda optimizer, _args, _kwargs: hooks.end_step(optimizer))
-    _wrap_backward(hooks)
-    _wrap_clipping(hooks)
-    _wrap_scaler(hooks)
-    _wrap_optimizer(hooks)
-    _find_model(hooks)
-    checkpoints.wrap(hooks)
-    hooks.faults.install()
-
-
-def _wrap_backward(hooks: Hooks) -> None:
-    backward = torch.autograd.backward
-
-    def call(tensors_: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> None:
-        hooks._backward_depth += 1
-        try:
-            hooks.guard("loss", hooks.on_backward, tensors_, grad_tensors)
-            backward(tensors_, grad_tensors, *args, **kwargs)
-            if hooks._backward_depth == 1:
-                hooks.guard("gradients", hooks.after_backward)
-        finally:
-            hooks._backward_depth -= 1
-
-    torch.autograd.backward = _wrapped(backward, call)
-
-
-def _wrap_clipping(hooks: Hooks) -> None:
-    clip = torch.nn.utils.clip_grad_norm_
-
-    def call(
-        parameters: Any, max_norm: Any, norm_type: Any = 2.0, *args: Any, **kwargs: Any
-    ) -> Any:
-        if isinstance(parameters, torch.Tensor):
-            parameters = [parameters]
-        parameters = list(parameters)
-        norm = clip(parameters, max_norm, norm_type, *args, **kwargs)
-        if float(norm_type) == 2.0:
-            hooks.guard("clipping", hooks.on_clip, parameters, norm, max_norm)
-        return norm
-
-    wrapped = _wrapped(clip, call)
-    torch.nn.utils.clip_grad_norm_ = torch.nn.utils.clip_grad.clip_grad_norm_ = wrapped
-
-
-def _wrap_scaler(hooks: Hooks) -> None:
-    scaler: Any = torch.amp.grad_scaler.GradScaler
-    scale, step, unscale = scaler.scale, scaler.step, scaler.unscale_
-
-    def call_scale(self: Any, outputs: Any) -> Any:
-        result = scale(self, outputs)
-        if self.is_enabled():
-            hooks.guard("scaler", lambda: hooks.on_scale(result, outputs, self.get_scale()))
-        return result
-
-    def call_step(self: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        before = hooks.step
-        if self.is_enabled():
-            hooks.guard("scaler", hooks.on_scaled_step, self.get_scale())
-        result = step(self, optimizer, *args, **kwargs)
-        if self.is_enabled() and hooks.step == before and hooks._is_main(optimizer):
-            hooks.guard("scaler", lambda: hooks.skip_step(overflow=1))
-        return result
-
-    def call_unscale(self: Any, optimizer: Optimizer) -> None:
-        parameters = hooks.all_parameters()
-        untouched = hooks.guard("gradients", hooks.is_untouched, parameters)
-        unscale(self, optimizer)
-        if untouched:
-            hooks.guard("gradients", hooks.after_backward)
-
-    scaler.unscale_ = _wrapped(unscale, call_unscale)
-    scaler.scale = _wrapped(scale, call_scale)
-    scaler.step = _wrapped(step, call_step)
-
-
-def _wrap_optimizer(hooks: Hooks) -> None:
-    optimizers: Any = Optimizer
-    begin = optimizers.__init__
-
-    @functools.wraps(begin)
-    def call(self: Optimizer, *args: Any, **kwargs: Any) -> None:
-        begin(self, *args, **kwargs)
-        hooks.made.add(self)
-
-    optimizers.__init__ = call
-    for holder in (Optimizer, torch.nn.Module):
-        _wrap_clearing(hooks, holder)
-
-
-def _wrap_clearing(hooks: Hooks, holder: Any) -> None:
-    zero_grad = holder.zero_grad
-
-    def call(self: Any, *args: Any, **kwargs: Any) -> None:
-        hooks.guard("clearing", hooks.before_clearing)
-        zero_grad(self, *args, **kwargs)
-
-    holder.zero_grad = _wrapped(zero_grad, call)
-
-
-def _find_model(hooks: Hooks) -> None:
-    def call(module: torch.nn.Module, _args: Any) -> None:
-        if module.training and torch.is_grad_enabled():
-            handle.remove()
-            hooks.guard("model", hooks.on_first_forward, module)
-
-    handle = torch.nn.modules.module.register_module_forward_pre_hook(call)

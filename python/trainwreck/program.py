@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader
+
+from trainwreck.compat import SCHEDULERS
 
 if TYPE_CHECKING:
     from trainwreck.hooks import Hooks
@@ -21,7 +22,7 @@ def tell(hooks: Hooks, optimizer: Optimizer, has_scaler: bool) -> None:
     # Nothing keeps a list of them, and looking for them takes long: only where it is asked for.
     objects = gc.get_objects()
     loaders = [one for one in objects if isinstance(one, DataLoader)]
-    schedulers = [one for one in objects if isinstance(one, LRScheduler)]
+    schedulers = [one for one in objects if isinstance(one, SCHEDULERS)]
     hooks.trace.event(
         "program",
         hooks.step,

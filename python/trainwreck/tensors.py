@@ -22,7 +22,7 @@ def norm(tensors: Sequence[torch.Tensor]) -> Any:
     if not tensors:
         return torch.zeros(())
     parts = [tensor.detach() for tensor in tensors]
-    wide = [part if part.dtype.itemsize >= 4 else part.float() for part in parts]
+    wide = [part if part.element_size() >= 4 else part.float() for part in parts]
     dense = [part.coalesce().values() if part.is_sparse else part for part in wide]
     norms = torch._foreach_norm(dense)
     return torch.linalg.vector_norm(torch.stack([one.to(norms[0].device) for one in norms]))

@@ -91,7 +91,7 @@ def rate(update):
 
 
 def norm_of(parameters):
-    return nn.utils.get_total_norm([parameter.grad for parameter in parameters]).item()
+    return torch.stack([parameter.grad.norm() for parameter in parameters]).norm().item()
 
 
 model = nn.Sequential(nn.Linear(WIDTH, 64), nn.ReLU(), nn.Dropout(0.1), nn.Linear(64, CLASSES))

@@ -41,7 +41,7 @@ def load_package() -> ModuleType:
         spec.loader.exec_module(sys.modules["trainwreck"])
     from importlib import import_module
 
-    return import_module("trainwreck.hooks")
+    return import_module("trainwreck.install")
 
 
 class AfterTorch:
@@ -64,7 +64,8 @@ class AfterTorch:
             try:
                 load_package().install()
             except Exception as error:  # the training goes on without us
-                print(f"trainwreck: the hooks could not be set: {error!r}", file=sys.stderr)
+                said = error if type(error).__name__ == "TooOld" else repr(error)
+                print(f"trainwreck: the hooks could not be set: {said}", file=sys.stderr)
 
         loader.exec_module = execute_and_hook
         return spec

@@ -1,0 +1,37 @@
+# The training stacks in Python that tests run; sourced by ci/test.sh after ci/setup.sh. Sets STACKS, the options of `bazel test` by
+# which they are found. What cannot be had is said here, and each test that needs it is skipped with its reason.
+
+# By default: Debian's torch 1.13 (ci/setup.sh), a Trainer of Hugging Face that it can run, and pytest, with what they import: 16 MB.
+SMALL_STACKS=(transformers==4.28.1 filelock==3.13.1 fsspec==2024.3.1 huggingface-hub==0.16.4 PyYAML==6.0.1 regex==2023.12.25
+  tokenizers==0.13.3 tqdm==4.66.2 pytest==8.3.4 iniconfig==2.0.0 packaging==24.0 pluggy==1.5.0)
+
+find_small_stacks() {
+  local folder
+  folder="$TRAINWRECK_CACHE/python-packages-$(sha256sum <<<"${SMALL_STACKS[*]}" | cut -c 1-12)"
+  if [ ! -d "$folder" ]; then
+    say "installing ${SMALL_STACKS[*]} into $folder"
+    rm -rf "$folder.tmp"
+    if ! /usr/bin/python3 -m pip install -q --no-deps --no-compile --root-user-action=ignore --target "$folder.tmp" \
+      "${SMALL_STACKS[@]}" >&2; then
+      say "warning: pip cannot install them: the tests that need them are skipped"
+      return 0
+    fi
+    mv "$folder.tmp" "$folder"
+  fi
+  STACKS+=("--test_env=TRAINWRECK_STACKS_PACKAGES=$folder")
+}
+
+# All of them, of today: 3 GB to download, 5 GB on disk.
+find_all_stacks() {
+  local python="$TRAINWRECK_CACHE/python-stacks/bin/python3"
+  if ! "$python" -c 'import accelerate, lightning, mpi4py, pytest, sklearn, tensorboard, torch, transformers' 2>/dev/null; then
+    # Without a pip of its own, which would take one more Debian package.
+    [ -x "$python" ] || python3 -m venv --without-pip "$TRAINWRECK_CACHE/python-stacks"
+    python3 -m pip --python "$python" install -q accelerate lightning mpi4py pytest scikit-learn tensorboard \
+      "torch==$TORCH_VERSION" transformers >&2
+  fi
+  STACKS+=("--test_env=TRAINWRECK_STACKS_PYTHON=$python")
+}
+
+STACKS=()
+if [ -n "${WITH_PYTHON_STACKS:-}" ]; then find_all_stacks; else find_small_stacks; fi

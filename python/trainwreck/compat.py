@@ -1,0 +1,116 @@
+"""What differs between versions of torch, from 1.13 on. What is not there is None or raises
+`TooOld`; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from typing import Any, Callable
+
+import torch
+from torch.optim import Optimizer, lr_scheduler
+from torch.optim import optimizer as optimizers
+
+OLDEST = (1, 13)
+# Called with the optimizer, and the arguments of its `step` with it and by name.
+BeforeStep = Callable[[Optimizer, Any, Any], Any]
+AfterStep = Callable[[Optimizer, Any, Any], None]
+# Called with the module, its arguments, those by name, and what it returned.
+AfterForward = Callable[[torch.nn.Module, Any, Any, Any], None]
+
+
+class TooOld(RuntimeError):
+    """This torch lacks what a hook needs."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"torch {torch.__version__} {what}")
+
+
+def check() -> None:
+    """Raises where this torch is older than all that the hooks have been tested with."""
+    version = re.match(r"(\d+)\.(\d+)", torch.__version__)
+    if version is not None and (int(version[1]), int(version[2])) < OLDEST:
+        raise TooOld(f"is too old: they need {OLDEST[0]}.{OLDEST[1]} or newer")
+
+
+# The classes of all schedulers. ReduceLROnPlateau became one of the others with torch 2.2.
+LRScheduler: Any = getattr(lr_scheduler, "LRScheduler", lr_scheduler._LRScheduler)
+SCHEDULERS = (LRScheduler, lr_scheduler.ReduceLROnPlateau)
+
+
+def grad_scaler() -> Any:
+    """The class that all gradient scalers are of; before torch 2.3 there is one for CUDA alone."""
+    amp = getattr(torch.amp, "grad_scaler", torch.cuda.amp.grad_scaler)
+    return amp.GradScaler
+
+
+def on_optimizer_step(before: BeforeStep, after: AfterStep) -> None:
+    """Sets hooks of all optimizers' `step`. `before` may return other arguments, as a pair."""
+    if hasattr(optimizers, "register_optimizer_step_pre_hook"):
+        optimizers.register_optimizer_step_pre_hook(before)
+        optimizers.register_optimizer_step_post_hook(after)
+        return
+    # Without such hooks, torch wraps each class's `step` for its profiler when an optimizer is
+    # made or unpickled. That is the place: schedulers wrap the `step` of an instance later.
+    classes: Any = Optimizer
+    hook_for_profile = classes._hook_for_profile
+
+    @functools.wraps(hook_for_profile)
+    def call(self: Optimizer) -> None:
+        hook_for_profile(self)
+        kind: Any = type(self)
+        if not getattr(kind.step, "_has_trainwreck", False):
+            kind.step = _step_with(kind.step, before, after)
+
+    classes._hook_for_profile = call
+
+
+def hook_step_of(optimizer: Any) -> None:
+    """For an optimizer that may have been made before the hooks were set."""
+    if hasattr(optimizers, "register_optimizer_step_pre_hook"):
+        return
+    if "step" in vars(optimizer) and not getattr(type(optimizer).step, "_has_trainwreck", False):
+        raise TooOld("does not show the steps of an optimizer that has a scheduler already")
+    optimizer._hook_for_profile()
+
+
+def _step_with(step: Any, before: BeforeStep, after: AfterStep) -> Any:
+    @functools.wraps(step)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        optimizer = args[0]
+        changed = before(optimizer, args, kwargs)
+        if changed is not None:
+            args, kwargs = changed
+        result = step(*args, **kwargs)
+        after(optimizer, args, kwargs)
+        return result
+
+    call._has_trainwreck = True  # type: ignore[attr-defined]
+    return call
+
+
+def forward_hooks() -> Callable[[torch.nn.Module, AfterForward], None]:
+    """What sets a hook of one module. To be called before any module is."""
+    modules: Any = torch.nn.Module
+    if "with_kwargs" in inspect.signature(modules.register_forward_hook).parameters:
+
+        def register(module: torch.nn.Module, hook: AfterForward) -> None:
+            module.register_forward_hook(hook, with_kwargs=True)
+
+        return register
+
+    # Hooks of torch 1.13 are not given arguments by name.
+    hooks: dict[int, AfterForward] = {}
+    forward = modules.__call__
+
+    @functools.wraps(forward)
+    def call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        result = forward(self, *args, **kwargs)
+        if id(self) in hooks:
+            hooks[id(self)](self, args, kwargs, result)
+        return result
+
+    modules.__call__ = call
+    return lambda module, hook: hooks.update({id(module): hook})

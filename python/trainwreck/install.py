@@ -1,0 +1,169 @@
+"""Sets the hooks in this process: those of torch, and around functions that have none."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable
+from typing import Any, Callable, TypeVar
+
+import torch
+from torch.optim import Optimizer
+
+from trainwreck import checkpoints, compat
+from trainwreck.hooks import Hooks
+from trainwreck.trace import Plan, Trace
+
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+_hooks: Hooks | None = None
+
+
+def install(folder: str | None = None, record: Iterable[str] = ()) -> Hooks:
+    """Sets the hooks in this process, once. The harness says where the trace goes, else `folder`
+    does; `record` adds to the signals that are recorded on demand."""
+    global _hooks
+    if _hooks is None:
+        compat.check()
+        folder = os.environ.get("TRAINWRECK_TRACE", folder)
+        if folder is None:
+            raise ValueError("no harness runs this program: give a folder for its trace")
+        os.makedirs(folder, exist_ok=True)
+        without = os.environ.get("TRAINWRECK_ADAPTER_WITHOUT", "")
+        plan = Plan.read()
+        plan.record.extend(record)
+        _hooks = Hooks(plan, Trace(folder), without.split(","))
+        _set(_hooks)
+    return _hooks
+
+
+def watch(
+    model: torch.nn.Module | None,
+    optimizer: Optimizer | None,
+    folder: str | None,
+    record: Iterable[str],
+) -> None:
+    """What `trainwreck.watch` does."""
+    hooks = install(folder, record)
+    if optimizer is not None:
+        compat.hook_step_of(optimizer)
+        hooks.follow(optimizer)
+    if model is not None:
+        hooks.on_model(model)
+
+
+def _wrapped(function: Call, call: Callable[..., Any]) -> Call:
+    return functools.wraps(function)(call)  # type: ignore[return-value]
+
+
+def _set(hooks: Hooks) -> None:
+    compat.on_optimizer_step(hooks.begin_step, lambda optimizer, *_args: hooks.end_step(optimizer))
+    _wrap_backward(hooks)
+    _wrap_clipping(hooks)
+    _wrap_scaler(hooks)
+    _wrap_optimizer(hooks)
+    _find_model(hooks)
+    checkpoints.wrap(hooks)
+    hooks.faults.install()
+
+
+def _wrap_backward(hooks: Hooks) -> None:
+    backward = torch.autograd.backward
+
+    def call(tensors_: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> None:
+        hooks._backward_depth += 1
+        try:
+            hooks.guard("loss", hooks.on_backward, tensors_, grad_tensors)
+            backward(tensors_, grad_tensors, *args, **kwargs)
+            if hooks._backward_depth == 1:
+                hooks.guard("gradients", hooks.after_backward)
+        finally:
+            hooks._backward_depth -= 1
+
+    torch.autograd.backward = _wrapped(backward, call)
+
+
+def _wrap_clipping(hooks: Hooks) -> None:
+    clip = torch.nn.utils.clip_grad_norm_
+
+    def call(
+        parameters: Any, max_norm: Any, norm_type: Any = 2.0, *args: Any, **kwargs: Any
+    ) -> Any:
+        if isinstance(parameters, torch.Tensor):
+            parameters = [parameters]
+        parameters = list(parameters)
+        norm = clip(parameters, max_norm, norm_type, *args, **kwargs)
+        if float(norm_type) == 2.0:
+            hooks.guard("clipping", hooks.on_clip, parameters, norm, max_norm)
+        return norm
+
+    wrapped = _wrapped(clip, call)
+    torch.nn.utils.clip_grad_norm_ = torch.nn.utils.clip_grad.clip_grad_norm_ = wrapped
+
+
+def _wrap_scaler(hooks: Hooks) -> None:
+    scaler = compat.grad_scaler()
+    scale, step, unscale = scaler.scale, scaler.step, scaler.unscale_
+
+    def call_scale(self: Any, outputs: Any) -> Any:
+        result = scale(self, outputs)
+        if self.is_enabled():
+            hooks.guard("scaler", lambda: hooks.on_scale(result, outputs, self.get_scale()))
+        return result
+
+    def call_step(self: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        before = hooks.step
+        if self.is_enabled():
+            hooks.guard("scaler", hooks.on_scaled_step, self.get_scale())
+        result = step(self, optimizer, *args, **kwargs)
+        if self.is_enabled() and hooks.step == before and hooks._is_main(optimizer):
+            hooks.guard("scaler", lambda: hooks.skip_step(overflow=1))
+        return result
+
+    def call_unscale(self: Any, optimizer: Optimizer) -> None:
+        parameters = hooks.all_parameters()
+        untouched = hooks.guard("gradients", hooks.is_untouched, parameters)
+        unscale(self, optimizer)
+        if untouched:
+            hooks.guard("gradients", hooks.after_backward)
+
+    scaler.unscale_ = _wrapped(unscale, call_unscale)
+    scaler.scale = _wrapped(scale, call_scale)
+    scaler.step = _wrapped(step, call_step)
+
+
+def _wrap_optimizer(hooks: Hooks) -> None:
+    optimizers: Any = Optimizer
+    begin = optimizers.__init__
+
+    @functools.wraps(begin)
+    def call(self: Optimizer, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs)
+        hooks.made.add(self)
+
+    optimizers.__init__ = call
+    for holder in (Optimizer, torch.nn.Module):
+        _wrap_clearing(hooks, holder)
+
+
+def _wrap_clearing(hooks: Hooks, holder: Any) -> None:
+    zero_grad = holder.zero_grad
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        hooks.guard("clearing", hooks.before_clearing)
+        zero_grad(self, *args, **kwargs)
+
+    holder.zero_grad = _wrapped(zero_grad, call)
+
+
+def _find_model(hooks: Hooks) -> None:
+    if hooks.plan.wants("sample_digest"):
+        hooks.set_forward_hook = compat.forward_hooks()
+
+    def call(module: torch.nn.Module, _args: Any) -> None:
+        if module.training and torch.is_grad_enabled():
+            handle.remove()
+            if not hooks.model:
+                hooks.guard("model", hooks.on_model, module)
+
+    handle = torch.nn.modules.module.register_module_forward_pre_hook(call)
