@@ -110,7 +110,7 @@ bool ChangeSearch::Flips(const ChangeSet& changes) {
       {{"good", "good", {}}, {"middle", "middle", {kGoodEnd}}, {"bad", "bad", {kMiddle}}}, options);
   for (const Json& record : ends_) line.Apply(record);
   for (;;) {
-    const Step step = line.Next(false, std::vector<bool>(3, true));
+    const Step step = line.Next(std::vector<bool>(3, true));
     if (step.kind == Step::kNoChange || line.IsSkipped(kGoodEnd) || line.IsSkipped(kBadEnd)) {
       throw NothingToFind{line.WhyNoChange()};
     }

@@ -25,6 +25,8 @@ namespace {
 constexpr int kUnusableRuns = 3;
 // Runs of each end before there is a model of the margins.
 constexpr int kMarginLooks = 5;
+// Runs of the bad end at most, for two failures that show whether their sizes are alike.
+constexpr int kSizeLooks = 10;
 // Before the first build is over; only its ratio to a run's cost matters.
 constexpr double kUnknownBuildSeconds = 60;
 
@@ -32,20 +34,6 @@ CommitGraph HistoryOf(const CommitList& commits) {
   std::vector<std::vector<int>> parents;
   for (std::size_t i = 1; i < commits.size(); ++i) parents.push_back(commits[i].parents);
   return CommitGraph(parents);
-}
-
-Json ToJson(const std::vector<Failure>& failures) {
-  Json json = Json::array();
-  for (const Failure& failure : failures) {
-    json.push_back({failure.failure_class, failure.check, failure.arm});
-  }
-  return json;
-}
-
-std::vector<Failure> FailuresFrom(const Json& json) {
-  std::vector<Failure> failures;
-  for (const Json& each : json) failures.push_back({each.at(0), each.at(1), each.at(2)});
-  return failures;
 }
 
 constexpr const char* kSeesNan = "where that is a NaN, --metric 'never nonfinite(loss)' sees it";
@@ -78,21 +66,20 @@ bool IsEnd(const std::string& name) {
 
 }  // namespace
 
-std::string Failure::Text() const {
-  if (check.empty()) return failure_class;
-  return failure_class + " ('" + check + "' in " + arm + ")";
-}
-
 Bisection::Bisection(CommitList commits, BisectionOptions options)
     : commits_(std::move(commits)), options_(options) {
   Rebuild();
 }
 
-Json Bisection::LogBuild(const Commit& commit, int number, bool ok, const std::string& program,
-                         double seconds, bool from_cache, const std::string& why) {
-  Json json = {{"t", "build"},       {"commit", number},   {"id", commit.id},     {"ok", ok},
-               {"program", program}, {"seconds", seconds}, {"cached", from_cache}};
-  if (!ok) json["why"] = why;
+Json Bisection::LogBuild(const Commit& commit, int number, const Built& built) {
+  Json json = {{"t", "build"},
+               {"commit", number},
+               {"id", commit.id},
+               {"ok", built.ok},
+               {"program", built.program},
+               {"seconds", built.seconds},
+               {"cached", built.from_cache}};
+  if (!built.ok) json["why"] = built.why;
   return json;
 }
 
@@ -139,23 +126,32 @@ void Bisection::Apply(const Json& record) {
   SeedResult result;
   result.commit = commit;
   result.seed = record.at("seed");
-  result.failures = FailuresFrom(record.at("failures"));
-  result.undecided = FailuresFrom(record.at("undecided"));
+  result.failures = FailuresFromJson(record.at("failures"));
+  result.undecided = FailuresFromJson(record.at("undecided"));
   result.error = record.value("error", "");
   result.status = record.value("status", 0);
   result.is_skip = record.value("skip", false);
   if (record.contains("margin")) result.margin = DecodeNumber(record.at("margin"));
   run_seconds_ += record.at("seconds").get<double>();
-  results_.push_back(result);
-  const int bad_end = static_cast<int>(commits_.size()) - 1;
-  if (!options_.has_metric && !sought_ && commit == bad_end && result.error.empty() &&
-      !result.failures.empty()) {
-    sought_ = result.failures.front();  // what the bad end shows first is what is looked for
-    Rebuild();
-  } else {
-    Observe(result);
-    if (options_.has_metric && IsTimeForModel()) Rebuild();
+  Take(std::move(result));
+}
+
+void Bisection::Take(SeedResult result) {
+  const bool may_tell = !options_.has_metric && result.commit == bad_end() &&
+                        result.error.empty() && !result.failures.empty();
+  results_.push_back(std::move(result));
+  const SeedResult& last = results_.back();
+  bool is_new = false;  // what earlier runs mean changes
+  if (may_tell && !sought_) {
+    sought_ = last.failures.front();  // what the bad end shows first is what is looked for
+    is_new = true;
   }
+  if (const Failure* failure = may_tell ? SoughtIn(last) : nullptr) {
+    is_new = sought_sizes_.Add(failure->size) || is_new;
+  }
+  if (is_new) return Rebuild();
+  Observe(last);
+  if (options_.has_metric && IsTimeForModel()) Rebuild();
 }
 
 std::vector<double> Bisection::MarginsOf(int commit) const {
@@ -180,8 +176,8 @@ std::vector<double> Bisection::AllMargins() const {
 // show how the ends differ. Nothing is concluded from a model that knows of no gap where the runs
 // have one.
 bool Bisection::IsTimeForModel() const {
-  const int bad_end = static_cast<int>(commits_.size()) - 1;
-  if (!has_model_) return std::min(MarginsOf(0).size(), MarginsOf(bad_end).size()) >= kMarginLooks;
+  if (!has_model_)
+    return std::min(MarginsOf(0).size(), MarginsOf(bad_end()).size()) >= kMarginLooks;
   const std::vector<double> all = AllMargins();
   return all.size() >= modelled_runs_ + modelled_runs_ / 2 ||
          (!has_gap_ && search_->Next().kind != Step::kRun && HaveClearGap(all));
@@ -192,11 +188,10 @@ void Bisection::Rebuild() {
   NoiseModel model = FailureRates(options_.nothing_flakes);
   if (options_.has_metric) {
     const std::vector<double> good = MarginsOf(0);
-    const int bad_end = static_cast<int>(commits_.size()) - 1;
-    const std::vector<double> bad = MarginsOf(bad_end);
+    const std::vector<double> bad = MarginsOf(bad_end());
     std::vector<double> between;
     for (const SeedResult& result : results_) {
-      const bool is_end = result.commit == 0 || result.commit == bad_end;
+      const bool is_end = result.commit == 0 || result.commit == bad_end();
       if (!is_end && Read(result) != Reading::kUnusable) between.push_back(*result.margin);
     }
     has_model_ = std::min(good.size(), bad.size()) >= kMarginLooks;
@@ -215,17 +210,35 @@ void Bisection::Rebuild() {
   search_->Refresh();
 }
 
+const Failure* Bisection::SoughtIn(const SeedResult& result) const {
+  if (!sought_) return nullptr;
+  const auto found = std::find(result.failures.begin(), result.failures.end(), *sought_);
+  return found == result.failures.end() ? nullptr : &*found;
+}
+
+bool Bisection::IsOfOtherSize(const Failure& failure, int commit) const {
+  return commit != bad_end() && sought_sizes_.Excludes(failure.size);
+}
+
+std::string Bisection::OtherFailure(const SeedResult& result) const {
+  if (result.failures.empty() || Read(result) != Reading::kUnusable) return "";
+  const std::string what = "fails otherwise: ";
+  const Failure* same = SoughtIn(result);
+  if (same == nullptr) return what + result.failures.front().Text();
+  return what + same->Text() + " by " + same->size->Text() + ", at the bad end by " +
+         sought_sizes_.Text();
+}
+
 Bisection::Reading Bisection::Read(const SeedResult& result) const {
   if (!result.error.empty()) return Reading::kUnusable;
   if (options_.has_metric) {
     // An infinite margin is one: the run lies as far out as it can.
     return result.margin && !std::isnan(*result.margin) ? Reading::kGood : Reading::kUnusable;
   }
-  auto has = [](const std::vector<Failure>& failures, const Failure& failure) {
-    return std::find(failures.begin(), failures.end(), failure) != failures.end();
-  };
   if (!sought_) return result.failures.empty() ? Reading::kGood : Reading::kBad;
-  if (has(result.failures, *sought_)) return Reading::kBad;
+  if (const Failure* failure = SoughtIn(result)) {
+    return IsOfOtherSize(*failure, result.commit) ? Reading::kUnusable : Reading::kBad;
+  }
   if (result.failures.empty() && result.undecided.empty()) return Reading::kGood;
   // Another failure. It hides what is looked for, or the check in question was read all the same.
   for (const Failure& other : result.failures) {
@@ -251,11 +264,11 @@ void Bisection::Observe(const SeedResult& result, bool refresh) {
     }
     const bool is_enough = unusable >= kUnusableRuns || result.is_skip;
     if (!is_enough || IsSkipped(result.commit)) return;
-    skip_reasons_[result.commit] =
-        !result.error.empty()      ? result.error
-        : !result.failures.empty() ? "fails otherwise: " + result.failures.front().Text()
-        : options_.has_metric      ? std::string("its runs have no margin; ") + kSeesNan
-                                   : "its runs say neither";
+    skip_reasons_[result.commit] = !result.error.empty()      ? result.error
+                                   : !result.failures.empty() ? OtherFailure(result)
+                                   : options_.has_metric
+                                       ? std::string("its runs have no margin; ") + kSeesNan
+                                       : "its runs say neither";
     search_->Skip(result.commit);
     return;
   }
@@ -302,21 +315,28 @@ Bisection::Tally Bisection::TallyOf(int commit) const {
   return tally;
 }
 
-Step Bisection::Next(bool has_builds, const std::vector<bool>& is_ready) const {
-  const int bad_end = static_cast<int>(commits_.size()) - 1;
-  if (runs() >= options_.search.max_runs || IsSkipped(0) || IsSkipped(bad_end)) {
+// Whether a failure that differs by far waits for the bad end to show its sizes.
+bool Bisection::NeedsSizes() const {
+  if (TallyOf(bad_end()).total() >= kSizeLooks) return false;
+  return std::any_of(results_.begin(), results_.end(), [&](const SeedResult& result) {
+    const Failure* failure = SoughtIn(result);
+    return failure != nullptr && sought_sizes_.LeavesOpen(failure->size);
+  });
+}
+
+Step Bisection::Next(const std::vector<bool>& is_ready) const {
+  if (runs() >= options_.search.max_runs || IsSkipped(0) || IsSkipped(bad_end())) {
     return {Step::kUndecided};
   }
   if (options_.has_metric && !has_model_) {
-    const Tally bad = TallyOf(bad_end);
-    return {Step::kRun, bad.passed < kMarginLooks ? bad_end : 0, "ends"};
+    const Tally bad = TallyOf(bad_end());
+    return {Step::kRun, bad.passed < kMarginLooks ? bad_end() : 0, "ends"};
   }
+  if (NeedsSizes()) return {Step::kRun, bad_end(), "ends"};
   const double runs = std::max<double>(1, static_cast<double>(results_.size()));
   const double build = builds_ > 0 ? build_seconds_ / builds_ : kUnknownBuildSeconds;
   const double run = run_seconds_ > 0 ? run_seconds_ / runs : 1.0;
-  return search_->Next([&](int commit) {
-    return Cost{has_builds && !is_ready[commit] ? build : 0.0, run};
-  });
+  return search_->Next([&](int commit) { return Cost{!is_ready[commit] ? build : 0.0, run}; });
 }
 
 std::string Bisection::WhyMarginsAreAlike() const {
@@ -343,18 +363,17 @@ std::string Bisection::WhyMarginsAreAlike() const {
 }
 
 std::string Bisection::WhyNoChange() const {
-  const int bad_end = static_cast<int>(commits_.size()) - 1;
-  const Tally good = TallyOf(0), bad = TallyOf(bad_end);
+  const Tally good = TallyOf(0), bad = TallyOf(bad_end());
   auto of = [](int count, const Tally& tally) {
     return std::to_string(count) + " of " + std::to_string(tally.passed + tally.failed);
   };
-  if (auto reason = skip_reasons_.find(bad_end); reason != skip_reasons_.end()) {
+  if (auto reason = skip_reasons_.find(bad_end()); reason != skip_reasons_.end()) {
     return "not reproduced: the bad end cannot be tested: " + reason->second;
   }
   if (auto reason = skip_reasons_.find(0); reason != skip_reasons_.end()) {
     return "not reproduced: the good end cannot be tested: " + reason->second;
   }
-  const auto good_program = programs_.find(0), bad_program = programs_.find(bad_end);
+  const auto good_program = programs_.find(0), bad_program = programs_.find(bad_end());
   if (good_program != programs_.end() && bad_program != programs_.end() &&
       good_program->second == bad_program->second) {
     return "no change: both ends are the same program";

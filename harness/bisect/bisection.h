@@ -9,21 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "harness/bisect/repository.h"
+#include "harness/bisect/commit.h"
+#include "harness/bisect/failure.h"
 #include "harness/bisect/search.h"
 #include "harness/protocol/json.h"
 
 namespace trainwreck {
-
-// One claim of a scenario that did not hold.
-struct Failure {
-  std::string failure_class;  // the text of a FailureClass, or "test" of a command that failed
-  std::string check;
-  std::string arm;
-  // clang-tidy takes the 0 that the compiler writes here for a pointer.
-  auto operator<=>(const Failure&) const = default;  // NOLINT(modernize-use-nullptr)
-  std::string Text() const;                          // "symptom_absent ('blows_up' in fault)"
-};
 
 // The user's knowledge about a commit, which is then not run.
 enum class Mark { kGood, kBad, kSkip };
@@ -52,14 +43,14 @@ class Bisection {
   Bisection(CommitList commits, BisectionOptions options);
 
   // Records of what was seen: Log... makes the record that Apply reads.
-  static Json LogBuild(const Commit& commit, int number, bool ok, const std::string& program,
-                       double seconds, bool from_cache, const std::string& why);
+  static Json LogBuild(const Commit& commit, int number, const Built& built);
   static Json LogRun(const SeedResult& result);
   static Json LogMark(const Commit& commit, int number, Mark mark);
   // Throws std::runtime_error for what is no record, and for a mark that contradicts others.
   void Apply(const Json& record);
 
-  Step Next(bool has_builds, const std::vector<bool>& is_ready) const;
+  // `is_ready`: the commits that need no build before a run.
+  Step Next(const std::vector<bool>& is_ready) const;
 
   const CommitList& commits() const { return commits_; }
   const Search& search() const { return *search_; }
@@ -80,6 +71,9 @@ class Bisection {
     std::map<Failure, int> failures;
   };
   Tally TallyOf(int commit) const;
+  // Why a run says nothing although it failed: another failure hides what is looked for. Empty: it
+  // tells something, or it did not fail.
+  std::string OtherFailure(const SeedResult& result) const;
   std::vector<double> MarginsOf(int commit) const;  // of the metric, in the order of the runs
   const std::vector<SeedResult>& results() const { return results_; }
   int runs() const { return static_cast<int>(results_.size()); }
@@ -98,6 +92,11 @@ class Bisection {
   void Observe(const SeedResult& result, bool refresh = true);
   void Merge(int commit, const std::string& program);
   void Apply(int commit, Mark mark);
+  void Take(SeedResult result);
+  const Failure* SoughtIn(const SeedResult& result) const;
+  bool IsOfOtherSize(const Failure& failure, int commit) const;
+  bool NeedsSizes() const;
+  int bad_end() const { return static_cast<int>(commits_.size()) - 1; }
 
   CommitList commits_;
   BisectionOptions options_;
@@ -106,6 +105,7 @@ class Bisection {
   std::map<int, std::string> skip_reasons_, unbuilt_;
   std::map<int, Mark> marks_;
   std::optional<Failure> sought_;
+  FailureSizes sought_sizes_;  // in the runs of the bad end
   std::unique_ptr<Search> search_;
   bool has_model_ = false;         // the model of margins exists: both ends were seen
   bool has_gap_ = false;           // the model is of margins with a clear gap

@@ -33,7 +33,7 @@ Json Run(const Bisection& bisection, int commit, double margin) {
 Step Finish(Bisection& bisection, const std::function<double(int)>& draw) {
   const std::vector<bool> ready(bisection.commits().size(), true);
   Step step;
-  while ((step = bisection.Next(false, ready)).kind == Step::kRun) {
+  while ((step = bisection.Next(ready)).kind == Step::kRun) {
     bisection.Apply(Run(bisection, step.commit, draw(step.commit)));
   }
   return step;
@@ -134,6 +134,52 @@ TEST(Sought, IsAQuestionOfControlOnlyWhereControlFails) {
     bisection.Apply(Bisection::LogRun(result));
     EXPECT_EQ(bisection.AsksOfControlOnly(), arm == std::string("control"));
   }
+}
+
+Json Failed(int commit, int seed, double octaves) {
+  SeedResult result;
+  result.commit = commit;
+  result.seed = seed;
+  result.failures = {{"some_class", "check", "control", FailureSize{octaves, "octaves"}}};
+  return Bisection::LogRun(result);
+}
+
+// The same check fails before the culprit for a reason that has another size.
+TEST(Sought, HasASize) {
+  constexpr int kSize = 8, kSmallFrom = 2, kLargeFrom = 6;
+  Bisection bisection(Line(kSize), {});
+  const std::vector<bool> ready(kSize + 1, true);
+  int seed = 0;
+  Step step;
+  while ((step = bisection.Next(ready)).kind == Step::kRun) {
+    SeedResult passed;
+    passed.commit = step.commit;
+    passed.seed = seed;
+    // Otherwise the commits up to kSmallFrom would be left.
+    const bool fails = step.commit >= kSmallFrom && step.commit != kLargeFrom - 1;
+    const double octaves = (step.commit >= kLargeFrom ? 7 : 1) + 0.1 * (seed % 3);
+    bisection.Apply(fails ? Failed(step.commit, seed, octaves) : Bisection::LogRun(passed));
+    ++seed;
+  }
+  ASSERT_EQ(step.kind, Step::kCulprit);
+  EXPECT_EQ(bisection.search().suspects(), std::vector<int>{kLargeFrom});
+  for (const auto& [commit, why] : bisection.skip_reasons()) {
+    EXPECT_EQ(why.find("fails otherwise: some_class ('check' in control) by 1"), 0u) << why;
+    EXPECT_NE(why.find(" octaves, at the bad end by 7"), std::string::npos) << why;
+    EXPECT_EQ(bisection.TallyOf(commit).failed, 0);
+  }
+}
+
+TEST(Sought, HasNoSizeWhereTheBadEndDisagrees) {
+  Bisection bisection(Line(4), {});
+  int seed = 0;
+  for (double octaves : {7.0, 7.5}) bisection.Apply(Failed(4, seed++, octaves));
+  for (int i = 0; i < 3; ++i) bisection.Apply(Failed(2, seed++, 1));
+  EXPECT_TRUE(bisection.IsSkipped(2));
+  EXPECT_EQ(bisection.TallyOf(2).failed, 0);
+  bisection.Apply(Failed(4, seed++, 0.5));  // now the bad end itself has sizes of all kinds
+  EXPECT_FALSE(bisection.IsSkipped(2));
+  EXPECT_EQ(bisection.TallyOf(2).failed, 3);
 }
 
 TEST(Marks, AreTakenFromTheLog) {

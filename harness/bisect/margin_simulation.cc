@@ -66,7 +66,7 @@ void Try(const Kind& kind, int size, unsigned seed, Outcome& outcome) {
   Bisection bisection(Line(size), {{.max_runs = 600}, true});
   const std::vector<bool> ready(static_cast<std::size_t>(size) + 1, true);
   Step step;
-  while ((step = bisection.Next(false, ready)).kind == Step::kRun) {
+  while ((step = bisection.Next(ready)).kind == Step::kRun) {
     SeedResult result;
     result.commit = step.commit;
     result.seed = bisection.NextSeed();

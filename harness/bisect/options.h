@@ -15,10 +15,15 @@ struct BisectOptions {
   std::string scenario;
   std::string test;  // a shell command, instead of a scenario
   double test_limit_seconds = 7200;
-  std::string term_old, term_new;  // words for good and bad; empty: the usual ones
-  std::vector<std::string> skips;  // revisions or ranges
-  std::vector<std::string> marks;  // REV=good, REV=bad, REV=skip
-  std::vector<std::string> paths;  // after `--`: only commits that change these
+  std::string term_old, term_new;     // words for good and bad; empty: the usual ones
+  std::vector<std::string> versions;  // a package and a range of its releases; empty: commits
+  std::vector<std::string> partners;  // other packages, PACKAGE==VERSION, that go with each release
+  bool pre = false;                   // pre-releases as well
+  std::vector<std::string> also;      // versions that pip does not list
+  std::string python;                 // that runs the target; empty: as its command says
+  std::vector<std::string> skips;     // revisions or ranges
+  std::vector<std::string> marks;     // REV=good, REV=bad, REV=skip
+  std::vector<std::string> paths;     // after `--`: only commits that change these
   bool first_parent = false;
   bool no_flakes = false;       // before the culprit no run fails
   std::string json;             // file for the result

@@ -27,6 +27,13 @@ std::string BisectNumber(double value) {
   return text;
 }
 
+std::string ShortId(const std::string& id) {
+  constexpr std::size_t kHash = 40, kShort = 7;
+  const bool is_hash =
+      id.size() >= kHash && id.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return is_hash ? id.substr(0, kShort) : id;
+}
+
 Terms::Terms(const BisectOptions& options)
     : passes(options.term_old.empty() ? "pass" : options.term_old),
       fails(options.term_new.empty() ? "fail" : options.term_new),
@@ -44,7 +51,7 @@ int Conclusion::ExitStatus() const {
 }
 
 std::string Conclusion::Name(int commit) const {
-  return repository.Describe(bisection.commits()[commit].id);
+  return lineage.Describe(bisection.commits()[commit].id);
 }
 
 std::string Conclusion::Why() const {
@@ -97,13 +104,22 @@ void Conclusion::PrintFound() const {
   if (suspects.size() > 1) {
     std::cout << "one of these, those between cannot be tested\n";
   } else {
+    const bool is_plain = options.term_new.empty() && !IsOfReleases();
     std::cout << "culprit"
-              << (options.term_new.empty() ? "" : ": the first " + options.term_new + " commit")
+              << (is_plain ? ""
+                           : std::string(lineage.is_backwards() ? ": the last " : ": the first ") +
+                                 Terms(options).new_end + " " + lineage.noun())
               << "\n";
   }
   for (int suspect : suspects) {
     const std::string& id = bisection.commits()[suspect].id;
-    std::cout << "  " << id << " " << repository.Subject(id) << "\n";
+    std::cout << "  " << (IsOfReleases() ? "" : id + " ") << lineage.Subject(id) << "\n";
+  }
+  if (IsOfReleases()) {
+    const bool is_backwards = lineage.is_backwards();
+    std::cout << (is_backwards ? "last bad   " : "first bad  ") << Name(search.Witness()) << "\n"
+              << (is_backwards ? "good from  " : "last good  ")
+              << Name(search.WitnessParents().front()) << "\n";
   }
   std::cout << "confidence " << BisectPercent(search.confidence()) << "\n";
   if (bisection.sought() && !bisection.sought()->check.empty()) {
@@ -120,6 +136,18 @@ void Conclusion::PrintFound() const {
             << (has_metric ? " (the middle ones)" : "") << "\n";
 }
 
+// What was left out of the search. Of many, the JSON has all.
+void Conclusion::PrintSkipped() const {
+  constexpr std::size_t kMost = 8;
+  const auto& reasons = bisection.skip_reasons();
+  std::size_t count = 0;
+  for (const auto& [commit, why] : reasons) {
+    if (++count > kMost) break;
+    std::cout << "skipped    " << Name(commit) << ": " << why << "\n";
+  }
+  if (reasons.size() > kMost) std::cout << "skipped    " << reasons.size() - kMost << " more\n";
+}
+
 void Conclusion::Print() const {
   const Search& search = bisection.search();
   const int candidates = search.history().size();
@@ -128,7 +156,9 @@ void Conclusion::Print() const {
   } else {
     std::cout << Why() << "\n";
   }
-  std::cout << "cost       " << bisection.runs() << " runs, " << bisection.builds() << " builds, "
+  PrintSkipped();
+  std::cout << "cost       " << bisection.runs() << " runs, " << bisection.builds()
+            << (IsOfReleases() ? " installations, " : " builds, ")
             << BisectNumber(bisection.seconds()) << " s; an oracle needs "
             << BisectNumber(std::ceil(std::log2(std::max(candidates, 1)))) << " looks";
   if (IsFound()) {
@@ -137,13 +167,16 @@ void Conclusion::Print() const {
   }
   std::cout << "\nlog        " << log << "\n";
   if (IsFound() && search.suspects().size() == 1) {
-    std::cout << repository.DiffSummary(bisection.commits()[search.suspects().front()].id) << "\n";
+    const CommitList& commits = bisection.commits();
+    std::cout << lineage.Difference(commits[search.WitnessParents().front()].id,
+                                    commits[search.suspects().front()].id)
+              << "\n";
   }
 }
 
 Json Conclusion::CommitJson(int commit) const {
   const std::string& id = bisection.commits()[commit].id;
-  return {{"id", id}, {"subject", repository.Subject(id)}};
+  return {{"id", id}, {"subject", lineage.Subject(id)}};
 }
 
 Json Conclusion::EndJson(int commit) const {
@@ -167,6 +200,7 @@ Json Conclusion::ToJson() const {
   const int last = search.history().size();
   Json json = {{"schema", "trainwreck/bisect-result"},
                {"version", 1},
+               {"of", lineage.noun()},
                {"answer", !IsFound()                      ? IsUndecided() ? "undecided" : "none"
                           : search.suspects().size() == 1 ? "culprit"
                                                           : "range"},
@@ -199,6 +233,13 @@ Json Conclusion::ToJson() const {
   json["with_it"] = EndJson(search.Witness());
   json["before_it"] = Json::array();
   for (int parent : search.WitnessParents()) json["before_it"].push_back(EndJson(parent));
+  if (IsOfReleases()) {
+    json["package"] = options.versions.front();
+    const bool is_backwards = lineage.is_backwards();
+    json[is_backwards ? "last_bad" : "first_bad"] = bisection.commits()[search.Witness()].id;
+    json[is_backwards ? "first_good" : "last_good"] =
+        bisection.commits()[search.WitnessParents().front()].id;
+  }
   if (options.metric.empty()) {
     json["rates"] = {{"before", search.GoodLevel()}, {"after", search.BadLevel()}};
   }
@@ -231,14 +272,13 @@ int ReplayBisection(const std::string& path) {
     bisection.Apply(record);
     if (record.at("t") != "run") continue;
     const Search& now = bisection.search();
-    std::cout << "run " << bisection.runs() << "  commit "
-              << commits[record.at("commit").get<int>()].id.substr(0, 7) << "  seed "
-              << record.at("seed") << "  likeliest "
-              << commits[now.suspects().front()].id.substr(0, 7) << " "
-              << BisectPercent(now.confidence()) << ", no change "
+    std::cout << "run " << bisection.runs() << "  " << header.value("of", "commit") << " "
+              << ShortId(commits[record.at("commit").get<int>()].id) << "  seed "
+              << record.at("seed") << "  likeliest " << ShortId(commits[now.suspects().front()].id)
+              << " " << BisectPercent(now.confidence()) << ", no change "
               << BisectPercent(now.posterior()[0]) << "\n";
   }
-  const Step step = bisection.Next(false, std::vector<bool>(commits.size(), true));
+  const Step step = bisection.Next(std::vector<bool>(commits.size(), true));
   if (step.kind == Step::kCulprit) {
     for (int suspect : bisection.search().suspects()) {
       std::cout << "culprit " << commits[suspect].id << "\n";

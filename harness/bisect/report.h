@@ -4,8 +4,8 @@
 #include <string>
 
 #include "harness/bisect/bisection.h"
+#include "harness/bisect/lineage.h"
 #include "harness/bisect/options.h"
-#include "harness/bisect/repository.h"
 
 namespace trainwreck {
 
@@ -14,6 +14,8 @@ inline constexpr int kBisectLogVersion = 1;
 
 std::string BisectPercent(double p);
 std::string BisectNumber(double value);
+// A commit's id as tables have it: the first digits of a hash, a version as a whole.
+std::string ShortId(const std::string& id);
 
 // The user's words for good and bad.
 struct Terms {
@@ -24,7 +26,7 @@ struct Terms {
 
 struct Conclusion {
   const Bisection& bisection;
-  const Repository& repository;
+  const Lineage& lineage;
   const BisectOptions& options;
   const Step& step;
   std::string log;
@@ -37,9 +39,11 @@ struct Conclusion {
   Json ToJson() const;  // schema trainwreck/bisect-result
 
  private:
+  bool IsOfReleases() const { return !options.versions.empty(); }
   std::string Name(int commit) const;
   std::string Tallied(int commit) const;
   void PrintFound() const;
+  void PrintSkipped() const;
   Json CommitJson(int commit) const;
   Json EndJson(int commit) const;
   // The median margin of all runs on one side of the culprit.

@@ -6,22 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "harness/bisect/commit.h"
+
 namespace trainwreck {
 
 // A revision that does not exist, no repository here, ...: errors that the user can correct.
 struct RepositoryError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-
-struct Commit {
-  std::string id;
-  std::string tree;
-  std::vector<int> parents;  // positions in the list; 0: not a candidate
-};
-
-// The good end, then all commits that the bad end has and the good one lacks, ancestors first; the
-// last one is the bad end.
-using CommitList = std::vector<Commit>;
 
 // Which commits between the ends count.
 struct Walk {

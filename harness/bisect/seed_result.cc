@@ -1,10 +1,17 @@
 #include "harness/bisect/seed_result.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace trainwreck {
 namespace {
+
+// A margin above 0 belongs to a claim that held, though by too little.
+std::optional<FailureSize> SizeOf(const CheckResult& check) {
+  if (!check.worst_margin || !(*check.worst_margin < 0)) return std::nullopt;
+  return FailureSize{-*check.worst_margin, formula::NameOf(check.unit)};
+}
 
 std::vector<Failure> FailuresOf(const Verdict& verdict) {
   std::vector<Failure> failures;
@@ -15,7 +22,7 @@ std::vector<Failure> FailuresOf(const Verdict& verdict) {
     for (const CheckResult& check : verdict.checks) {
       if (check.failure_class.empty() || check.failure_class == FailureClass::kUndecided) continue;
       if ((check.failure_class == verdict.failure_class) == leading) {
-        failures.push_back({check.failure_class.text(), check.check, check.arm});
+        failures.push_back({check.failure_class.text(), check.check, check.arm, SizeOf(check)});
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -53,27 +54,6 @@ ScenarioPlace FindScenario(const BisectOptions& options) {
   return place;
 }
 
-std::string BelowRoot(const std::string& path, const Repository& repository) {
-  std::error_code error;
-  const fs::path relative = fs::weakly_canonical(path, error)
-                                .lexically_relative(fs::weakly_canonical(repository.root(), error));
-  return relative.empty() || *relative.begin() == ".." ? "" : relative.string();
-}
-
-TargetPlace FindTargetPlace(const BisectOptions& options, const Repository& repository) {
-  const std::string& target = options.common.target;
-  if (const std::string file = DeclaringFile(options.common); !file.empty()) {
-    // Its paths lead to the commits only when it lies among them.
-    const std::string declaration = BelowRoot(file, repository);
-    if (!declaration.empty()) return {"", declaration};
-    throw UsageError("the target is declared in " + file +
-                     ", outside of the repository: it would be the same at every commit");
-  }
-  if (target.empty() || target == "reference") return {};
-  if (fs::path(target).is_relative()) return {fs::path(target).lexically_normal().string(), ""};
-  return {BelowRoot(target, repository), ""};
-}
-
 formula::Formula ParseMetric(const std::string& text) {
   auto parsed = formula::Formula::Parse(text);
   if (parsed.formula && parsed.errors.empty()) return std::move(*parsed.formula);
@@ -85,15 +65,14 @@ formula::Formula ParseMetric(const std::string& text) {
 // read in runs of the arms that it asks about and of no others.
 class ScenarioTrial : public Trial {
  public:
-  ScenarioTrial(const BisectOptions& options, const Repository& repository)
+  ScenarioTrial(const BisectOptions& options, TargetPlace target)
       : options_(options),
         scenario_(FindScenario(options)),
-        target_(FindTargetPlace(options, repository)),
+        target_(std::move(target)),
         cores_(options.jobs > 0 ? options.jobs : UsableCores()) {
     if (!options.metric.empty()) metric_ = ParseMetric(options.metric);
   }
 
-  TargetPlace target() const override { return target_; }
   Json Question() const override {
     return {ReadWholeFile(scenario_.file), scenario_.point, options_.common.target, options_.metric,
             options_.arm};
@@ -148,7 +127,7 @@ std::vector<std::string> ScenarioTrial::CommandLine(const TrialRequest& request,
   if (fs::is_directory(scenario_.root)) add("--scenarios-root", scenario_.root);
   if (!scenario_.point.empty()) add("--point", scenario_.point);
   if (!target_.program.empty()) {
-    add("--target", request.worktree + "/" + target_.program);
+    add("--target", request.place.folder + "/" + target_.program);
   } else if (!options_.common.target.empty()) {
     add("--target", options_.common.target);
   }
@@ -203,12 +182,13 @@ std::vector<SeedResult> ScenarioTrial::Run(const TrialRequest& request) {
   fs::remove_all(output);
   fs::remove(log);
   const std::string here =
-      (fs::path(request.worktree) / target_.declaration).parent_path().string();
+      (fs::path(request.place.folder) / target_.declaration).parent_path().string();
   const CommandResult called =
-      RunCommand(CommandLine(request, output), {.folder = here, .log = log, .environment = {}});
+      RunCommand(CommandLine(request, output),
+                 {.folder = here, .log = log, .environment = request.place.environment});
   if (called.status == kExitInterrupted) throw Interrupted();
   if (called.status == kExitUsage) {
-    throw UsageError("the commits cannot be run so: " + LastLine(log) + "; see " + log);
+    throw UsageError("it cannot be run so: " + LastLine(log) + "; see " + log);
   }
   std::vector<SeedResult> results = metric_ ? Measured(request, output) : Judged(request, output);
   fs::remove_all(output);
@@ -239,13 +219,13 @@ class CommandTrial : public Trial {
     constexpr int kSkip = 125, kAbort = 128;
     const std::string log = request.folder + "/last-run.log";
     fs::remove(log);
-    const CommandResult called =
-        RunCommand({"/bin/sh", "-c", options_.test},
-                   {.folder = request.worktree,
-                    .log = log,
-                    .environment = {{"TRAINWRECK_SEED", std::to_string(request.first_seed)},
-                                    {"TRAINWRECK_COMMIT", request.id}},
-                    .limit_seconds = options_.test_limit_seconds});
+    std::map<std::string, std::string> environment = request.place.environment;
+    environment["TRAINWRECK_SEED"] = std::to_string(request.first_seed);
+    const CommandResult called = RunCommand({"/bin/sh", "-c", options_.test},
+                                            {.folder = request.place.folder,
+                                             .log = log,
+                                             .environment = std::move(environment),
+                                             .limit_seconds = options_.test_limit_seconds});
     SeedResult result;
     result.commit = request.commit;
     result.seed = request.first_seed;
@@ -257,9 +237,10 @@ class CommandTrial : public Trial {
     result.status = called.status;
     const std::string status = "the test gave status " + std::to_string(called.status);
     if (called.status >= kAbort) {
-      throw TestAborted{status + " at " + request.id + " with seed " +
-                        std::to_string(request.first_seed) + ", and 128 and above end a bisection" +
-                        " (where a crash is the failure, say CMD || exit 1); see " + log};
+      throw BisectionStopped{status + " at " + request.id + " with seed " +
+                             std::to_string(request.first_seed) +
+                             ", and 128 and above end a bisection" +
+                             " (where a crash is the failure, say CMD || exit 1); see " + log};
     }
     if (called.status == kSkip) {
       result.is_skip = true;
@@ -276,9 +257,9 @@ class CommandTrial : public Trial {
 
 }  // namespace
 
-std::unique_ptr<Trial> MakeTrial(const BisectOptions& options, const Repository& repository) {
+std::unique_ptr<Trial> MakeTrial(const BisectOptions& options, const TargetPlace& target) {
   const BisectOptions& bisect = options;
-  if (bisect.test.empty()) return std::make_unique<ScenarioTrial>(options, repository);
+  if (bisect.test.empty()) return std::make_unique<ScenarioTrial>(options, target);
   if (!bisect.scenario.empty()) {
     throw UsageError("bisect: '" + bisect.scenario + "' and --test are two tests; name one");
   }

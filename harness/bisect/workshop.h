@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/bisect/commit.h"
 #include "harness/bisect/repository.h"
 
 namespace trainwreck {
@@ -18,17 +19,6 @@ struct WorkshopOptions {
   std::string declaration;         // a file that says what the target is, from the commit or its
                                    // build; empty: none is needed
   double build_limit_seconds = 0;  // 0: none
-};
-
-struct Built {
-  bool ok = false;
-  // The digest of the artifacts, or the tree's id where these are not known. Two commits with equal
-  // values run the same program.
-  std::string program;
-  double seconds = 0;
-  bool from_cache = false;
-  std::string log;  // of the build
-  std::string why;  // not `ok`: the reason
 };
 
 // Prepares commits. Without --artifact, the artifacts of a built binary are the target and the

@@ -133,9 +133,7 @@ FoundTarget FromSpec(const TargetSpec& spec) {
       found.target.command.push_back(word.Expand({}));
     }
   }
-  for (const auto& [name, text] : spec.environment) {
-    found.target.environment[name] = text.Expand({});
-  }
+  found.target.environment = EnvironmentOf(spec, {});
   found.target.folder = spec.folder;
   return found;
 }

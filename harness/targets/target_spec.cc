@@ -129,10 +129,20 @@ Invocation Invoke(const TargetSpec& spec, const Plan& plan,
     invocation.resumes = words.has_value();
     if (words) invocation.command.insert(invocation.command.end(), words->begin(), words->end());
   }
-  for (const auto& [name, text] : spec.environment) {
-    invocation.environment[name] = text.Expand(values);
-  }
+  invocation.environment = EnvironmentOf(spec, values);
   return invocation;
+}
+
+std::map<std::string, std::string> EnvironmentOf(const TargetSpec& spec,
+                                                 const std::map<std::string, std::string>& values) {
+  std::map<std::string, std::string> environment;
+  for (const auto& [name, text] : spec.environment) environment[name] = text.Expand(values);
+  const char* first = std::getenv("TRAINWRECK_PYTHONPATH");
+  const auto own = environment.find("PYTHONPATH");
+  if (first != nullptr && own != environment.end()) {
+    own->second = std::string(first) + ":" + own->second;
+  }
+  return environment;
 }
 
 }  // namespace trainwreck

@@ -118,6 +118,10 @@ struct Invocation {
 std::map<std::string, std::string> PlaceholderValues(const TargetSpec& spec, const Plan& plan,
                                                      const std::string& folder,
                                                      const std::string& data, int rank, int ranks);
+// The variables that the target declares. Its own PYTHONPATH stands behind the folders of
+// TRAINWRECK_PYTHONPATH, by which `bisect` puts another release of a package first.
+std::map<std::string, std::string> EnvironmentOf(const TargetSpec& spec,
+                                                 const std::map<std::string, std::string>& values);
 Invocation Invoke(const TargetSpec& spec, const Plan& plan,
                   const std::map<std::string, std::string>& values);
 

@@ -40,12 +40,27 @@ bool IsPassedOver(const fs::path& folder) {
   return name.starts_with(".") || name == "__pycache__" || name == "node_modules";
 }
 
+// The words of the command that are the same in each run; a word with placeholders stands as an
+// empty one.
+std::vector<std::string> PlainWordsOf(const TargetSpec& spec) {
+  std::vector<std::string> words;
+  for (const Arguments& group : spec.command) {
+    for (const TemplateText& word : group.words) {
+      const auto& parts = word.parts();
+      const bool is_plain = std::none_of(parts.begin(), parts.end(),
+                                         [](const auto& part) { return part.is_placeholder; });
+      words.push_back(is_plain ? word.Expand({}) : "");
+    }
+  }
+  return words;
+}
+
 class Files {
  public:
   explicit Files(const TargetSpec& spec) : spec_(spec) {}
 
   std::vector<std::string> Find() {
-    const std::vector<std::string> words = PlainWords();
+    const std::vector<std::string> words = PlainWordsOf(spec_);
     for (std::size_t i = 0; i < words.size(); ++i) {
       AddWord(words[i], i == 0);
       if (words[i] == "-m" && i + 1 < words.size()) AddModule(words[i + 1]);
@@ -55,20 +70,6 @@ class Files {
   }
 
  private:
-  // A word with placeholders is another one in each run: it stands as an empty one.
-  std::vector<std::string> PlainWords() const {
-    std::vector<std::string> words;
-    for (const Arguments& group : spec_.command) {
-      for (const TemplateText& word : group.words) {
-        const auto& parts = word.parts();
-        const bool is_plain = std::none_of(parts.begin(), parts.end(),
-                                           [](const auto& part) { return part.is_placeholder; });
-        words.push_back(is_plain ? word.Expand({}) : "");
-      }
-    }
-    return words;
-  }
-
   // `train.py`, `--config=small.yaml`. The program itself only when it is named by a path: an
   // interpreter is known by its version.
   void AddWord(const std::string& word, bool is_program) {
@@ -170,21 +171,37 @@ std::string OutputOf(const TargetSpec& spec, const std::vector<std::string>& wor
   return WIFEXITED(status) ? "failed with code " + std::to_string(WEXITSTATUS(status)) : "failed";
 }
 
-// The Python that the command names; empty: none.
-std::string PythonOf(const TargetSpec& spec) {
+bool NamesPython(const std::string& word) {
   static const RE2 kPython(R"((?:.*/)?python[\d.]*)");
-  for (const Arguments& group : spec.command) {
-    for (const TemplateText& word : group.words) {
-      if (word.parts().size() != 1 || word.parts().front().is_placeholder) continue;
-      if (RE2::FullMatch(word.parts().front().text, kPython)) return word.parts().front().text;
-    }
-  }
-  return "";
+  return RE2::FullMatch(word, kPython);
 }
 
 }  // namespace
 
 std::vector<std::string> FilesOfTarget(const TargetSpec& spec) { return Files(spec).Find(); }
+
+std::string PythonOf(const TargetSpec& spec) {
+  const std::vector<std::string> words = PlainWordsOf(spec);
+  const auto found = std::find_if(words.begin(), words.end(), NamesPython);
+  return found == words.end() ? "" : *found;
+}
+
+std::string FlagAgainstPythonPath(const TargetSpec& spec) {
+  const std::vector<std::string> words = PlainWordsOf(spec);
+  auto word = std::find_if(words.begin(), words.end(), NamesPython);
+  if (word == words.end()) return "";
+  // Python's own options stand before the program; -m, -c, -X and -W have a value.
+  static const RE2 kIgnores("-[a-zA-Z]*[EI][a-zA-Z]*");
+  for (++word; word != words.end() && word->starts_with("-"); ++word) {
+    if (*word == "-m" || *word == "-c") break;
+    if (*word == "-X" || *word == "-W") {
+      if (++word == words.end()) break;
+    } else if (RE2::FullMatch(*word, kIgnores)) {
+      return *word;
+    }
+  }
+  return "";
+}
 
 std::map<std::string, std::string> TakeFingerprint(const TargetSpec& spec) {
   std::map<std::string, std::string> versions;

@@ -15,6 +15,11 @@ namespace trainwreck {
 // folder or the target's, and files that `digest` names.
 std::vector<std::string> FilesOfTarget(const TargetSpec& spec);
 
+// The Python that the command names; empty: none.
+std::string PythonOf(const TargetSpec& spec);
+// The flag of that Python which makes it ignore PYTHONPATH, as "-I"; empty: there is none.
+std::string FlagAgainstPythonPath(const TargetSpec& spec);
+
 // "python" -> "3.11.2", "torch" -> "2.3.0", "numpy" -> "missing", "fingerprint" -> what the
 // target's command printed. Runs the command's interpreter, and the target's fingerprint command.
 std::map<std::string, std::string> TakeFingerprint(const TargetSpec& spec);

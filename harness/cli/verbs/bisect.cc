@@ -1,5 +1,5 @@
-// trainwreck bisect: the commit that broke a scenario or a test, found through noise. Every commit
-// is built in a worktree of ours and put to the test there, seed by seed.
+// trainwreck bisect: the commit, or the release of a package, that broke a scenario or a test,
+// found through noise. Each is made ready (lineage.h) and put to the test, seed by seed.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -15,11 +15,11 @@
 
 #include "harness/bisect/between.h"
 #include "harness/bisect/bisection.h"
+#include "harness/bisect/lineage.h"
 #include "harness/bisect/options.h"
 #include "harness/bisect/report.h"
 #include "harness/bisect/repository.h"
 #include "harness/bisect/trial.h"
-#include "harness/bisect/workshop.h"
 #include "harness/cli/verb.h"
 #include "harness/launch/launcher.h"
 #include "harness/process/command.h"
@@ -53,21 +53,23 @@ class BisectSession {
   int Conclude(const Step& step);
   void PrintStep(int commit, const char* phase, const SeedResult& result) const;
   std::string Name(int commit) const {
-    return repository_.Describe(bisection_->commits()[commit].id);
+    return lineage_->Describe(bisection_->commits()[commit].id);
+  }
+  // What gives another end.
+  std::string EndOption(bool is_good) const {
+    if (!options_.versions.empty()) return "range";
+    return is_good ? "--good" : "--bad";
   }
   bool IsEnd(int commit) const {
     return commit == 0 || commit == static_cast<int>(bisection_->commits().size()) - 1;
   }
 
   const BisectOptions& options_;
-  Repository repository_;
-  std::vector<std::string> goods_;
-  std::string bad_;
+  std::unique_ptr<Lineage> lineage_;
   std::unique_ptr<Trial> trial_;
   Terms terms_;
   std::string folder_;
   std::unique_ptr<Bisection> bisection_;
-  std::unique_ptr<Workshop> workshop_;
   std::unique_ptr<Journal> journal_;
 };
 
@@ -86,39 +88,32 @@ void CheckWritable(const std::string& path) {
 }
 
 BisectSession::BisectSession(const BisectOptions& options)
-    : options_(options), repository_("."), terms_(options) {
+    : options_(options),
+      lineage_(MakeLineage(options)),
+      trial_(MakeTrial(options, lineage_->target())),
+      terms_(options) {
   const BisectOptions& bisect = options;
-  for (const std::string& good : bisect.goods) {
-    goods_.push_back(repository_.Resolve(good, "--good"));
-  }
-  bad_ = repository_.Resolve(bisect.bad, "--bad");
-  trial_ = MakeTrial(options, repository_);
   CheckWritable(bisect.json);
   folder_ = Folder();
   fs::create_directories(folder_);
   // Nothing of ours shows in `git status`.
-  WriteWholeFile(repository_.root() + "/.trainwreck/bisect/.gitignore", "*\n");
+  WriteWholeFile(lineage_->root() + "/.trainwreck/bisect/.gitignore", "*\n");
   Lock();
   if (bisect.fresh) {
     for (const char* name : {"log.jsonl", "builds", "runs"}) fs::remove_all(folder_ + "/" + name);
   }
   bisection_ = std::make_unique<Bisection>(
-      repository_.Between(goods_, bad_, {bisect.first_parent, bisect.paths}),
+      lineage_->commits(),
       BisectionOptions{SearchOptionsFor(bisect), !bisect.metric.empty(), bisect.no_flakes});
-  const TargetPlace target = trial_->target();
-  workshop_ = std::make_unique<Workshop>(
-      repository_, WorkshopOptions{folder_, bisect.build, target.program, bisect.artifacts,
-                                   target.declaration, bisect.build_limit_seconds});
+  lineage_->Open(folder_);
   Resume();
   ApplyMarks();
 }
 
 // One for each question, so that the same command goes on where it was. Marks are answers.
 std::string BisectSession::Folder() const {
-  const BisectOptions& bisect = options_;
-  const Json question = {goods_,       bad_,         bisect.first_parent, bisect.no_flakes,
-                         bisect.paths, bisect.build, bisect.artifacts,    trial_->Question()};
-  return repository_.root() + "/.trainwreck/bisect/" + DigestText(question.dump());
+  const Json question = {lineage_->Question(), options_.no_flakes, trial_->Question()};
+  return lineage_->root() + "/.trainwreck/bisect/" + DigestText(question.dump());
 }
 
 // Held until we and every build of ours are gone: also after a SIGKILL no two are in one worktree.
@@ -141,6 +136,7 @@ Json BisectSession::Header() const {
           {"schema", kBisectLogSchema},
           {"version", kBisectLogVersion},
           {"command_line", options_.common.command_line},
+          {"of", lineage_->noun()},
           {"scenario", options_.scenario},
           {"test", options_.test},
           {"confidence", options_.confidence},
@@ -185,7 +181,7 @@ Mark BisectSession::MarkOf(const std::string& word, const std::string& text) con
 void BisectSession::ApplyMark(const std::string& revisions, const std::string& option, Mark mark) {
   const CommitList& commits = bisection_->commits();
   bool is_any = false;
-  for (const std::string& id : repository_.Listed(revisions, option)) {
+  for (const std::string& id : lineage_->Listed(revisions, option)) {
     const auto found = std::find_if(commits.begin(), commits.end(),
                                     [&](const Commit& commit) { return commit.id == id; });
     if (found == commits.end()) continue;
@@ -197,7 +193,9 @@ void BisectSession::ApplyMark(const std::string& revisions, const std::string& o
     if (known != bisection_->marks().end()) {
       throw UsageError(what + id + " was marked otherwise before; --fresh forgets that");
     }
-    if (IsEnd(number)) throw UsageError(what + id + " is an end; give another --good or --bad");
+    if (IsEnd(number)) {
+      throw UsageError(what + id + " is an end; give another " + EndOption(number == 0));
+    }
     const Json record = Bisection::LogMark(*found, number, mark);
     try {
       bisection_->Apply(record);
@@ -206,7 +204,7 @@ void BisectSession::ApplyMark(const std::string& revisions, const std::string& o
     }
     journal_->Append(record);
   }
-  if (!is_any) throw UsageError(option + " " + revisions + ": is not between --good and --bad");
+  if (!is_any) throw UsageError(option + " " + revisions + ": is not between the ends");
 }
 
 void BisectSession::Record(const Json& record) {
@@ -217,10 +215,9 @@ void BisectSession::Record(const Json& record) {
 // False when the commit cannot be tested.
 bool BisectSession::Prepare(int number) {
   const Commit& commit = bisection_->commits()[number];
-  const Built built = workshop_->Prepare(commit);
+  const Built built = lineage_->Prepare(commit);
   if (built.ok && built.from_cache && bisection_->IsBuilt(number)) return true;
-  Record(Bisection::LogBuild(commit, number, built.ok, built.program, built.seconds,
-                             built.from_cache, built.why));
+  Record(Bisection::LogBuild(commit, number, built));
   if (!built.ok) {
     std::cout << "skip    " << Name(number) << ": " << built.why << ", see " << built.log << "\n";
   }
@@ -233,6 +230,8 @@ void BisectSession::PrintStep(int commit, const char* phase, const SeedResult& r
     seen = result.is_skip ? "skip" : "error";
   } else if (result.margin) {
     seen = BisectNumber(*result.margin);
+  } else if (!bisection_->OtherFailure(result).empty()) {
+    seen = "other";
   } else if (!result.failures.empty()) {
     seen = terms_.fails;
   } else if (!result.undecided.empty() || !options_.metric.empty()) {
@@ -241,7 +240,7 @@ void BisectSession::PrintStep(int commit, const char* phase, const SeedResult& r
   const Search& search = bisection_->search();
   std::printf("%-7s %-7s seed %-3d %s", phase, seen.c_str(), result.seed, Name(commit).c_str());
   std::printf("   likeliest: %s %s\n",
-              bisection_->commits()[search.suspects().front()].id.substr(0, 7).c_str(),
+              ShortId(bisection_->commits()[search.suspects().front()].id).c_str(),
               BisectPercent(search.confidence()).c_str());
   std::fflush(stdout);
 }
@@ -253,8 +252,7 @@ void BisectSession::CheckEnd(const SeedResult& result) const {
   const bool is_good = result.commit == 0;
   throw UsageError("the " + (is_good ? terms_.old_end : terms_.new_end) +
                    " end cannot be tested: the test gave status 125 at " + Name(result.commit) +
-                   "; give another " + (is_good ? "--good" : "--bad") + ", see " + folder_ +
-                   "/last-run.log");
+                   "; give another " + EndOption(is_good) + ", see " + folder_ + "/last-run.log");
 }
 
 void BisectSession::RunSeeds(int commit, const char* phase) {
@@ -266,18 +264,21 @@ void BisectSession::RunSeeds(int commit, const char* phase) {
   request.first_seed = bisection_->NextSeed();
   request.seeds = std::min(trial_->SeedsAtOnce(), left);
   request.control_only = bisection_->AsksOfControlOnly();
-  request.worktree = workshop_->worktree();
+  request.place = lineage_->PlaceOf(bisection_->commits()[commit]);
   request.folder = folder_;
   for (const SeedResult& result : trial_->Run(request)) {
     CheckEnd(result);
     Record(Bisection::LogRun(result));
     PrintStep(commit, phase, result);
-    if (!result.error.empty()) std::cout << "        " << result.error << "\n";
+    const std::string other = bisection_->OtherFailure(result);
+    for (const std::string& why : {result.error, other}) {
+      if (!why.empty()) std::cout << "        " << why << "\n";
+    }
   }
 }
 
 int BisectSession::Conclude(const Step& step) {
-  const Conclusion conclusion = {*bisection_, repository_, options_, step, folder_ + "/log.jsonl"};
+  const Conclusion conclusion = {*bisection_, *lineage_, options_, step, folder_ + "/log.jsonl"};
   conclusion.Print();
   Json end = conclusion.ToJson();
   if (!options_.json.empty()) {
@@ -289,23 +290,21 @@ int BisectSession::Conclude(const Step& step) {
   }
   end["t"] = "end";
   journal_->Append(end);
-  workshop_->RemoveWorktree();
+  lineage_->Close();
   return conclusion.ExitStatus();
 }
 
 int BisectSession::Run() {
   const int candidates = static_cast<int>(bisection_->commits().size()) - 1;
-  std::cout << "# " << candidates << " commits after " << Name(0) << "\n";
-  if (bisection_->commits().back().id != bad_) {
-    std::cout << "# " << Name(candidates)
-              << " is the last one that changes a path, and stands for --bad\n";
-  }
+  std::cout << "# " << candidates << " " << lineage_->noun() << (candidates == 1 ? "" : "s")
+            << (lineage_->is_backwards() ? " before " : " after ") << Name(0) << "\n";
+  if (const std::string note = lineage_->Note(); !note.empty()) std::cout << "# " << note << "\n";
   for (;;) {
     std::vector<bool> is_ready;
     for (const Commit& commit : bisection_->commits()) {
-      is_ready.push_back(workshop_->IsReady(commit));
+      is_ready.push_back(lineage_->IsReady(commit));
     }
-    const Step step = bisection_->Next(!options_.build.empty(), is_ready);
+    const Step step = bisection_->Next(is_ready);
     if (step.kind != Step::kRun) return Conclude(step);
     if (WasInterrupted()) throw Interrupted();
     RunSeeds(step.commit, step.phase);
@@ -315,9 +314,6 @@ int BisectSession::Run() {
 void CheckArguments(const BisectOptions& options) {
   if (options.scenario.empty() && options.test.empty()) {
     throw UsageError("bisect: name a scenario, or a command with --test");
-  }
-  if (options.goods.empty() || options.bad.empty()) {
-    throw UsageError("bisect: say where it was good and where it is bad, --good REV --bad REV");
   }
   const Terms terms(options);
   if (terms.old_end == terms.new_end || terms.old_end == "skip" || terms.new_end == "skip") {
@@ -333,7 +329,7 @@ int BisectVerb(const BisectOptions& options) {
     return BisectSession(options).Run();
   } catch (const RepositoryError& error) {
     throw UsageError(error.what());
-  } catch (const TestAborted& aborted) {
+  } catch (const BisectionStopped& aborted) {
     std::cerr << "trainwreck: " << aborted.why << "; the same command goes on from here\n";
     return kExitInfrastructure;
   } catch (const Interrupted&) {
@@ -356,6 +352,20 @@ void DeclareQuestion(VerbArguments& arguments, BisectOptions& options) {
       .Between(1, 10'000'000);
   arguments.Option("--good,--old", options.goods, "A commit that passes; may be repeated", "REV");
   arguments.Option("--bad,--new", options.bad, "A commit that fails", "REV");
+  arguments
+      .Option("--versions", options.versions,
+              "Instead of commits: the releases of a Python package between a good and a bad one",
+              "PACKAGE A..B")
+      .Count(2);
+  arguments.Option("--with", options.partners,
+                   "Another package that goes with every release; may be repeated",
+                   "PACKAGE==VERSION");
+  arguments.Flag("--pre", options.pre, "Of --versions also pre-releases");
+  arguments.Option("--also", options.also,
+                   "A version that pip does not list, as a yanked one; may be repeated", "VERSION");
+  arguments.Option("--python", options.python,
+                   "The Python that runs the target [as its command says, else python3]",
+                   "PROGRAM");
   arguments.Option("--skip", options.skips,
                    "A commit, or a range as A..B, that cannot be tested; may be repeated", "REV");
   arguments.Option("--mark", options.marks,
@@ -408,8 +418,8 @@ void Declare(VerbArguments& arguments, BisectOptions& options) {
 }
 
 const VerbRegistration registration(
-    "bisect", "Find the commit that broke a scenario or a test, through noise", kSearching, Declare,
-    BisectVerb);
+    "bisect", "Find the commit or release that broke a scenario or a test, through noise",
+    kSearching, Declare, BisectVerb);
 
 }  // namespace
 }  // namespace trainwreck
