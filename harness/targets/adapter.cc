@@ -303,17 +303,19 @@ void Adapter::WatchTrace() {
 void Adapter::Watch(pid_t program, int& status) {
   const int ended = static_cast<int>(syscall(SYS_pidfd_open, program, 0));
   for (;;) {
-    pollfd polled{ended, POLLIN, 0};
-    poll(&polled, ended >= 0 ? 1 : 0, kPollMs);
+    pollfd polled[] = {{ended, POLLIN, 0}, {faults_.WritesFd(), POLLIN, 0}};  // -1 is left out
+    poll(polled, 2, kPollMs);
+    const bool is_paused = faults_.EndPauses();
     const pid_t got = waitpid(program, &status, WNOHANG | WUNTRACED);
     if (got == program && WIFSTOPPED(status)) {
-      raise(SIGSTOP);  // so that whoever asks how we are is told how it is
+      if (!is_paused) raise(SIGSTOP);  // so that whoever asks how we are is told how it is
       continue;
     }
     if (got == program) break;
     ReadSignals(/*last=*/false);
     if (ranks_watch_) ranks_watch_->Look();
     if (step_ >= 0) faults_.ActAtStep(step_, program);
+    faults_.ActOnWrites(step_);
   }
   if (ended >= 0) close(ended);
   ReadSignals(/*last=*/true);
@@ -348,6 +350,7 @@ int Adapter::Run() {
                   {"environment", plan_json_.value("fingerprint", Json::object())}});
   }
   faults_.DamageCheckpoints();
+  faults_.WatchCheckpoints();
   const std::map<std::string, std::string> values =
       PlaceholderValues(spec_, plan_, WorkFolder(), PrepareData(), rank_, ranks_);
   const Invocation invocation = Invoke(spec_, plan_, values);

@@ -44,13 +44,21 @@ ParamInfo Text(const std::string& name, Json value, const std::string& doc,
           .doc = doc};
 }
 
+constexpr double kLongestPauseS = 2.5;  // then the watchdog takes the run for a hung one
+
 std::vector<ParamInfo> DamageParams() {
   return {
       Text("files", "*", "A glob of paths below the folder; every file that matches is damaged."),
+      Text("which", "all",
+           "all of them, or the largest; of several that are as large, the one written last.",
+           {"all", "largest"}),
       Text("how", "truncate",
            "truncate to half, delete, flip one bit in the middle, or overwrite with zeros.",
            {"truncate", "delete", "flip_bit", "zero"})};
 }
+
+// What a scenario with these faults requires: a target of level 2 does not know their names.
+constexpr char kAdapterFeature[] = "adapter:command";
 
 void AddOutsideFaults(const TargetSpec& spec, std::vector<FaultInfo>& faults) {
   faults.push_back(
@@ -66,6 +74,31 @@ void AddOutsideFaults(const TargetSpec& spec, std::vector<FaultInfo>& faults) {
               "steps further by then.",
        .params = {Text("how", "sigkill", "The signal.", {"sigkill", "sigstop", "sigterm"})},
        .evidence = "how, the signal, the process, before (running) and after"});
+  faults.push_back(
+      {.name = "process.suspend",
+       .doc = "Stops a rank and all that it started, and lets it go on after a while, at each step "
+              "of the trigger that is seen in the signals and not within a pause.",
+       .params = {{.name = "seconds",
+                   .type = ValueType::kNumber,
+                   .default_value = 1.0,
+                   .min = 0.0,
+                   .max = kLongestPauseS,
+                   .unit = "s",
+                   .doc = "How long; a rank that stays stopped for 3 s counts as hung."}},
+       .evidence = "the signal, the process, before (running) and after"});
+  faults.push_back(
+      {.name = "checkpoint.kill_writer",
+       .doc = "Kills a rank while something is written below the run's folder of checkpoints: the "
+              "first time after the step at which the trigger acts was seen.",
+       .params = {{.name = "files",
+                   .type = ValueType::kInt,
+                   .default_value = 0,
+                   .min = 0.0,
+                   .unit = "files",
+                   .doc =
+                       "How many files it may finish before; 0: it dies within the first one, or "
+                       "when that is moved there from elsewhere."}},
+       .evidence = "the file, the signal, the process, before (running) and after"});
   faults.push_back(
       {.name = "checkpoint.damage_file",
        .doc = "Damages files below the run's folder of checkpoints before a process starts. Say "
@@ -117,6 +150,7 @@ TargetDescription DescribeTarget(const TargetSpec& spec) {
   AddOutsideFaults(spec, target.faults);
   target.features = spec.features;
   target.features.push_back("device:cpu");
+  target.features.push_back(kAdapterFeature);
   if (spec.CanResume()) target.features.push_back("resume");
   if (spec.Mentions("run.until")) target.features.push_back("phases");
   if (spec.launcher != LauncherKind::kOwn) target.features.push_back("one-process");

@@ -17,10 +17,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kOfRanksAtSteps[] = {"process.crash_rank", "process.suspend",
+                                           "checkpoint.kill_writer"};
+
 std::string Param(const PlannedFault& fault, const std::string& name) {
   const auto found = fault.with.find(name);
   return found != fault.with.end() && found->second.is_string() ? found->second.get<std::string>()
                                                                 : "";
+}
+
+double Number(const PlannedFault& fault, const std::string& name) {
+  const auto found = fault.with.find(name);
+  return found != fault.with.end() && found->second.is_number() ? found->second.get<double>() : 0;
 }
 
 Json DescribeBytes(const std::string& bytes) {
@@ -79,6 +87,14 @@ void OutsideFaults::DamageFiles(const PlannedFault& fault, const std::string& fo
     if (entry->is_regular_file(error) && GlobMatches(glob, name)) paths.push_back(entry->path());
   }
   std::sort(paths.begin(), paths.end());
+  if (Param(fault, "which") == "largest" && !paths.empty()) {
+    // Of several that are as large, in checkpoints of several steps, the newest.
+    const auto size = [](const fs::path& path) {
+      return std::pair(fs::file_size(path), fs::last_write_time(path));
+    };
+    paths = {*std::max_element(paths.begin(), paths.end(),
+                               [&](const auto& a, const auto& b) { return size(a) < size(b); })};
+  }
   for (const fs::path& path : paths) {
     const std::string bytes = ReadFile(path.string()).value_or("");
     const Json after = Damage(path, how, bytes);
@@ -126,37 +142,89 @@ void OutsideFaults::ChangeEnvironment(std::map<std::string, std::string>& enviro
   }
 }
 
+void OutsideFaults::WatchCheckpoints() {
+  const bool is_needed = std::any_of(
+      plan_.faults.begin(), plan_.faults.end(),
+      [](const PlannedFault& fault) { return fault.fault == "checkpoint.kill_writer"; });
+  if (is_needed) writes_ = std::make_unique<WriteWatch>(plan_.checkpoint_dir);
+}
+
 void OutsideFaults::ActAtStep(int step, int root) {
   // What a resumed program does not repeat is not due again.
   if (next_step_ < 0) next_step_ = plan_.resume ? step : 0;
   for (; next_step_ <= step; ++next_step_) {
     for (const PlannedFault& fault : plan_.faults) {
-      if (fault.fault != "process.crash_rank") continue;
+      if (std::count(std::begin(kOfRanksAtSteps), std::end(kOfRanksAtSteps), fault.fault) == 0) {
+        continue;
+      }
       const bool has_all_ranks = launcher_ != LauncherKind::kOwn;
       for (int rank = has_all_ranks ? 0 : rank_; rank < (has_all_ranks ? ranks_ : rank_ + 1);
            ++rank) {
         if (fault.trigger.Matches(next_step_, rank, plan_.phase, plan_.attempt, plan_.seed)) {
-          Crash(fault, rank, step, root);
+          ActOnRank(fault, rank, step, root);
         }
       }
     }
   }
 }
 
-void OutsideFaults::Crash(const PlannedFault& fault, int rank, int step, int root) {
-  const std::string how = Param(fault, "how");
-  const int number = how == "sigstop" ? SIGSTOP : how == "sigterm" ? SIGTERM : SIGKILL;
-  const std::vector<int> pids = ProcessesOfRank(root, launcher_, rank);
+void OutsideFaults::ActOnRank(const PlannedFault& fault, int rank, int step, int root) {
+  const auto is_of_rank = [&](const Pause& pause) { return pause.rank == rank; };
+  // A rank that does not run makes no steps: they were made before.
+  if (std::any_of(pauses_.begin(), pauses_.end(), is_of_rank)) return;
+  std::vector<int> pids = ProcessesOfRank(root, launcher_, rank);
   if (pids.empty()) return;  // it did not fire, and that shows
-  const char* after = number == SIGSTOP ? "stopped" : number == SIGTERM ? "terminated" : "killed";
-  Fire(fault, {{"rank", rank},
-               {"step", step},
-               {"how", how},
-               {"signal", number},
-               {"pid", pids.front()},
-               {"before", "running"},
-               {"after", after}});
+  if (fault.fault == "process.crash_rank") {
+    const std::string how = Param(fault, "how");
+    const int number = how == "sigstop" ? SIGSTOP : how == "sigterm" ? SIGTERM : SIGKILL;
+    const char* after = number == SIGSTOP ? "stopped" : number == SIGTERM ? "terminated" : "killed";
+    Send(fault, rank, step, pids, {{"how", how}, {"signal", number}, {"after", after}});
+  } else if (fault.fault == "process.suspend") {
+    Send(fault, rank, step, pids, {{"signal", SIGSTOP}, {"after", "stopped"}});
+    const std::chrono::duration<double> length(Number(fault, "seconds"));
+    pauses_.push_back({rank, std::move(pids),
+                       Clock::now() + std::chrono::duration_cast<Clock::duration>(length)});
+  } else if (fault.fault == "checkpoint.kill_writer") {
+    at_next_save_.push_back(
+        {&fault, rank, std::move(pids), static_cast<int>(Number(fault, "files"))});
+  }
+}
+
+void OutsideFaults::ActOnWrites(int step) {
+  if (!writes_) return;
+  const WritesSeen seen = writes_->Read();
+  std::vector<Due> later;
+  // A file that is written elsewhere is first seen when it is moved here.
+  const std::string& file = seen.open.empty() ? seen.moved : seen.open;
+  for (Due& due : at_next_save_) {
+    const bool is_time = due.files_left > 0 ? seen.finished >= due.files_left : !file.empty();
+    if (is_time) {
+      Send(*due.fault, due.rank, step, due.pids,
+           {{"signal", SIGKILL}, {"after", "killed"}, {"file", file}});
+    } else {
+      due.files_left = std::max(0, due.files_left - seen.finished);
+      later.push_back(std::move(due));
+    }
+  }
+  at_next_save_ = std::move(later);
+}
+
+void OutsideFaults::Send(const PlannedFault& fault, int rank, int step,
+                         const std::vector<int>& pids, Json fields) {
+  const int number = fields["signal"].get<int>();
+  fields.update({{"rank", rank}, {"step", step}, {"pid", pids.front()}, {"before", "running"}});
+  Fire(fault, std::move(fields));
   for (const int pid : pids) kill(pid, number);
+}
+
+bool OutsideFaults::EndPauses() {
+  const auto is_over = [now = Clock::now()](const Pause& pause) {
+    if (pause.until > now) return false;
+    for (const int pid : pause.pids) kill(pid, SIGCONT);
+    return true;
+  };
+  pauses_.erase(std::remove_if(pauses_.begin(), pauses_.end(), is_over), pauses_.end());
+  return !pauses_.empty();
 }
 
 }  // namespace trainwreck

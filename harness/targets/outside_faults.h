@@ -1,11 +1,15 @@
 // Faults that need nothing of the program: its environment, its files, its processes.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "harness/protocol/plan.h"
 #include "harness/targets/target_spec.h"
+#include "harness/targets/write_watch.h"
 
 namespace trainwreck {
 
@@ -15,6 +19,8 @@ class OutsideFaults {
   OutsideFaults(const Plan& plan, int rank, int ranks, LauncherKind launcher,
                 std::function<void(Json)> fire)
       : plan_(plan), rank_(rank), ranks_(ranks), launcher_(launcher), fire_(std::move(fire)) {}
+  // Begins to watch what is written, where a fault needs it. The folder must be there.
+  void WatchCheckpoints();
 
   // The faults before the program starts. Those with a result return whether there is something to
   // do, or was done.
@@ -23,13 +29,35 @@ class OutsideFaults {
   void DamageData(const std::string& copy);
   void ChangeEnvironment(std::map<std::string, std::string>& environment);
 
-  // Performs, while the program runs below process `root`, every fault that is due up to `step`.
+  // While the program runs below process `root`. Performs every fault that is due up to `step`.
   void ActAtStep(int step, int root);
+  // Performs what is due while a checkpoint is written.
+  void ActOnWrites(int step);
+  // A file descriptor that is readable when a checkpoint is written; -1: nobody waits for that.
+  int WritesFd() const { return writes_ ? writes_->fd() : -1; }
+  // Lets those go on whose pause is over. Returns whether one still lasts.
+  bool EndPauses();
 
  private:
+  using Clock = std::chrono::steady_clock;
+  struct Pause {
+    int rank;
+    std::vector<int> pids;
+    Clock::time_point until;
+  };
+  struct Due {
+    const PlannedFault* fault;
+    int rank;
+    std::vector<int> pids;  // to look for them takes longer than to write a small file
+    int files_left;         // to be closed before it acts
+  };
+
   bool ActsAtStart(const PlannedFault& fault) const;
   void DamageFiles(const PlannedFault& fault, const std::string& folder);
-  void Crash(const PlannedFault& fault, int rank, int step, int root);
+  void ActOnRank(const PlannedFault& fault, int rank, int step, int root);
+  // Sends `signal` of the fields, and says so with them.
+  void Send(const PlannedFault& fault, int rank, int step, const std::vector<int>& pids,
+            Json fields);
   void Fire(const PlannedFault& fault, Json fields);
 
   const Plan& plan_;
@@ -38,6 +66,9 @@ class OutsideFaults {
   LauncherKind launcher_;
   std::function<void(Json)> fire_;
   int next_step_ = -1;  // the next step to act at; -1: none was seen
+  std::vector<Pause> pauses_;
+  std::unique_ptr<WriteWatch> writes_;
+  std::vector<Due> at_next_save_;
 };
 
 }  // namespace trainwreck

@@ -7,11 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
+#include "harness/process/rank_processes.h"
 #include "harness/process/spawn.h"
 
 namespace trainwreck {
@@ -80,6 +83,24 @@ TEST_F(OutsideFaultsTest, DamagesFilesAsItSays) {
     EXPECT_EQ(fired_[0]["before"]["bytes"], 8);
     EXPECT_NE(fired_[0]["before"], fired_[0]["after"]) << how;
   }
+}
+
+TEST_F(OutsideFaultsTest, DamagesTheLargestFileAloneAndOfEqualOnesTheNewest) {
+  const std::pair<const char*, const char*> files[] = {
+      {"1/optimizer", "0123456789"}, {"2/optimizer", "0123456789"}, {"2/weights", kBytes}};
+  for (const auto& [name, bytes] : files) {
+    fs::create_directories(fs::path(folder_ + "/" + name).parent_path());
+    Write(name, bytes);
+  }
+  fs::last_write_time(folder_ + "/1/optimizer",
+                      fs::file_time_type::clock::now() - std::chrono::minutes(1));
+  Add("checkpoint.damage_file", {{"files", "*"}, {"which", "largest"}, {"how", "delete"}});
+  Make().DamageCheckpoints();
+  ASSERT_EQ(fired_.size(), 1U);
+  EXPECT_EQ(fired_[0]["file"], "2/optimizer");
+  EXPECT_EQ(Read("2/optimizer"), "gone");
+  EXPECT_EQ(Read("1/optimizer"), "0123456789");
+  EXPECT_EQ(Read("2/weights"), kBytes);
 }
 
 TEST_F(OutsideFaultsTest, LeavesAloneWhatTheFileIsLinkedTo) {
@@ -162,6 +183,100 @@ TEST_F(OutsideFaultsTest, SignalsTheProcessOnceWhenItsStepIsReached) {
     EXPECT_EQ(fired_[0]["pid"], pid);
     EXPECT_EQ(fired_[0]["signal"], number);
   }
+}
+
+char StateOf(pid_t pid) { return ReadProcessEnd(pid).value_or(ProcessEnd{}).state; }
+
+void WaitForState(pid_t pid, bool is_stopped) {
+  for (int i = 0; i < 6000 && (StateOf(pid) == 'T') != is_stopped; ++i) usleep(10000);
+  EXPECT_EQ(StateOf(pid) == 'T', is_stopped);
+}
+
+TEST_F(OutsideFaultsTest, LetsARankGoOnAfterItsPause) {
+  Add("process.suspend", {{"seconds", 0.2}}).trigger.from = 3;
+  const pid_t pid = Sleeper();
+  OutsideFaults faults = Make();
+  faults.ActAtStep(2, pid);
+  EXPECT_FALSE(faults.EndPauses()) << "too early";
+  faults.ActAtStep(4, pid);
+  EXPECT_TRUE(faults.EndPauses());
+  WaitForState(pid, /*is_stopped=*/true);
+  ASSERT_EQ(fired_.size(), 1U) << "steps 3 and 4 were made before it";
+  EXPECT_EQ(fired_[0]["pid"], pid);
+  EXPECT_EQ(fired_[0]["signal"], SIGSTOP);
+  usleep(250000);
+  EXPECT_FALSE(faults.EndPauses());
+  WaitForState(pid, /*is_stopped=*/false);
+  faults.ActAtStep(5, pid);
+  EXPECT_EQ(fired_.size(), 2U) << "a new pause";
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+}
+
+// What a program does to save, and whether a fault that is due at step 3 acts then.
+class KillWriterTest : public OutsideFaultsTest {
+ protected:
+  void Begin(int files) {
+    Add("checkpoint.kill_writer", {{"files", files}}).trigger.at = 3;
+    faults_.emplace(Make());
+    faults_->WatchCheckpoints();
+    pid_ = Sleeper();
+  }
+  ~KillWriterTest() override {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+
+  bool ActsNow() {
+    const std::size_t before = fired_.size();
+    faults_->ActOnWrites(4);
+    return fired_.size() > before;
+  }
+
+  std::optional<OutsideFaults> faults_;
+  pid_t pid_ = -1;
+};
+
+TEST_F(KillWriterTest, KillsWhileAFileIsOpenAfterItsStepAlone) {
+  Begin(/*files=*/0);
+  std::ofstream early(folder_ + "/early");
+  EXPECT_FALSE(ActsNow()) << "its step was not seen";
+  early.close();
+  EXPECT_FALSE(ActsNow());
+  faults_->ActAtStep(3, pid_);
+  Write("whole", kBytes);
+  EXPECT_FALSE(ActsNow()) << "it is too late for that file: it is closed";
+  fs::create_directory(folder_ + "/new");
+  EXPECT_FALSE(ActsNow()) << "a folder is no file";
+  std::ofstream open(folder_ + "/new/file");
+  EXPECT_TRUE(ActsNow());
+  EXPECT_EQ(fired_[0]["file"], folder_ + "/new/file");
+  EXPECT_EQ(SignalThatEnded(pid_), SIGKILL);
+  open << "more" << std::flush;
+  EXPECT_FALSE(ActsNow()) << "it has acted";
+}
+
+TEST_F(KillWriterTest, KillsWhenAFileThatWasWrittenElsewhereIsMovedIn) {
+  Begin(/*files=*/0);
+  faults_->ActAtStep(3, pid_);
+  fs::create_directory(folder_ + ".elsewhere");
+  std::ofstream(folder_ + ".elsewhere/file") << kBytes;
+  EXPECT_FALSE(ActsNow());
+  fs::rename(folder_ + ".elsewhere/file", folder_ + "/file");
+  EXPECT_TRUE(ActsNow());
+  EXPECT_EQ(fired_[0]["file"], folder_ + "/file");
+}
+
+TEST_F(KillWriterTest, KillsAfterSoManyFiles) {
+  Begin(/*files=*/2);
+  faults_->ActAtStep(3, pid_);
+  Write("one", kBytes);
+  EXPECT_FALSE(ActsNow());
+  std::ofstream two(folder_ + "/two");
+  EXPECT_FALSE(ActsNow());
+  two.close();
+  EXPECT_TRUE(ActsNow());
+  EXPECT_EQ(SignalThatEnded(pid_), SIGKILL);
 }
 
 TEST_F(OutsideFaultsTest, DoesNotRepeatWhatWasDueBeforeAResume) {
