@@ -65,8 +65,7 @@ class StacksTest(unittest.TestCase):
         shutil.copytree(FOLDER, self.folder)
         self.suite = os.path.join(os.path.dirname(self.folder), "suite")
         shutil.copytree(SUITE + "/portable", self.suite + "/portable")
-        with open(self.suite + "/portable/defaults.yaml", "a", encoding="utf-8") as file:
-            file.write("seeds: 2\n")  # of 5, for time's sake
+        self.replace("../suite/portable/defaults.yaml", "seeds: 3", "seeds: 2")  # for time's sake
         self.marker = f"STACKS_TEST={os.getpid()}.{self.id()}"
         name, value = self.marker.split("=")
         self.environment = {**os.environ, **torchrun_settings(), "TRAINWRECK_CACHE": self.folder + "/.cache", name: value,
@@ -173,6 +172,42 @@ class StacksTest(unittest.TestCase):
         self.assertIn("twins_differ: 'loss' in resumed\n", said)
         self.assertRegex(said, r"at step 6\b")
 
+    # What the portable scenarios are there for, in a program with the defect. Each file of its checkpoint that is missing is left out.
+
+    @needs("torch")
+    @takes_long
+    def test_a_lost_file_that_is_passed_over_is_found(self):
+        said = self.run_scenario("portable/damaged-checkpoint", "hooked", status=1, suite=True).stdout
+        self.assertIn("twins_differ: 'is_refused_or_unused' in gone\n", said)
+        self.assertNotIn("in half\n", said)
+
+    @needs("torch")
+    @takes_long
+    def test_a_checkpoint_that_is_written_over_is_found(self):
+        said = self.run_scenario("portable/killed-saving", "hooked", status=1, suite=True).stdout
+        self.assertRegex(said, r"(?m)^(FAIL|ERROR) .* portable/killed-saving\[in_the_first_file\]$")
+        fired, = [r for r in self.records("portable/killed-saving/in_the_first_file/fault/0") if r.get("event") == "fired"]
+        self.assertEqual((fired["fault"], fired["signal"]), ("checkpoint.kill_writer", 9))
+        self.assertTrue(fired["file"].endswith(".pt"), fired["file"])
+
+    @needs("torch")
+    @takes_long
+    def test_a_restart_without_the_optimizer_is_found(self):
+        said = self.run_scenario("portable/killed-and-resumed", "hooked", suite=True).stdout
+        self.assertRegex(said, "PASS .* portable/killed-and-resumed")
+        self.replace("images.py", '("optimizer", optimizer.load_state_dict), ', "")
+        said = self.run_scenario("portable/killed-and-resumed", "hooked", status=1, suite=True).stdout
+        self.assertIn("remedy_ineffective: 'is_the_same' in supervisor\n", said)
+
+    @needs("torch")
+    @takes_long
+    def test_a_clip_norm_without_effect_is_found(self):
+        said = self.run_scenario("portable/no-clipping", "hooked", suite=True).stdout
+        self.assertRegex(said, "PASS .* portable/no-clipping")
+        self.replace("images.py", "        if options.clip:\n", "        if False:\n")
+        said = self.run_scenario("portable/no-clipping", "hooked", status=1, suite=True).stdout
+        self.assertIn("remedy_ineffective: 'no_good' in clip\n", said)
+
     # From a command to the first verdict, as a new user goes.
 
     @needs("torch")
@@ -227,6 +262,21 @@ class StacksTest(unittest.TestCase):
     @needs("torch", "lightning")
     def test_the_page_of_lightning(self):
         self.assert_page("lightning.md")
+
+    @needs("torch", "accelerate")
+    @takes_long
+    def test_the_page_of_accelerate(self):
+        self.assert_page("accelerate.md")
+
+    @needs("torch")
+    @takes_long
+    def test_the_page_of_torchrun(self):
+        self.assert_page("torchrun.md")
+
+    @needs("torch", "x_transformers")
+    @takes_long
+    def test_the_page_of_x_transformers(self):
+        self.assert_page("x-transformers.md")
 
     # The defects that twins are there for, in the program itself.
 

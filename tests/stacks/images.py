@@ -19,10 +19,12 @@ parser.add_argument("--accumulation", type=int, default=1)
 parser.add_argument("--lr", type=float, default=0.01)
 parser.add_argument("--warmup", type=int, default=8)
 parser.add_argument("--clip", type=float, default=0.5)
+parser.add_argument("--weight-decay", type=float, default=0.01)
 parser.add_argument("--workers", type=int, default=0)
 parser.add_argument("--persistent-workers", action="store_true")
 parser.add_argument("--drop-last", action="store_true")
 parser.add_argument("--checkpoints", default=".")
+parser.add_argument("--save-every", type=int, default=0)  # 0: only at the end
 parser.add_argument("--skip-nonfinite", action="store_true")  # updates with such a gradient
 parser.add_argument("--resume", action="store_true")
 parser.add_argument("--noise-from", choices=["sample", "process"], default="sample")
@@ -96,7 +98,7 @@ def norm_of(parameters):
 
 model = nn.Sequential(nn.Linear(WIDTH, 64), nn.ReLU(), nn.Dropout(0.1), nn.Linear(64, CLASSES))
 parameters = list(model.parameters())
-optimizer = torch.optim.AdamW(parameters, lr=options.lr)
+optimizer = torch.optim.AdamW(parameters, lr=options.lr, weight_decay=options.weight_decay)
 schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
 progress = {"step": 0, "position": 0, "samples": 0}
 
@@ -145,4 +147,6 @@ for step in range(progress["step"], options.stop_at or options.steps):
         schedule.step()
     progress["step"] += 1
     print(f"step {step}: loss {logged:.9g} norm {norm:.9g} applied {applied:.9g} lr {lr:.9g}", flush=True)
+    if options.save_every and progress["step"] % options.save_every == 0:
+        save()
 save()
