@@ -280,16 +280,27 @@ class Comparing(Folder):
     def test_leaves_no_verdicts_that_would_be_an_answer(self):
         fake, out = self.root / "fake", self.root / "out"
         self.write("fake", '#!/bin/sh\nif [ $1 = compare ]; then echo "# bits: $STATUS"; exit $STATUS; fi\n'
-                           'while [ "$1" != --output ]; do shift; done; mkdir -p $2; echo {} >$2/verdicts.json\n')
+                           'while [ "$1" != --output ]; do shift; done; mkdir -p $2; echo "$VERDICTS" >$2/verdicts.json\n')
         os.chmod(fake, 0o755)
         said = []
         for status in ("70", "0", "8", "1", "70"):  # of `compare`, which the first call does not ask
             done = subprocess.run([sys.executable, os.path.join(os.path.dirname(PROGRAM), "real_bug_compares.py"), str(fake), "T", "recipes",
                                    str(out), str(self.root / "unchanged")], capture_output=True, text=True, check=False,
-                                  env={**os.environ, "STATUS": status})
+                                  env={**os.environ, "STATUS": status, "VERDICTS": '{"verdicts": []}'})
             said.append((done.returncode, done.stdout))
             self.assertFalse((out / "verdicts.json").exists())
         self.assertEqual(said, [(0, ""), (0, ""), (1, "# bits: 8\n"), (1, "# bits: 1\n"), (2, "")])
+
+
+    def test_compares_with_no_run_that_did_not_end_well(self):
+        fake = self.root / "fake"
+        late = '{"verdicts": [{"case": "a", "verdict": "error", "class": "timeout"}]}'
+        self.write("fake", f"#!/bin/sh\nwhile [ $1 != --output ]; do shift; done; mkdir -p $2; echo '{late}' >$2/verdicts.json\n")
+        os.chmod(fake, 0o755)
+        done = subprocess.run([sys.executable, os.path.join(os.path.dirname(PROGRAM), "real_bug_compares.py"), str(fake), "T", "recipes",
+                               str(self.root / "out"), str(self.root / "unchanged")], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (2, "the unchanged trainer's runs did not end well: a: timeout\n"))
+        self.assertFalse((self.root / "unchanged").exists())
 
 
 class FakeScratch(real_bugs.Scratch):

@@ -7,6 +7,7 @@
 Runs each scenario below the folder with five seeds. The first call keeps what it saw in the last folder; the calls after
 it compare with that, print what compare says of verdicts, bits and margins, and end with exit status 1 when it finds a difference.
 """
+import json
 import pathlib
 import shutil
 import subprocess
@@ -24,6 +25,11 @@ def main():
     if not verdicts.exists():
         sys.exit(2)
     if not unchanged.exists():
+        judged = json.loads(verdicts.read_text(encoding="utf-8"))["verdicts"]
+        broken = [f"{verdict['case']}: {verdict['class']}" for verdict in judged if verdict["verdict"] == "error"]
+        if broken:  # as a timeout on a busy machine, which every bug would seem to differ from
+            print("the unchanged trainer's runs did not end well:", ", ".join(broken), file=sys.stderr)
+            sys.exit(2)
         unchanged.mkdir(parents=True)
         shutil.move(verdicts, unchanged)
         return 0
