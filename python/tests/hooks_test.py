@@ -39,6 +39,9 @@ def fault(name, at=None, **parameters):
     return {"id": "f", "fault": name, "with": parameters, "trigger": {} if at is None else {"at": at}}
 
 
+GRADIENTS = ("grad_norm", "applied_grad_norm", "nonfinite_grads")
+
+
 class HooksTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
@@ -46,11 +49,11 @@ class HooksTest(unittest.TestCase):
         self.trace_folder = self.folder + "/trace"
         os.mkdir(self.trace_folder)
 
-    def call(self, *command, hooks=True, record=(), faults=(), without="", status=0, **environment):
-        """What a program says, with the hooks or without."""
+    def call(self, *command, hooks=True, record=(), demand=GRADIENTS, faults=(), without="", status=0, **environment):
+        """What a program says, with the hooks or without. Formulas mention the signals of `record` and `demand`."""
         plan = self.folder + "/plan.json"
         with open(plan, "w", encoding="utf-8") as file:
-            json.dump({"faults": list(faults), "record": list(record)}, file)
+            json.dump({"faults": list(faults), "record": [*record, *demand]}, file)
         added = {"PYTHONPATH": PACKAGE + "/startup", "TRAINWRECK_ADAPTER": "python", "TRAINWRECK_TRACE": self.trace_folder,
                  "TRAINWRECK_PLAN": plan, "TRAINWRECK_ADAPTER_WITHOUT": without} if hooks else {}
         done = subprocess.run([PYTHON, *command], env={**os.environ, "OMP_NUM_THREADS": "1", **added, **environment},
@@ -163,6 +166,16 @@ class ProgramsTest(HooksTest):
         self.setUp()
         for step in self.assert_program("plain"):
             self.assertFalse(set(names) & step.keys(), "only where a formula mentions them")
+
+    def test_what_no_formula_mentions_is_left_out(self):
+        on_demand = {*GRADIENTS, "memory_bytes"}
+        for step, line in zip(self.assert_program("by_name", demand=["memory_bytes", "grad_norm"]), range(8)):
+            self.assertGreater(step["memory_bytes"], 10**7, line)
+        for name, free in (("plain", {"grad_norm", "clipped"}), ("own_clipping", set())):
+            self.setUp()
+            said = [{key: value for key, value in line.items() if key not in on_demand - free} for line in self.program(name, demand=())]
+            for step in self.assert_seen(said):
+                self.assertEqual(step.keys() & {*on_demand, "clipped"}, free, name)
 
     def test_what_a_source_gives_is_left_out(self):
         self.program("plain", without="loss,lr")

@@ -292,7 +292,7 @@ def watched(steps: int) -> None:
     other = SGD([nn.Parameter(torch.ones(()))], lr=1.0)
     optimizer = SGD(model.parameters(), lr=0.05)
     folder = sys.argv[3] if len(sys.argv) > 3 else None
-    trainwreck.watch(model, optimizer, folder=folder, record=["param_norm"])
+    trainwreck.watch(model, optimizer, folder=folder, record=["param_norm", "grad_norm"])
     for step in range(steps):
         other.step()
         learn(step, model, next(data), optimizer)

@@ -15,6 +15,8 @@ from trainwreck.hooks import Hooks
 from trainwreck.trace import Plan, Trace
 
 Call = TypeVar("Call", bound=Callable[..., Any])
+# Of what is recorded on demand, for a person who wants to see what there is.
+CHEAP = ("grad_norm", "applied_grad_norm", "nonfinite_grads", "memory_bytes")
 
 _hooks: Hooks | None = None
 
@@ -31,7 +33,9 @@ def install(folder: str | None = None, record: Iterable[str] = ()) -> Hooks:
         os.makedirs(folder, exist_ok=True)
         without = os.environ.get("TRAINWRECK_ADAPTER_WITHOUT", "")
         plan = Plan.read()
-        plan.record.extend(record)
+        plan.record(record)
+        if os.environ.get("TRAINWRECK_ADAPTER_TELL"):
+            plan.record(CHEAP)
         _hooks = Hooks(plan, Trace(folder), without.split(","))
         _set(_hooks)
     return _hooks

@@ -5,6 +5,7 @@ import math
 import os
 import random
 import time
+from collections.abc import Iterable
 from typing import Any, Optional
 
 BEGIN = time.monotonic()
@@ -42,7 +43,8 @@ class Plan:
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.faults: list[Fault] = [Fault(entry, content) for entry in content.get("faults", [])]
-        self.record: list[str] = content.get("record", [])
+        self._wanted: set[str] = set()
+        self.record(content.get("record", []))
 
     @staticmethod
     def read() -> "Plan":
@@ -53,9 +55,13 @@ class Plan:
         with open(path, encoding="utf-8") as file:
             return Plan(json.load(file))
 
-    def wants(self, signal: str) -> bool:
-        """Whether a formula mentions the signal, also of some modules: `act_norm{layers.*}`."""
-        return any(name.partition("{")[0] == signal for name in self.record)
+    def record(self, signals: Iterable[str]) -> None:
+        """Adds signals that formulas mention, also of some modules: `act_norm{layers.*}`."""
+        self._wanted.update(name.partition("{")[0] for name in signals)
+
+    def wants(self, *signals: str) -> bool:
+        """Whether a formula mentions one of these signals."""
+        return not self._wanted.isdisjoint(signals)
 
 
 class Trace:
