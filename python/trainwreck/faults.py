@@ -193,6 +193,9 @@ class Faults:
         following = batches.__next__
 
         def call(iterator: Any) -> Any:
+            for fault in self._once("data.early_end"):
+                self.fired(fault, "has batches", "ends")
+                raise StopIteration
             batch = following(iterator)
             self._hooks.guard("data", self._change_batch, batch)
             return batch
@@ -236,6 +239,10 @@ class Faults:
             for fault in self.due("collective.skip"):
                 self.fired(fault, "all_reduce", "left out")
                 return None
+            for fault in self.due("collective.delay"):
+                begin = time.monotonic()
+                time.sleep(float(fault.with_["seconds"]))
+                self.fired(fault, 0.0, time.monotonic() - begin)
             result = all_reduce(tensor, *args, **kwargs)
             for fault in self.due("collective.corrupt_result"):
                 before = float(tensor.view(-1)[0])

@@ -56,6 +56,7 @@ class Hooks:
         self._parameters: list[torch.Tensor] = []  # of the step in progress, once they are needed
         self._values: dict[str, Any] = {}
         self._skipped = 0
+        self.data_s = 0.0  # spent in waiting for batches, in the step in progress
         self._is_in_step = False
         self._told_parameters = False
         self.model = ""
@@ -155,6 +156,15 @@ class Hooks:
         if not any(ids & clip.ids for clip in self._clips):  # what was clipped before is no news
             self._clips.append(Clip(ids, tensors.full(norm), float(max_norm)))
 
+    def put_norms(self, parameters: Iterable[torch.Tensor]) -> None:
+        """The norms of single gradients, as formulas mention them: `grad_norm{head.*}`."""
+        for p in parameters if self._reads_gradients else ():
+            name = self.names.get(id(p), "")
+            if not self.plan.wants_of("grad_norm", name) or f"grad_norm{{{name}}}" in self._values:
+                continue
+            if p.grad is not None and self.is_untouched([p]) and not tensors.is_sharded(p.grad):
+                self.put(**{f"grad_norm{{{name}}}": float(tensors.norm([p.grad]))})
+
     def _norm_before_clipping(
         self, with_gradients: list[torch.Tensor], applied: float | None
     ) -> float | None:
@@ -184,6 +194,7 @@ class Hooks:
             applied = float(tensors.norm(gradients))
             self.put(applied_grad_norm=applied)
             self.put(nonfinite_grads=0 if math.isfinite(applied) else tensors.nonfinite(gradients))
+        self.put_norms(with_gradients)
         self.put(grad_norm=self._norm_before_clipping(with_gradients, applied))
         if self._clips:
             self.put(clipped=int(any(float(clip.norm) > clip.max_norm for clip in self._clips)))
@@ -314,6 +325,9 @@ class Hooks:
         if self._inputs:
             self.guard("inputs", lambda: self.put(sample_digest=tensors.digest(self._inputs)))
             self._inputs = []
+        if self.data_s:
+            self.put(data_s=self.data_s)
+            self.data_s = 0.0
         if self.plan.wants("memory_bytes"):
             self.guard("memory", lambda: self.put(memory_bytes=resident_bytes()))
         self.guard("parameters", self._tell_parameters)

@@ -1,5 +1,6 @@
 """The plan of a run and the trace that it leaves (docs/reference/protocol.md)."""
 
+import fnmatch
 import json
 import math
 import os
@@ -44,6 +45,7 @@ class Plan:
     def __init__(self, content: dict[str, Any]) -> None:
         self.faults: list[Fault] = [Fault(entry, content) for entry in content.get("faults", [])]
         self._wanted: set[str] = set()
+        self._globs: dict[str, list[str]] = {}
         self.record(content.get("record", []))
 
     @staticmethod
@@ -57,11 +59,19 @@ class Plan:
 
     def record(self, signals: Iterable[str]) -> None:
         """Adds signals that formulas mention, also of some modules: `act_norm{layers.*}`."""
-        self._wanted.update(name.partition("{")[0] for name in signals)
+        for name in signals:
+            signal, _, glob = name.partition("{")
+            self._wanted.add(signal)
+            if glob:
+                self._globs.setdefault(signal, []).append(glob.rstrip("}"))
 
     def wants(self, *signals: str) -> bool:
         """Whether a formula mentions one of these signals."""
         return not self._wanted.isdisjoint(signals)
+
+    def wants_of(self, signal: str, name: str) -> bool:
+        """Whether a formula mentions the signal of what has this name in the model."""
+        return any(fnmatch.fnmatchcase(name, glob) for glob in self._globs.get(signal, []))
 
 
 class Trace:
