@@ -39,6 +39,9 @@ def fault(name, at=None, **parameters):
     return {"id": "f", "fault": name, "with": parameters, "trigger": {} if at is None else {"at": at}}
 
 
+GRADIENTS = ("grad_norm", "applied_grad_norm", "nonfinite_grads")
+
+
 class HooksTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
@@ -46,11 +49,11 @@ class HooksTest(unittest.TestCase):
         self.trace_folder = self.folder + "/trace"
         os.mkdir(self.trace_folder)
 
-    def call(self, *command, hooks=True, record=(), faults=(), without="", status=0, **environment):
-        """What a program says, with the hooks or without."""
+    def call(self, *command, hooks=True, record=(), demand=GRADIENTS, faults=(), without="", status=0, **environment):
+        """What a program says, with the hooks or without. Formulas mention the signals of `record` and `demand`."""
         plan = self.folder + "/plan.json"
         with open(plan, "w", encoding="utf-8") as file:
-            json.dump({"faults": list(faults), "record": list(record)}, file)
+            json.dump({"faults": list(faults), "record": [*record, *demand]}, file)
         added = {"PYTHONPATH": PACKAGE + "/startup", "TRAINWRECK_ADAPTER": "python", "TRAINWRECK_TRACE": self.trace_folder,
                  "TRAINWRECK_PLAN": plan, "TRAINWRECK_ADAPTER_WITHOUT": without} if hooks else {}
         done = subprocess.run([PYTHON, *command], env={**os.environ, "OMP_NUM_THREADS": "1", **added, **environment},
@@ -163,6 +166,30 @@ class ProgramsTest(HooksTest):
         self.setUp()
         for step in self.assert_program("plain"):
             self.assertFalse(set(names) & step.keys(), "only where a formula mentions them")
+
+    def test_what_no_formula_mentions_is_left_out(self):
+        on_demand = {*GRADIENTS, "memory_bytes"}
+        for step, line in zip(self.assert_program("by_name", demand=["memory_bytes", "grad_norm"]), range(8)):
+            self.assertGreater(step["memory_bytes"], 10**7, line)
+        for name, free in (("plain", {"grad_norm", "clipped"}), ("own_clipping", set())):
+            self.setUp()
+            said = [{key: value for key, value in line.items() if key not in on_demand - free} for line in self.program(name, demand=())]
+            for step in self.assert_seen(said):
+                self.assertEqual(step.keys() & {*on_demand, "clipped"}, free, name)
+
+    def test_norms_of_single_gradients(self):
+        for name in ("named_norms", "named_norms_clipped"):
+            self.setUp()
+            for step in self.assert_program(name, record=["grad_norm{0.*}", "grad_norm{2.bias}"]):
+                self.assertEqual({key for key in step if key.startswith("grad_norm{")},
+                                 {"grad_norm{0.weight}", "grad_norm{0.bias}", "grad_norm{2.bias}"})
+
+    def test_waiting_for_batches(self):
+        self.program("by_name", record=["data_s"], faults=[fault("data.slow_loader", at=2, seconds=0.3)])
+        waited = [step["data_s"] for step in self.records()]
+        self.assertGreater(waited[2], 0.3)
+        self.assertTrue(all(0 < seconds < 0.3 for seconds in waited[:2] + waited[3:]), waited)
+        self.assertTrue(all(step["data_s"] < step["step_s"] for step in self.records()))
 
     def test_what_a_source_gives_is_left_out(self):
         self.program("plain", without="loss,lr")
@@ -339,6 +366,21 @@ class FaultsTest(HooksTest):
             self.assertEqual(len(said), 4)
             self.assertEqual(len(self.records()), 3)
             self.assertEqual([event["step"] for event in self.fired()], [3])
+
+    def test_a_loader_that_ends_early(self):
+        self.program("by_name", record=["sample_digest"], faults=[fault("data.early_end", at=3)])
+        digests = [step["sample_digest"] for step in self.records()]
+        self.assertEqual([event["step"] for event in self.events("fired")], [3])
+        self.assertEqual(digests[3:6], digests[:3], "it begins its data anew")
+
+    def test_a_collective_that_one_rank_is_late_for(self):
+        late = {**fault("collective.delay", seconds=1.0), "trigger": {"at": 3, "ranks": [1]}}
+        self.two_ranks(faults=[late])
+        once, = self.fired(rank=1)
+        self.assertGreater(once["after"], 1)
+        self.assertEqual(self.fired(rank=0), [])
+        for rank in (0, 1):
+            self.assertGreater(self.records(rank=rank)[3]["step_s"], 0.9, "the other one waits")
 
     def test_a_collective_of_one_rank(self):
         only = {**fault("collective.corrupt_result", at=2, value=5.0), "trigger": {"at": 2, "ranks": [1]}}

@@ -248,6 +248,33 @@ def by_name(steps: int) -> None:
         optimizer.step()
 
 
+def learn_and_name(steps: int, max_norm: float | None) -> None:
+    model, data = make_model(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model, next(data))
+        loss.backward()
+        named = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+        norms = {f"grad_norm{{{n}}}": float(g.norm()) for n, g in named.items() if n != "2.weight"}
+        say_step(step, loss.item(), optimizer, grad_norm=norm_of(model), **norms)
+        if max_norm is not None:
+            nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+        optimizer.step()
+
+
+@program
+def named_norms(steps: int) -> None:
+    """Says the norms of single gradients."""
+    learn_and_name(steps, None)
+
+
+@program
+def named_norms_clipped(steps: int) -> None:
+    """The same, and clips."""
+    learn_and_name(steps, 0.01)
+
+
 @program
 def prefetched(steps: int) -> None:
     """Takes a batch from two worker processes before the one at hand has been trained on."""
@@ -292,7 +319,7 @@ def watched(steps: int) -> None:
     other = SGD([nn.Parameter(torch.ones(()))], lr=1.0)
     optimizer = SGD(model.parameters(), lr=0.05)
     folder = sys.argv[3] if len(sys.argv) > 3 else None
-    trainwreck.watch(model, optimizer, folder=folder, record=["param_norm"])
+    trainwreck.watch(model, optimizer, folder=folder, record=["param_norm", "grad_norm"])
     for step in range(steps):
         other.step()
         learn(step, model, next(data), optimizer)

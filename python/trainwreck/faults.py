@@ -37,6 +37,9 @@ class Faults:
         for fault in hooks.plan.faults:
             self._by_name.setdefault(fault.name, []).append(fault)
 
+    def __bool__(self) -> bool:
+        return bool(self._by_name)
+
     def due(self, name: str) -> Iterator[Fault]:
         """The faults of this name whose trigger holds in the step in progress."""
         for fault in self._by_name.get(name, []):
@@ -86,14 +89,14 @@ class Faults:
                 self._done.add(f"{fault.id} {self._hooks.step}")
                 yield fault
 
-    def before_update(self, parameters: list[torch.Tensor]) -> None:
+    def before_update(self) -> None:
         """Acts where the gradients of a step are there, and nothing has been updated."""
         for fault in self.due("process.crash_inside"):
             self._crash(fault)
         for fault in self.due("optimizer.scale_rate"):
             self._scale_rate(fault)
         for fault in self.due("model.bit_flip"):
-            self._flip_bit(fault, parameters)
+            self._flip_bit(fault)
         for fault in self.due("model.freeze_parameters"):
             self._freeze(fault)
         for fault in self.due("optimizer.drop_state"):
@@ -125,7 +128,7 @@ class Faults:
 
         self._hooks.after_update.append(restore)
 
-    def _flip_bit(self, fault: Fault, parameters: list[torch.Tensor]) -> None:
+    def _flip_bit(self, fault: Fault) -> None:
         name, parameter = next(
             (name, p)
             for name, p in self._named()
@@ -190,6 +193,9 @@ class Faults:
         following = batches.__next__
 
         def call(iterator: Any) -> Any:
+            for fault in self._once("data.early_end"):
+                self.fired(fault, "has batches", "ends")
+                raise StopIteration
             batch = following(iterator)
             self._hooks.guard("data", self._change_batch, batch)
             return batch
@@ -233,6 +239,10 @@ class Faults:
             for fault in self.due("collective.skip"):
                 self.fired(fault, "all_reduce", "left out")
                 return None
+            for fault in self.due("collective.delay"):
+                begin = time.monotonic()
+                time.sleep(float(fault.with_["seconds"]))
+                self.fired(fault, 0.0, time.monotonic() - begin)
             result = all_reduce(tensor, *args, **kwargs)
             for fault in self.due("collective.corrupt_result"):
                 before = float(tensor.view(-1)[0])

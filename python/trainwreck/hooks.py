@@ -49,9 +49,14 @@ class Hooks:
         self._scaled: tuple[Any, Any, Any] = (None, None, None)
         self._clips: list[Clip] = []  # of the step in progress
         self._versions: dict[int, int] = {}  # of gradients, as the backward pass left them
-        self._copies: dict[str, Any] = {}  # what the update changes
+        # What formulas mention, of what costs time.
+        self._reads_gradients = plan.wants("grad_norm", "applied_grad_norm", "nonfinite_grads")
+        self._keeps = plan.wants("update_norm", "updated", "untrained", "frozen_moved")
+        self._copies: list[torch.Tensor] = []  # of what the update changes
+        self._parameters: list[torch.Tensor] = []  # of the step in progress, once they are needed
         self._values: dict[str, Any] = {}
         self._skipped = 0
+        self.data_s = 0.0  # spent in waiting for batches, in the step in progress
         self._is_in_step = False
         self._told_parameters = False
         self.model = ""
@@ -104,6 +109,8 @@ class Hooks:
         self._scaled = (None, None, None)
 
     def after_backward(self) -> None:
+        if not self._reads_gradients and not self.faults:
+            return
         parameters = self.all_parameters()
         self.faults.after_backward(parameters)
         self._versions = {id(p): p.grad._version for p in parameters if p.grad is not None}
@@ -136,7 +143,9 @@ class Hooks:
 
     def parameters(self) -> list[torch.Tensor]:
         assert self.optimizer is not None
-        return [p for group in self.optimizer.param_groups for p in group["params"]]
+        if not self._parameters:
+            self._parameters = [p for g in self.optimizer.param_groups for p in g["params"]]
+        return self._parameters
 
     def _with_gradients(self) -> list[torch.Tensor]:
         return [p for p in self.parameters() if p.grad is not None]
@@ -147,6 +156,15 @@ class Hooks:
         if not any(ids & clip.ids for clip in self._clips):  # what was clipped before is no news
             self._clips.append(Clip(ids, tensors.full(norm), float(max_norm)))
 
+    def put_norms(self, parameters: Iterable[torch.Tensor]) -> None:
+        """The norms of single gradients, as formulas mention them: `grad_norm{head.*}`."""
+        for p in parameters if self._reads_gradients else ():
+            name = self.names.get(id(p), "")
+            if not self.plan.wants_of("grad_norm", name) or f"grad_norm{{{name}}}" in self._values:
+                continue
+            if p.grad is not None and self.is_untouched([p]) and not tensors.is_sharded(p.grad):
+                self.put(**{f"grad_norm{{{name}}}": float(tensors.norm([p.grad]))})
+
     def _norm_before_clipping(
         self, with_gradients: list[torch.Tensor], applied: float | None
     ) -> float | None:
@@ -154,42 +172,46 @@ class Hooks:
         if not self._clips:  # then it is that of the gradients as they are applied
             return applied if self.is_untouched(with_gradients) else None
         rest = [p for p in with_gradients if not any(id(p) in clip.ids for clip in self._clips)]
-        gradients = [p.grad for p in rest if p.grad is not None]
-        if not self.is_untouched(rest) or any(map(tensors.is_sharded, gradients)):
-            return None
         norms = [float(clip.norm) for clip in self._clips]
-        return math.hypot(*norms, float(tensors.norm(gradients)) if gradients else 0.0)
+        if not rest:
+            return math.hypot(*norms)
+        gradients = [p.grad for p in rest if p.grad is not None]
+        if not self._reads_gradients or any(map(tensors.is_sharded, gradients)):
+            return None
+        if not self.is_untouched(rest):
+            return None
+        return math.hypot(*norms, float(tensors.norm(gradients)))
 
     def before_update(self) -> None:
         """Where all gradients are there, and nothing has been updated."""
-        assert self.optimizer is not None
+        if not (self._clips or self._reads_gradients or self._keeps):
+            return
         with_gradients = self._with_gradients()
         gradients = [p.grad for p in with_gradients if p.grad is not None]
         is_whole = all(not tensors.is_sharded(gradient) for gradient in gradients)
-        applied = float(tensors.norm(gradients)) if is_whole else None
+        applied = None
+        if is_whole and self._reads_gradients:
+            applied = float(tensors.norm(gradients))
+            self.put(applied_grad_norm=applied)
+            self.put(nonfinite_grads=0 if math.isfinite(applied) else tensors.nonfinite(gradients))
+        self.put_norms(with_gradients)
         self.put(grad_norm=self._norm_before_clipping(with_gradients, applied))
         if self._clips:
             self.put(clipped=int(any(float(clip.norm) > clip.max_norm for clip in self._clips)))
-        if applied is not None:
-            self.put(applied_grad_norm=applied)
-            self.put(nonfinite_grads=0 if math.isfinite(applied) else tensors.nonfinite(gradients))
-        self._keep(is_whole)
-
-    def _keep(self, is_whole: bool) -> None:
-        """Copies what the update will change, where a formula asks for its change."""
-        wanted = {"update_norm", "updated", "untrained", "frozen_moved"}
-        if is_whole and any(self.plan.wants(signal) for signal in wanted):
-            self._copies = {"parameters": [p.detach().clone() for p in self.parameters()]}
+        if is_whole and self._keeps:
+            self._copies = [p.detach().clone() for p in self.parameters()]
 
     def _compare(self) -> None:
         """The signals of what the update did to the parameters."""
+        if not (self._copies or self.plan.wants("param_norm", "param_digest")):
+            return
         parameters = self.parameters()
         if self.plan.wants("param_norm"):
             self.put(param_norm=float(tensors.norm([p.detach() for p in parameters])))
         if self.plan.wants("param_digest"):
             self.put(param_digest=tensors.digest(parameters))
-        old = self._copies.pop("parameters", None)
-        if old is None:
+        old, self._copies = self._copies, []
+        if not old:
             return
         changes = [p.detach() - before for p, before in zip(parameters, old)]
         self.put(update_norm=float(tensors.norm(changes)))
@@ -238,7 +260,8 @@ class Hooks:
     def _before(self) -> None:
         self.guard("rate", self._put_rate)
         self.guard("gradients", self.before_update)
-        self.guard("faults", lambda: self.faults.before_update(self._with_gradients()))
+        if self.faults:
+            self.guard("faults", self.faults.before_update)
 
     def _wrap_closure(self, closure: Callable[[], Any]) -> Callable[[], Any]:
         @functools.wraps(closure)
@@ -302,7 +325,11 @@ class Hooks:
         if self._inputs:
             self.guard("inputs", lambda: self.put(sample_digest=tensors.digest(self._inputs)))
             self._inputs = []
-        self.guard("memory", lambda: self.put(memory_bytes=resident_bytes()))
+        if self.data_s:
+            self.put(data_s=self.data_s)
+            self.data_s = 0.0
+        if self.plan.wants("memory_bytes"):
+            self.guard("memory", lambda: self.put(memory_bytes=resident_bytes()))
         self.guard("parameters", self._tell_parameters)
         now = seconds()
         self.put(step_s=now - self._begin)
@@ -313,6 +340,7 @@ class Hooks:
         self._losses = []
         self._loss_is_known = True
         self._clips = []
+        self._parameters = []
         self.has_stepped = True
         self.step += 1
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 from collections.abc import Iterable
 from typing import Any, Callable, TypeVar
 
 import torch
 from torch.optim import Optimizer
+from torch.utils.data import dataloader
 
 from trainwreck import checkpoints, compat
 from trainwreck.hooks import Hooks
 from trainwreck.trace import Plan, Trace
 
 Call = TypeVar("Call", bound=Callable[..., Any])
+# Of what is recorded on demand, for a person who wants to see what there is.
+CHEAP = ("grad_norm", "applied_grad_norm", "nonfinite_grads", "memory_bytes")
 
 _hooks: Hooks | None = None
 
@@ -31,7 +35,9 @@ def install(folder: str | None = None, record: Iterable[str] = ()) -> Hooks:
         os.makedirs(folder, exist_ok=True)
         without = os.environ.get("TRAINWRECK_ADAPTER_WITHOUT", "")
         plan = Plan.read()
-        plan.record.extend(record)
+        plan.record(record)
+        if os.environ.get("TRAINWRECK_ADAPTER_TELL"):
+            plan.record(CHEAP)
         _hooks = Hooks(plan, Trace(folder), without.split(","))
         _set(_hooks)
     return _hooks
@@ -65,6 +71,8 @@ def _set(hooks: Hooks) -> None:
     _find_model(hooks)
     checkpoints.wrap(hooks)
     hooks.faults.install()
+    if hooks.plan.wants("data_s"):
+        _wrap_loader(hooks)
 
 
 def _wrap_backward(hooks: Hooks) -> None:
@@ -92,6 +100,7 @@ def _wrap_clipping(hooks: Hooks) -> None:
         if isinstance(parameters, torch.Tensor):
             parameters = [parameters]
         parameters = list(parameters)
+        hooks.guard("clipping", hooks.put_norms, parameters)
         norm = clip(parameters, max_norm, norm_type, *args, **kwargs)
         if float(norm_type) == 2.0:
             hooks.guard("clipping", hooks.on_clip, parameters, norm, max_norm)
@@ -154,6 +163,22 @@ def _wrap_clearing(hooks: Hooks, holder: Any) -> None:
         zero_grad(self, *args, **kwargs)
 
     holder.zero_grad = _wrapped(zero_grad, call)
+
+
+def _wrap_loader(hooks: Hooks) -> None:
+    """After the faults, whose waiting counts, too."""
+    batches: Any = dataloader._BaseDataLoaderIter
+    following = batches.__next__
+
+    @functools.wraps(following)
+    def call(self: Any) -> Any:
+        begin = time.monotonic()
+        try:
+            return following(self)
+        finally:
+            hooks.data_s += time.monotonic() - begin
+
+    batches.__next__ = call
 
 
 def _find_model(hooks: Hooks) -> None:

@@ -9,7 +9,7 @@ import torch
 
 def is_sharded(tensor: torch.Tensor) -> bool:
     """Whether it is one rank's part of a larger one (DTensor), whose norm is not its own."""
-    return hasattr(tensor, "to_local")
+    return type(tensor) is not torch.Tensor and hasattr(tensor, "to_local")
 
 
 def full(value: Any) -> Any:

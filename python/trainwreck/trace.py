@@ -1,10 +1,12 @@
 """The plan of a run and the trace that it leaves (docs/reference/protocol.md)."""
 
+import fnmatch
 import json
 import math
 import os
 import random
 import time
+from collections.abc import Iterable
 from typing import Any, Optional
 
 BEGIN = time.monotonic()
@@ -42,7 +44,9 @@ class Plan:
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.faults: list[Fault] = [Fault(entry, content) for entry in content.get("faults", [])]
-        self.record: list[str] = content.get("record", [])
+        self._wanted: set[str] = set()
+        self._globs: dict[str, list[str]] = {}
+        self.record(content.get("record", []))
 
     @staticmethod
     def read() -> "Plan":
@@ -53,9 +57,21 @@ class Plan:
         with open(path, encoding="utf-8") as file:
             return Plan(json.load(file))
 
-    def wants(self, signal: str) -> bool:
-        """Whether a formula mentions the signal, also of some modules: `act_norm{layers.*}`."""
-        return any(name.partition("{")[0] == signal for name in self.record)
+    def record(self, signals: Iterable[str]) -> None:
+        """Adds signals that formulas mention, also of some modules: `act_norm{layers.*}`."""
+        for name in signals:
+            signal, _, glob = name.partition("{")
+            self._wanted.add(signal)
+            if glob:
+                self._globs.setdefault(signal, []).append(glob.rstrip("}"))
+
+    def wants(self, *signals: str) -> bool:
+        """Whether a formula mentions one of these signals."""
+        return not self._wanted.isdisjoint(signals)
+
+    def wants_of(self, signal: str, name: str) -> bool:
+        """Whether a formula mentions the signal of what has this name in the model."""
+        return any(fnmatch.fnmatchcase(name, glob) for glob in self._globs.get(signal, []))
 
 
 class Trace:
