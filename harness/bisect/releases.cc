@@ -250,7 +250,8 @@ Built Releases::Prepare(const Commit& commit) {
 }
 
 // The release, its partners, then what was there before. A target that declares a PYTHONPATH of its
-// own takes them from TRAINWRECK_PYTHONPATH.
+// own takes them from TRAINWRECK_PYTHONPATH. A run with an overlay is no run of the user's stack:
+// the history records none.
 RunPlace Releases::PlaceOf(const Commit& commit) const {
   std::vector<std::string> folders = {overlays_->FolderOf(ReleaseOf(commit))};
   for (const Release& partner : partners_) folders.push_back(overlays_->FolderOf(partner));
@@ -259,6 +260,7 @@ RunPlace Releases::PlaceOf(const Commit& commit) const {
   const bool has_more = inherited != nullptr && *inherited != '\0';
   return {root_,
           {{"TRAINWRECK_RELEASE", commit.id},
+           {"TRAINWRECK_HISTORY", "none"},
            {"TRAINWRECK_PYTHONPATH", first},
            {"PYTHONPATH", has_more ? first + ":" + inherited : first}}};
 }

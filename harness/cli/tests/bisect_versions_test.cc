@@ -1,6 +1,7 @@
 // bisect --versions: releases of a small Python package, from an index in a folder. No network.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -104,7 +105,7 @@ class BisectVersions : public testing::Test {
     return folder.Call("bisect " + arguments, Environment());
   }
   std::string Environment() const {
-    return "TRAINWRECK_TARGET= TRAINWRECK_HISTORY=none PIP_CONFIG_FILE=/dev/null PIP_NO_INDEX=1 "
+    return "TRAINWRECK_TARGET= PIP_CONFIG_FILE=/dev/null PIP_NO_INDEX=1 "
            "PIP_INDEX_URL= PIP_FIND_LINKS='" +
            folder.path() + "/index'";
   }
@@ -135,6 +136,7 @@ TEST_F(BisectVersions, FindsTheReleaseAmongOthersThatFailOtherwise) {
     EXPECT_TRUE(Contains(called.out, line)) << line << "\n" << called.output();
   }
   EXPECT_FALSE(Contains(called.out, "commit")) << called.out;
+  EXPECT_FALSE(folder.Has(".trainwreck/history.db"));  // these are no runs of the user's stack
   const Json result = Result();
   EXPECT_EQ(result.at("of"), "release");
   EXPECT_EQ(result.at("package"), "toyloss");
@@ -168,9 +170,13 @@ TEST_F(BisectVersions, GoesOnAfterAKill) {
   EXPECT_NE(before.back().at("t"), "end");
   const Called called = folder.Shell("'" + folder.program() + "'" + command, Environment());
   EXPECT_EQ(called.status, 0) << called.output();
-  EXPECT_TRUE(Contains(called.out, "# goes on after ")) << called.out;
+  const auto is_run = [](const Json& record) { return record.at("t") == "run"; };
+  const auto runs = std::count_if(before.begin(), before.end(), is_run);
+  EXPECT_TRUE(Contains(called.out, "# goes on after " + std::to_string(runs) + " runs: "))
+      << called.out;
   EXPECT_EQ(Result().at("first_bad"), "1.3");
   const std::vector<Json> after = Log();
+  EXPECT_EQ(Result().at("runs"), std::count_if(after.begin(), after.end(), is_run));
   for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(after.at(i), before[i]) << i;
 }
 
