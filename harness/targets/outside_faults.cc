@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include "harness/process/rank_processes.h"
 #include "harness/process/spawn.h"
 #include "harness/protocol/digest.h"
 #include "harness/text/files.h"
@@ -17,6 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A killed process has to give its memory back.
+constexpr std::chrono::seconds kLongestEnd{5};
 constexpr const char* kOfRanksAtSteps[] = {"process.crash_rank", "process.suspend",
                                            "checkpoint.kill_writer"};
 
@@ -62,6 +66,26 @@ std::vector<int> ProcessesOfRank(int root, LauncherKind launcher, int rank) {
   if (run == nullptr) return {};
   return ProcessesWith({std::string(kRunVariable) + "=" + run,
                         std::string(RankVariable(launcher)) + "=" + std::to_string(rank)});
+}
+
+bool HasEnded(int pid) {
+  const char state = ReadProcessEnd(pid).value_or(ProcessEnd{'X'}).state;
+  return state == 'Z' || state == 'X';
+}
+
+// The first one last, when the others have ended: whoever waits for it finds none of them running.
+void KillAll(const std::vector<int>& pids) {
+  kill(pids.front(), SIGSTOP);  // so that it does not see them end
+  for (std::size_t i = 1; i < pids.size(); ++i) kill(pids[i], SIGKILL);
+  const auto give_up = std::chrono::steady_clock::now() + kLongestEnd;
+  for (std::size_t i = 1; i < pids.size() && std::chrono::steady_clock::now() < give_up;) {
+    if (HasEnded(pids[i])) {
+      ++i;
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  kill(pids.front(), SIGKILL);
 }
 
 }  // namespace
@@ -214,7 +238,11 @@ void OutsideFaults::Send(const PlannedFault& fault, int rank, int step,
   const int number = fields["signal"].get<int>();
   fields.update({{"rank", rank}, {"step", step}, {"pid", pids.front()}, {"before", "running"}});
   Fire(fault, std::move(fields));
-  for (const int pid : pids) kill(pid, number);
+  if (number == SIGKILL) {
+    KillAll(pids);
+  } else {
+    for (const int pid : pids) kill(pid, number);
+  }
 }
 
 bool OutsideFaults::EndPauses() {

@@ -192,6 +192,26 @@ void WaitForState(pid_t pid, bool is_stopped) {
   EXPECT_EQ(StateOf(pid) == 'T', is_stopped);
 }
 
+// Or the harness would find it, and say that the program left it behind.
+TEST_F(OutsideFaultsTest, KillsARankWhenAllThatItStartedHasEnded) {
+  Add("process.crash_rank", {{"how", "sigkill"}});
+  int started[2];
+  ASSERT_EQ(pipe(started), 0);
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    const pid_t child = Sleeper();
+    if (write(started[1], &child, sizeof child) != sizeof child) _exit(1);
+    waitpid(child, nullptr, 0);
+    _exit(0);  // it saw the end of its child, and says that all is well
+  }
+  pid_t child = 0;
+  ASSERT_EQ(read(started[0], &child, sizeof child), static_cast<ssize_t>(sizeof child));
+  Make().ActAtStep(0, launcher);
+  const char state = StateOf(child);
+  EXPECT_TRUE(state == 'Z' || state == '?') << state;
+  EXPECT_EQ(SignalThatEnded(launcher), SIGKILL);
+}
+
 TEST_F(OutsideFaultsTest, LetsARankGoOnAfterItsPause) {
   Add("process.suspend", {{"seconds", 0.2}}).trigger.from = 3;
   const pid_t pid = Sleeper();
