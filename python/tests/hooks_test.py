@@ -299,6 +299,10 @@ class FaultsTest(HooksTest):
         self.assertEqual((once["step"], once["after"]), (3, "nan"))
         self.assertEqual([line["loss"] == line["loss"] for line in said], [True] * 4 + [False] * 4)
 
+    def test_the_rate_of_a_step_that_is_left_out(self):
+        steps = self.assert_seen(self.program("guarded", faults=[fault("optimizer.nan_gradient", at=3)]))
+        self.assertEqual([step["skipped_updates"] for step in steps], [0] * 3 + [1] * 5)
+
     def test_gradients_times_a_factor(self):
         self.program("plain", faults=[fault("optimizer.scale_gradients", at=2, factor=10)])
         once, = self.fired()

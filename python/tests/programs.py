@@ -298,9 +298,10 @@ def compiled(steps: int) -> None:
 
 @program
 def guarded(steps: int) -> None:
-    """Leaves out updates with a gradient that is not finite."""
+    """Leaves out updates with a gradient that is not finite; its schedule goes on."""
     model, data = make_model(), batches()
     optimizer = SGD(model.parameters(), lr=0.05)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.9)
     for step in range(steps):
         optimizer.zero_grad()
         loss = loss_of(model, next(data))
@@ -308,6 +309,7 @@ def guarded(steps: int) -> None:
         say_step(step, loss.item(), optimizer)
         if all(bool(p.grad.isfinite().all()) for p in model.parameters() if p.grad is not None):
             optimizer.step()
+        schedule.step()
 
 
 @program

@@ -45,6 +45,7 @@ class Hooks:
         self._backward_depth = 0
         self._losses: list[tuple[torch.Tensor, Any]] = []  # with what they were multiplied by
         self._loss_is_known = True
+        self._rate_of_pass: float | None = None  # at the last backward pass
         # by a GradScaler: the product, the loss, the scale; since the last backward pass
         self._scaled: tuple[Any, Any, Any] = (None, None, None)
         self._clips: list[Clip] = []  # of the step in progress
@@ -107,6 +108,7 @@ class Hooks:
             else:
                 self._losses.append((root.detach(), scale))
         self._scaled = (None, None, None)
+        self._rate_of_pass = self._rate()
 
     def after_backward(self) -> None:
         if not self._reads_gradients and not self.faults:
@@ -284,8 +286,8 @@ class Hooks:
     def skip_step(self, **values: Any) -> None:
         """Ends a step whose update was left out."""
         self._skipped += 1
-        self.put(**values)
-        self.guard("rate", self._put_rate)
+        # A schedule may have set the rate of the next step already.
+        self.put(lr=self._rate_of_pass, **values)
         self.finish_step()
 
     def before_clearing(self) -> None:
@@ -301,8 +303,13 @@ class Hooks:
         self.skip_step()
 
     def _put_rate(self) -> None:
-        groups = self.optimizer.param_groups if self.optimizer is not None else []
-        self.put(lr=float(groups[0]["lr"]) if groups and "lr" in groups[0] else None)
+        self.put(lr=self._rate())
+
+    def _rate(self) -> float | None:
+        made = next(iter(self.made)) if len(self.made) == 1 else None
+        optimizer = self.optimizer or made
+        groups = optimizer.param_groups if optimizer is not None else []
+        return float(groups[0]["lr"]) if groups and "lr" in groups[0] else None
 
     def _is_main(self, optimizer: Optimizer) -> bool:
         """Steps are those of the first optimizer: a second one has its own part of the model, or is
