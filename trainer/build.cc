@@ -142,6 +142,7 @@ std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTe
     return MakeSgd(std::move(parameters), {.momentum = recipe.momentum,
                                            .weight_decay = recipe.weight_decay,
                                            .no_decay = recipe.no_decay,
+                                           .form = recipe.form,
                                            .state_dtype = TypeOf(recipe.state_dtype)});
   }
   return MakeAdamW(std::move(parameters), {.beta1 = recipe.beta1,
@@ -149,6 +150,7 @@ std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTe
                                            .eps = recipe.eps,
                                            .weight_decay = recipe.weight_decay,
                                            .no_decay = recipe.no_decay,
+                                           .form = recipe.form,
                                            .state_dtype = TypeOf(recipe.state_dtype)});
 }
 

@@ -6,6 +6,8 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <cmath>
+
 #include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
@@ -142,8 +144,29 @@ class Sgd : public BaseOptimizer {
     }
   }
 
- private:
+ protected:
   SgdOptions options_;
+};
+
+class PlainSgd : public Sgd {
+ public:
+  using Sgd::Sgd;
+
+  void Step(double lr) override {
+    at::NoGradGuard no_grad;
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      const Active active = CollectActive(groups_[g]);
+      for (std::size_t i = 0; i < active.parameters.size(); ++i) {
+        const at::Tensor& parameter = active.parameters[i];
+        at::Tensor direction = active.gradients[i].add(parameter, groups_[g].weight_decay);
+        if (!active.slots.empty()) {
+          direction = active.slots[0][i].mul_(options_.momentum).add_(direction);
+        }
+        parameter.sub_(direction, RateOf(g, lr));
+      }
+      Keep(active);
+    }
+  }
 };
 
 class AdamW : public BaseOptimizer {
@@ -182,18 +205,50 @@ class AdamW : public BaseOptimizer {
     LoadEntry(state, "optimizer.step", step_);
   }
 
- private:
+ protected:
   AdamWOptions options_;
   at::Tensor step_;  // float, as the fused kernel wants it
+};
+
+class PlainAdamW : public AdamW {
+ public:
+  using AdamW::AdamW;
+
+  void Step(double lr) override {
+    at::NoGradGuard no_grad;
+    const double step = step_.add_(1).item<double>();
+    const double first_share = 1 - std::pow(options_.beta1, step);
+    const double second_share = 1 - std::pow(options_.beta2, step);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      const Active active = CollectActive(groups_[g]);
+      const double rate = RateOf(g, lr);
+      for (std::size_t i = 0; i < active.parameters.size(); ++i) {
+        const at::Tensor &parameter = active.parameters[i], &gradient = active.gradients[i];
+        const at::Tensor &first = active.slots[0][i], &second = active.slots[1][i];
+        parameter.mul_(1 - rate * groups_[g].weight_decay);
+        first.mul_(options_.beta1).add_(gradient, 1 - options_.beta1);
+        second.mul_(options_.beta2).addcmul_(gradient, gradient, 1 - options_.beta2);
+        const at::Tensor size = second.div(second_share).sqrt_().add_(options_.eps);
+        parameter.addcdiv_(first, size, -rate / first_share);
+      }
+      Keep(active);
+    }
+  }
 };
 
 }  // namespace
 
 std::unique_ptr<Optimizer> MakeSgd(NamedTensors parameters, SgdOptions options) {
+  if (options.form == UpdateForm::kPlain) {
+    return std::make_unique<PlainSgd>(std::move(parameters), std::move(options));
+  }
   return std::make_unique<Sgd>(std::move(parameters), std::move(options));
 }
 
 std::unique_ptr<Optimizer> MakeAdamW(NamedTensors parameters, AdamWOptions options) {
+  if (options.form == UpdateForm::kPlain) {
+    return std::make_unique<PlainAdamW>(std::move(parameters), std::move(options));
+  }
   return std::make_unique<AdamW>(std::move(parameters), std::move(options));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/parts.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 
@@ -46,6 +47,7 @@ struct SgdOptions {
   double momentum = 0;
   double weight_decay = 0;
   std::string no_decay;
+  UpdateForm form = UpdateForm::kFused;
   at::ScalarType state_dtype = at::kFloat;
 };
 std::unique_ptr<Optimizer> MakeSgd(NamedTensors parameters, SgdOptions options);
@@ -58,6 +60,7 @@ struct AdamWOptions {
   double eps = 1e-8;
   double weight_decay = 0;
   std::string no_decay;
+  UpdateForm form = UpdateForm::kFused;
   at::ScalarType state_dtype = at::kFloat;
 };
 std::unique_ptr<Optimizer> MakeAdamW(NamedTensors parameters, AdamWOptions options);

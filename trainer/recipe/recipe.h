@@ -34,6 +34,7 @@ enum class ScheduleKind { kConstant, kWarmupCosine, kWarmupLinear };
 enum class Precision { kFp32, kBf16, kFp16 };
 enum class ModelDtype { kFp32, kBf16 };
 enum class Masters { kAuto, kFp32, kNone };
+enum class UpdateForm { kFused, kPlain };
 enum class StateDtype { kFp32, kBf16, kFp16 };
 enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
@@ -112,6 +113,7 @@ struct OptimizerRecipe {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double eps = 1e-8;
+  UpdateForm form = UpdateForm::kFused;
   StateDtype state_dtype = StateDtype::kFp32;
   Masters master_weights = Masters::kAuto;
   bool in_backward = false;

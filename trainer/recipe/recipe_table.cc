@@ -246,6 +246,9 @@ void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
                          1));
   keys.push_back(
       Number("optimizer.eps", FIELD(optimizer.eps), "", 0, "Added to the denominator (adamw)"));
+  keys.push_back(Choice("optimizer.form", FIELD(optimizer.form),
+                        {{"fused", UpdateForm::kFused}, {"plain", UpdateForm::kPlain}},
+                        "The library's fused update, or one operation after the other"));
   keys.push_back(Choice(
       "optimizer.state_dtype", FIELD(optimizer.state_dtype),
       {{"fp32", StateDtype::kFp32}, {"bf16", StateDtype::kBf16}, {"fp16", StateDtype::kFp16}},

@@ -192,6 +192,7 @@ TEST(RecipeTest, SoDoTheKeysOfFragileForms) {
                                              {"loss.guard_denominator", true},
                                              {"loader.max_len", 17},
                                              {"optimizer.state_dtype", "bf16"},
+                                             {"optimizer.form", "plain"},
                                              {"schedule.kind", "warmup_linear"},
                                              {"schedule.restart_step", 19},
                                              {"schedule.restart_ratio", 2.5}});
@@ -207,6 +208,7 @@ TEST(RecipeTest, SoDoTheKeysOfFragileForms) {
   EXPECT_TRUE(recipe.model.loss.guard_denominator);
   EXPECT_EQ(recipe.loader_max_len, 17);
   EXPECT_EQ(recipe.optimizer.state_dtype, StateDtype::kBf16);
+  EXPECT_EQ(recipe.optimizer.form, UpdateForm::kPlain);
   EXPECT_EQ(recipe.schedule.restart_step, 19);
   EXPECT_EQ(recipe.schedule.restart_ratio, 2.5);
 }

@@ -230,6 +230,14 @@ TEST(RuleTest, FollowsItsPaper) {
   }
 }
 
+TEST(RuleTest, FollowsItsPaperInThePlainForm) {
+  for (RuleCase rule : Rules()) {
+    SCOPED_TRACE(rule.name);
+    rule.recipe.form = UpdateForm::kPlain;
+    FollowPaper(rule.recipe, 37);
+  }
+}
+
 // The masters do, and so the parameters are the truth rounded once.
 TEST(RuleTest, FollowsItsPaperWithParametersIn16Bits) {
   for (RuleCase rule : Rules()) {
