@@ -1330,6 +1330,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "twins/updates",
+        file = "twins/updates.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "twins/validation",
         file = "twins/validation.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
