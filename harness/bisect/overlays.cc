@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <re2/re2.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "harness/process/command.h"
+#include "harness/process/interruption.h"
 #include "harness/protocol/digest.h"
 #include "harness/session/session.h"
 #include "harness/text/files.h"
@@ -78,9 +78,7 @@ class FolderLock {
   explicit FolderLock(const std::string& path)
       : fd_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
     if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path);
-    while (flock(fd_, LOCK_EX) != 0) {
-      if (WasInterrupted()) throw Interrupted();
-    }
+    AwaitLock(fd_);
   }
   ~FolderLock() { close(fd_); }
   FolderLock(const FolderLock&) = delete;

@@ -1,6 +1,7 @@
 #include "harness/process/interruption.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -34,5 +35,11 @@ void Interrupt() {
 bool WasInterrupted() { return g_was_interrupted.load(); }
 
 int InterruptionDescriptor() { return g_pipe[0]; }
+
+void AwaitLock(int descriptor) {
+  while (flock(descriptor, LOCK_EX) != 0) {
+    if (WasInterrupted()) throw Interrupted();
+  }
+}
 
 }  // namespace trainwreck

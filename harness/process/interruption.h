@@ -17,4 +17,7 @@ bool WasInterrupted();
 // A descriptor for poll, readable after Interrupt(); -1 before PrepareForInterruption().
 int InterruptionDescriptor();
 
+// Waits for the exclusive flock(2) of an open file. Throws Interrupted.
+void AwaitLock(int descriptor);
+
 }  // namespace trainwreck

@@ -122,9 +122,7 @@ void BisectSession::Lock() {
   if (fd < 0) throw std::system_error(errno, std::generic_category(), folder_ + "/lock");
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return;
   std::cerr << "trainwreck: waiting for the bisection that runs in " << folder_ << "\n";
-  while (flock(fd, LOCK_EX) != 0) {
-    if (WasInterrupted()) throw Interrupted();
-  }
+  AwaitLock(fd);
 }
 
 Json BisectSession::Header() const {
