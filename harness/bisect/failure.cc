@@ -12,12 +12,6 @@ namespace {
 // Sizes within so many octaves, a factor of 8, are alike.
 constexpr double kAlikeOctaves = 3;
 
-std::string Number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
-
 // " octaves"; nothing for a plain number.
 std::string UnitText(const std::string& unit) {
   const auto known = formula::FindUnit(unit);
@@ -27,7 +21,13 @@ std::string UnitText(const std::string& unit) {
 
 }  // namespace
 
-std::string FailureSize::Text() const { return Number(amount) + UnitText(unit); }
+std::string BisectNumber(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+std::string FailureSize::Text() const { return BisectNumber(amount) + UnitText(unit); }
 
 std::string Failure::Text() const {
   if (check.empty()) return failure_class;
@@ -94,9 +94,9 @@ bool FailureSizes::IsFar(const std::optional<FailureSize>& size) const {
 }
 
 std::string FailureSizes::Text() const {
-  return Number(least_) == Number(most_)
-             ? Number(least_) + UnitText(unit_)
-             : Number(least_) + " to " + Number(most_) + UnitText(unit_);
+  return BisectNumber(least_) == BisectNumber(most_)
+             ? BisectNumber(least_) + UnitText(unit_)
+             : BisectNumber(least_) + " to " + BisectNumber(most_) + UnitText(unit_);
 }
 
 }  // namespace trainwreck

@@ -10,6 +10,8 @@
 
 namespace trainwreck {
 
+std::string BisectNumber(double value);  // three digits
+
 // By how much a claim was missed: a margin without its sign.
 struct FailureSize {
   double amount = 0;  // above 0

@@ -62,14 +62,15 @@ Releases::Releases(const BisectOptions& options)
   FindPartners();
   const std::string option = "--versions " + package_;
   const auto [good, bad] = EndsOf(options.versions.at(1), option);
-  is_backwards_ = VersionOf(bad, option) < VersionOf(good, option);
-  if (VersionOf(bad, option) == VersionOf(good, option)) {
+  const Listing ends[] = {{VersionOf(good, option), good}, {VersionOf(bad, option), bad}};
+  is_backwards_ = ends[1] < ends[0];
+  if (ends[0].version == ends[1].version) {
     throw UsageError(option + ": nothing lies between " + good + " and " + bad);
   }
   FindTargetProgram();
   fs::create_directories(root_ + "/.trainwreck/bisect");
   overlays_ = std::make_unique<Overlays>(python_, root_ + "/.trainwreck/bisect/pip.log");
-  FindReleases();
+  FindReleases(ends[0], ends[1]);
 }
 
 // Which Python runs the target, and whether it would see an overlay at all.
@@ -118,10 +119,8 @@ void Releases::FindPartners() {
   }
 }
 
-void Releases::FindReleases() {
+void Releases::FindReleases(const Listing& good, const Listing& bad) {
   const std::string option = "--versions " + package_;
-  const auto [good_text, bad_text] = EndsOf(options_.versions.at(1), option);
-  const PackageVersion good = VersionOf(good_text, option), bad = VersionOf(bad_text, option);
   std::vector<std::string> texts;
   const Overlays::Answer answer = overlays_->List(package_, texts);
   if (answer.is_machine) {
@@ -141,7 +140,7 @@ void Releases::FindReleases() {
     if (version && Find(listed, *version) == nullptr) listed.push_back({*version, text});
   }
   std::sort(listed.begin(), listed.end());
-  for (const auto& [version, text] : {std::pair(good, good_text), {bad, bad_text}}) {
+  for (const auto& [version, text] : {good, bad}) {
     if (Find(listed, version) != nullptr) continue;
     std::vector<std::string> known;
     for (const Listing& listing : listed) known.push_back(listing.text);
@@ -149,7 +148,7 @@ void Releases::FindReleases() {
                      NearestHint(text, known) + "; it lists " + known.front() + " to " +
                      known.back() + " (a yanked one has to be named with --also)");
   }
-  const auto& [oldest, newest] = std::minmax(good, bad);
+  const auto& [oldest, newest] = std::minmax(good.version, bad.version);
   std::erase_if(listed, [&](const Listing& listing) {
     return listing.version < oldest || newest < listing.version;
   });

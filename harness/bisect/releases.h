@@ -44,7 +44,7 @@ class Releases : public Lineage {
  private:
   void FindTargetProgram();
   void FindPartners();
-  void FindReleases();
+  void FindReleases(const Listing& good, const Listing& bad);
   void Choose(std::vector<Listing> listed);
   Release ReleaseOf(const Commit& commit) const { return {package_, commit.id}; }
 

@@ -21,12 +21,6 @@ std::string BisectPercent(double p) {
   return text;
 }
 
-std::string BisectNumber(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
-
 std::string ShortId(const std::string& id) {
   constexpr std::size_t kHash = 40, kShort = 7;
   const bool is_hash =
