@@ -20,7 +20,7 @@ def watch(
     optimizer: torch.optim.Optimizer | None = None,
     *,
     folder: str | None = None,
-    record: Iterable[str] = ("grad_norm", "applied_grad_norm", "nonfinite_grads", "memory_bytes"),
+    record: Iterable[str] | None = None,
 ) -> None:
     """Follows a training run by hooks of torch: `folder`/rank<k>.jsonl gets a line for each step.
 
@@ -31,7 +31,8 @@ def watch(
     model: the module whose names the parameters have; default: the first one called in training
     optimizer: the one whose steps count; default: the first one that makes a step
     folder: where the trace goes without a harness; later runs append to what is there
-    record: those of the signals that are recorded on demand alone, such as "update_norm"
+    record: those of the signals that are recorded on demand alone, such as "update_norm"; default:
+        grad_norm, applied_grad_norm, nonfinite_grads, memory_bytes
     """
     from trainwreck import install
 

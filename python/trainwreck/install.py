@@ -47,10 +47,10 @@ def watch(
     model: torch.nn.Module | None,
     optimizer: Optimizer | None,
     folder: str | None,
-    record: Iterable[str],
+    record: Iterable[str] | None,
 ) -> None:
     """What `trainwreck.watch` does."""
-    hooks = install(folder, record)
+    hooks = install(folder, CHEAP if record is None else record)
     if optimizer is not None:
         compat.hook_step_of(optimizer)
         hooks.follow(optimizer)
