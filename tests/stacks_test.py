@@ -190,23 +190,24 @@ class StacksTest(unittest.TestCase):
         self.assertEqual((fired["fault"], fired["signal"]), ("checkpoint.kill_writer", 9))
         self.assertTrue(fired["file"].endswith(".pt"), fired["file"])
 
+    def assert_found(self, scenario, planted, message):
+        """The scenario passes in images.py as it is, and says this when (old, new) is planted there."""
+        said = self.run_scenario("portable/" + scenario, "hooked", suite=True).stdout
+        self.assertRegex(said, "PASS .* portable/" + scenario)
+        self.replace("images.py", *planted)
+        said = self.run_scenario("portable/" + scenario, "hooked", status=1, suite=True).stdout
+        self.assertIn(message + "\n", said)
+
     @needs("torch")
     @takes_long
     def test_a_restart_without_the_optimizer_is_found(self):
-        said = self.run_scenario("portable/killed-and-resumed", "hooked", suite=True).stdout
-        self.assertRegex(said, "PASS .* portable/killed-and-resumed")
-        self.replace("images.py", '("optimizer", optimizer.load_state_dict), ', "")
-        said = self.run_scenario("portable/killed-and-resumed", "hooked", status=1, suite=True).stdout
-        self.assertIn("remedy_ineffective: 'is_the_same' in supervisor\n", said)
+        self.assert_found("killed-and-resumed", ('("optimizer", optimizer.load_state_dict), ', ""),
+                          "remedy_ineffective: 'is_the_same' in supervisor")
 
     @needs("torch")
     @takes_long
     def test_a_clip_norm_without_effect_is_found(self):
-        said = self.run_scenario("portable/no-clipping", "hooked", suite=True).stdout
-        self.assertRegex(said, "PASS .* portable/no-clipping")
-        self.replace("images.py", "        if options.clip:\n", "        if False:\n")
-        said = self.run_scenario("portable/no-clipping", "hooked", status=1, suite=True).stdout
-        self.assertIn("remedy_ineffective: 'no_good' in clip\n", said)
+        self.assert_found("no-clipping", ("        if options.clip:\n", "        if False:\n"), "remedy_ineffective: 'no_good' in clip")
 
     # From a command to the first verdict, as a new user goes.
 
