@@ -64,6 +64,11 @@ TEST(CommandDraft, TakesTheLastValueOfAnOptionThatIsGivenTwice) {
   EXPECT_EQ(draft.keys[0].value, "0.3");
 }
 
+TEST(CommandDraft, KnowsANameBehindItsSection) {
+  const CommandDraft draft = DraftOf({"train", "--trainer.grad_norm_clip=1.0"});
+  EXPECT_EQ(RoleOf(draft, "trainer.grad_norm_clip"), "clip_norm");
+}
+
 TEST(CommandDraft, TakesTheFirstOptionOfARole) {
   const CommandDraft draft = DraftOf({"python3", "train.py", "--lr", "0.1", "--base_lr", "0.2"});
   EXPECT_EQ(RoleOf(draft, "lr"), "learning_rate");
