@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSchema = "trainwreck/dose";
 constexpr int kSchemaVersion = 1;
+constexpr const char* kStrengthParameter = "strength";
 
 // A dose as the parameter takes it.
 Json ValueOf(const ParamInfo& info, double dose) {
@@ -33,8 +34,8 @@ double EndOf(const std::optional<double>& said, const std::optional<double>& bou
 // From the weakest to the strongest; even steps of the logarithm where both ends are positive.
 std::vector<double> DosesOf(const DoseRequest& request, const DoseParameter& parameter) {
   const ParamInfo& info = parameter.info;
-  const double from = EndOf(request.from, info.min, "--from", "smallest", parameter);
-  const double to = EndOf(request.to, info.max, "--to", "largest", parameter);
+  const double from = EndOf(request.from, parameter.weakest, "--from", "smallest", parameter);
+  const double to = EndOf(request.to, parameter.strongest, "--to", "largest", parameter);
   if (from == to) throw UsageError("--from and --to are the same dose");
   std::vector<double> doses =
       SpreadDoses(from, to, request.levels, request.linear, info.type == ValueType::kInt);
@@ -50,12 +51,18 @@ std::vector<double> DosesOf(const DoseRequest& request, const DoseParameter& par
 DoseParameter FindDoseParameter(const std::string& text, const Scenario& scenario,
                                 const TargetDescription& target) {
   std::vector<std::string> known;
+  if (const auto& strength = scenario.strength) {
+    known.push_back(kStrengthParameter);
+    if (text == known.back()) {
+      return {"", {.name = text}, strength->value, strength->from, strength->to};
+    }
+  }
   for (const InjectedFault& fault : scenario.faults) {
     for (const ParamInfo& info : target.FindFault(fault.fault)->params) {
       if (info.type != ValueType::kNumber && info.type != ValueType::kInt) continue;
       const std::string path = "inject." + fault.id + ".with." + info.name;
       if (path == text) {
-        return {fault.id, info, fault.with.at(info.name)};
+        return {fault.id, info, fault.with.at(info.name), info.min, info.max};
       }
       known.push_back(path);
     }
@@ -92,6 +99,11 @@ DoseSearch::DoseSearch(const Session& session, const DoseRequest& request)
 }
 
 Scenario DoseSearch::At(int dose) const {
+  if (parameter_.fault_id.empty()) {
+    Session session = session_;
+    session.description.calibration.strengths[scenario_.name] = doses_[dose];
+    return LoadOnePoint(session, request_.scenario);
+  }
   Scenario scenario = scenario_;
   const Json value = ValueOf(parameter_.info, doses_[dose]);
   for (InjectedFault& fault : scenario.faults) {

@@ -22,7 +22,7 @@ namespace trainwreck {
 
 struct DoseRequest {
   std::string scenario;            // one point of one scenario
-  std::string parameter;           // inject.ID.with.NAME
+  std::string parameter;           // inject.ID.with.NAME, or strength
   std::optional<double> from, to;  // else the bounds that the fault has for it
   int levels = 33;
   bool linear = false;
@@ -33,9 +33,10 @@ struct DoseRequest {
 
 // "inject.hot_lr.with.factor"
 struct DoseParameter {
-  std::string fault_id;
+  std::string fault_id;  // empty: the strength of the scenario
   ParamInfo info;
   Json now;  // the scenario's own value
+  std::optional<double> weakest, strongest;
 };
 
 // Throws UsageError, which lists the parameters that there are.

@@ -197,6 +197,9 @@ std::vector<Note> FindNotes(const CaseResults& results, const TargetDescription&
     notes.push_back(
         {.arm = arm.name, .kind = arm.kind, .seeds = 0, .text = ToString(arm.kind) + why});
   }
+  if (const auto& strength = results.plan->scenario->strength; strength && strength->calibrated) {
+    notes.push_back({.arm = "strength", .seeds = 0, .text = strength->Text()});
+  }
   for (const ArmPlan& arm : results.plan->arms) {
     const auto runs = results.runs.find(arm.name);
     if (runs == results.runs.end()) continue;

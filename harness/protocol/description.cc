@@ -229,11 +229,17 @@ int TargetDescription::CountDevices(const std::string& kind) const {
 }
 
 Json ToJson(const TargetDescription& description) {
-  return {{"protocol", description.protocol},         {"name", description.name},
-          {"version", description.version},           {"level", description.level},
-          {"recipe", ListToJson(description.recipe)}, {"signals", ListToJson(description.signals)},
-          {"events", ListToJson(description.events)}, {"faults", ListToJson(description.faults)},
-          {"features", description.features},         {"devices", ListToJson(description.devices)}};
+  Json json = {
+      {"protocol", description.protocol},         {"name", description.name},
+      {"version", description.version},           {"level", description.level},
+      {"recipe", ListToJson(description.recipe)}, {"signals", ListToJson(description.signals)},
+      {"events", ListToJson(description.events)}, {"faults", ListToJson(description.faults)},
+      {"features", description.features},         {"devices", ListToJson(description.devices)}};
+  const Calibration& calibration = description.calibration;
+  if (!calibration.strengths.empty()) {
+    json["calibration"] = {{"strengths", calibration.strengths}, {"remark", calibration.remark}};
+  }
+  return json;
 }
 
 TargetDescription DescriptionFromJson(const Json& json) {
@@ -256,6 +262,10 @@ TargetDescription DescriptionFromJson(const Json& json) {
   description.faults = ListFromJson<FaultInfo>(json, "faults", FaultFromJson);
   description.features = json.value("features", std::vector<std::string>{});
   description.devices = ListFromJson<DeviceInfo>(json, "devices", DeviceFromJson);
+  if (const auto found = json.find("calibration"); found != json.end()) {
+    description.calibration = {found->at("strengths").get<std::map<std::string, double>>(),
+                               found->at("remark").get<std::string>()};
+  }
   return description;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,6 +76,13 @@ struct DeviceInfo {
   std::int64_t memory_bytes = 0;
 };
 
+// What `trainwreck calibrate` measured with a target. A target does not describe it: the harness
+// adds it, and keeps it with the description of stored runs.
+struct Calibration {
+  std::map<std::string, double> strengths;  // scenario -> the strength of its fault
+  std::string remark;                       // what has changed since then; empty: nothing
+};
+
 struct TargetDescription {
   int protocol = kProtocolVersion;
   std::string name;
@@ -90,6 +98,7 @@ struct TargetDescription {
   // The devices of this machine, as the target sees them; may be empty when the target does not
   // say.
   std::vector<DeviceInfo> devices;
+  Calibration calibration;
 
   const ParamInfo* FindRecipeKey(const std::string& key) const;
   const SignalInfo* FindSignal(const std::string& name) const;

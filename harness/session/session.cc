@@ -12,6 +12,7 @@
 #include "harness/protocol/recipe_view.h"
 #include "harness/session/selection.h"
 #include "harness/spec/fault_file.h"
+#include "harness/targets/calibration_file.h"
 #include "harness/targets/target_spec.h"
 #include "harness/targets/user_files.h"
 #include "harness/text/nearest.h"
@@ -231,6 +232,18 @@ void AddFaultFiles(Session& session) {
                            " in the faults below " + session.scenarios_root + "; nothing was run");
 }
 
+Calibration LoadCalibration(const TargetSpec& spec) {
+  const std::string path = CalibrationPath(spec);
+  const CalibrationFile file = LoadCalibrationFile(path);
+  for (const Diagnostic& diagnostic : file.errors) std::cerr << Format(diagnostic);
+  if (!file.errors.empty()) throw ConfigurationError(path + " cannot be used");
+  Calibration calibration = CalibrationOf(file, spec);
+  if (!calibration.strengths.empty() && !calibration.remark.empty()) {
+    std::cerr << "trainwreck: " << path << " is " << calibration.remark << "\n";
+  }
+  return calibration;
+}
+
 bool SaysForkServer(const TargetDescription& description) {
   for (const std::string& feature : description.features) {
     if (feature == "fork-server") return true;
@@ -347,6 +360,7 @@ Session OpenSession(const CommonOptions& options, bool builds) {
   } catch (const std::runtime_error& error) {
     throw ConfigurationError("target '" + found.name + "' gives no description: " + error.what());
   }
+  if (found.spec) session.description.calibration = LoadCalibration(*found.spec);
   session.target.has_fork_server = SaysForkServer(session.description);
   session.scenarios_root = FindScenariosRoot(options);
   session.color = WantsColor(options.color, STDERR_FILENO);

@@ -32,10 +32,10 @@ Path WithoutPoint(const Path& path) {
 const Words& OrderOf(const Path& whole) {
   static const Words kNone;
   static const Words kScenario = {
-      "apiVersion", "kind",    "name",     "title",       "sources",   "tags",     "extends",
-      "requires",   "recipe",  "phases",   "reference",   "seeds",     "budget",   "inject",
-      "matrix",     "healthy", "symptoms", "breaks",      "no_remedy", "remedies", "decoys",
-      "quality",    "twins",   "agree",    "must_notice", "expect",    "reason"};
+      "apiVersion", "kind",     "name",    "title",    "sources",     "tags",      "extends",
+      "requires",   "strength", "recipe",  "phases",   "reference",   "seeds",     "budget",
+      "inject",     "matrix",   "healthy", "symptoms", "breaks",      "no_remedy", "remedies",
+      "decoys",     "quality",  "twins",   "agree",    "must_notice", "expect",    "reason"};
   static const Words kCheck = {"assert", "min_margin", "reason", "when"};
   static const Words kArm = {"set", "scale", "resolves", "keeps", "waives", "kind", "when", "note"};
   static const Words kFault = {"fault", "with",          "at",    "from",    "to",
@@ -54,6 +54,7 @@ const Words& OrderOf(const Path& whole) {
       {"decoys", kArm}};
   static const std::map<std::string, Words> kSections = {
       {"quality", kCheck},
+      {"strength", {"default", "from", "to"}},
       {"seeds", {"count", "require"}},
       {"budget", {"seconds", "stall_seconds"}},
       {"requires", {"ranks", "devices", "features", "memory"}},

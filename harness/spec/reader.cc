@@ -53,7 +53,8 @@ class Reader {
     ReadExpectation(fields);
     if (const YamlNode* node = fields.Take("requires")) ReadRequirements(*node);
     if (const YamlNode* node = fields.Take("budget")) ReadBudget(*node);
-    fields.Take("extends");  // resolved before
+    fields.Take("extends");  // resolved before, and so is this
+    fields.Take("strength");
     fields.RejectRest(/*allow_notes=*/true);
     return std::move(draft_);
   }

@@ -10,6 +10,7 @@
 #include "harness/spec/defaults.h"
 #include "harness/spec/extends.h"
 #include "harness/spec/reader.h"
+#include "harness/spec/strength.h"
 #include "harness/spec/validate.h"
 #include "harness/text/glob.h"
 #include "harness/yaml/yaml.h"
@@ -92,7 +93,12 @@ ScenarioFile ParseScenario(const std::string& text, const std::string& file,
   Errors errors;
   ScenarioFile result;
   if (std::optional<YamlNode> root = ParseWithExtends(text, file, options, errors)) {
+    const YamlNode* name = root->IsMap() ? root->Find("name") : nullptr;
+    std::optional<Strength> strength =
+        ApplyStrength(*root, name != nullptr ? name->text : NameBelow(file, options.scenarios_root),
+                      target.calibration, errors);
     Draft draft = ReadScenario(*root, target, errors);
+    draft.scenario.strength = std::move(strength);
     draft.scenario.file = file;
     draft.scenario.invariants = options.invariants;
     if (root->IsMap() && root->Find("name") == nullptr) NameByPath(draft.scenario, options, errors);

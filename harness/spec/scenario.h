@@ -103,6 +103,18 @@ struct LeftOut {
   std::string role;
 };
 
+// The strength of the fault, which `$strength` stands for in the file: see strength.h.
+struct Strength {
+  double own = 0;                    // what the file says
+  double from = 0, to = 0;           // the weakest and the strongest that a calibration may choose
+  double value = 0;                  // what was used
+  std::optional<double> calibrated;  // what was measured with this target
+  std::string remark;                // of the calibration
+
+  bool Allows(double wanted) const;
+  std::string Text() const;  // "16, calibrated; the scenario itself says 1000"
+};
+
 // One named point of the matrix; a scenario without a matrix has one point with an empty name.
 struct Point {
   std::string name;
@@ -138,6 +150,7 @@ struct Scenario {
   std::string title;
   std::vector<std::string> sources;
   std::vector<std::string> tags;
+  std::optional<Strength> strength;
   Changes recipe;
   int seed_count = 5;
   int seed_require = 5;

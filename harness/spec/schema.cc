@@ -8,6 +8,7 @@
 #include "harness/protocol/recipe_view.h"
 #include "harness/spec/defaults.h"
 #include "harness/spec/fault_file.h"
+#include "harness/spec/recipe_reader.h"
 #include "harness/spec/scenario.h"
 #include "harness/yaml/fields.h"
 
@@ -143,10 +144,20 @@ Json TriggerProperties() {
   };
 }
 
+// `$strength` may stand for a number: of a text only the pattern counts, of a number the bounds.
+Json OrStrength(Json schema) {
+  const Json type = schema.value("type", Json());
+  if (type != "integer" && type != "number") return schema;
+  schema["type"] = {type, "string"};
+  schema["pattern"] = "^([-+.0-9eE]+ / )?\\$strength$";
+  return schema;
+}
+
 // Parameters without default may also come from the matrix or by `extends`, so none is required.
 Json ParametersSchema(const FaultInfo& info) {
   Json properties = Json::object();
-  for (const ParamInfo& param : info.params) properties[param.name] = ValueSchema(param);
+  for (const ParamInfo& param : info.params)
+    properties[param.name] = OrStrength(ValueSchema(param));
   Json object = Object(std::move(properties), {}, info.doc);
   object["minProperties"] = 1;
   return object;
@@ -263,6 +274,12 @@ Json SeedsSchema() {
           {"description", "Each arm runs once per seed."}};
 }
 
+Json StrengthSchema() {
+  const Json any =
+      PositiveNumber("Without a calibration; the weakest and strongest it may choose.");
+  return Object({{"default", any}, {"from", any}, {"to", any}}, {}, "What $strength stands for.");
+}
+
 Json ExpectSchema() {
   Json verdicts = {{"enum", VerdictNames()}};
   Json map = Object({{"verdict", verdicts},
@@ -371,8 +388,7 @@ Json ParameterSchema() {
 Json FaultFileSchema(const TargetDescription& target) {
   const auto value_of = [](const ParamInfo& info) { return OrReference(ValueSchema(info)); };
   const auto factor_of = [](const ParamInfo& info) -> Json {
-    const bool is_number = info.type == ValueType::kInt || info.type == ValueType::kNumber;
-    return is_number ? OrReference(Number("Factor. " + info.doc)) : Json();
+    return IsNumeric(info.type) ? OrReference(Number("Factor. " + info.doc)) : Json();
   };
   Json needs = Object({{"ranks", Integer(1, "Processes that a run must have.")},
                        {"features", Texts("Features of the target.")}},
@@ -401,10 +417,9 @@ Json FaultFileSchema(const TargetDescription& target) {
 }
 
 Json ScenarioSchema(const TargetDescription& target) {
-  const auto value_of = [](const ParamInfo& info) { return ValueSchema(info); };
+  const auto value_of = [](const ParamInfo& info) { return OrStrength(ValueSchema(info)); };
   const auto factor_of = [](const ParamInfo& info) -> Json {
-    const bool is_number = info.type == ValueType::kInt || info.type == ValueType::kNumber;
-    return is_number ? Number("Factor. " + info.doc) : Json();
+    return IsNumeric(info.type) ? OrStrength(Number("Factor. " + info.doc)) : Json();
   };
   const Json set = RecipeSchema(target, "Recipe keys and their new values.", value_of);
   const Json scale = RecipeSchema(target, "Recipe keys and their factors.", factor_of);
@@ -419,6 +434,7 @@ Json ScenarioSchema(const TargetDescription& target) {
       {"sources", Texts("Where the claim comes from.")},
       {"tags", Texts("For `trainwreck run -t TAG`.")},
       {"extends", Text("A scenario to start from, as its path under the folder of the scenarios.")},
+      {"strength", StrengthSchema()},
       {"recipe", RecipeSchema(target, "The healthy run, over the target's defaults.", value_of)},
       {"matrix", MatrixSchema(set, scale, target)},
       {"seeds", SeedsSchema()},

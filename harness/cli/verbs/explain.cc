@@ -165,6 +165,7 @@ bool ExplainScenario(const Session& session, const std::string& name) {
   Line("tags", Join(scenario.tags));
   Line("seeds", std::to_string(scenario.seed_require) + " of " +
                     std::to_string(scenario.seed_count) + " must agree");
+  if (scenario.strength) Line("strength", scenario.strength->Text());
   for (const InjectedFault& fault : scenario.faults) Line("injects", fault.id + ": " + fault.fault);
   for (const Twin& twin : scenario.twins) Line("twin", twin.name + TwinText(twin));
   for (const Bug& bug : scenario.bugs) {
