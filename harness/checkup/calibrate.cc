@@ -96,7 +96,10 @@ StrengthTrial TryStrength(const Session& session, const std::string& file, doubl
                     {.stop_early = true, .fail_fast = true, .keep = KeepRuns::kNone});
   std::string trouble;
   const auto judged = [&](const Verdict& verdict) {
-    const StrengthAnswer answer = AnswerOf(verdict);
+    StrengthAnswer answer = AnswerOf(verdict);
+    // Without its remedies no scenario passes.
+    const bool shows = how == StrengthLook::kFault && answer == StrengthAnswer::kFails;
+    if (shows) answer = StrengthAnswer::kPasses;
     if (verdict.seen_verdict == VerdictKind::kSkip || answer == StrengthAnswer::kPasses) return;
     if (verdict.failure_class == FailureClass::kInfrastructure) trouble = verdict.reason;
     // What is too weak in one seed is too weak, whatever else is wrong in others.

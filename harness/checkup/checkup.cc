@@ -1,6 +1,7 @@
 #include "harness/checkup/checkup.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "harness/report/text.h"
@@ -54,6 +55,22 @@ NamedRow RowOf(const Likeness& likeness, const Scenario& scenario) {
   return row;
 }
 
+// Whether all its runs agree in a clue that reads otherwise in every healthy run.
+bool StandsOut(const Signature& fault, const std::vector<Signature>& signatures) {
+  for (std::size_t clue = 0; clue < fault.counts.size(); ++clue) {
+    const Count& here = fault.counts[clue];
+    if (here.known() == 0 || (here.holds > 0 && here.fails > 0)) continue;
+    int alike = 0, known = 0;
+    for (const Signature& healthy : signatures) {
+      if (!healthy.row.empty()) continue;
+      alike += here.holds > 0 ? healthy.counts[clue].holds : healthy.counts[clue].fails;
+      known += healthy.counts[clue].known();
+    }
+    if (alike == 0 && known > 0) return true;
+  }
+  return false;
+}
+
 std::string NameOf(const Likeness& likeness) {
   return likeness.row.empty() ? "healthy" : likeness.row;
 }
@@ -69,6 +86,37 @@ Practice::Practice(const Session& opened, const CommonOptions& options, int core
 
 std::string FamilyOf(const std::string& row) { return row.substr(0, row.find('/')); }
 
+UnseenRows FindUnseenRows(const std::vector<Case>& cases,
+                          const std::vector<Signature>& signatures) {
+  std::set<std::string> lacking, twins, several, rows, seen;
+  for (const Case& one : cases) {
+    const std::string& name = one.scenario->name;
+    if (!one.skip_reason.empty()) {
+      lacking.insert(name);
+    } else if (one.scenario->faults.empty()) {
+      twins.insert(name);
+    } else if (PatientOf(one, ArmKind::kFault, 0, kLearningSeeds).runs.empty()) {
+      several.insert(name);
+    }
+  }
+  for (const Signature& signature : signatures) {
+    if (signature.row.empty()) continue;
+    rows.insert(signature.row);
+    if (StandsOut(signature, signatures)) seen.insert(signature.row);
+  }
+  UnseenRows unseen;
+  const auto put = [&](const std::set<std::string>& from, std::vector<std::string>& into) {
+    std::set_difference(from.begin(), from.end(), rows.begin(), rows.end(),
+                        std::back_inserter(into));
+  };
+  put(lacking, unseen.lacking);
+  put(twins, unseen.twins);
+  put(several, unseen.several);
+  std::set_difference(rows.begin(), rows.end(), seen.begin(), seen.end(),
+                      std::back_inserter(unseen.like_healthy));
+  return unseen;
+}
+
 std::optional<CheckupReport> CheckUp(const Practice& practice, const Patient& patient) {
   Findings findings;
   const bool is_done = Examine({patient}, practice.clues, practice.session, practice.cores,
@@ -79,6 +127,7 @@ std::optional<CheckupReport> CheckUp(const Practice& practice, const Patient& pa
   report.arm = ToString(patient.arm);
   report.seeds = static_cast<int>(patient.runs.size());
   report.final_losses = findings.final_losses;
+  report.unseen = FindUnseenRows(practice.known.cases, practice.signatures);
   const Diagnosis diagnosis(practice.signatures);
   const std::vector<Likeness> ranked = diagnosis.Rank(findings.readings);
   if (ranked.front().row.empty()) report.healthy_like = ranked.front().signature;
@@ -122,10 +171,19 @@ Json ToJson(const CheckupReport& report) {
   }
   Json variants = Json::object();
   for (const auto& [name, loss] : report.final_losses) variants[name] = FormatNumber(loss);
-  return {{"schema", kSchema},        {"version", kSchemaVersion},
-          {"recipe", report.recipe},  {"arm", report.arm},
-          {"seeds", report.seeds},    {"healthy", report.is_healthy()},
-          {"final_losses", variants}, {"named", named}};
+  return {{"schema", kSchema},
+          {"version", kSchemaVersion},
+          {"recipe", report.recipe},
+          {"arm", report.arm},
+          {"seeds", report.seeds},
+          {"healthy", report.is_healthy()},
+          {"final_losses", variants},
+          {"named", named},
+          {"not_seen",
+           {{"lacking", report.unseen.lacking},
+            {"twins", report.unseen.twins},
+            {"several_ranks_or_phases", report.unseen.several},
+            {"like_healthy", report.unseen.like_healthy}}}};
 }
 
 void Score::Add(const std::string& row, const std::vector<Likeness>& ranked) {

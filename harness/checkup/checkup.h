@@ -56,9 +56,21 @@ struct NamedRow {
   std::string see;                           // the command that shows it
 };
 
+// Scenarios that no checkup with this target can name, each once.
+struct UnseenRows {
+  std::vector<std::string> lacking;  // the target or the machine lacks what they need
+  std::vector<std::string> twins;    // they have no fault
+  std::vector<std::string> several;  // of several ranks or phases
+  // Each clue that their runs agree in reads so in some healthy run, too.
+  std::vector<std::string> like_healthy;
+};
+
+UnseenRows FindUnseenRows(const std::vector<Case>& cases, const std::vector<Signature>& signatures);
+
 struct CheckupReport {
   std::string recipe, arm;
   int seeds = 0;
+  UnseenRows unseen;
   std::string healthy_like;  // the case with the most similar healthy runs; empty: a fault is found
   std::vector<std::pair<std::string, double>> final_losses;  // by variant
   std::vector<NamedRow> named;                               // the likeliest first, at most three

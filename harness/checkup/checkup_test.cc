@@ -62,6 +62,25 @@ TEST(Checkup, NamesTheFaultOfARecipeThatNobodyHasSeen) {
   EXPECT_EQ(json.at("healthy"), false);
 }
 
+// Known rows stand out, and the rest is counted: nobody takes silence for health.
+TEST(Checkup, SaysWhichRowsItCannotName) {
+  const FakeSuite suite;
+  WriteSuite(suite);
+  suite.WriteSlow("same", 0.2, 0.9);  // slower by a tenth, which no clue tells
+  suite.WriteSlow("foreign", 0.2, 0.01, "requires: {features: [wings]}\n");
+  suite.Write("twin",
+              "recipe: {steps: 20}\ntwins:\n  again: {}\nagree:\n  loss: {of: loss, within: "
+              "bitwise}\nmust_notice:\n  slow: {fault: fake.slow_descent, with: {factor: 0.5}, "
+              "only_in_twins: true}\nseeds: 2\n");
+  const Practice practice(suite.Open(), suite.common(), kCores);
+  const UnseenRows unseen = FindUnseenRows(practice.known.cases, practice.signatures);
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(unseen.lacking, Names{"fake/foreign"});
+  EXPECT_EQ(unseen.twins, Names{"fake/twin"});
+  EXPECT_EQ(unseen.several, Names{});
+  EXPECT_EQ(unseen.like_healthy, Names{"fake/same"});
+}
+
 TEST(Checkup, FindsNothingInAHealthyRecipe) {
   const FakeSuite suite;
   WriteSuite(suite);

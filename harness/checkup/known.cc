@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "harness/launch/private_file.h"
@@ -31,6 +32,27 @@ std::vector<Patient> PatientsToLearnFrom(const std::vector<Case>& cases) {
     }
   }
   return patients;
+}
+
+// Healthy runs of one recipe are the same training in every scenario: it is made once.
+struct Trainings {
+  std::vector<Patient> made;
+  std::vector<std::size_t> of;  // patient -> index in `made`
+};
+
+Trainings TrainingsOf(const std::vector<Patient>& patients) {
+  Trainings trainings;
+  std::map<std::pair<Recipe, std::size_t>, std::size_t> healthy;  // with so many seeds
+  for (const Patient& patient : patients) {
+    std::size_t index = trainings.made.size();
+    if (patient.arm == ArmKind::kControl) {
+      const std::pair training(patient.runs.front().plan.recipe, patient.runs.size());
+      index = healthy.emplace(training, index).first->second;
+    }
+    trainings.of.push_back(index);
+    if (index == trainings.made.size()) trainings.made.push_back(patient);
+  }
+  return trainings;
 }
 
 std::vector<Signature> Read(const std::string& file, std::size_t clues) {
@@ -129,29 +151,32 @@ std::vector<Signature> KnownSignatures(const std::vector<Case>& cases, const Clu
   const std::string file = CacheFolder() + "/signatures-" + DigestText(key) + ".json";
   std::vector<Signature> signatures = Read(file, clues.size());
   if (signatures.size() == patients.size() && !signatures.empty()) return signatures;
+  const Trainings trainings = TrainingsOf(patients);
   std::size_t runs = 0;
-  for (const Patient& patient : patients) {
+  for (const Patient& patient : trainings.made) {
     for (const Run& run : patient.runs) runs += clues.RunsFor(run).size();
   }
   std::cerr << "# learning what " << patients.size()
             << " faults and healthy recipes look like: " << runs
             << " runs, once for this target and these scenarios\n";
-  signatures.assign(patients.size(), {});
-  const bool is_done =
-      Examine(patients, clues, session, cores, [&](std::size_t index, const Findings& findings) {
-        const Patient& patient = patients[index];
-        Signature& signature = signatures[index];
-        signature.name = patient.name;
-        if (patient.arm == ArmKind::kFault) signature.row = patient.scenario;
-        signature.counts.resize(clues.size());
-        for (const ClueReadings& run : findings.readings) {
-          for (std::size_t clue = 0; clue < run.size(); ++clue) {
-            signature.counts[clue].holds += run[clue] == formula::Truth::kTrue;
-            signature.counts[clue].fails += run[clue] == formula::Truth::kFalse;
-          }
-        }
-      });
+  std::vector<std::vector<Count>> counts(trainings.made.size(), std::vector<Count>(clues.size()));
+  const bool is_done = Examine(trainings.made, clues, session, cores,
+                               [&](std::size_t index, const Findings& findings) {
+                                 for (const ClueReadings& run : findings.readings) {
+                                   for (std::size_t clue = 0; clue < run.size(); ++clue) {
+                                     Count& count = counts[index][clue];
+                                     count.holds += run[clue] == formula::Truth::kTrue;
+                                     count.fails += run[clue] == formula::Truth::kFalse;
+                                   }
+                                 }
+                               });
   if (!is_done) return {};
+  signatures.clear();
+  for (std::size_t i = 0; i < patients.size(); ++i) {
+    const bool is_fault = patients[i].arm == ArmKind::kFault;
+    signatures.push_back(
+        {patients[i].name, is_fault ? patients[i].scenario : "", counts[trainings.of[i]]});
+  }
   Json items = Json::array();
   for (const Signature& signature : signatures) items.push_back(ToJson(signature));
   WriteWholeFile(

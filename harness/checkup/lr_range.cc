@@ -98,29 +98,34 @@ Batch RunsAt(const Patient& patient, const std::string& key, const std::vector<d
   return runs;
 }
 
-// The scenario that shows the same failure.
-std::string ScenarioOf(RateVerdict verdict) {
+// The scenarios that show the same failure: that of the reference trainer, and one for any program.
+std::vector<std::string> ScenariosOf(RateVerdict verdict) {
   switch (verdict) {
     case RateVerdict::kGood:
-      return "";
+      return {};
     case RateVerdict::kTooLow:
-      return "not-learning/lr-too-low";
+      return {"not-learning/lr-too-low", "portable/lr-too-low"};
     case RateVerdict::kTooHigh:
-      return "not-learning/lr-oscillation";
+      return {"not-learning/lr-oscillation", "portable/lr-too-high"};
     case RateVerdict::kDiverges:
-      return "nan/lr-too-high";
+      return {"nan/lr-too-high", "portable/lr-too-high"};
   }
-  return "";
+  return {};
 }
 
-RateAdvice AdviceFrom(const Session& session, const std::string& name) {
+// From the first that the target can run.
+RateAdvice AdviceFrom(const Session& session, const std::vector<std::string>& names) {
   RateAdvice advice;
-  const std::string file = session.scenarios_root + "/" + name + ".yaml";
-  if (name.empty() || !std::filesystem::is_regular_file(file)) return advice;
-  const Scenario scenario = LoadScenarios(session, {file}).front();
-  advice.scenario = name;
-  for (const Remedy& remedy : scenario.remedies) advice.next.push_back(remedy.name);
-  for (const Decoy& decoy : scenario.decoys) advice.not_first.push_back(decoy.name);
+  for (const std::string& name : names) {
+    const std::string file = session.scenarios_root + "/" + name + ".yaml";
+    if (!std::filesystem::is_regular_file(file)) continue;
+    const Scenario scenario = LoadScenarios(session, {file}).front();
+    if (!scenario.unserved.empty()) continue;
+    advice.scenario = name;
+    for (const Remedy& remedy : scenario.remedies) advice.next.push_back(remedy.name);
+    for (const Decoy& decoy : scenario.decoys) advice.not_first.push_back(decoy.name);
+    break;
+  }
   return advice;
 }
 
@@ -196,7 +201,7 @@ LrRangeResult ConcludeRange(const std::string& recipe, double own_rate,
   result.points = std::move(points);
   result.range = FindRange(result.points);
   result.verdict = Judge(result.points, result.range, own_rate);
-  if (result.verdict) result.advice = AdviceFrom(session, ScenarioOf(*result.verdict));
+  if (result.verdict) result.advice = AdviceFrom(session, ScenariosOf(*result.verdict));
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -33,7 +34,7 @@ std::string TextOf(const StrengthTrial& trial) {
     case StrengthAnswer::kTooWeak:
       return text + "too weak, " + trial.why;
     case StrengthAnswer::kPasses:
-      return text + "passes";
+      return text + (is_all ? "passes" : "shows");
     case StrengthAnswer::kNoControl:
       return text + "no strength can tell, " + trial.why;
     case StrengthAnswer::kFails:
@@ -83,7 +84,8 @@ class Calibrator {
     if (target.command == now.command && target.recipe == now.recipe) return;
     if (!target.strengths.empty()) {
       std::cout << "# forgets " << target.strengths.size()
-                << " strengths of another command or recipe\n";
+                << (target.strengths.size() == 1 ? " strength" : " strengths")
+                << " of another command or recipe\n";
     }
     target = std::move(now);
   }

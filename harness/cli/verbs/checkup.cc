@@ -10,6 +10,7 @@
 #include "harness/report/text.h"
 #include "harness/session/preflight.h"
 #include "harness/session/storage.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -67,6 +68,20 @@ void PrintNamed(const NamedRow& row, std::size_t place) {
   std::cout << "  see:       " << row.see << "\n";
 }
 
+void PrintUnseen(const UnseenRows& unseen) {
+  std::string text;
+  for (const auto& [names, what] : {std::pair(&unseen.lacking, " need what this target lacks"),
+                                    {&unseen.several, " have several ranks or phases"},
+                                    {&unseen.twins, " are twins, without a fault"}}) {
+    if (names->empty()) continue;
+    text += (text.empty() ? "" : ", ") + std::to_string(names->size()) + what;
+  }
+  if (!text.empty()) std::cout << "# rows that it cannot name: " << text << "\n";
+  if (unseen.like_healthy.empty()) return;
+  std::cout << "# rows that look healthy to this target's signals: " << Join(unseen.like_healthy)
+            << "\n";
+}
+
 void WriteReport(const std::string& path, const Json& json) {
   if (path.empty()) return;
   WriteWholeFile(path, json.dump(1) + "\n");
@@ -89,6 +104,7 @@ int CheckOne(const CheckupOptions& options, const Practice& practice) {
   for (std::size_t i = 0; i < report->named.size(); ++i) {
     if (report->named[i].bits > 0) PrintNamed(report->named[i], i + 1);
   }
+  PrintUnseen(report->unseen);
   WriteReport(options.report, ToJson(*report));
   return report->is_healthy() ? kExitPassed : kExitFailed;
 }
