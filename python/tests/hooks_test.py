@@ -328,7 +328,7 @@ class FaultsTest(HooksTest):
         self.assertEqual(same, [True] * 3 + [False] * 5)
 
     def test_frozen_parameters(self):
-        self.program("plain", record=["update_norm"], faults=[fault("model.freeze_parameters", parameters="0.*")])
+        self.program("plain", record=["update_norm"], faults=[fault("model.freeze_parameters", parameters="0.*", share=1)])
         self.assertEqual({event["parameter"] for event in self.fired()}, {"0.weight", "0.bias"})
         self.assertTrue(all(step["updated"] <= 17 for step in self.records()))
 
@@ -370,6 +370,126 @@ class FaultsTest(HooksTest):
             self.assertEqual(len(said), 4)
             self.assertEqual(len(self.records()), 3)
             self.assertEqual([event["step"] for event in self.fired()], [3])
+
+    def test_missed_parameters(self):
+        self.program("plain", record=["update_norm"], faults=[fault("optimizer.miss_parameters", parameters="*", share=0.5)])
+        once, = self.fired()
+        self.assertEqual((once["before"], once["after"], once["parameters"]), (4, 2, ["0.weight", "0.bias"]))
+        self.assertEqual((self.records()[0]["optimized_count"], self.records()[-1]["updated"]), (17, 17))
+
+    def test_a_state_that_is_scaled(self):
+        said = self.program("plain", faults=[fault("optimizer.scale_state", at=4, entry="exp_avg", factor=1e4)])
+        self.assertAlmostEqual(self.fired()[0]["after"] / self.fired()[0]["before"], 1e4, delta=1)
+        self.assertGreater(said[5]["loss"], 3 * said[4]["loss"])
+
+    def test_gradients_that_are_cleared(self):
+        self.program("plain", record=["update_norm"], faults=[fault("optimizer.clear_gradients", at=4)])
+        self.assertEqual((self.fired()[0]["before"] > 0, self.fired()[0]["after"]), (True, 0))
+        self.assertEqual([step["updated"] > 0 for step in self.records()], [True] * 4 + [False] + [True] * 3)
+
+    def test_a_detached_module(self):
+        self.program("plain", record=["update_norm"], faults=[fault("model.detach_output", module="*", share=0)])
+        self.assertEqual([(event["step"], event["module"]) for event in self.fired()], [(step, "0") for step in range(8)])
+        self.assertTrue(all(step["updated"] <= 17 for step in self.records()))
+
+    def test_a_model_in_evaluation(self):
+        healthy = self.program("dropped", hooks=False)
+        said = self.program("dropped", faults=[{**fault("model.eval_mode"), "trigger": {"from": 3}}])
+        self.assertEqual([(event["step"], event["after"]) for event in self.fired()], [(3, "evaluation")])
+        self.assertEqual([line["training"] for line in said], [True] * 3 + [False] * 5)
+        self.assertEqual([a["loss"] == b["loss"] for a, b in zip(healthy, said)], [True] * 3 + [False] * 5)
+
+    def test_a_schedule_that_stands_still(self):
+        said = self.program("plain", faults=[{**fault("schedule.freeze"), "trigger": {"from": 1, "to": 4}}])
+        self.assertEqual([line["lr"] for line in said], [0.01] * 7 + [0.005])
+        self.assertEqual([event["step"] for event in self.fired()], [1, 2, 3, 4])
+
+    def test_a_schedule_that_is_lost_on_the_way(self):
+        checkpoint = self.folder + "/last.pt"
+        self.program("plain", "4", checkpoint)
+        said = self.program("plain", "10", checkpoint, faults=[fault("checkpoint.lose_schedule")])
+        self.assertEqual((self.fired()[0]["before"], self.fired()[0]["after"]), (4, 0))
+        self.assertEqual([line["lr"] for line in said], [0.005] * 3 + [0.0025] * 3)
+
+    def test_a_generator_that_is_lost_on_the_way(self):
+        checkpoint = self.folder + "/last.pt"
+        whole = self.program("dropped", "8", hooks=False)
+        for faults in ([], [fault("checkpoint.lose_generator")]):
+            shutil.rmtree(self.trace_folder)
+            os.mkdir(self.trace_folder)
+            self.program("dropped", "4", checkpoint)
+            rest = self.program("dropped", "8", checkpoint, faults=faults)
+            os.remove(checkpoint)
+            self.assertEqual(len(self.fired()), len(faults))
+            self.assertEqual(rest[0]["loss"] == whole[4]["loss"], not faults)
+
+    def test_a_save_that_breaks(self):
+        checkpoint = self.folder + "/last.pt"
+        self.program("plain", "6", checkpoint, hooks=False)
+        whole = os.path.getsize(checkpoint)
+        for how, status in (("sigkill", -9), ("no_space", 1)):
+            self.setUp()
+            self.program("plain", "6", checkpoint + how, status=status, faults=[fault("checkpoint.break_save", at=6, how=how, files=0)])
+            once, = self.fired()
+            self.assertEqual((once["after"], os.path.getsize(checkpoint + how)), (once["before"] // 2, once["before"] // 2))
+            self.assertLess(abs(once["before"] - whole), 500)
+        self.assertIn("No space left on device", self.stderr)
+
+    def test_memory_that_ends(self):
+        self.program("plain", demand=["memory_bytes"], faults=[fault("process.leak_memory", mebibytes=8)])
+        kept = [step["memory_bytes"] for step in self.records()]
+        self.assertTrue(all(b - a > 7 * 2**20 for a, b in zip(kept[2:], kept[3:])), kept)
+        self.setUp()
+        self.program("plain", status=1, faults=[{**fault("process.leak_memory", mebibytes=512), "id": "leak"},
+                                                fault("process.limit_memory", mebibytes=1800)])
+        self.assertIn("allocate memory", self.stderr)
+        self.assertEqual([event["id"] for event in self.fired()], ["f"] + ["leak"] * 3)
+
+    def test_a_step_that_takes_longer(self):
+        self.program("plain", faults=[fault("process.slow_step", at=2, seconds=0.3)])
+        self.assertEqual([step["step_s"] > 0.3 for step in self.records()[1:]], [False, True] + [False] * 5)
+
+    def test_batches_that_come_again(self):
+        self.program("by_name", record=["sample_digest"], faults=[fault("data.repeat_batches", times=3)])
+        digests = [step["sample_digest"] for step in self.records()]
+        self.assertEqual([digests.index(digest) for digest in digests], [0, 0, 0, 3, 3, 3, 6, 6])
+        self.assertEqual([event["step"] for event in self.fired()], [0, 3, 6])
+
+    def test_batches_that_are_rearranged(self):
+        healthy = self.program("own_clipping", hooks=False)
+        for how in ("reversed", "doubled"):
+            self.setUp()
+            said = self.program("own_clipping", faults=[fault("data.rearrange_batch", at=2, how=how)])
+            self.assertEqual([event["step"] for event in self.fired()], [2])
+            self.assertNotEqual(self.fired()[0]["before"], self.fired()[0]["after"])
+            for a, b in zip(healthy, said):
+                self.assertAlmostEqual(a["loss"], b["loss"], delta=1e-5)
+
+    def test_a_label_out_of_range(self):
+        self.program("classes", "8", status=1, faults=[fault("data.label_out_of_range", at=3, value=1000)])
+        once, = self.fired()
+        self.assertEqual((once["step"], once["before"] < 4, once["after"]), (3, True, 1000))
+        self.assertIn("out of bounds", self.stderr)
+
+    def test_batches_that_are_made_slowly(self):
+        self.program("by_name", record=["data_s"], faults=[fault("data.slow_fetch", at=2, seconds=0.3)])
+        self.assertEqual([step["data_s"] > 0.3 for step in self.records()], [False] * 2 + [True] + [False] * 5)
+        self.setUp()
+        self.program("prefetched", record=["data_s"], faults=[fault("data.slow_fetch", seconds=0.3)])
+        waited = [step["data_s"] for step in self.records()]
+        self.assertGreater(len(self.fired()), 8)
+        self.assertLess(sorted(waited[2:])[2], 0.25, "two workers make batches at the same time")
+
+    def test_ranks_that_train_on_their_own(self):
+        self.two_ranks(record=["param_digest"], faults=[{**fault("collective.skip_gradients"), "trigger": {"from": 3}}])
+        both = [[step["param_digest"] for step in self.records(rank=rank)] for rank in (0, 1)]
+        self.assertEqual([a == b for a, b in zip(*both)], [True] * 3 + [False] * 5)
+        self.assertEqual(([event["step"] for event in self.fired()], self.fired()[0]["after"]), ([3, 4, 5, 6, 7], False))
+
+    def test_a_collective_that_does_not_match(self):
+        self.two_ranks(status=1, faults=[{**fault("collective.mismatch", times=2), "trigger": {"at": 2, "ranks": [1]}}])
+        once, = self.fired(rank=1)
+        self.assertEqual((once["before"], once["after"]), (1, 2))
 
     def test_a_loader_that_ends_early(self):
         self.program("by_name", record=["sample_digest"], faults=[fault("data.early_end", at=3)])

@@ -3,6 +3,7 @@
 Each writes what it knows of a step as one line of JSON, to be compared with what the hooks saw.
 """
 
+import datetime
 import json
 import os
 import sys
@@ -313,6 +314,47 @@ def guarded(steps: int) -> None:
 
 
 @program
+def dropped(steps: int) -> None:
+    """Drops activations; goes on where its checkpoint is, with torch's generator."""
+    model, data = nn.Sequential(*make_model()[:2], nn.Dropout(0.5), nn.Linear(16, 1)), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    path = sys.argv[3] if len(sys.argv) > 3 else ""
+    begin = 0
+    if path and os.path.exists(path):
+        kept = torch.load(path)
+        begin = kept["step"]
+        model.load_state_dict(kept["model"])
+        for _ in range(begin):  # the loader draws from the generator when it begins
+            next(data)
+        torch.set_rng_state(kept["generator"])
+    for step in range(begin, steps):
+        optimizer.zero_grad()
+        loss = loss_of(model, next(data))
+        loss.backward()
+        say_step(step, loss.item(), optimizer, training=model.training)
+        optimizer.step()
+    if path:
+        generator = torch.get_rng_state()
+        torch.save({"step": steps, "model": model.state_dict(), "generator": generator}, path)
+
+
+@program
+def classes(steps: int) -> None:
+    """Learns which of four classes a sample is of."""
+    torch.manual_seed(1)
+    inputs = torch.randn(64, 8)
+    loader = DataLoader(TensorDataset(inputs, inputs[:, :4].argmax(1)), batch_size=8)
+    model = nn.Linear(8, 4)
+    optimizer = SGD(model.parameters(), lr=0.05)
+    for step, (batch, labels) in zip(range(steps), loader):
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(model(batch), labels)
+        loss.backward()
+        say_step(step, loss.item(), optimizer)
+        optimizer.step()
+
+
+@program
 def watched(steps: int) -> None:
     """Sets the hooks itself, and says which of two optimizers makes the steps."""
     import trainwreck
@@ -344,7 +386,7 @@ def watched_late(steps: int) -> None:
 @program
 def ddp(steps: int) -> None:
     """Ranks under torchrun."""
-    torch.distributed.init_process_group("gloo")
+    torch.distributed.init_process_group("gloo", timeout=datetime.timedelta(seconds=15))
     rank = torch.distributed.get_rank()
     model, data = make_model(), batches()
     parallel = nn.parallel.DistributedDataParallel(model)

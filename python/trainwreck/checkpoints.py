@@ -112,7 +112,7 @@ def wrap(hooks: Hooks) -> None:
 
     @functools.wraps(save)
     def call_save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> None:
-        hooks.faults.on_save(obj)
+        hooks.faults.on_save(obj, f, save)
         save(obj, f, *args, **kwargs)
         hooks.guard("checkpoints", _on_save, hooks, f)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+from collections.abc import Iterator
 from typing import Any, Callable
 
 import torch
@@ -38,6 +39,16 @@ def check() -> None:
 # The classes of all schedulers. ReduceLROnPlateau became one of the others with torch 2.2.
 LRScheduler: Any = getattr(lr_scheduler, "LRScheduler", lr_scheduler._LRScheduler)
 SCHEDULERS = (LRScheduler, lr_scheduler.ReduceLROnPlateau)
+
+
+def scheduler_classes(method: str) -> Iterator[Any]:
+    """The classes of schedulers that have a method of this name of their own."""
+    kinds = list(SCHEDULERS)
+    while kinds:
+        kind = kinds.pop()
+        kinds += [one for one in kind.__subclasses__() if one not in SCHEDULERS]
+        if method in vars(kind):
+            yield kind
 
 
 def grad_scaler() -> Any:

@@ -1,13 +1,19 @@
 """Faults that act inside of a training process, at exact steps (docs/guide/targets.md lists them).
 
-Each changes what torch hands on at one place: a gradient before the update, a rate, a batch, an
-entry of a checkpoint, a collective. It says what it changed, as it was before and after.
+Each changes what torch hands on at one place: a gradient before the update, a rate, an entry of a
+checkpoint; data_faults.py has those of batches, rank_faults.py those of collectives. It says what
+it changed, as it was before and after.
 """
 
 from __future__ import annotations
 
+import errno
 import fnmatch
+import functools
+import io
+import math
 import os
+import resource
 import signal
 import struct
 import time
@@ -16,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import torch
 
-from trainwreck import tensors
+from trainwreck import compat, data_faults, rank_faults, tensors
 from trainwreck.trace import Fault, rank
 
 if TYPE_CHECKING:
@@ -33,6 +39,8 @@ class Faults:
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
         self._done: set[str] = set()  # what acts once, at the first step of its trigger
+        self._leaked: list[torch.Tensor] = []
+        self._saves: list[int] = []  # the step of each torch.save
         self._by_name: dict[str, list[Fault]] = {}
         for fault in hooks.plan.faults:
             self._by_name.setdefault(fault.name, []).append(fault)
@@ -60,37 +68,70 @@ class Faults:
 
     def install(self) -> None:
         """Wraps what torch has no hooks for, where a fault of the plan needs it."""
-        if self._has("data."):
-            self._wrap_loader()
-        if self._has("collective."):
-            self._wrap_all_reduce()
-        if self._by_name.get("optimizer.keep_gradients"):
-            self._wrap_zero_grad()
+        if self.has("data."):
+            data_faults.wrap(self)
+        if self.has("collective."):
+            rank_faults.wrap(self)
+        if self.has("optimizer.keep_gradients"):
+            for holder in (torch.optim.Optimizer, torch.nn.Module):
+                self._wrap_zero_grad(holder)
+        if self.has("schedule.freeze"):
+            for kind in compat.scheduler_classes("step"):
+                self._wrap_schedule_step(kind)
+        if self.has("checkpoint.lose_schedule"):
+            for kind in compat.scheduler_classes("load_state_dict"):
+                self._wrap_schedule_load(kind)
+        if self.has("checkpoint.lose_generator"):
+            self._wrap_generator()
 
-    def _has(self, site: str) -> bool:
-        return any(name.startswith(site) for name in self._by_name)
+    def has(self, prefix: str) -> bool:
+        """Whether the plan has a fault whose name begins so."""
+        return any(name.startswith(prefix) for name in self._by_name)
+
+    def guard(self, call: Callable[..., Any], *args: Any) -> Any:
+        """The result of a call of ours, whose errors are not the program's."""
+        return self._hooks.guard("faults", call, *args)
 
     def after_backward(self, parameters: list[torch.Tensor]) -> None:
         """Acts on the gradients of a step's first backward pass, before the program sees them."""
-        for fault in self._once("optimizer.scale_gradients"):
+        for fault in self.once("optimizer.scale_gradients"):
             before = float(tensors.norm(_gradients(parameters)))
             torch._foreach_mul_(_gradients(parameters), float(fault.with_["factor"]))
             self.fired(fault, before, float(tensors.norm(_gradients(parameters))))
-        for fault in self._once("optimizer.nan_gradient"):
+        for fault in self.once("optimizer.nan_gradient"):
             gradient = _gradients(parameters)[0].view(-1)
             before = float(gradient[0])
             gradient[0] = float("nan")
             self.fired(fault, before, float(gradient[0]))
 
-    def _once(self, name: str) -> Iterator[Fault]:
+    def once(self, name: str) -> Iterator[Fault]:
         """The faults that are due, once in a step."""
         for fault in self.due(name):
-            if f"{fault.id} {self._hooks.step}" not in self._done:
-                self._done.add(f"{fault.id} {self._hooks.step}")
+            if self._is_new(fault):
                 yield fault
+
+    def _is_new(self, fault: Fault) -> bool:
+        """Whether it has not acted in the step in progress."""
+        acts = f"{fault.id} {self._hooks.step}"
+        is_new = acts not in self._done
+        self._done.add(acts)
+        return is_new
+
+    def begin_step(self) -> None:
+        """Acts where the program calls `Optimizer.step`."""
+        for fault in self.due("optimizer.miss_parameters"):
+            self._miss(fault)
+        for fault in self.due("process.slow_step"):
+            begin = time.monotonic()
+            time.sleep(float(fault.with_["seconds"]))
+            self.fired(fault, 0.0, time.monotonic() - begin)
 
     def before_update(self) -> None:
         """Acts where the gradients of a step are there, and nothing has been updated."""
+        for fault in self.due("process.limit_memory"):
+            self._limit_memory(fault)
+        for fault in self.due("process.leak_memory"):
+            self._leak(fault)
         for fault in self.due("process.crash_inside"):
             self._crash(fault)
         for fault in self.due("optimizer.scale_rate"):
@@ -101,6 +142,10 @@ class Faults:
             self._freeze(fault)
         for fault in self.due("optimizer.drop_state"):
             self._drop_state(fault)
+        for fault in self.due("optimizer.scale_state"):
+            self._scale_state(fault)
+        for fault in self.due("optimizer.clear_gradients"):
+            self._clear_gradients(fault)
 
     def _crash(self, fault: Fault) -> None:
         how = fault.with_["how"]
@@ -111,6 +156,28 @@ class Faults:
         if how == "exit":
             os._exit(int(fault.with_["code"]))
         raise Injected(f"injected exception at step {self._hooks.step} on rank {rank()}")
+
+    def _limit_memory(self, fault: Fault) -> None:
+        """Once: so much more than the process has now."""
+        if fault.id in self._done:
+            return
+        self._done.add(fault.id)
+        with open("/proc/self/statm", encoding="ascii") as file:
+            pages = int(file.read().split()[0])
+        size = pages * resource.getpagesize() + int(fault.with_["mebibytes"]) * 2**20
+        before = resource.getrlimit(resource.RLIMIT_AS)[0]
+        resource.setrlimit(resource.RLIMIT_AS, (size, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        after = resource.getrlimit(resource.RLIMIT_AS)[0]
+        self.fired(fault, "none" if before == resource.RLIM_INFINITY else before, after)
+
+    def _leak(self, fault: Fault) -> None:
+        before = sum(tensor.numel() for tensor in self._leaked)
+        size = int(fault.with_["mebibytes"]) * 2**20
+        try:
+            self._leaked.append(torch.ones(size, dtype=torch.uint8))
+        except RuntimeError as error:  # as it would be the program's, with a leak of its own
+            raise Injected(str(error)) from error
+        self.fired(fault, before, before + self._leaked[-1].numel())
 
     def _scale_rate(self, fault: Fault) -> None:
         """For this update alone; a schedule sets the rate again, and so do we."""
@@ -147,17 +214,47 @@ class Faults:
         names = self._hooks.names
         return [(names.get(id(p), str(i)), p) for i, p in enumerate(self._hooks.parameters())]
 
+    def _chosen(self, fault: Fault) -> list[tuple[str, torch.Tensor]]:
+        """Of the parameters that it names the first ones, as many as its share says."""
+        named = self._named()
+        match = [one for one in named if fnmatch.fnmatchcase(one[0], fault.with_["parameters"])]
+        return match[: math.ceil(float(fault.with_["share"]) * len(match))]
+
     def _freeze(self, fault: Fault) -> None:
         """Once: from the first step of its trigger on."""
         if fault.id in self._done:
             return
         self._done.add(fault.id)
-        for name, parameter in self._named():
-            if fnmatch.fnmatchcase(name, fault.with_["parameters"]):
-                before = parameter.requires_grad
-                parameter.requires_grad_(False)
-                parameter.grad = None
-                self.fired(fault, before, parameter.requires_grad, parameter=name)
+        for name, parameter in self._chosen(fault):
+            before = parameter.requires_grad
+            parameter.requires_grad_(False)
+            parameter.grad = None
+            self.fired(fault, before, parameter.requires_grad, parameter=name)
+
+    def _miss(self, fault: Fault) -> None:
+        """Once: from the first step of its trigger on."""
+        if fault.id in self._done:
+            return
+        self._done.add(fault.id)
+        optimizer = self._hooks.optimizer
+        assert optimizer is not None
+        missed = {id(parameter): name for name, parameter in self._chosen(fault)}
+        before = sum(len(group["params"]) for group in optimizer.param_groups)
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if id(parameter) in missed:
+                    optimizer.state.pop(parameter, None)
+            group["params"] = [p for p in group["params"] if id(p) not in missed]
+        after = sum(len(group["params"]) for group in optimizer.param_groups)
+        self._hooks.forget_parameters()
+        self.fired(fault, before, after, parameters=list(missed.values()))
+
+    def _clear_gradients(self, fault: Fault) -> None:
+        parameters = self._hooks.parameters()
+        before = float(tensors.norm(_gradients(parameters)))
+        for parameter in parameters:
+            parameter.grad = None
+        self.fired(fault, before, float(tensors.norm(_gradients(parameters))))
 
     def _drop_state(self, fault: Fault) -> None:
         assert self._hooks.optimizer is not None
@@ -166,9 +263,61 @@ class Faults:
         state.clear()
         self.fired(fault, before, len(state), what="entries of the optimizer's state")
 
+    def _scale_state(self, fault: Fault) -> None:
+        assert self._hooks.optimizer is not None
+        chosen = [
+            value
+            for state in self._hooks.optimizer.state.values()
+            for name, value in state.items()
+            if fnmatch.fnmatchcase(name, fault.with_["entry"]) and isinstance(value, torch.Tensor)
+        ]
+        before = float(tensors.norm(chosen))
+        torch._foreach_mul_(chosen, float(fault.with_["factor"]))
+        if chosen:
+            self.fired(fault, before, float(tensors.norm(chosen)))
+
+    # The model.
+
+    def on_model(self, module: torch.nn.Module) -> None:
+        """Where the program's model has been found."""
+        for fault in self._by_name.get("model.detach_output", []):
+            self._detach(fault, module)
+        for fault in self._by_name.get("model.eval_mode", []):
+            self._set_eval_mode(fault, module)
+
+    def _detach(self, fault: Fault, model: torch.nn.Module) -> None:
+        match = [
+            (name, module)
+            for name, module in model.named_modules()
+            if fnmatch.fnmatchcase(name, fault.with_["module"])
+            and next(module.parameters(recurse=False), None) is not None
+        ]
+        if not match:
+            return
+        name, chosen = match[int(float(fault.with_["share"]) * (len(match) - 1))]
+
+        def call(module: torch.nn.Module, _args: Any, output: Any) -> Any:
+            if not module.training or fault not in self.due(fault.name):
+                return None
+            if not any(tensor.requires_grad for tensor in tensors.all_in(output)):
+                return None
+            if self._is_new(fault):
+                self.fired(fault, "attached", "detached", module=name)
+            return tensors.mapped(output, torch.Tensor.detach)
+
+        chosen.register_forward_hook(call)
+
+    def _set_eval_mode(self, fault: Fault, model: torch.nn.Module) -> None:
+        def call(module: torch.nn.Module, _args: Any) -> None:
+            if module.training and torch.is_grad_enabled() and fault in self.due(fault.name):
+                module.eval()
+                self.fired(fault, "training", "evaluation")
+
+        model.register_forward_pre_hook(call)
+
     # Checkpoints.
 
-    def on_save(self, obj: Any) -> None:
+    def on_save(self, obj: Any, file: Any, save: Callable[..., None]) -> None:
         """Before an object is saved."""
         for fault in self.due("checkpoint.drop_entries"):
             for holder, key in list(_entries(obj)):
@@ -176,6 +325,27 @@ class Faults:
                     before = len(holder)
                     del holder[key]
                     self.fired(fault, before, len(holder), entry=str(key))
+        for fault in self.due("checkpoint.break_save"):
+            if self._saves.count(self._hooks.step) == int(fault.with_["files"]):
+                self._break_save(fault, obj, file, save)
+        if self.has("checkpoint.break_save"):
+            self._saves.append(self._hooks.step)
+
+    def _break_save(self, fault: Fault, obj: Any, file: Any, save: Callable[..., None]) -> None:
+        """Writes half of the file, and ends there."""
+        buffer = io.BytesIO()
+        save(obj, buffer)
+        half = buffer.getvalue()[: buffer.tell() // 2]
+        if isinstance(file, (str, os.PathLike)):
+            with open(file, "wb") as opened:
+                opened.write(half)
+        else:
+            file.write(half)
+            file.flush()
+        self.fired(fault, buffer.tell(), len(half), what="bytes of a file")
+        if fault.with_["how"] == "sigkill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def on_optimizer_loaded(self, optimizer: torch.optim.Optimizer) -> None:
         """After a state has been loaded into an optimizer."""
@@ -186,85 +356,60 @@ class Faults:
 
     # Where torch has no hook.
 
-    def _wrap_loader(self) -> None:
-        from torch.utils.data import dataloader
+    def _wrap_schedule_load(self, kind: Any) -> None:
+        load = kind.load_state_dict
 
-        batches: Any = dataloader._BaseDataLoaderIter
-        following = batches.__next__
+        @functools.wraps(load)
+        def call(schedule: Any, state: Any, *args: Any, **kwargs: Any) -> None:
+            for fault in self.due("checkpoint.lose_schedule"):
+                self.fired(fault, state.get("last_epoch"), schedule.last_epoch, what="steps done")
+                return
+            load(schedule, state, *args, **kwargs)
 
-        def call(iterator: Any) -> Any:
-            for fault in self._once("data.early_end"):
-                self.fired(fault, "has batches", "ends")
-                raise StopIteration
-            batch = following(iterator)
-            self._hooks.guard("data", self._change_batch, batch)
-            return batch
+        kind.load_state_dict = call
 
-        batches.__next__ = call
+    def _wrap_schedule_step(self, kind: Any) -> None:
+        step = kind.step
 
-    def _change_batch(self, batch: Any) -> None:
-        for fault in self.due("data.slow_loader"):
-            begin = time.monotonic()
-            time.sleep(float(fault.with_["seconds"]))
-            self.fired(fault, 0.0, time.monotonic() - begin)
-        for fault in self._once("data.corrupt_batch"):
-            for tensor in tensors.all_in(batch):
-                if tensor.is_floating_point() and tensor.numel():
-                    before = float(tensor.view(-1)[0])
-                    tensor.view(-1)[0] = float(fault.with_["value"])
-                    self.fired(fault, before, float(tensor.view(-1)[0]))
-                    break
-        for fault in self.due("data.shuffle_labels"):
-            self._shuffle_labels(fault, batch)
+        @functools.wraps(step)
+        def call(schedule: Any, *args: Any, **kwargs: Any) -> None:
+            # A schedule makes a step when it is made.
+            if getattr(schedule, "_step_count", 1) > 0:
+                for fault in self.due("schedule.freeze"):
+                    if self._is_new(fault):
+                        self.fired(fault, schedule.last_epoch + 1, schedule.last_epoch)
+                    return
+            step(schedule, *args, **kwargs)
 
-    def _shuffle_labels(self, fault: Fault, batch: Any) -> None:
-        """Gives each sample of the batch the label of the next one."""
-        if isinstance(batch, dict):
-            labels = batch.get("labels", batch.get("label"))
-        else:
-            labels = batch[-1] if isinstance(batch, (list, tuple)) and len(batch) > 1 else None
-        if not isinstance(labels, torch.Tensor) or labels.dim() == 0 or len(labels) < 2:
-            return
-        before = tensors.digest([labels])
-        labels.copy_(labels.roll(1, 0))
-        if tensors.digest([labels]) != before:
-            self.fired(fault, before, tensors.digest([labels]))
+        kind.step = call
 
-    def _wrap_all_reduce(self) -> None:
-        import torch.distributed as dist
+    def _wrap_generator(self) -> None:
+        generators: Any = torch.random
+        set_state = torch.set_rng_state
 
-        all_reduce: Callable[..., Any] = dist.all_reduce
+        @functools.wraps(set_state)
+        def call(state: torch.Tensor) -> None:
+            for fault in self.due("checkpoint.lose_generator"):
+                if not self._hooks.has_stepped:
+                    now = torch.get_rng_state()
+                    self.fired(fault, tensors.digest([state]), tensors.digest([now]))
+                    return
+            set_state(state)
 
-        def call(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            for fault in self.due("collective.skip"):
-                self.fired(fault, "all_reduce", "left out")
-                return None
-            for fault in self.due("collective.delay"):
-                begin = time.monotonic()
-                time.sleep(float(fault.with_["seconds"]))
-                self.fired(fault, 0.0, time.monotonic() - begin)
-            result = all_reduce(tensor, *args, **kwargs)
-            for fault in self.due("collective.corrupt_result"):
-                before = float(tensor.view(-1)[0])
-                tensor.view(-1)[0] = float(fault.with_["value"])
-                self.fired(fault, before, float(tensor.view(-1)[0]))
-            return result
+        generators.set_rng_state = torch.set_rng_state = call  # type: ignore[assignment]
 
-        dist.all_reduce = call
+    def _wrap_zero_grad(self, holder: Any) -> None:
+        zero_grad = holder.zero_grad
 
-    def _wrap_zero_grad(self) -> None:
-        optimizers: Any = torch.optim.Optimizer
-        zero_grad = optimizers.zero_grad
-
-        def call(optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
+        @functools.wraps(zero_grad)
+        def call(self_: Any, *args: Any, **kwargs: Any) -> None:
             for fault in self.due("optimizer.keep_gradients"):
-                kept = [p for group in optimizer.param_groups for p in group["params"]]
-                if any(p.grad is not None for p in kept):
+                if any(p.grad is not None for p in self._hooks.all_parameters()):
                     self.fired(fault, "clears gradients", "keeps them")
                 return
-            zero_grad(optimizer, *args, **kwargs)
+            zero_grad(self_, *args, **kwargs)
 
-        optimizers.zero_grad = call
+        holder.zero_grad = call
 
 
 def _gradients(parameters: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -149,6 +149,10 @@ class Hooks:
             self._parameters = [p for g in self.optimizer.param_groups for p in g["params"]]
         return self._parameters
 
+    def forget_parameters(self) -> None:
+        """Where the optimizer's have changed."""
+        self._parameters = []
+
     def _with_gradients(self) -> list[torch.Tensor]:
         return [p for p in self.parameters() if p.grad is not None]
 
@@ -237,6 +241,7 @@ class Hooks:
         self.names = names
         if self.set_forward_hook is not None:
             self.set_forward_hook(module, self._on_inputs)
+        self.faults.on_model(module)
 
     def _on_inputs(self, module: torch.nn.Module, args: Any, kwargs: Any, _output: Any) -> None:
         if module.training and self._backward_depth == 0:
@@ -250,6 +255,8 @@ class Hooks:
             return None
         self._is_in_step = True
         self.guard("resume", checkpoints.find_step, self)
+        if self.faults:
+            self.guard("faults", self.faults.begin_step)
         closure = args[1] if len(args) > 1 else kwargs.get("closure")
         if closure is None:
             self._before()

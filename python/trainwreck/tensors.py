@@ -1,8 +1,9 @@
 """Numbers about lists of tensors, computed without a copy where torch can."""
 
+import copy
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
@@ -59,3 +60,17 @@ def all_in(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, (list, tuple)):
         for part in value:
             yield from all_in(part)
+
+
+def mapped(value: Any, function: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """The same maps, lists and tuples with other tensors."""
+    if isinstance(value, torch.Tensor):
+        return function(value)
+    if isinstance(value, dict):
+        result = copy.copy(value)
+        result.update((key, mapped(part, function)) for key, part in value.items())
+        return result
+    if isinstance(value, (list, tuple)):
+        parts = [mapped(part, function) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value

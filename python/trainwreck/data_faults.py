@@ -1,0 +1,130 @@
+"""Faults of batches, as a DataLoader gives them to the program."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import time
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils.data import dataloader
+from torch.utils.data._utils import fetch
+
+from trainwreck import tensors
+from trainwreck.trace import Fault
+
+if TYPE_CHECKING:
+    from trainwreck.faults import Faults
+
+
+def wrap(faults: Faults) -> None:
+    """Wraps what gives batches, and with a fault of fetching what makes them."""
+    batches: Any = dataloader._BaseDataLoaderIter
+    following = batches.__next__
+
+    @functools.wraps(following)
+    def call(iterator: Any) -> Any:
+        for fault in faults.once("data.early_end"):
+            faults.fired(fault, "has batches", "ends")
+            raise StopIteration
+        batch = _again(faults, iterator)
+        if batch is None:
+            batch = following(iterator)
+            _keep(faults, iterator, batch)
+        changed = faults.guard(_change, faults, batch)
+        return batch if changed is None else changed
+
+    batches.__next__ = call
+    if faults.has("data.slow_fetch"):
+        for kind in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
+            _wrap_fetch(faults, kind)
+
+
+def _keep(faults: Faults, iterator: Any, batch: Any) -> None:
+    """Keeps a batch that comes several times."""
+    for fault in faults.due("data.repeat_batches"):
+        times = int(fault.with_["times"])
+        iterator._kept = (copy.deepcopy(batch), times - 1)
+        faults.fired(fault, 1, times)
+
+
+def _again(faults: Faults, iterator: Any) -> Any:
+    kept, left = getattr(iterator, "_kept", (None, 0))
+    if not left or not list(faults.due("data.repeat_batches")):
+        return None
+    iterator._kept = (kept, left - 1)
+    return copy.deepcopy(kept)
+
+
+def _change(faults: Faults, batch: Any) -> Any:
+    """The batch with what the faults make of it."""
+    for fault in faults.due("data.slow_loader"):
+        begin = time.monotonic()
+        time.sleep(float(fault.with_["seconds"]))
+        faults.fired(fault, 0.0, time.monotonic() - begin)
+    for fault in faults.once("data.corrupt_batch"):
+        for tensor in tensors.all_in(batch):
+            if tensor.is_floating_point() and tensor.numel():
+                before = float(tensor.view(-1)[0])
+                tensor.view(-1)[0] = float(fault.with_["value"])
+                faults.fired(fault, before, float(tensor.view(-1)[0]))
+                break
+    for fault in faults.due("data.shuffle_labels"):
+        _shuffle_labels(faults, fault, batch)
+    for fault in faults.once("data.label_out_of_range"):
+        labels = _labels(batch)
+        if labels is not None and not labels.is_floating_point():
+            before = int(labels.view(-1)[-1])
+            labels.view(-1)[-1] = int(fault.with_["value"])
+            faults.fired(fault, before, int(labels.view(-1)[-1]))
+    for fault in faults.due("data.rearrange_batch"):
+        old = tensors.digest(list(tensors.all_in(batch)))
+        is_doubled = fault.with_["how"] == "doubled"
+        batch = tensors.mapped(batch, _twice if is_doubled else _reversed)
+        faults.fired(fault, old, tensors.digest(list(tensors.all_in(batch))))
+    return batch
+
+
+def _reversed(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.flip(0) if tensor.dim() else tensor
+
+
+def _twice(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.cat([tensor, tensor]) if tensor.dim() else tensor
+
+
+def _labels(batch: Any) -> torch.Tensor | None:
+    """Those of (inputs, labels), or of a map with a key for them."""
+    if isinstance(batch, dict):
+        labels = batch.get("labels", batch.get("label"))
+    else:
+        labels = batch[-1] if isinstance(batch, (list, tuple)) and len(batch) > 1 else None
+    is_one_each = isinstance(labels, torch.Tensor) and labels.dim() > 0
+    return labels if is_one_each else None
+
+
+def _shuffle_labels(faults: Faults, fault: Fault, batch: Any) -> None:
+    """Gives each sample of the batch the label of the next one."""
+    labels = _labels(batch)
+    if labels is None or len(labels) < 2:
+        return
+    before = tensors.digest([labels])
+    labels.copy_(labels.roll(1, 0))
+    if tensors.digest([labels]) != before:
+        faults.fired(fault, before, tensors.digest([labels]))
+
+
+def _wrap_fetch(faults: Faults, kind: Any) -> None:
+    """Also in worker processes, which have the step at which they were made."""
+    fetched = kind.fetch
+
+    @functools.wraps(fetched)
+    def call(self: Any, *args: Any) -> Any:
+        for fault in faults.due("data.slow_fetch"):
+            begin = time.monotonic()
+            time.sleep(float(fault.with_["seconds"]))
+            faults.fired(fault, 0.0, time.monotonic() - begin)
+        return fetched(self, *args)
+
+    kind.fetch = call
