@@ -223,6 +223,9 @@ pid_t Adapter::StartProgram(const Invocation& invocation) {
     environment.emplace("OMP_NUM_THREADS", "1");
   }
   if (!spec_.hooks.empty()) SetPythonHooks(spec_, environment);
+  if (spec_.HooksEndRuns()) {
+    environment["TRAINWRECK_ADAPTER_STEPS"] = ArgumentText(plan_.recipe.at(kStepsKey));
+  }
   faults_.ChangeEnvironment(environment);
   WriteProcessFile(invocation, environment);
   const pid_t self = getpid();

@@ -128,6 +128,14 @@ std::string Escaped(const std::string& word) {
   return text;
 }
 
+bool IsConfigFile(const std::string& word) {
+  const std::string path = word.substr(word.find('=') + 1);  // npos + 1: the whole word
+  for (const char* ending : {".yaml", ".yml", ".json", ".toml"}) {
+    if (path.ends_with(ending)) return true;
+  }
+  return false;
+}
+
 class Drafter {
  public:
   // What stands for the option's value; empty: the value stays.
@@ -178,6 +186,7 @@ CommandDraft DraftOf(const std::vector<std::string>& command) {
   for (std::size_t i = 0; i < command.size(); ++i) {
     const std::optional<Option> option = i == 0 ? std::nullopt : OptionAt(command, i);
     std::vector<std::string>& words = drafter.draft_.words;
+    if (IsConfigFile(command[i])) drafter.draft_.config_files.push_back(command[i]);
     const bool counts = option && !IsGivenAgain(command, i, *option);
     const std::string stand_in = counts ? drafter.PlaceholderFor(*option) : "";
     if (stand_in.empty()) {

@@ -17,12 +17,13 @@ struct DraftKey {
 };
 
 struct CommandDraft {
-  std::vector<std::string> words;  // with placeholders; other braces are doubled
-  std::vector<DraftKey> keys;      // the number of steps is called "steps"
-  bool has_steps = false;
-  std::string seed;                  // the option that is the seed; empty: none
-  std::vector<std::string> folders;  // options whose folder is now one of each run
-  std::optional<int> ranks;          // as torchrun is told
+  std::vector<std::string> words;         // with placeholders; other braces are doubled
+  std::vector<DraftKey> keys;             // the number of steps is called "steps"
+  bool has_steps = false;                 // an option says how long it trains
+  std::vector<std::string> config_files;  // that it names: their settings are no options
+  std::string seed;                       // the option that is the seed; empty: none
+  std::vector<std::string> folders;       // options whose folder is now one of each run
+  std::optional<int> ranks;               // as torchrun is told
 };
 
 // Knows options as `--name value`, `--name=value` and `name=value`. The same number under two names

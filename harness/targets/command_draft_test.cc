@@ -81,6 +81,26 @@ TEST(CommandDraft, SaysWhichRolesAreOpen) {
   EXPECT_EQ(OpenRoles(draft), (Words{"warmup_steps", "save_every"}));
 }
 
+TEST(CommandDraft, NamesFilesOfSettings) {
+  EXPECT_EQ(DraftOf({"train", "--config", "a.yaml", "--b=c.json", "d.py"}).config_files,
+            (Words{"a.yaml", "--b=c.json"}));
+}
+
+// LightningCLI's options, and Hydra's.
+TEST(CommandDraft, KnowsOptionsWithSections) {
+  const CommandDraft draft =
+      DraftOf({"python3", "cli.py", "fit", "--trainer.max_steps=20", "--optimizer.lr", "0.1",
+               "--trainer.default_root_dir=out", "--seed_everything=3", "data.batch_size=8",
+               "+trainer.accumulate_grad_batches=2"});
+  EXPECT_TRUE(draft.has_steps);
+  EXPECT_EQ(draft.words[3], "--trainer.max_steps={steps}");
+  EXPECT_EQ(draft.words[6], "--trainer.default_root_dir={run.checkpoints}");
+  EXPECT_EQ(draft.words[7], "--seed_everything={run.seed}");
+  EXPECT_EQ(RoleOf(draft, "optimizer.lr"), "learning_rate");
+  EXPECT_EQ(RoleOf(draft, "data.batch_size"), "batch_size");
+  EXPECT_EQ(RoleOf(draft, "trainer.accumulate_grad_batches"), "accumulation");
+}
+
 TEST(CommandDraft, KnowsNoStepsWhereTheyAreNoWholeNumber) {
   EXPECT_FALSE(DraftOf({"python3", "train.py", "--steps", "1.5"}).has_steps);
   EXPECT_FALSE(DraftOf({"python3", "train.py", "--epochs", "2"}).has_steps);

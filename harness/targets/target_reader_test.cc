@@ -139,6 +139,18 @@ TEST(TargetReader, NeedsNoSourcesWithHooks) {
   EXPECT_EQ(environment.at("TRAINWRECK_ADAPTER"), "python");
 }
 
+TEST(TargetReader, HooksEndARunWhoseCommandNamesNoLength) {
+  const auto ends = [](const std::string& command) {
+    std::string text = std::string(kHead) + kHooked;
+    text.replace(text.find("train.py]"), 9, command);
+    return Load(text).Find("mlp")->HooksEndRuns();
+  };
+  EXPECT_TRUE(ends("train.py]"));
+  EXPECT_FALSE(ends("train.py, \"--steps={steps}\"]"));
+  EXPECT_FALSE(ends("train.py, \"--steps={run.until}\"]"));
+  EXPECT_FALSE(Load(std::string(kHead) + kGood).Find("mlp")->HooksEndRuns()) << "it has no hooks";
+}
+
 // What the file says of a signal holds; what a source gives is not recorded twice.
 TEST(TargetReader, SignalsOfItsFileAreNotTheHooks) {
   const std::string text = std::string(kHead) + kHooked +

@@ -82,6 +82,10 @@ bool TargetSpec::Mentions(const std::string& placeholder) const {
                      [&](const auto& entry) { return entry.second.Mentions(placeholder); });
 }
 
+bool TargetSpec::HooksEndRuns() const {
+  return !hooks.empty() && !Mentions(kStepsKey) && !Mentions("run.until");
+}
+
 const TargetSpec* TargetFile::Find(const std::string& name) const {
   auto found = std::find_if(targets.begin(), targets.end(),
                             [&](const TargetSpec& spec) { return spec.name == name; });

@@ -72,6 +72,8 @@ struct TargetSpec {
   bool SetsRanks() const { return launcher == LauncherKind::kOwn && (level > 0 || declares_ranks); }
   bool CanResume() const { return !resume.empty() || !resume_when.empty(); }
   bool Mentions(const std::string& placeholder) const;
+  // Nothing tells the program how long it is to train: its hooks end it after `steps`.
+  bool HooksEndRuns() const;
 };
 
 struct TargetFile {

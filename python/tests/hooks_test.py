@@ -156,6 +156,17 @@ class ProgramsTest(HooksTest):
         self.assert_seen(first + second)
         self.assertEqual([event["from_step"] for event in self.events("resumed")], [6])
 
+    def test_a_run_is_ended_after_its_steps(self):
+        self.program("plain", "6", TRAINWRECK_ADAPTER_STEPS="4")
+        self.assertEqual([record["step"] for record in self.records()], [0, 1, 2, 3])
+        self.setUp()
+        self.program("plain", "6", TRAINWRECK_ADAPTER_STEPS="6")
+        self.assertEqual(len(self.records()), 6)
+
+    def test_a_run_is_ended_where_the_backward_pass_is_inside_of_the_step(self):
+        self.program("closure", "6", TRAINWRECK_ADAPTER_STEPS="4")
+        self.assertEqual(len(self.records()), 4)
+
     def test_what_an_update_changes(self):
         names = ["update_norm", "param_norm", "param_digest", "updated", "untrained", "frozen_moved"]
         steps = self.assert_program("plain", record=names)

@@ -59,6 +59,7 @@ class Hooks:
         self._skipped = 0
         self.data_s = 0.0  # spent in waiting for batches, in the step in progress
         self._is_in_step = False
+        self._steps = int(os.environ.get("TRAINWRECK_ADAPTER_STEPS", -1))
         self._told_parameters = False
         self.model = ""
         self.set_forward_hook: Callable[..., None] | None = None  # where a formula needs one
@@ -255,6 +256,8 @@ class Hooks:
             return None
         self._is_in_step = True
         self.guard("resume", checkpoints.find_step, self)
+        if self.step == self._steps:
+            raise SystemExit(0)  # the command has no option that says when it ends
         if self.faults:
             self.guard("faults", self.faults.begin_step)
         closure = args[1] if len(args) > 1 else kwargs.get("closure")

@@ -24,7 +24,10 @@ class InitTest : public testing::Test {
         "    write(t='event', event='program', step=0, time=0, optimizer='SGD', groups=1,\n"
         "          tensors=4, model='Net', loaders=[], schedulers=['StepLR'],\n"
         "          scaler=False, ranks=1)\n"
-        "for step in range(int(options['--max-steps'])):\n"
+        "# An epoch has 50 steps. What no option says, the hooks do.\n"
+        "steps = int(options.get('--max-steps') or 50 * int(options['--epochs']))\n"
+        "steps = min(steps, int(os.environ.get('TRAINWRECK_ADAPTER_STEPS', steps)))\n"
+        "for step in range(steps):\n"
         "    write(t='step', step=step, time=step, loss=1 / (step + 1), step_s=1,\n"
         "          lr=float(options['--speed']), memory_bytes=1)\n");
   }
@@ -85,10 +88,33 @@ TEST_F(InitTest, LeavesAFileAlone) {
 
 TEST_F(InitTest, SaysWhatACommandLacks) {
   EXPECT_TRUE(Contains(Init("").err, "no command: say trainwreck init -- python3"));
-  const Called called = Init("-- python3 train.py --epochs=2");
+  const Called called = Init("-- python3 train.py --steps=1.5");
   EXPECT_EQ(called.status, 2);
-  EXPECT_TRUE(Contains(called.err, "how many steps it trains")) << called.err;
+  EXPECT_TRUE(Contains(called.err, "--steps 1.5: the number of steps must be a whole number"))
+      << called.err;
   EXPECT_FALSE(folder.Has("trainwreck.yaml"));
+}
+
+// Its length is in epochs, or in a file.
+TEST_F(InitTest, LetsTheHooksEndARunWhoseLengthNoOptionSays) {
+  const Called called =
+      Init("--steps 40 -- python3 train.py --epochs=9 --speed=0.25 --config=conf.yaml");
+  ASSERT_EQ(called.status, 0) << called.output();
+  const std::string text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(Contains(text, "      steps: 40\n      epochs: 9\n")) << text;
+  EXPECT_TRUE(Contains(text, "#   how many steps it trains: no option says it.")) << text;
+  EXPECT_TRUE(Contains(text, "#   what is in --config=conf.yaml.")) << text;
+  folder.Shell("mkdir -p scenarios");
+  folder.Write("scenarios/a/rate.yaml",
+               "apiVersion: trainwreck/v1\nkind: Scenario\ntitle: A test\nseeds: 1\n"
+               "inject: {killed: {fault: recipe.scale_speed, with: {factor: 2}}}\n"
+               "symptoms: {is_twice: 'last(lr[:]) > 0.4'}\n"
+               "no_remedy: none\n");
+  const Called run = folder.Call("run a/rate --keep all --output out", kEnvironment);
+  EXPECT_EQ(run.status, 0) << run.output();
+  const std::string trace = folder.Read("out/a/rate/control/0/rank0.jsonl");
+  EXPECT_TRUE(Contains(trace, "\"step\":39") || Contains(trace, "\"step\": 39")) << trace;
+  EXPECT_FALSE(Contains(trace, "\"step\": 40, \"time\"")) << trace;
 }
 
 TEST_F(InitTest, WritesNothingForACommandThatFails) {

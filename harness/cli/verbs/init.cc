@@ -29,6 +29,7 @@ constexpr const char* kFile = "trainwreck.yaml";
 struct InitOptions {
   CommonOptions common;
   std::string name = "mine";
+  int steps = 30;  // of a run, where no option of the command says it
   std::vector<std::string> command;
 };
 
@@ -60,6 +61,7 @@ std::string TargetText(const InitOptions& options, const CommandDraft& draft,
   text += "    adapter: python\n";
   if (seen.empty()) text += "    environment: {TRAINWRECK_ADAPTER_TELL: \"1\"}\n";
   text += "    recipe:\n";
+  if (!draft.has_steps) text += "      steps: " + std::to_string(options.steps) + "\n";
   for (const DraftKey& key : draft.keys) text += RecipeLine(key) + "\n";
   if (draft.ranks) {
     text += "    ranks: {default: " + std::to_string(*draft.ranks) + ", launcher: torchrun}\n";
@@ -125,6 +127,21 @@ void FindRate(CommandDraft& draft, std::optional<double> rate) {
   }
 }
 
+// What the command does not say of the program.
+void AddUnsaid(const CommandDraft& draft, std::vector<std::string>& lines) {
+  if (!draft.has_steps) {
+    lines.push_back(
+        "  how many steps it trains: no option says it. So the hooks end each run after");
+    lines.push_back(
+        "    `steps`, before what the program does at its own end. It has to get so far");
+  }
+  if (!draft.config_files.empty()) {
+    lines.push_back("  what is in " + Join(draft.config_files) +
+                    ". Scenarios change options alone: give");
+    lines.push_back("    those that matter on the command line, with their values");
+  }
+}
+
 std::vector<std::string> Comments(const CommandDraft& draft, const PreflightResult& seen,
                                   std::optional<double> rate) {
   std::vector<std::string> lines = {"Seen in its first steps:"};
@@ -137,6 +154,7 @@ std::vector<std::string> Comments(const CommandDraft& draft, const PreflightResu
     lines.push_back("Each run has its own folder for " + Join(draft.folders));
   }
   lines.push_back("Not seen:");
+  AddUnsaid(draft, lines);
   if (draft.seed.empty()) {
     lines.push_back("  the seed: no option has it, so all seeds may train alike");
   }
@@ -157,10 +175,11 @@ CommandDraft ReadCommand(const InitOptions& options) {
     throw ConfigurationError("the Python hooks are not installed beside this program");
   }
   CommandDraft draft = DraftOf(options.command);
-  if (!draft.has_steps) {
-    throw UsageError(
-        "no option of the command says how many steps it trains: give it one, such as --steps 200 "
-        "or --max_steps 200; trainwreck has to know how long a run is");
+  for (const DraftKey& key : draft.keys) {
+    if (key.name == kStepsKey && !draft.has_steps) {
+      throw UsageError(key.option + " " + key.value +
+                       ": the number of steps must be a whole number");
+    }
   }
   return draft;
 }
@@ -229,6 +248,10 @@ int InitVerb(const InitOptions& options) {
 
 void Declare(VerbArguments& arguments, InitOptions& options) {
   arguments.Option("--name", options.name, "The target's name in trainwreck.yaml", "NAME");
+  arguments
+      .Option("--steps", options.steps, "Steps of a run, if no option of the command says it [30]",
+              "N")
+      .Between(2, 1000000);
   arguments.Rest(options.command);
   arguments.Footer(
       "The command follows --, as in: trainwreck init -- python3 train.py --steps 200");
