@@ -151,6 +151,12 @@ class StacksTest(unittest.TestCase):
 
     # Scenarios that come with trainwreck, as they are.
 
+    def test_portable_scenarios_are_valid_with_hooks(self):
+        said = self.trainwreck("validate", "--suite", "--scenarios-root", self.suite, "--target", "hooked").stdout
+        self.assertIn("all valid", said)
+        self.replace("../suite/portable/corrupt-sample.yaml", "what: nan", "what: not_a_number")
+        self.trainwreck("validate", "--suite", "--scenarios-root", self.suite, "--target", "hooked", status=3)
+
     @takes_long
     @needs("torch")
     def test_portable_scenarios(self):
@@ -208,6 +214,37 @@ class StacksTest(unittest.TestCase):
     @takes_long
     def test_a_clip_norm_without_effect_is_found(self):
         self.assert_found("no-clipping", ("        if options.clip:\n", "        if False:\n"), "remedy_ineffective: 'no_good' in clip")
+
+    @needs("torch")
+    @takes_long
+    def test_workers_without_effect_are_found(self):
+        self.assert_found("slow-data", ("num_workers=options.workers,", "num_workers=0,"), "remedy_ineffective: 'waits' in workers")
+
+    @needs("torch")
+    @takes_long
+    def test_a_warmup_without_effect_is_found(self):
+        self.assert_found("schedule-frozen", ("if update < options.warmup:\n        return (update + 1) / options.warmup",
+                                              "if update < 10:\n        return (update + 1) / 10"), "remedy_ineffective: 'stays_low' in no_warmup")
+
+    @needs("torch")
+    @takes_long
+    def test_an_update_that_follows_the_size_of_gradients_is_found(self):
+        self.assert_found("gradient-scale", ("weight_decay=options.weight_decay)", "weight_decay=options.weight_decay, eps=0.1)"),
+                          "twins_differ: 'loss' in larger")
+
+    @needs("torch")
+    @takes_long
+    def test_a_second_resume_without_the_optimizer_is_found(self):
+        self.assert_found("resume-twice", ('("optimizer", optimizer.load_state_dict), ', ""), "twins_differ: 'loss' in resumed")
+
+    @needs("torch")
+    @takes_long
+    def test_a_save_over_the_only_checkpoint_is_found(self):
+        said = self.run_scenario("portable/save-breaks", "hooked", status=1, suite=True).stdout
+        for by in ("kill", "full_disk"):
+            self.assertRegex(said, rf"(?m)^(FAIL|ERROR) .* portable/save-breaks\[{by}\]$")
+        fired, = [r for r in self.records("portable/save-breaks/full_disk/fault/0") if r.get("event") == "fired"]
+        self.assertEqual((fired["step"], fired["after"]), (10, fired["before"] // 2))
 
     # From a command to the first verdict, as a new user goes.
 

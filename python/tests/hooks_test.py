@@ -365,7 +365,7 @@ class FaultsTest(HooksTest):
         self.assertNotEqual(rest[2]["loss"], whole[8]["loss"])
 
     def test_batches_that_are_changed(self):
-        said = self.program("guarded", faults=[fault("data.corrupt_batch", at=2, value=float("nan"))])
+        said = self.program("guarded", faults=[fault("data.corrupt_batch", at=2, what="nan", value=0)])
         self.assertEqual([line["loss"] != line["loss"] for line in said], [False] * 2 + [True] + [False] * 5)
         self.setUp()
         self.program("guarded", faults=[fault("data.shuffle_labels", at=2)])

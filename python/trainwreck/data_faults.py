@@ -66,8 +66,9 @@ def _change(faults: Faults, batch: Any) -> Any:
     for fault in faults.once("data.corrupt_batch"):
         for tensor in tensors.all_in(batch):
             if tensor.is_floating_point() and tensor.numel():
+                what = fault.with_["what"]
                 before = float(tensor.view(-1)[0])
-                tensor.view(-1)[0] = float(fault.with_["value"])
+                tensor.view(-1)[0] = float(fault.with_["value"] if what == "value" else what)
                 faults.fired(fault, before, float(tensor.view(-1)[0]))
                 break
     for fault in faults.due("data.shuffle_labels"):
