@@ -22,9 +22,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a compiled module must have been built for.
+// What a compiled module must have been built for, and the Python's own path: pip takes no name that
+// is found on PATH.
 constexpr char kAskKind[] =
     "import sys, sysconfig\n"
+    "print('python', sys.executable)\n"
     "print('kind', sysconfig.get_config_var('SOABI') or sys.implementation.cache_tag)\n";
 
 // Imports what the release's own list of files has at its top: the module of the package's name, or
@@ -100,14 +102,13 @@ std::string NormalPackage(const std::string& name) {
 Overlays::Overlays(std::string python, std::string log)
     : python_(std::move(python)), log_(std::move(log)) {
   const Answer asked = Call({python_, "-c", kAskKind}, "", {}, 0);
-  static const RE2 kKind(R"((?m)^kind (\S+)$)");
-  if (std::string kind; asked.ok && RE2::PartialMatch(ReadFile(log_).value_or(""), kKind, &kind)) {
-    kind_ = kind;
-  } else {
+  static const RE2 kKind(R"((?m)^python (.+)\nkind (\S+)$)");
+  std::string path;
+  if (!asked.ok || !RE2::PartialMatch(ReadFile(log_).value_or(""), kKind, &path, &kind_)) {
     throw UsageError("'" + python_ + "' is no Python that can be run (" + asked.why +
                      "); name the target's with --python");
   }
-  FindPip();
+  FindPip(path);
   // Another index may have another package under the same name and version.
   kind_ += "-" + DigestText(ReadFile(log_).value_or("")).substr(0, 8);
   cache_ = CacheFolder() + "/overlays";
@@ -115,10 +116,10 @@ Overlays::Overlays(std::string python, std::string log)
 }
 
 // Leaves the user's configuration of pip in the log.
-void Overlays::FindPip() {
+void Overlays::FindPip(const std::string& path) {
   std::string why;
   for (const std::vector<std::string>& pip : {std::vector<std::string>{python_, "-m", "pip"},
-                                              {"python3", "-m", "pip", "--python", python_}}) {
+                                              {"python3", "-m", "pip", "--python", path}}) {
     pip_ = pip;
     const Answer answer = Pip({"config", "list"});
     if (answer.ok) return;

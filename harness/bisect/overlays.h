@@ -46,7 +46,7 @@ class Overlays {
   Answer Call(std::vector<std::string> command, const std::string& folder,
               std::map<std::string, std::string> environment, double limit_seconds) const;
   Answer Pip(const std::vector<std::string>& arguments, double limit_seconds = 0) const;
-  void FindPip();
+  void FindPip(const std::string& path);
 
   std::string python_, log_;
   std::vector<std::string> pip_;

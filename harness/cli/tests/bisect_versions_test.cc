@@ -236,6 +236,19 @@ TEST_F(BisectVersions, FindsWhereItWasRepaired) {
   EXPECT_EQ(Result().at("first_good"), "1.3");
 }
 
+// `pip --python` takes no name that is found on PATH.
+TEST_F(BisectVersions, TakesThePipOfPython3WhereTheTargetsHasNone) {
+  Publish("1.0", kSound);
+  Publish("1.1", Wrong("0.9"));
+  folder.Shell("python3 -m venv --without-pip bare && ln -s python3 bare/bin/bare");
+  const Called called = folder.Call(
+      "bisect --test 'bare -c \"import toyloss; assert toyloss.mean(2) == 2\"' --python bare "
+      "--versions toyloss 1.0..1.1 --json result.json",
+      "PATH=\"$PATH:" + folder.path() + "/bare/bin\" " + Environment());
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_EQ(Result().at("first_bad"), "1.1");
+}
+
 // pip lists no yanked releases, but installs one that is named.
 TEST_F(BisectVersions, TakesAYankedReleaseWhenAsked) {
   Publish("1.0", kSound);
