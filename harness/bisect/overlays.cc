@@ -22,8 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a compiled module must have been built for, and the Python's own path: pip takes no name that
-// is found on PATH.
+// What a compiled module must have been built for, and the Python's own path: pip takes no name
+// that is found on PATH.
 constexpr char kAskKind[] =
     "import sys, sysconfig\n"
     "print('python', sys.executable)\n"
