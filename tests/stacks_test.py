@@ -27,6 +27,27 @@ HINT = "ci/test.sh --with-python-stacks installs it"
 takes_long = unittest.skipUnless("TRAINWRECK_STACKS_PYTHON" in os.environ, "it takes long: ci/test.sh --with-python-stacks runs it")
 
 
+# No option says how many steps it trains: an epoch has 8.
+EPOCHS = """
+import argparse
+import torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int)
+parser.add_argument("--lr", type=float)
+options = parser.parse_args()
+torch.manual_seed(0)
+inputs = torch.randn(128, 8)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs, inputs.sum(1, keepdim=True)), 16)
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.Adam(model.parameters(), lr=options.lr)
+for epoch in range(options.epochs):
+    for batch, target in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(batch), target).backward()
+        optimizer.step()
+"""
+
+
 @functools.cache
 def can_import(module):
     return subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
@@ -262,6 +283,55 @@ class StacksTest(unittest.TestCase):
         self.trainwreck("new", "scenario", "rate/mine", "--scenarios-root", "new/scenarios")
         said = self.trainwreck("run", "rate/mine", "--scenarios-root", "new/scenarios").stdout
         self.assertRegex(said, "PASS .* rate/mine")
+
+    @needs("torch")
+    def test_init_of_a_program_whose_length_is_in_epochs(self):
+        os.remove(self.folder + "/trainwreck.yaml")
+        with open(self.folder + "/epochs.py", "w", encoding="utf-8") as file:
+            file.write(EPOCHS)
+        said = self.trainwreck("init", "--scenarios-root", self.suite, "--", "python3", "epochs.py", "--epochs=20", "--lr=0.05").stdout
+        self.assertIn("how many steps it trains: no option says it", said)
+        self.assertIn("--lr (learning_rate)", said)
+        said = self.run_scenario("portable/lr-too-low", "mine", suite=True).stdout
+        self.assertRegex(said, "PASS .* portable/lr-too-low")
+        self.assertEqual([record["step"] for record in self.steps("portable/lr-too-low/control/0")], list(range(30)), "of 160")
+
+    # The tools that look at many runs. Without torch they are tried by harness/cli/tests/hooked_tools_test.cc.
+
+    def tool(self, *arguments, status=0):
+        return self.trainwreck(*arguments, "--target", "hooked", "--suite", "--scenarios-root", self.suite, status=status).stdout
+
+    def keep_scenarios(self, *names):
+        for file in glob.glob(self.suite + "/portable/*.yaml"):
+            if os.path.basename(file)[:-5] not in ("defaults", *names):
+                os.remove(file)
+
+    @needs("torch")
+    @takes_long
+    def test_calibrate(self):
+        said = self.tool("calibrate", "portable/lr-too-low", "--seeds=1")
+        found = float(re.search(r"portable/lr-too-low  (\S+)  passes from", said)[1])
+        self.assertTrue(0.01 < found < 0.5, said)  # a thousandth is far beyond the edge
+        said = self.run_scenario("portable/lr-too-low", "hooked", suite=True).stdout
+        self.assertRegex(said, "PASS .* portable/lr-too-low")
+        self.assertIn(f"strength: {found:g}, calibrated; the scenario itself says 0.001", said)
+
+    @needs("torch")
+    @takes_long
+    def test_checkup(self):
+        self.keep_scenarios("lr-too-low", "nan-gradient", "same-seed", "no-warmup")
+        said = self.tool("checkup", "portable/lr-too-low", "--arm=fault", status=1)
+        self.assertRegex(said, r"(?m)^1\. portable/lr-too-low ")
+        self.assertIn("# rows that it cannot name: 1 need what this target lacks, 1 are twins, without a fault\n", said)
+        self.assertIn("# nothing found", self.tool("checkup", "portable/lr-too-low"))
+
+    @needs("torch")
+    @takes_long
+    def test_lr_range_and_matrix(self):
+        self.assertIn("the recipe's rate, 0.01, is inside the range", self.tool("lr-range", "portable/same-seed", "--rates=8", "--seeds=1"))
+        said = self.tool("matrix", "portable/lr-too-low", "portable/nan-gradient", "--seeds=2", "--output=table")
+        self.assertIn("# false positives: 0 of 4 control runs", said)
+        self.assertIn("# pairs of faults that no symptom separates: 0\n", said)
 
     @needs("torch")
     def test_a_guard_against_a_fault_of_the_hooks(self):
