@@ -319,7 +319,7 @@ class StacksTest(unittest.TestCase):
     @needs("torch")
     @takes_long
     def test_checkup(self):
-        self.keep_scenarios("lr-too-low", "nan-gradient", "same-seed", "no-warmup")
+        self.keep_scenarios("lr-too-low", "nan-gradient", "same-seed", "rank-killed")
         said = self.tool("checkup", "portable/lr-too-low", "--arm=fault", status=1)
         self.assertRegex(said, r"(?m)^1\. portable/lr-too-low ")
         self.assertIn("# rows that it cannot name: 1 need what this target lacks, 1 are twins, without a fault\n", said)

@@ -167,6 +167,10 @@ class ProgramsTest(HooksTest):
         self.program("closure", "6", TRAINWRECK_ADAPTER_STEPS="4")
         self.assertEqual(len(self.records()), 4)
 
+    def test_ranks_are_ended_after_the_same_step(self):
+        self.two_ranks(TRAINWRECK_ADAPTER_STEPS="4")
+        self.assertEqual([len(self.records(rank=rank)) for rank in (0, 1)], [4, 4])
+
     def test_what_an_update_changes(self):
         names = ["update_norm", "param_norm", "param_digest", "updated", "untrained", "frozen_moved"]
         steps = self.assert_program("plain", record=names)

@@ -98,7 +98,9 @@ TEST_F(HookedToolsTest, CalibrateAndDoseAgreeOnWhereAHighRateShows) {
       << calibrated.out;
   const Called run = Call("run portable/lr-too-high");
   EXPECT_EQ(run.status, 0) << run.output();
-  EXPECT_TRUE(Contains(run.out, "strength: 32, calibrated; the scenario itself says 1000"));
+  const std::string says = "strength: 32, calibrated; the scenario itself says 1000";
+  EXPECT_TRUE(Contains(run.out, says)) << run.out;
+  EXPECT_TRUE(Contains(Call("keys lr --recipe portable/lr-too-high").out, says));
   const Called dose =
       Call("dose portable/lr-too-high --param strength --from 2 --to 64 --levels 6 --output out");
   ASSERT_EQ(dose.status, 0) << dose.output();

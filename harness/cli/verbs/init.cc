@@ -216,7 +216,8 @@ void SayWhatApplies(CommonOptions common) {
   for (const std::string& name : names) std::cout << "  " << name << "\n";
   if (names.empty()) return;
   std::cout << "next: trainwreck run --suite " << names.front()
-            << "; trainwreck run --suite runs all\n";
+            << "; trainwreck run --suite runs all\n"
+            << "      trainwreck calibrate --suite measures how strong their faults must be\n";
 }
 
 int InitVerb(const InitOptions& options) {

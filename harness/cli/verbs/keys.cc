@@ -55,6 +55,9 @@ Recipe BaseRecipe(const KeysOptions& options, const Session& session) {
   if (chosen.cases.size() != 1 || chosen.cases.front().arms.empty()) {
     throw UsageError("--recipe " + options.recipe + ": name one recipe that this target can have");
   }
+  if (const auto& strength = chosen.scenarios.front().strength; strength && strength->calibrated) {
+    std::cout << "# strength: " << strength->Text() << "\n";
+  }
   return chosen.cases.front().arms.front().runs.front().plan.recipe;
 }
 
