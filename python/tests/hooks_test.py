@@ -396,6 +396,9 @@ class FaultsTest(HooksTest):
         said = self.program("plain", faults=[fault("optimizer.scale_state", at=4, entry="exp_avg", factor=1e4)])
         self.assertAlmostEqual(self.fired()[0]["after"] / self.fired()[0]["before"], 1e4, delta=1)
         self.assertGreater(said[5]["loss"], 3 * said[4]["loss"])
+        self.setUp()
+        self.program("by_name", faults=[fault("optimizer.scale_state", at=4, entry="exp_avg", factor=1e4)])  # SGD has none
+        self.assertEqual(self.fired() + self.events("hook_failed"), [])
 
     def test_gradients_that_are_cleared(self):
         self.program("plain", record=["update_norm"], faults=[fault("optimizer.clear_gradients", at=4)])

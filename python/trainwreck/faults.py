@@ -271,10 +271,11 @@ class Faults:
             for name, value in state.items()
             if fnmatch.fnmatchcase(name, fault.with_["entry"]) and isinstance(value, torch.Tensor)
         ]
+        if not chosen:
+            return
         before = float(tensors.norm(chosen))
         torch._foreach_mul_(chosen, float(fault.with_["factor"]))
-        if chosen:
-            self.fired(fault, before, float(tensors.norm(chosen)))
+        self.fired(fault, before, float(tensors.norm(chosen)))
 
     # The model.
 
