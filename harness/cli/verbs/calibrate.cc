@@ -29,7 +29,7 @@ struct CalibrateOptions {
 
 std::string TextOf(const StrengthTrial& trial) {
   const bool is_all = trial.look == StrengthLook::kAll;
-  const std::string text = fmt::format("{:g}, {}: ", trial.strength, is_all ? "all" : "fault");
+  std::string text = fmt::format("{:g}, {}: ", trial.strength, is_all ? "all" : "fault");
   switch (trial.answer) {
     case StrengthAnswer::kTooWeak:
       return text + "too weak, " + trial.why;
