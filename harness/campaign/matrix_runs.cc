@@ -80,7 +80,7 @@ std::vector<Case> StartMatrix(const std::vector<Case>& cases, Matrix& matrix) {
 
 BatchesEnd RunMatrix(const std::vector<Case>& cases, const MatrixRequest& request,
                      const Session& session, const std::string& output, Matrix& matrix) {
-  const std::vector<std::string> record = SignalsOf(matrix.symptoms);
+  const std::vector<std::string> record = AskedBy(matrix.symptoms, session.description);
   std::vector<Batch> batches;
   for (const Case& one : cases) batches.push_back(MatrixRunsOf(one, record, request));
   LauncherOptions launcher;

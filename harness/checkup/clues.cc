@@ -143,7 +143,7 @@ std::string ClueSet::digest() const {
 Batch ClueSet::RunsFor(const Run& given) const {
   std::set<std::string> record(given.plan.record.begin(), given.plan.record.end());
   for (const Formula& formula : FormulasFor(given.steps)) {
-    for (std::string& signal : formula.signals()) record.insert(std::move(signal));
+    for (std::string& signal : formula.asked(target_)) record.insert(std::move(signal));
   }
   Batch runs;
   const std::size_t slash = given.id.rfind('/');

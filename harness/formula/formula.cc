@@ -165,6 +165,15 @@ std::set<std::string> Formula::recipe_keys() const {
   return keys;
 }
 
+std::vector<std::string> Formula::asked(const TargetDescription& target) const {
+  std::vector<std::string> names = signals();
+  for (const std::string& event : events()) {
+    const EventInfo* info = target.FindEvent(event);
+    if (info != nullptr && info->on_demand) names.push_back(event);
+  }
+  return names;
+}
+
 std::vector<std::string> Formula::signals() const {
   std::set<std::string> signals;
   ForEach(*root_, [&](const Node& node) {

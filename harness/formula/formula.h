@@ -127,6 +127,8 @@ class Formula {
   // All signals that it mentions: "loss", "update_norm{head.*}". Signals that are costly to record
   // are recorded only when a formula mentions them.
   std::vector<std::string> signals() const;
+  // What Plan::record needs for it: its signals, and its events that the target writes on demand.
+  std::vector<std::string> asked(const TargetDescription& target) const;
   std::set<std::string> arms() const;
   std::set<std::string> events() const;   // names of the events it mentions
   std::vector<Mention> mentions() const;  // bare names, in the order of the text

@@ -76,10 +76,11 @@ std::vector<SuiteSymptom> SymptomsOf(const std::vector<Case>& cases) {
   return symptoms;
 }
 
-std::vector<std::string> SignalsOf(const std::vector<SuiteSymptom>& symptoms) {
+std::vector<std::string> AskedBy(const std::vector<SuiteSymptom>& symptoms,
+                                 const TargetDescription& target) {
   std::set<std::string> names;
   for (const SuiteSymptom& symptom : symptoms) {
-    for (std::string& name : symptom.check.formula.signals()) names.insert(std::move(name));
+    for (std::string& name : symptom.check.formula.asked(target)) names.insert(std::move(name));
   }
   return {names.begin(), names.end()};
 }

@@ -45,8 +45,9 @@ struct SuiteSymptom {
 // The symptoms of the cases' scenarios, each once. Symptoms of a skipped scenario are left out.
 std::vector<SuiteSymptom> SymptomsOf(const std::vector<Case>& cases);
 
-// All signals that the symptoms mention, for Plan::record.
-std::vector<std::string> SignalsOf(const std::vector<SuiteSymptom>& symptoms);
+// What Plan::record needs for the symptoms.
+std::vector<std::string> AskedBy(const std::vector<SuiteSymptom>& symptoms,
+                                 const TargetDescription& target);
 
 // Arm -> seed -> its run.
 using ArmTraces = std::map<std::string, std::map<int, const RunTrace*>>;

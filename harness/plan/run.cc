@@ -33,11 +33,12 @@ bool TakesTheFaultOut(const Arm& arm, const Recipe& control) {
 }
 
 // One set for all arms of a scenario: what is recorded can then not make two arms differ.
-std::vector<std::string> SignalsOf(const Scenario& scenario, const Point& point) {
+std::vector<std::string> AskedBy(const Scenario& scenario, const Point& point,
+                                 const TargetDescription& target) {
   std::set<std::string> names;
   auto add = [&](const Check& check) {
     if (!AppliesTo(check.when, point)) return;
-    for (std::string& name : check.formula.signals()) names.insert(std::move(name));
+    for (std::string& name : check.formula.asked(target)) names.insert(std::move(name));
   };
   for (const Check& check : scenario.healthy) add(check);
   for (const Check& check : scenario.symptoms) add(check);
@@ -160,7 +161,7 @@ class CasePlanner {
         options_(options),
         seed_count_(planned.seed_count),
         first_seed_(planned.first_seed),
-        record_(SignalsOf(scenario_, point_)) {}
+        record_(AskedBy(scenario_, point_, target)) {}
 
   std::vector<ArmPlan> Arms() const {
     std::vector<ArmPlan> arms;
@@ -193,7 +194,7 @@ class CasePlanner {
             {{invariant.name, *asked, std::nullopt, "", {}, invariant.position, invariant.file},
              invariant.title,
              invariant.part});
-        for (std::string& name : asked->signals()) signals.insert(std::move(name));
+        for (std::string& name : asked->asked(target_)) signals.insert(std::move(name));
       }
     }
     for (ArmPlan& arm : arms) {

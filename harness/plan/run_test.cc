@@ -232,6 +232,15 @@ TEST_F(PlanTest, RecordsWhatTheFormulasOfThePointRead) {
   for (const ArmPlan& arm : planned.arms) EXPECT_EQ(arm.runs[0].plan.record, expected);
 }
 
+TEST_F(PlanTest, RecordsTheEventsThatAreWrittenOnDemand) {
+  target_.events.push_back({"born", {}, "", true});
+  target_.events.push_back({"saved", {}, ""});
+  scenario().symptoms = {MakeCheck("born", "event(born) and not event(saved)")};
+  scenario().healthy = {MakeCheck("learns", "at_end loss < 3")};
+  const std::vector<std::string> expected = {"born", "loss"};
+  for (const ArmPlan& arm : Planned().arms) EXPECT_EQ(arm.runs[0].plan.record, expected);
+}
+
 TEST_F(PlanTest, RanksAndThePolicyComeFromTheRecipe) {
   scenario().recipe.set.push_back({"parallel.ranks", 2});
   scenario().budget = {30, 3};

@@ -103,12 +103,14 @@ SignalInfo SignalFromJson(const Json& json) {
 }
 
 Json ToJson(const EventInfo& info) {
-  return {{"name", info.name}, {"fields", info.fields}, {"doc", info.doc}};
+  Json json = {{"name", info.name}, {"fields", info.fields}, {"doc", info.doc}};
+  if (info.on_demand) json["on_demand"] = true;
+  return json;
 }
 
 EventInfo EventFromJson(const Json& json) {
   return {json.at("name").get<std::string>(), json.value("fields", std::vector<std::string>{}),
-          json.value("doc", "")};
+          json.value("doc", ""), json.value("on_demand", false)};
 }
 
 Json ToJson(const DeviceInfo& info) {

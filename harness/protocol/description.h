@@ -47,6 +47,7 @@ struct EventInfo {
   std::string name;
   std::vector<std::string> fields;
   std::string doc;
+  bool on_demand = false;  // written only where the plan's `record` names it
 };
 
 // One change that a fault makes to the recipe before anything is built. The harness applies it.

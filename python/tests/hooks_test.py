@@ -65,8 +65,9 @@ class HooksTest(unittest.TestCase):
     def program(self, name, *arguments, **options):
         return self.call(PROGRAMS, name, *arguments, **options)
 
-    def two_ranks(self, **options):
-        return self.call("-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", PROGRAMS, "ddp", **options, **TORCHRUN)
+    def two_ranks(self, *program, **options):
+        command = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", PROGRAMS, *(program or ["ddp"])]
+        return self.call(*command, **options, **TORCHRUN)
 
     def records(self, kind="step", rank=0):
         with open(f"{self.trace_folder}/rank{rank}.jsonl", encoding="utf-8") as file:
@@ -218,6 +219,40 @@ class ProgramsTest(HooksTest):
             digests.append([step["param_digest"] for step in steps])
         self.assertEqual(digests[0], digests[1])
 
+    def assert_collectives(self, expected, *program):
+        """What each of two ranks calls in a step, and how long it waits, as it says itself."""
+        said = self.two_ranks("collectives", "8", *program, record=["comm_s"])
+        for rank in (0, 1):
+            own = [line for line in said if line["rank"] == rank]
+            steps = self.assert_seen([{key: line[key] for key in ("step", "loss", "lr")} for line in own], rank)
+            records = self.records("collective", rank)
+            self.assertEqual([record["call"] for record in records], list(range(len(records))))
+            for step in range(2, 8):  # the first two have DDP's own set-up, too
+                calls = [f"{one['op']} {one['shape']} {one['dtype']}" for one in records if one["step"] == step]
+                self.assertEqual(calls, expected)
+            for step, line in list(zip(steps, own))[2:]:
+                self.assertTrue(0 < step["comm_s"] <= line["waited"], (step, line))
+            self.assertEqual(max(step["comm_s"] for step in steps) > 0.3, rank == 0, "rank 1 is late, rank 0 waits")
+        without = self.two_ranks("collectives", "8", *program, hooks=False)
+        results = [sorted((line["rank"], line["step"], line["loss"], line["seen"]) for line in lines) for lines in (said, without)]
+        self.assertEqual(*results)
+
+    def test_collectives(self):
+        # In torch 1.x a collective without a plain list of tensors is not seen, nor its group.
+        own = [] if TORCHRUN else ["all_reduce [2,3] float32", "broadcast [5] int64"]
+        self.assert_collectives(["all_reduce [161] float32", *own][: 3 if own else 0])
+
+    @needs("compile")
+    def test_functional_collectives(self):
+        self.assert_collectives(["all_reduce [161] float32", "all_reduce [2,3] float32", "all_reduce [2,3] float32", "broadcast [5] int64"],
+                                "functional")
+
+    def test_a_number_that_is_not_finite_comes_from_another_rank(self):
+        self.two_ranks("born_elsewhere", record=["first_nonfinite"], demand=())
+        for rank, stage, module in ((0, "after_backward", "2"), (1, "data", "batch")):
+            first = self.events("first_nonfinite", rank)[0]
+            self.assertEqual((first["step"], first["stage"], first["module"]), (3, stage, module))
+
     def test_a_python_without_torch_is_left_alone(self):
         self.call("-c", "import json; assert 'trainwreck' not in __import__('sys').modules")
         self.assertEqual(os.listdir(self.trace_folder), [])
@@ -268,6 +303,73 @@ class ProgramsTest(HooksTest):
     def test_what_init_is_told_of_a_scaler(self):
         self.program("scaled", TRAINWRECK_ADAPTER_TELL="1")
         self.assertTrue(self.events("program")[-1]["scaler"])
+
+
+STATISTICS = ("norm", "mean", "std", "max", "nonfinite", "zero_share")
+ACTIVATIONS = [f"act_{name}{{[01]}}" for name in (*STATISTICS, "saturated_share", "unit_spread", "softmax_entropy")]
+
+
+@needs_torch
+class ModulesTest(HooksTest):
+    """What is recorded of single modules and parameters."""
+
+    def assert_read(self, program, keys, **options):
+        for step in self.assert_program(program, **options):
+            for key in keys:
+                self.assertIn(key, step)
+
+    def test_activations(self):
+        self.assert_read("activations", ["act_norm{0}", "act_softmax_entropy{1}", "act_norm", "act_nonfinite{0}"],
+                         record=[*ACTIVATIONS, "act_norm", "act_nonfinite"], demand=())
+
+    def test_activations_of_parts_that_run_again(self):
+        self.assert_read("activations_recomputed", ["act_norm{0}", "act_norm"], record=[*ACTIVATIONS, "act_norm", "act_nonfinite"], demand=())
+
+    @needs("compile")
+    def test_activations_within_what_is_compiled_are_not_known(self):
+        said = self.program("activations_compiled", record=[*ACTIVATIONS, "act_norm", "act_max{Sequential}"], demand=())
+        plain = [{key: value for key, value in line.items() if not key.startswith("act_")} for line in said]
+        for step in self.assert_seen(plain):
+            self.assertEqual([key for key in step if key.startswith("act_")], ["act_max{Sequential}"])
+        self.assertEqual(said, self.program("activations_compiled", hooks=False))
+
+    def test_parameters_gradients_and_updates(self):
+        families = [f"{family}_{name}{of}" for family, of in (("grad", "{0.weight}"), ("param", "{0.weight}"), ("initial", "{0.weight}"),
+                                                              ("update", "{0.weight}"), ("update", "")) for name in STATISTICS]
+        self.assert_read("parameters_read", ["grad_std{0.weight}", "param_max{0.weight}", "update_zero_share{0.weight}", "update_norm"],
+                         record=[*families, "updated{0.weight}", "untrained"], demand=())
+
+    def first(self, where, rank=0, **options):
+        """What is said of a number that is not finite, born at step 3 as the program does it."""
+        said = self.program("born", "8", where, record=["first_nonfinite"], demand=(), **options)
+        self.assertEqual(said, self.program("born", "8", where, hooks=False))
+        self.assertEqual(self.events("hook_failed"), [])
+        return [{**event, "time": None} for event in self.events("first_nonfinite", rank)]
+
+    def assert_born(self, where, **fields):
+        self.setUp()
+        event, *later = self.first(where)
+        # What was born in a gradient is in the parameters then: of this there is one more event.
+        self.assertEqual([event["stage"] for event in later], ["parameters"] if fields["stage"] == "backward" else [])
+        self.assertEqual({key: event[key] for key in fields}, fields)
+        self.assertEqual(event["step"], 3)
+
+    def test_where_a_number_that_is_not_finite_was_born(self):
+        # The gradient of log(0) is infinite already when it is given to the logarithm.
+        self.assert_born("data", stage="data", module="batch", tensor="inputs", kind="inf", count=1, elements=64)
+        self.assert_born("parameters", stage="parameters", module="first", tensor="first.weight", kind="nan", count=1)
+        self.assert_born("forward", stage="forward", module="inner.1", tensor="output", kind="inf")
+        self.assert_born("between", stage="forward", module="Odd", tensor="output", kind="nan")
+        self.assert_born("loss", stage="forward", module="loss", tensor="output", backward_op="MseLossBackward0")
+        for where, module in (("backward", "Odd"), ("recomputed", "" if TORCHRUN else "Odd")):  # torch 1.x does not say what recomputes
+            self.assert_born(where, stage="backward", module=module, tensor="last.bias", kind="inf", backward_op="SqrtBackward0")
+
+    def test_infinities_that_do_no_harm(self):
+        self.assertEqual(self.first("masked"), [])
+
+    def test_nothing_is_said_of_it_where_nobody_asks(self):
+        self.program("born", "8", "forward")
+        self.assertEqual(self.events("first_nonfinite"), [])
 
 
 @needs_torch
@@ -545,8 +647,16 @@ class DescriptionTest(unittest.TestCase):
                 self.assertIn(f'with_["{parameter["name"]}"]', code, name)
 
     def test_each_signal_is_in_the_code(self):
+        code = self.code()
         for signal in HOOKS["signals"]:
-            self.assertRegex(self.code(), rf"\b{signal['name']}=", signal["name"])
+            family, _, statistic = signal["name"].partition("_")
+            if f'Family("{family}"' in code and f'    "{statistic}": Statistic(' in code:
+                continue
+            self.assertRegex(code, rf"\b{signal['name']}=", signal["name"])
+
+    def test_each_event_is_in_the_code(self):
+        for event in HOOKS["events"]:
+            self.assertIn(f'"{event["name"]}"', self.code())
 
 
 if __name__ == "__main__":

@@ -3,10 +3,13 @@
 Each writes what it knows of a step as one line of JSON, to be compared with what the hooks saw.
 """
 
+import copy
 import datetime
 import json
 import os
+import pickle
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any, Callable
 
@@ -276,6 +279,177 @@ def named_norms_clipped(steps: int) -> None:
     learn_and_name(steps, 0.01)
 
 
+def statistics_of(key: str, name: str, tensor: torch.Tensor) -> dict[str, float]:
+    """As their definitions have them, in fp64."""
+    x = tensor.detach().double()
+    log_p = x - x.logsumexp(-1, keepdim=True)
+    values = {
+        "norm": x.norm(),
+        "mean": x.mean(),
+        "std": x.std(unbiased=False),
+        "max": x.abs().max(),
+        "zero_share": (x == 0).double().mean(),
+        "saturated_share": (x.abs() >= 0.99).double().mean(),
+        "unit_spread": (x.max(-1).values - x.min(-1).values).max(),
+        "softmax_entropy": -(log_p.exp() * log_p).sum(-1).mean(),
+    }
+    of = f"{{{name}}}" if name else ""
+    return {f"{key}_{statistic}{of}": float(value) for statistic, value in values.items()}
+
+
+def learn_and_read(steps: int, call: Callable[..., Any]) -> None:
+    """Says what the modules compute in the two passes of a step. Evaluations do not count."""
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    optimizer = SGD(model.parameters(), lr=0.05)
+    data = batches()
+    for step in range(steps):
+        outputs: list[list[torch.Tensor]] = [[], [], []]
+        loss = 0.0
+        for _ in range(2):
+            inputs, targets = next(data)
+            with torch.no_grad():
+                hidden = functional.linear(inputs, model[0].weight, model[0].bias)
+                outputs[0].append(hidden)
+                outputs[1].append(hidden.relu())
+                outputs[2].append(functional.linear(hidden.relu(), model[2].weight, model[2].bias))
+            part = functional.mse_loss(call(model, inputs).sum(1, keepdim=True), targets)
+            part.backward()
+            loss += part.item()
+            with torch.no_grad():
+                model(9 * inputs)
+                model.eval()(9 * inputs)
+            model.train()
+        whole = [torch.cat(parts) for parts in outputs]
+        values = statistics_of("act", "0", whole[0]) | statistics_of("act", "1", whole[1])
+        say_step(step, loss, optimizer, **values, act_nonfinite=0,
+                 act_norm=float(torch.cat([one.flatten() for one in whole]).norm()))  # fmt: skip
+        optimizer.step()
+        optimizer.zero_grad()
+    pickle.dumps(copy.deepcopy(model))  # which the hooks must not keep it from
+
+
+@program
+def activations(steps: int) -> None:
+    learn_and_read(steps, lambda model, inputs: model(inputs))
+
+
+@program
+def activations_recomputed(steps: int) -> None:
+    """The whole model runs again within the backward pass, in both ways."""
+
+    def call(model: nn.Module, inputs: torch.Tensor) -> Any:
+        call.count += 1  # type: ignore[attr-defined]
+        inputs.requires_grad_()
+        return checkpoint(model, inputs, use_reentrant=call.count % 2 == 0)  # type: ignore[attr-defined]
+
+    call.count = 0  # type: ignore[attr-defined]
+    learn_and_read(steps, call)
+
+
+@program
+def activations_compiled(steps: int) -> None:
+    fast: dict[int, Any] = {}
+
+    def call(model: nn.Module, inputs: torch.Tensor) -> Any:
+        if not fast:
+            fast[0] = torch.compile(model, backend="eager")
+        return fast[0](inputs)
+
+    learn_and_read(steps, call)
+
+
+@program
+def parameters_read(steps: int) -> None:
+    """Says what single gradients, parameters and updates are; one group has a rate of 0."""
+    model, data = make_model(), batches()
+    optimizer = SGD([
+        {"params": model[0].parameters(), "lr": 0.05},
+        {"params": model[2].parameters(), "lr": 0.0},
+    ])  # fmt: skip
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model, next(data))
+        loss.backward()
+        before = [p.detach().clone() for p in model.parameters()]
+        assert model[0].weight.grad is not None
+        values = statistics_of("grad", "0.weight", model[0].weight.grad)
+        nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+        rate = optimizer.param_groups[0]["lr"]
+        optimizer.step()
+        after = list(model.parameters())
+        changes = [(p.detach() - q).flatten().double() for p, q in zip(after, before)]
+        values |= statistics_of("param", "0.weight", after[0])
+        values |= statistics_of("update", "0.weight", after[0].detach() - before[0])
+        values |= statistics_of("update", "", torch.cat(changes).unsqueeze(0))
+        values["updated{0.weight}"] = int((after[0] != before[0]).sum())
+        if step == 0:
+            values |= statistics_of("initial", "0.weight", before[0])
+        known = ("saturated", "spread", "entropy", "grad_norm")
+        values = {k: v for k, v in values.items() if not any(part in k for part in known)}
+        say(step=step, loss=loss.item(), lr=rate, untrained=0, **values)
+
+
+class Gain(nn.Module):
+    factor = 1.0
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return inputs.sign() * self.factor * self.factor
+
+
+class Odd(nn.Module):
+    """Computes a number that is not finite where it is told to."""
+
+    where = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(8, 16)
+        self.inner = nn.ModuleList([nn.Tanh(), Gain()])
+        self.last = nn.Linear(16, 1)
+
+    def forward(self, inputs: torch.Tensor) -> Any:
+        hidden = self.first(inputs)
+        if self.where == "between":
+            hidden = -hidden.square().log().log()  # of negative numbers
+        self.inner[1].factor = 1e38 if self.where == "forward" else 1.0
+        hidden = hidden + self.inner[1](self.inner[0](hidden))
+        if self.where == "recomputed":
+            return checkpoint(self.tail, hidden, use_reentrant=True)
+        return self.tail(hidden)
+
+    def tail(self, hidden: torch.Tensor) -> torch.Tensor:
+        output = self.last(hidden)
+        if self.where in ("backward", "recomputed"):
+            return output + (0 * output).sqrt()  # whose derivative at 0 is infinite
+        return output
+
+
+@program
+def born(steps: int) -> None:
+    """A number that is not finite is born at step 3, as the last argument says."""
+    torch.manual_seed(1)
+    model, data, where = Odd(), batches(), sys.argv[3]
+    optimizer = SGD(model.parameters(), lr=0.05)
+    for step in range(steps):
+        optimizer.zero_grad()
+        inputs, targets = next(data)
+        model.where = where if step == 3 else ""
+        if model.where == "data":
+            inputs[0, 0] = float("inf")
+        if model.where == "parameters":
+            model.first.weight.data[0, 0] = float("nan")
+        output = model(inputs)
+        if model.where == "masked":  # an infinity that does no harm
+            model.inner[1](torch.full([1], -float("inf")))
+        if model.where == "loss":
+            output = (output - output).log()
+        loss = functional.mse_loss(output, targets)
+        loss.backward()
+        say(step=step, loss=str(loss.item()), weight=str(model.last.weight.sum().item()))
+        optimizer.step()
+
+
 @program
 def prefetched(steps: int) -> None:
     """Takes a batch from two worker processes before the one at hand has been trained on."""
@@ -402,6 +576,55 @@ def ddp(steps: int) -> None:
         torch.distributed.all_reduce(seen)
     torch.distributed.destroy_process_group()
     os._exit(0)  # torch 2.11 with Gloo aborts at 1 exit in 8, "terminate called without ..."
+
+
+@program
+def collectives(steps: int) -> None:
+    """Calls collectives in many ways; at step 3 rank 1 is late. Says how long it waits itself."""
+    dist = torch.distributed
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    alone = [dist.new_group([one]) for one in range(2)][rank]
+    model, data = make_model(), batches()
+    parallel = nn.parallel.DistributedDataParallel(model)
+    optimizer = SGD(model.parameters(), lr=0.05)
+    for step in range(steps):
+        optimizer.zero_grad()
+        both = [next(data), next(data)]
+        loss = loss_of(parallel, both[rank])
+        time.sleep(0.5 * (step == 3 and rank == 1))
+        begin = time.monotonic()
+        loss.backward()
+        seen = torch.full((2, 3), float(rank))
+        work = dist.all_reduce(seen, op=dist.ReduceOp.MAX, async_op=True)
+        dist.all_reduce(torch.ones(7), group=alone)  # of one rank: not to be compared with others
+        work.wait()
+        if sys.argv[3:] == ["functional"]:
+            from torch.distributed import _functional_collectives as functional_ones
+
+            seen = functional_ones.all_reduce(seen, "sum", dist.group.WORLD) + 1
+        dist.broadcast(torch.ones(5, dtype=torch.int64), 1)
+        waited = time.monotonic() - begin
+        say(step=step, loss=loss.item(), lr=0.05, rank=rank, seen=seen.sum().item(), waited=waited)
+        optimizer.step()
+    os._exit(0)
+
+
+@program
+def born_elsewhere(steps: int) -> None:
+    """One rank of two has a NaN in its batch at step 3."""
+    torch.distributed.init_process_group("gloo")
+    rank = torch.distributed.get_rank()
+    model, data = make_model(), batches()
+    parallel = nn.parallel.DistributedDataParallel(model)
+    optimizer = SGD(model.parameters(), lr=0.05)
+    for step in range(steps):
+        optimizer.zero_grad()
+        both = [next(data), next(data)]
+        both[1][0][0, 0] = float("nan") if step == 3 else 0.0
+        loss_of(parallel, both[rank]).backward()
+        optimizer.step()
+    os._exit(0)
 
 
 if __name__ == "__main__":

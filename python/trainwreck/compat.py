@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import re
@@ -14,10 +15,14 @@ import torch
 from torch.optim import Optimizer, lr_scheduler
 from torch.optim import optimizer as optimizers
 
+# Called with what goes on, and the arguments by name.
+Around = Callable[[Callable[[], Any], dict[str, Any]], Any]
 OLDEST = (1, 13)
 # Called with the optimizer, and the arguments of its `step` with it and by name.
 BeforeStep = Callable[[Optimizer, Any, Any], Any]
 AfterStep = Callable[[Optimizer, Any, Any], None]
+# Called with the module and its arguments.
+BeforeForward = Callable[[torch.nn.Module, Any], None]
 # Called with the module, its arguments, those by name, and what it returned.
 AfterForward = Callable[[torch.nn.Module, Any, Any, Any], None]
 
@@ -102,26 +107,84 @@ def _step_with(step: Any, before: BeforeStep, after: AfterStep) -> Any:
     return call
 
 
-def forward_hooks() -> Callable[[torch.nn.Module, AfterForward], None]:
-    """What sets a hook of one module. To be called before any module is."""
-    modules: Any = torch.nn.Module
-    if "with_kwargs" in inspect.signature(modules.register_forward_hook).parameters:
-
-        def register(module: torch.nn.Module, hook: AfterForward) -> None:
-            module.register_forward_hook(hook, with_kwargs=True)
-
-        return register
-
-    # Hooks of torch 1.13 are not given arguments by name.
-    hooks: dict[int, AfterForward] = {}
-    forward = modules.__call__
+def on_modules(before: BeforeForward, after: AfterForward) -> None:
+    """Sets hooks around the calls of all modules. None is kept in a module, so copies and pickles
+    of a model have none."""
+    modules: Any = torch.nn.modules.module
+    if "with_kwargs" in inspect.signature(modules.register_module_forward_hook).parameters:
+        modules.register_module_forward_pre_hook(before)
+        modules.register_module_forward_hook(after, with_kwargs=True)
+        return
+    # Older hooks are not given arguments by name.
+    holder: Any = torch.nn.Module
+    forward = holder.__call__
 
     @functools.wraps(forward)
     def call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        before(self, (args, kwargs))
         result = forward(self, *args, **kwargs)
-        if id(self) in hooks:
-            hooks[id(self)](self, args, kwargs, result)
+        after(self, args, kwargs, result)
         return result
 
-    modules.__call__ = call
-    return lambda module, hook: hooks.update({id(module): hook})
+    holder.__call__ = call
+
+
+def on_op(namespace: str, name: str, around: Around) -> None:
+    """Calls `around` with what calls the op, and with the op's arguments, where this torch has it.
+
+    The op's own kernels stay below. A kernel below autograd sees functional collectives, too.
+    """
+    if not hasattr(getattr(torch.ops, namespace), name):
+        return
+    op = getattr(getattr(torch.ops, namespace), name).default
+    names = [argument.name for argument in op._schema.arguments]
+    has_guard = hasattr(torch._C, "_ExcludeDispatchKeyGuard")
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        def proceed() -> Any:
+            with _below_view() if has_guard else _below_autograd():
+                return op(*args, **kwargs)
+
+        return around(proceed, {**dict(zip(names, args)), **kwargs})
+
+    _library(namespace).impl(name, kernel, "ADInplaceOrView" if has_guard else "Autograd")
+
+
+@functools.cache
+def _library(namespace: str) -> Any:
+    library: Any = torch.library.Library
+    return library(namespace, "IMPL")
+
+
+def _below_view() -> Any:
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.ADInplaceOrView)
+    return torch._C._ExcludeDispatchKeyGuard(keys)
+
+
+@contextlib.contextmanager
+def _below_autograd() -> Iterator[None]:
+    held = torch._C._AutoDispatchBelowAutograd()
+    yield
+    del held  # it guards as long as it is there
+
+
+def is_of_all_ranks(arguments: dict[str, Any]) -> bool:
+    """Whether an op of c10d is called on a group that has all ranks."""
+    groups: Any = torch.distributed.ProcessGroup
+    if not hasattr(groups, "unbox"):  # then a group cannot be read from its op
+        return len(torch.distributed.distributed_c10d._pg_map) == 1
+    for value in arguments.values():
+        if isinstance(value, torch.ScriptObject):
+            with contextlib.suppress(RuntimeError):  # it is something else
+                size: int = groups.unbox(value).size()
+                return size == torch.distributed.get_world_size()
+    return False
+
+
+# The node of the graph that the backward pass is at; None: it is not known.
+current_node: Callable[[], Any] = getattr(torch._C, "_current_autograd_node", lambda: None)
+
+# In what torch.compile compiles, hooks are to do nothing: they would be compiled, too.
+is_compiling: Callable[[], bool] = getattr(
+    getattr(torch, "compiler", None), "is_compiling", lambda: False
+)

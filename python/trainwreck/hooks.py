@@ -18,7 +18,11 @@ import torch
 from torch.optim import Optimizer
 
 from trainwreck import checkpoints, faults, program, tensors
+from trainwreck.collectives import Collectives
+from trainwreck.families import STATISTICS, Family
+from trainwreck.modules import Modules, plain_name
 from trainwreck.trace import Plan, Trace, seconds
+from trainwreck.updates import Updates
 
 
 class Clip(NamedTuple):
@@ -51,9 +55,14 @@ class Hooks:
         self._clips: list[Clip] = []  # of the step in progress
         self._versions: dict[int, int] = {}  # of gradients, as the backward pass left them
         # What formulas mention, of what costs time.
-        self._reads_gradients = plan.wants("grad_norm", "applied_grad_norm", "nonfinite_grads")
-        self._keeps = plan.wants("update_norm", "updated", "untrained", "frozen_moved")
-        self._copies: list[torch.Tensor] = []  # of what the update changes
+        self._gradients = Family("grad", plan, STATISTICS)
+        self._read: set[int] = set()  # whose gradients have been read in the step in progress
+        self._reads_gradients = bool(self._gradients) or plan.wants(
+            "grad_norm", "applied_grad_norm", "nonfinite_grads"
+        )
+        self._updates = Updates(self)
+        self.modules = Modules(self)
+        self.collectives = Collectives(self)
         self._parameters: list[torch.Tensor] = []  # of the step in progress, once they are needed
         self._values: dict[str, Any] = {}
         self._skipped = 0
@@ -62,8 +71,6 @@ class Hooks:
         self._steps = int(os.environ.get("TRAINWRECK_ADAPTER_STEPS", -1))
         self._told_parameters = False
         self.model = ""
-        self.set_forward_hook: Callable[..., None] | None = None  # where a formula needs one
-        self._inputs: list[torch.Tensor] = []
         self.names: dict[int, str] = {}  # of the model's parameters, by their identity
         self.after_update: list[Callable[[], None]] = []  # what a fault takes back
         self.faults = faults.Faults(self)
@@ -95,9 +102,11 @@ class Hooks:
     # The backward pass.
 
     def on_backward(self, roots: Any, gradients: Any) -> None:
-        if self._backward_depth > 1:
-            return  # recomputation within a backward pass
         roots = [roots] if isinstance(roots, torch.Tensor) else list(roots)
+        if self._backward_depth > 1:  # recomputation within a backward pass
+            if self.modules.births:
+                self.modules.births.on_backward_within(roots)
+            return
         given = [] if gradients is None else gradients
         given = [given] if isinstance(given, torch.Tensor) else list(given)
         if any(gradient is not None for gradient in given) or any(root.dim() for root in roots):
@@ -110,6 +119,13 @@ class Hooks:
                 self._losses.append((root.detach(), scale))
         self._scaled = (None, None, None)
         self._rate_of_pass = self._rate()
+        if self.modules.births:
+            self.modules.births.on_backward(
+                roots, [loss for loss, _ in self._losses[-len(roots) :]]
+            )
+
+    def is_in_backward(self) -> bool:
+        return self._backward_depth > 0
 
     def after_backward(self) -> None:
         if not self._reads_gradients and not self.faults:
@@ -144,10 +160,13 @@ class Hooks:
 
     # Gradients.
 
-    def parameters(self) -> list[torch.Tensor]:
+    def groups(self) -> list[dict[str, Any]]:
         assert self.optimizer is not None
+        return self.optimizer.param_groups
+
+    def parameters(self) -> list[torch.Tensor]:
         if not self._parameters:
-            self._parameters = [p for g in self.optimizer.param_groups for p in g["params"]]
+            self._parameters = [p for group in self.groups() for p in group["params"]]
         return self._parameters
 
     def forget_parameters(self) -> None:
@@ -163,13 +182,17 @@ class Hooks:
         if not any(ids & clip.ids for clip in self._clips):  # what was clipped before is no news
             self._clips.append(Clip(ids, tensors.full(norm), float(max_norm)))
 
-    def put_norms(self, parameters: Iterable[torch.Tensor]) -> None:
-        """The norms of single gradients, as formulas mention them: `grad_norm{head.*}`."""
+    def read_gradients(self, parameters: Iterable[torch.Tensor]) -> None:
+        """Reads single gradients as the backward pass left them, once in a step."""
         for p in parameters if self._reads_gradients else ():
-            name = self.names.get(id(p), "")
-            if not self.plan.wants_of("grad_norm", name) or f"grad_norm{{{name}}}" in self._values:
+            if p.grad is None or id(p) in self._read or tensors.is_sharded(p.grad):
                 continue
-            if p.grad is not None and self.is_untouched([p]) and not tensors.is_sharded(p.grad):
+            if not self.is_untouched([p]):
+                continue
+            self._read.add(id(p))
+            name = self.names.get(id(p), "")
+            self._gradients.add(name, [p.grad])
+            if self.plan.wants_of("grad_norm", name):
                 self.put(**{f"grad_norm{{{name}}}": float(tensors.norm([p.grad]))})
 
     def _norm_before_clipping(
@@ -191,7 +214,7 @@ class Hooks:
 
     def before_update(self) -> None:
         """Where all gradients are there, and nothing has been updated."""
-        if not (self._clips or self._reads_gradients or self._keeps):
+        if not (self._clips or self._reads_gradients):
             return
         with_gradients = self._with_gradients()
         gradients = [p.grad for p in with_gradients if p.grad is not None]
@@ -201,52 +224,23 @@ class Hooks:
             applied = float(tensors.norm(gradients))
             self.put(applied_grad_norm=applied)
             self.put(nonfinite_grads=0 if math.isfinite(applied) else tensors.nonfinite(gradients))
-        self.put_norms(with_gradients)
+        self.read_gradients(with_gradients)
+        self.put(**self._gradients.take(all(id(p) in self._read for p in with_gradients)))
         self.put(grad_norm=self._norm_before_clipping(with_gradients, applied))
         if self._clips:
             self.put(clipped=int(any(float(clip.norm) > clip.max_norm for clip in self._clips)))
-        if is_whole and self._keeps:
-            self._copies = [p.detach().clone() for p in self.parameters()]
 
-    def _compare(self) -> None:
-        """The signals of what the update did to the parameters."""
-        if not (self._copies or self.plan.wants("param_norm", "param_digest")):
-            return
-        parameters = self.parameters()
-        if self.plan.wants("param_norm"):
-            self.put(param_norm=float(tensors.norm([p.detach() for p in parameters])))
-        if self.plan.wants("param_digest"):
-            self.put(param_digest=tensors.digest(parameters))
-        old, self._copies = self._copies, []
-        if not old:
-            return
-        changes = [p.detach() - before for p, before in zip(parameters, old)]
-        self.put(update_norm=float(tensors.norm(changes)))
-        moved = [tensors.count_changed(p, before) for p, before in zip(parameters, old)]
-        trained = [p.grad is not None and bool((p.grad != 0).any()) for p in parameters]
-        self.put(
-            updated=sum(moved),
-            untrained=sum(1 for n, has in zip(moved, trained) if has and n == 0),
-            frozen_moved=sum(1 for n, p in zip(moved, parameters) if n and not p.requires_grad),
-        )
+    def find_model(self, module: torch.nn.Module) -> None:
+        """Takes the first module that is called for training for the program's model."""
+        if not self.model and module.training and torch.is_grad_enabled():
+            self.on_model(module)
 
     def on_model(self, module: torch.nn.Module) -> None:
-        """What the program's model is: the first module that is called for training."""
+        """What the program's model is, and what its parts are called."""
         self.model = type(module).__name__
-        names = {id(p): name for name, p in module.named_parameters()}
-        for prefix in ("module.", "_orig_mod."):  # of DDP, of torch.compile
-            names = {
-                key: name[len(prefix) :] if name.startswith(prefix) else name
-                for key, name in names.items()
-            }
-        self.names = names
-        if self.set_forward_hook is not None:
-            self.set_forward_hook(module, self._on_inputs)
+        self.names = {id(p): plain_name(name) for name, p in module.named_parameters()}
+        self.modules.follow(module)
         self.faults.on_model(module)
-
-    def _on_inputs(self, module: torch.nn.Module, args: Any, kwargs: Any, _output: Any) -> None:
-        if module.training and self._backward_depth == 0:
-            self.guard("inputs", self._inputs.extend, tensors.all_in((args, kwargs)))
 
     # Steps.
 
@@ -272,6 +266,8 @@ class Hooks:
     def _before(self) -> None:
         self.guard("rate", self._put_rate)
         self.guard("gradients", self.before_update)
+        if self._updates.is_wanted:
+            self.guard("update", self._updates.before, self.parameters())
         if self.faults:
             self.guard("faults", self.faults.before_update)
 
@@ -289,7 +285,8 @@ class Hooks:
         if self._is_main(optimizer):
             while self.after_update:
                 self.after_update.pop()()
-            self.guard("update", self._compare)
+            if self._updates.is_wanted:
+                self.guard("update", self._updates.after, self.parameters())
             self._is_in_step = False
             self.finish_step()
 
@@ -339,9 +336,8 @@ class Hooks:
         """Writes what is known of the step in progress."""
         self.put(skipped_updates=self._skipped)
         self.guard("loss", lambda: self.put(loss=self.loss()))
-        if self._inputs:
-            self.guard("inputs", lambda: self.put(sample_digest=tensors.digest(self._inputs)))
-            self._inputs = []
+        self.guard("modules", self.modules.finish_step)
+        self.guard("collectives", self.collectives.finish_step)
         if self.data_s:
             self.put(data_s=self.data_s)
             self.data_s = 0.0
@@ -357,6 +353,8 @@ class Hooks:
         self._losses = []
         self._loss_is_known = True
         self._clips = []
+        self._read = set()
+        self._gradients.take()
         self._parameters = []
         self.has_stepped = True
         self.step += 1

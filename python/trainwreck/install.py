@@ -69,6 +69,8 @@ def _set(hooks: Hooks) -> None:
     _wrap_scaler(hooks)
     _wrap_optimizer(hooks)
     _find_model(hooks)
+    hooks.modules.install()
+    hooks.collectives.install()
     checkpoints.wrap(hooks)
     hooks.faults.install()
     if hooks.plan.wants("data_s"):
@@ -84,7 +86,10 @@ def _wrap_backward(hooks: Hooks) -> None:
             hooks.guard("loss", hooks.on_backward, tensors_, grad_tensors)
             backward(tensors_, grad_tensors, *args, **kwargs)
             if hooks._backward_depth == 1:
+                hooks.collectives.after_backward()
                 hooks.guard("gradients", hooks.after_backward)
+                if hooks.modules.births:
+                    hooks.guard("births", hooks.modules.births.after_backward)
         finally:
             hooks._backward_depth -= 1
 
@@ -100,7 +105,7 @@ def _wrap_clipping(hooks: Hooks) -> None:
         if isinstance(parameters, torch.Tensor):
             parameters = [parameters]
         parameters = list(parameters)
-        hooks.guard("clipping", hooks.put_norms, parameters)
+        hooks.guard("clipping", hooks.read_gradients, parameters)
         norm = clip(parameters, max_norm, norm_type, *args, **kwargs)
         if float(norm_type) == 2.0:
             hooks.guard("clipping", hooks.on_clip, parameters, norm, max_norm)
@@ -182,13 +187,9 @@ def _wrap_loader(hooks: Hooks) -> None:
 
 
 def _find_model(hooks: Hooks) -> None:
-    if hooks.plan.wants("sample_digest"):
-        hooks.set_forward_hook = compat.forward_hooks()
-
     def call(module: torch.nn.Module, _args: Any) -> None:
-        if module.training and torch.is_grad_enabled():
+        hooks.guard("model", hooks.find_model, module)
+        if hooks.model:
             handle.remove()
-            if not hooks.model:
-                hooks.guard("model", hooks.on_model, module)
 
     handle = torch.nn.modules.module.register_module_forward_pre_hook(call)

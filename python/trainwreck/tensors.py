@@ -1,7 +1,10 @@
 """Numbers about lists of tensors, computed without a copy where torch can."""
 
+from __future__ import annotations
+
 import copy
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Callable
 
@@ -11,6 +14,30 @@ import torch
 def is_sharded(tensor: torch.Tensor) -> bool:
     """Whether it is one rank's part of a larger one (DTensor), whose norm is not its own."""
     return type(tensor) is not torch.Tensor and hasattr(tensor, "to_local")
+
+
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    """This rank's part of a tensor that is spread over ranks; else the tensor."""
+    part: torch.Tensor = tensor.to_local() if is_sharded(tensor) else tensor  # type: ignore[attr-defined]
+    return part
+
+
+def wide(tensor: torch.Tensor) -> torch.Tensor:
+    """Its elements in fp64, where the device has it."""
+    tensor = tensor.detach()
+    return tensor.float() if tensor.device.type == "mps" else tensor.double()
+
+
+def largest(tensor: torch.Tensor | None) -> float:
+    """The largest magnitude of its elements; of none 0."""
+    if tensor is None or not tensor.numel():
+        return 0.0
+    return float(local(tensor).detach().abs().max())
+
+
+def rms(tensor: torch.Tensor) -> float:
+    """The root of the mean square of its elements."""
+    return math.sqrt(float(wide(tensor).square().mean()))
 
 
 def full(value: Any) -> Any:

@@ -44,7 +44,8 @@ class Plan:
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.faults: list[Fault] = [Fault(entry, content) for entry in content.get("faults", [])]
-        self._wanted: set[str] = set()
+        self._wanted: set[str] = set()  # of all that is mentioned, or of members
+        self._totals: set[str] = set()
         self._globs: dict[str, list[str]] = {}
         self.record(content.get("record", []))
 
@@ -58,16 +59,23 @@ class Plan:
             return Plan(json.load(file))
 
     def record(self, signals: Iterable[str]) -> None:
-        """Adds signals that formulas mention, also of some modules: `act_norm{layers.*}`."""
+        """Adds what formulas mention: signals, also of some modules (`act_norm{layers.*}`), and
+        events that are written on demand."""
         for name in signals:
             signal, _, glob = name.partition("{")
             self._wanted.add(signal)
-            if glob:
+            if not glob:
+                self._totals.add(signal)
+            else:
                 self._globs.setdefault(signal, []).append(glob.rstrip("}"))
 
     def wants(self, *signals: str) -> bool:
-        """Whether a formula mentions one of these signals."""
+        """Whether a formula mentions one of these signals or events."""
         return not self._wanted.isdisjoint(signals)
+
+    def wants_total(self, signal: str) -> bool:
+        """Whether a formula mentions the signal of all together."""
+        return signal in self._totals
 
     def wants_of(self, signal: str, name: str) -> bool:
         """Whether a formula mentions the signal of what has this name in the model."""
@@ -83,7 +91,7 @@ class Trace:
         self._file: Optional[int] = None
         self._pid = -1
 
-    def write(self, kind: str, **fields: Any) -> None:
+    def write(self, kind: str, /, **fields: Any) -> None:
         """Writes one record as one line, with one write."""
         if self._folder is None:
             return
@@ -94,7 +102,7 @@ class Trace:
         line = json.dumps({"t": kind, **{key: _plain(value) for key, value in fields.items()}})
         os.write(self._file, line.encode() + b"\n")
 
-    def event(self, event: str, step: int, **fields: Any) -> None:
+    def event(self, event: str, step: int, /, **fields: Any) -> None:
         self.write("event", event=event, step=step, time=seconds(), **fields)
 
 
