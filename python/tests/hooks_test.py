@@ -39,6 +39,13 @@ def fault(name, at=None, **parameters):
     return {"id": "f", "fault": name, "with": parameters, "trigger": {} if at is None else {"at": at}}
 
 
+def entries_of(file):
+    """The values within the maps and lists of a checkpoint, counted another way."""
+    code = ("import torch, sys\ndef walk(x):\n  if not isinstance(x, (dict, list, tuple)): yield x; return\n"
+            "  for y in (x.values() if isinstance(x, dict) else x): yield from walk(y)\nprint(len(list(walk(torch.load(sys.argv[1])))))")
+    return int(subprocess.run([PYTHON, "-c", code, file], capture_output=True, text=True, check=True).stdout)
+
+
 GRADIENTS = ("grad_norm", "applied_grad_norm", "nonfinite_grads")
 
 
@@ -150,7 +157,8 @@ class ProgramsTest(HooksTest):
     def test_a_run_that_goes_on(self):
         checkpoint = self.folder + "/last.pt"
         first = self.program("plain", "6", checkpoint)
-        self.assertEqual(self.events("checkpoint_saved")[-1]["steps_done"], 6)
+        saved = self.events("checkpoint_saved")[-1]
+        self.assertEqual((saved["steps_done"], saved["entries"]), (6, entries_of(checkpoint)))
         shutil.move(checkpoint, self.folder + "/moved.pt")  # as programs do that write beside it and rename
         second = self.program("plain", "10", self.folder + "/moved.pt")
         self.assertEqual([line["step"] for line in second], [6, 7, 8, 9])
@@ -252,6 +260,40 @@ class ProgramsTest(HooksTest):
         for rank, stage, module in ((0, "after_backward", "2"), (1, "data", "batch")):
             first = self.events("first_nonfinite", rank)[0]
             self.assertEqual((first["step"], first["stage"], first["module"]), (3, stage, module))
+
+    @needs("compile")
+    def test_parts_of_parameters_on_two_ranks(self):
+        names = ["param_norm", "param_norm{*}", "update_norm", "param_digest", "updated", "untrained", "applied_grad_norm", "grad_std{*}"]
+        folder = self.folder + "/sharded"
+        first = self.two_ranks("sharded", "6", folder, record=names)
+        os.rename(folder, folder + "-last")
+        second = self.two_ranks("sharded", "10", folder + "-last", record=names)
+        for rank in (0, 1):
+            own = [line for line in first + second if line["rank"] == rank]
+            self.assertEqual([line["step"] for line in own], list(range(10)))
+            for step in self.assert_seen(own, rank):
+                self.assertFalse({key.partition("{")[0] for key in step} & {name.partition("{")[0] for name in names}, "never of a part")
+            self.assertEqual([(event["file"], event["steps_done"]) for event in self.events("checkpoint_saved", rank)],
+                             [("sharded", 6), ("sharded-last", 10)])
+            self.assertEqual([event["from_step"] for event in self.events("resumed", rank)], [6])
+        shutil.rmtree(folder + "-last")
+        whole = self.two_ranks("sharded", "10", folder, hooks=False)
+        self.assertEqual(*[sorted((line["step"], line["rank"], line["loss"]) for line in lines) for lines in (first + second, whole)])
+
+    @needs("compile")
+    def test_no_norm_of_parts(self):
+        said = self.two_ranks("sharded", "6", self.folder + "/sharded", "unclipped", record=["grad_norm", "grad_norm{*}"])
+        for step in self.assert_seen([line for line in said if line["rank"] == 0]):
+            self.assertEqual([key for key in step if "grad_norm" in key], [])
+
+    def test_epochs_and_generators(self):
+        steps = self.assert_program("epochs", record=["epoch", "generator_digest", "generator_digest{torch}", "generator_digest{python}"])
+        of_torch, of_python = ([step[f"generator_digest{{{name}}}"] for step in steps] for name in ("torch", "python"))
+        self.assertEqual([a != b for a, b in zip(of_torch, of_torch[1:])], [False, False, True, False, False, True, False], "each epoch is shuffled")
+        self.assertEqual([a != b for a, b in zip(of_python, of_python[1:])], [step == 4 for step in range(7)])
+        self.assertNotIn("generator_digest{numpy}", steps[0])
+        self.setUp()
+        self.assert_program("epochs", "8", "unclear", record=["epoch"], missing=["epoch"])
 
     def test_a_python_without_torch_is_left_alone(self):
         self.call("-c", "import json; assert 'trainwreck' not in __import__('sys').modules")

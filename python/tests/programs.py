@@ -3,11 +3,13 @@
 Each writes what it knows of a step as one line of JSON, to be compared with what the hooks saw.
 """
 
+import contextlib
 import copy
 import datetime
 import json
 import os
 import pickle
+import random
 import sys
 import time
 from collections.abc import Iterator
@@ -390,6 +392,33 @@ def parameters_read(steps: int) -> None:
         say(step=step, loss=loss.item(), lr=rate, untrained=0, **values)
 
 
+@program
+def epochs(steps: int) -> None:
+    """Trains on a loader that begins again and again; evaluates on another one in between."""
+    model = make_model()
+    torch.manual_seed(3)
+    random.seed(4)
+    data = TensorDataset(torch.randn(24, 8), torch.randn(24, 1))
+    optimizer = SGD(model.parameters(), lr=0.05)
+    loader, held_out = DataLoader(data, 8, shuffle=True), DataLoader(data, 12)
+    for step, (epoch, batch) in enumerate(
+        (epoch, batch) for epoch in range(steps // 3 + 1) for batch in loader
+    ):
+        if step == steps:
+            break
+        with torch.no_grad() if sys.argv[3:] != ["unclear"] else contextlib.nullcontext():
+            for _ in held_out if step % 3 == 0 else ():
+                pass
+        optimizer.zero_grad()
+        loss = loss_of(model, batch)
+        loss.backward()
+        optimizer.step()
+        known = {} if sys.argv[3:] == ["unclear"] else {"epoch": epoch}
+        say(step=step, loss=loss.item(), lr=0.05, **known)
+        if step == 4:
+            random.random()  # in the next step
+
+
 class Gain(nn.Module):
     factor = 1.0
 
@@ -607,6 +636,48 @@ def collectives(steps: int) -> None:
         waited = time.monotonic() - begin
         say(step=step, loss=loss.item(), lr=0.05, rank=rank, seen=seen.sum().item(), waited=waited)
         optimizer.step()
+    os._exit(0)
+
+
+@program
+def sharded(steps: int) -> None:
+    """Two ranks hold parts of each parameter (FSDP2); goes on where its checkpoint is."""
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    torch.distributed.init_process_group("gloo")
+    rank = torch.distributed.get_rank()
+    mesh = init_device_mesh("cpu", (2,))
+    model, data = make_model(), batches()
+    for part in (model[0], model[2], model):
+        fully_shard(part, mesh=mesh)
+    optimizer = Adam(model.parameters(), lr=0.01)
+    folder, begin = sys.argv[3], 0
+    if os.path.exists(folder):
+        whole, moments = get_state_dict(model, optimizer)
+        state = {"model": whole, "optimizer": moments, "step": torch.zeros(())}
+        dcp.load(state, checkpoint_id=folder)
+        set_state_dict(model, optimizer, model_state_dict=whole, optim_state_dict=moments)
+        begin = int(state["step"])
+        for _ in range(2 * begin):
+            next(data)
+    for step in range(begin, steps):
+        optimizer.zero_grad()
+        both = [next(data), next(data)]
+        loss = loss_of(model, both[rank])
+        loss.backward()
+        norms = {}
+        if sys.argv[4:] != ["unclipped"]:
+            norm: Any = nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+            norms = {"grad_norm": norm.full_tensor().item()}
+        say_step(step, loss.item(), optimizer, rank=rank, **norms)
+        optimizer.step()
+    whole, moments = get_state_dict(model, optimizer)
+    state = {"model": whole, "optimizer": moments, "step": torch.tensor(float(steps))}
+    dcp.save(state, checkpoint_id=folder)
+    torch.distributed.barrier()
     os._exit(0)
 
 

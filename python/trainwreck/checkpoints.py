@@ -1,5 +1,5 @@
-"""Checkpoints as `torch.save` writes and `torch.load` reads them, and the step that a run goes on
-from.
+"""Checkpoints as `torch.save` and torch.distributed.checkpoint write and read them, and the step
+that a run goes on from.
 
 A file that was saved is known again by its inode and its size, so also under another name. The
 steps that it holds are noted in the run's folder, since most optimizers do not say.
@@ -11,10 +11,12 @@ import functools
 import glob
 import json
 import os
+import threading
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from trainwreck import compat
 from trainwreck.trace import rank
 
 if TYPE_CHECKING:
@@ -73,23 +75,34 @@ def find_step(hooks: Hooks) -> None:
     if steps is None:
         return
     hooks.step = steps
+    hooks.is_resumed = True
     hooks.trace.event("resumed", steps, from_step=steps)
 
 
-def _on_save(hooks: Hooks, file: Any) -> None:
-    path = path_of(file)
-    identity = _identity(path) if path is not None else None
+def _count(obj: Any) -> int:
+    """The entries of a checkpoint: all values within its maps and lists."""
+    if isinstance(obj, dict):
+        return sum(map(_count, obj.values()))
+    return sum(map(_count, obj)) if isinstance(obj, (list, tuple)) else 1
+
+
+def _on_save(hooks: Hooks, path: str | None, file: str | None, obj: Any, steps: int) -> None:
+    """After a checkpoint has been saved at a path; it is known again by this file of it."""
+    identity = _identity(file) if file is not None else None
     if path is None or identity is None:
         return
-    _write_note(identity, hooks.step)
+    _write_note(identity, steps)
     hooks.trace.event(
-        "checkpoint_saved", hooks.step - 1, file=os.path.basename(path), steps_done=hooks.step
+        "checkpoint_saved",
+        steps - 1,
+        file=os.path.basename(path),
+        steps_done=steps,
+        entries=_count(obj),
     )
 
 
-def _on_load(hooks: Hooks, file: Any) -> None:
-    path = path_of(file)
-    identity = _identity(path) if path is not None else None
+def _on_load(hooks: Hooks, file: str | None) -> None:
+    identity = _identity(file) if file is not None else None
     if hooks.has_stepped or identity is None:
         return
     steps = _read_notes().get(identity)
@@ -114,12 +127,13 @@ def wrap(hooks: Hooks) -> None:
     def call_save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> None:
         hooks.faults.on_save(obj, f, save)
         save(obj, f, *args, **kwargs)
-        hooks.guard("checkpoints", _on_save, hooks, f)
+        path = path_of(f)
+        hooks.guard("checkpoints", _on_save, hooks, path, path, obj, hooks.step)
 
     @functools.wraps(load)
     def call_load(f: Any, *args: Any, **kwargs: Any) -> Any:
         result = load(f, *args, **kwargs)
-        hooks.guard("checkpoints", _on_load, hooks, f)
+        hooks.guard("checkpoints", _on_load, hooks, path_of(f))
         return result
 
     @functools.wraps(load_state)
@@ -130,3 +144,74 @@ def wrap(hooks: Hooks) -> None:
 
     torch.save, torch.load = call_save, call_load
     torch.optim.Optimizer.load_state_dict = call_load_state  # type: ignore[method-assign]
+    package = "torch.distributed.checkpoint"
+    compat.after_import(f"{package}.state_dict_saver", lambda saver: _wrap_saver(hooks, saver))
+    compat.after_import(f"{package}.state_dict_loader", lambda loader: _wrap_loader(hooks, loader))
+    compat.after_import(f"{package}.state_dict", lambda module: _wrap_states(hooks, module))
+
+
+def _folder_of(options: dict[str, Any]) -> str | None:
+    """Where torch.distributed.checkpoint saves to or loads from; None: in no folder."""
+    by = options.get("storage_writer") or options.get("storage_reader")
+    return path_of(options.get("checkpoint_id") or getattr(by, "path", None))
+
+
+def _metadata(folder: str | None) -> str | None:
+    """The file that is written last: a checkpoint without it is none."""
+    return None if folder is None else os.path.join(folder, ".metadata")
+
+
+def _wrap_saver(hooks: Hooks, saver: Any) -> None:
+    save: Any = saver.save
+    save_later: Any = getattr(saver, "async_save", None)
+
+    def note(state: Any, options: dict[str, Any], steps: int) -> None:
+        folder = _folder_of(options)
+        hooks.guard("checkpoints", _on_save, hooks, folder, _metadata(folder), state, steps)
+
+    @functools.wraps(save)
+    def call(state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        result = save(state_dict, *args, **kwargs)
+        if threading.current_thread() is threading.main_thread():  # else it is a part of async_save
+            note(state_dict, kwargs, hooks.step)
+        return result
+
+    def call_later(state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        steps = hooks.step
+        result = save_later(state_dict, *args, **kwargs)
+        future = getattr(result, "upload_completion", result)
+        future.add_done_callback(
+            lambda done: None if done.exception() else note(state_dict, kwargs, steps)
+        )
+        return result
+
+    saver.save = call
+    if save_later is not None:
+        saver.async_save = functools.wraps(save_later)(call_later)
+
+
+def _wrap_loader(hooks: Hooks, loader: Any) -> None:
+    load = loader.load
+
+    @functools.wraps(load)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = load(*args, **kwargs)
+        hooks.guard("checkpoints", _on_load, hooks, _metadata(_folder_of(kwargs)))
+        return result
+
+    loader.load = call
+
+
+def _wrap_states(hooks: Hooks, module: Any) -> None:
+    """Where an optimizer has no state yet, torch makes a step without gradients to have one."""
+    begin = module._init_optim_state
+
+    @functools.wraps(begin)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        hooks.is_paused = True
+        try:
+            return begin(*args, **kwargs)
+        finally:
+            hooks.is_paused = False
+
+    module._init_optim_state = call

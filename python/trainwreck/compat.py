@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.util
 import inspect
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any, Callable
 
@@ -179,6 +181,37 @@ def is_of_all_ranks(arguments: dict[str, Any]) -> bool:
                 size: int = groups.unbox(value).size()
                 return size == torch.distributed.get_world_size()
     return False
+
+
+class _AfterImport:
+    """A finder that calls a function with a module as soon as it has been imported."""
+
+    def __init__(self, name: str, call: Callable[[Any], None]) -> None:
+        self._name, self._call = name, call
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec: Any = importlib.util.find_spec(name)
+        if spec is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def execute_and_call(module: Any) -> None:
+            execute(module)
+            self._call(module)
+
+        spec.loader.exec_module = execute_and_call
+        return spec
+
+
+def after_import(name: str, call: Callable[[Any], None]) -> None:
+    """Calls a function with a module that takes long to import, if the program imports it."""
+    if name in sys.modules:
+        call(sys.modules[name])
+    else:
+        sys.meta_path.insert(0, _AfterImport(name, call))
 
 
 # The node of the graph that the backward pass is at; None: it is not known.

@@ -17,9 +17,10 @@ from typing import Any, Callable, NamedTuple
 import torch
 from torch.optim import Optimizer
 
-from trainwreck import checkpoints, faults, program, tensors
+from trainwreck import checkpoints, faults, generators, program, tensors
 from trainwreck.collectives import Collectives
 from trainwreck.families import STATISTICS, Family
+from trainwreck.loaders import Loaders
 from trainwreck.modules import Modules, plain_name
 from trainwreck.trace import Plan, Trace, seconds
 from trainwreck.updates import Updates
@@ -29,7 +30,7 @@ class Clip(NamedTuple):
     """One call of `clip_grad_norm_`."""
 
     ids: set[int]  # of its parameters
-    norm: Any  # of their gradients before
+    norm: float  # of their gradients before
     max_norm: float
 
 
@@ -41,6 +42,8 @@ class Hooks:
         self.trace = trace
         self.step = 0
         self.has_stepped = False
+        self.is_resumed = False
+        self.is_paused = False  # while torch makes steps that are none of the program's
         self.optimizer: Optimizer | None = None
         self.made: weakref.WeakSet[Optimizer] = weakref.WeakSet()
         self._without = set(without)
@@ -63,13 +66,25 @@ class Hooks:
         self._updates = Updates(self)
         self.modules = Modules(self)
         self.collectives = Collectives(self)
+        self.loaders = Loaders(self)
         self._parameters: list[torch.Tensor] = []  # of the step in progress, once they are needed
         self._values: dict[str, Any] = {}
         self._skipped = 0
-        self.data_s = 0.0  # spent in waiting for batches, in the step in progress
         self._is_in_step = False
         self._steps = int(os.environ.get("TRAINWRECK_ADAPTER_STEPS", -1))
         self._told_parameters = False
+        # What reads a signal at the end of each step, where a formula mentions it.
+        self._at_end: list[tuple[str, Callable[[], None]]] = []
+        if self.modules.is_wanted:
+            self._at_end.append(("modules", self.modules.finish_step))
+        if plan.wants("comm_s"):
+            self._at_end.append(("collectives", self.collectives.finish_step))
+        if self.loaders.is_wanted:
+            self._at_end.append(("loaders", self.loaders.finish_step))
+        if plan.wants("generator_digest"):
+            self._at_end.append(("generators", self._put_generators))
+        if plan.wants("memory_bytes"):
+            self._at_end.append(("memory", lambda: self.put(memory_bytes=resident_bytes())))
         self.model = ""
         self.names: dict[int, str] = {}  # of the model's parameters, by their identity
         self.after_update: list[Callable[[], None]] = []  # what a fault takes back
@@ -119,6 +134,7 @@ class Hooks:
                 self._losses.append((root.detach(), scale))
         self._scaled = (None, None, None)
         self._rate_of_pass = self._rate()
+        self.loaders.on_backward()
         if self.modules.births:
             self.modules.births.on_backward(
                 roots, [loss for loss, _ in self._losses[-len(roots) :]]
@@ -151,12 +167,14 @@ class Hooks:
     def on_scaled_step(self, scale: float) -> None:
         self.put(loss_scale=scale, overflow=0)
 
-    def loss(self) -> float | None:
+    def _put_loss(self) -> None:
         """The sum of the losses of the step's backward passes, as the program computed them."""
         if not self._losses or not self._loss_is_known:
-            return None
-        scales = [1.0 if scale is None else float(scale) for _, scale in self._losses]
-        return math.fsum(float(loss) / scale for (loss, _), scale in zip(self._losses, scales))
+            return
+        losses = [
+            float(loss) / (1.0 if scale is None else float(scale)) for loss, scale in self._losses
+        ]
+        self.put(loss=math.fsum(losses))
 
     # Gradients.
 
@@ -180,12 +198,12 @@ class Hooks:
         """What a call of `clip_grad_norm_` has found: the 2-norm of these parameters' gradients."""
         ids = {id(p) for p in parameters}
         if not any(ids & clip.ids for clip in self._clips):  # what was clipped before is no news
-            self._clips.append(Clip(ids, tensors.full(norm), float(max_norm)))
+            self._clips.append(Clip(ids, float(tensors.full(norm)), float(max_norm)))
 
     def read_gradients(self, parameters: Iterable[torch.Tensor]) -> None:
         """Reads single gradients as the backward pass left them, once in a step."""
         for p in parameters if self._reads_gradients else ():
-            if p.grad is None or id(p) in self._read or tensors.is_sharded(p.grad):
+            if p.grad is None or id(p) in self._read or tensors.is_sharded(p):
                 continue
             if not self.is_untouched([p]):
                 continue
@@ -202,11 +220,11 @@ class Hooks:
         if not self._clips:  # then it is that of the gradients as they are applied
             return applied if self.is_untouched(with_gradients) else None
         rest = [p for p in with_gradients if not any(id(p) in clip.ids for clip in self._clips)]
-        norms = [float(clip.norm) for clip in self._clips]
+        norms = [clip.norm for clip in self._clips]
         if not rest:
             return math.hypot(*norms)
         gradients = [p.grad for p in rest if p.grad is not None]
-        if not self._reads_gradients or any(map(tensors.is_sharded, gradients)):
+        if not self._reads_gradients or any(map(tensors.is_sharded, rest)):
             return None
         if not self.is_untouched(rest):
             return None
@@ -217,18 +235,22 @@ class Hooks:
         if not (self._clips or self._reads_gradients):
             return
         with_gradients = self._with_gradients()
-        gradients = [p.grad for p in with_gradients if p.grad is not None]
-        is_whole = all(not tensors.is_sharded(gradient) for gradient in gradients)
-        applied = None
-        if is_whole and self._reads_gradients:
-            applied = float(tensors.norm(gradients))
-            self.put(applied_grad_norm=applied)
-            self.put(nonfinite_grads=0 if math.isfinite(applied) else tensors.nonfinite(gradients))
-        self.read_gradients(with_gradients)
-        self.put(**self._gradients.take(all(id(p) in self._read for p in with_gradients)))
+        applied = self._read_applied(with_gradients) if self._reads_gradients else None
         self.put(grad_norm=self._norm_before_clipping(with_gradients, applied))
         if self._clips:
-            self.put(clipped=int(any(float(clip.norm) > clip.max_norm for clip in self._clips)))
+            self.put(clipped=int(any(clip.norm > clip.max_norm for clip in self._clips)))
+
+    def _read_applied(self, with_gradients: list[torch.Tensor]) -> float | None:
+        """The norm of the gradients that the optimizer is given, and what else formulas mention."""
+        self.read_gradients(with_gradients)
+        self.put(**self._gradients.take(all(id(p) in self._read for p in with_gradients)))
+        if any(map(tensors.is_sharded, with_gradients)):
+            return None
+        gradients = [p.grad for p in with_gradients if p.grad is not None]
+        applied = float(tensors.norm(gradients))
+        self.put(applied_grad_norm=applied)
+        self.put(nonfinite_grads=0 if math.isfinite(applied) else tensors.nonfinite(gradients))
+        return applied
 
     def find_model(self, module: torch.nn.Module) -> None:
         """Takes the first module that is called for training for the program's model."""
@@ -246,7 +268,7 @@ class Hooks:
 
     def begin_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> Any:
         """The hook before each `Optimizer.step`; returns its arguments where they change."""
-        if not self._is_main(optimizer):
+        if self.is_paused or not self._is_main(optimizer):
             return None
         self._is_in_step = True
         self.guard("resume", checkpoints.find_step, self)
@@ -282,7 +304,7 @@ class Hooks:
 
     def end_step(self, optimizer: Optimizer) -> None:
         """The hook after each `Optimizer.step`."""
-        if self._is_main(optimizer):
+        if not self.is_paused and self._is_main(optimizer):
             while self.after_update:
                 self.after_update.pop()()
             if self._updates.is_wanted:
@@ -303,7 +325,7 @@ class Hooks:
         Where several optimizers share a model, one clears what another one's pass has left: then
         nothing follows from it.
         """
-        if self._is_in_step or not self._losses or len(self.made) != 1:
+        if self._is_in_step or self.is_paused or not self._losses or len(self.made) != 1:
             return
         self._is_main(next(iter(self.made)))
         self.before_update()
@@ -313,8 +335,9 @@ class Hooks:
         self.put(lr=self._rate())
 
     def _rate(self) -> float | None:
-        made = next(iter(self.made)) if len(self.made) == 1 else None
-        optimizer = self.optimizer or made
+        optimizer = self.optimizer
+        if optimizer is None and len(self.made) == 1:
+            optimizer = next(iter(self.made))
         groups = optimizer.param_groups if optimizer is not None else []
         return float(groups[0]["lr"]) if groups and "lr" in groups[0] else None
 
@@ -334,33 +357,38 @@ class Hooks:
 
     def finish_step(self) -> None:
         """Writes what is known of the step in progress."""
-        self.put(skipped_updates=self._skipped)
-        self.guard("loss", lambda: self.put(loss=self.loss()))
-        self.guard("modules", self.modules.finish_step)
-        self.guard("collectives", self.collectives.finish_step)
-        if self.data_s:
-            self.put(data_s=self.data_s)
-            self.data_s = 0.0
-        if self.plan.wants("memory_bytes"):
-            self.guard("memory", lambda: self.put(memory_bytes=resident_bytes()))
-        self.guard("parameters", self._tell_parameters)
+        self.guard("loss", self._put_loss)
+        for name, read in self._at_end:
+            self.guard(name, read)
+        if not self._told_parameters:
+            self.guard("parameters", self._tell_parameters)
         now = seconds()
-        self.put(step_s=now - self._begin)
+        self.put(skipped_updates=self._skipped, step_s=now - self._begin)
         self._begin = now
-        values = {key: value for key, value in self._values.items() if key not in self._without}
-        self.guard("trace", lambda: self.trace.write("step", step=self.step, time=now, **values))
+        for name in self._without & self._values.keys():
+            del self._values[name]
+        self.guard("trace", self.trace.step, self.step, now, self._values)
         self._values = {}
         self._losses = []
         self._loss_is_known = True
         self._clips = []
-        self._read = set()
-        self._gradients.take()
+        if self._reads_gradients:
+            self._read = set()
+            self._gradients.take()
         self._parameters = []
         self.has_stepped = True
         self.step += 1
 
+    def _put_generators(self) -> None:
+        digests = generators.digests()
+        if self.plan.wants_total("generator_digest"):
+            self.put(generator_digest=generators.combine(digests.values()))
+        for name, digest in digests.items():
+            if self.plan.wants_of("generator_digest", name):
+                self.put(**{f"generator_digest{{{name}}}": digest})
+
     def _tell_parameters(self) -> None:
-        if self._told_parameters or self.optimizer is None:
+        if self.optimizer is None:
             return
         self._told_parameters = True
         parameters = self.parameters()

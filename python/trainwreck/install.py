@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
-import time
 from collections.abc import Iterable
 from typing import Any, Callable, TypeVar
 
 import torch
 from torch.optim import Optimizer
-from torch.utils.data import dataloader
 
 from trainwreck import checkpoints, compat
 from trainwreck.hooks import Hooks
@@ -73,8 +71,7 @@ def _set(hooks: Hooks) -> None:
     hooks.collectives.install()
     checkpoints.wrap(hooks)
     hooks.faults.install()
-    if hooks.plan.wants("data_s"):
-        _wrap_loader(hooks)
+    hooks.loaders.install()
 
 
 def _wrap_backward(hooks: Hooks) -> None:
@@ -168,22 +165,6 @@ def _wrap_clearing(hooks: Hooks, holder: Any) -> None:
         zero_grad(self, *args, **kwargs)
 
     holder.zero_grad = _wrapped(zero_grad, call)
-
-
-def _wrap_loader(hooks: Hooks) -> None:
-    """After the faults, whose waiting counts, too."""
-    batches: Any = dataloader._BaseDataLoaderIter
-    following = batches.__next__
-
-    @functools.wraps(following)
-    def call(self: Any) -> Any:
-        begin = time.monotonic()
-        try:
-            return following(self)
-        finally:
-            hooks.data_s += time.monotonic() - begin
-
-    batches.__next__ = call
 
 
 def _find_model(hooks: Hooks) -> None:

@@ -61,8 +61,12 @@ class Modules:
         self._reads_inputs = hooks.plan.wants("sample_digest")
         self.births = Births(hooks) if hooks.plan.wants("first_nonfinite") else None
 
+    @property
+    def is_wanted(self) -> bool:
+        return bool(self._activations or self._reads_inputs or self.births)
+
     def install(self) -> None:
-        if self._activations or self._reads_inputs or self.births:
+        if self.is_wanted:
             compat.on_modules(self._before, self._after)
 
     def follow(self, model: torch.nn.Module) -> None:

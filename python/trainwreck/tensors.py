@@ -12,14 +12,18 @@ import torch
 
 
 def is_sharded(tensor: torch.Tensor) -> bool:
-    """Whether it is one rank's part of a larger one (DTensor), whose norm is not its own."""
-    return type(tensor) is not torch.Tensor and hasattr(tensor, "to_local")
+    """Whether it is one rank's part of a larger one, whose norm is not its own: a DTensor (as those
+    of FSDP2 and of tensor parallelism), or a parameter of FSDP1."""
+    if type(tensor) is torch.Tensor:
+        return False
+    return hasattr(tensor, "to_local") or hasattr(tensor, "_fsdp_flattened")
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:
     """This rank's part of a tensor that is spread over ranks; else the tensor."""
-    part: torch.Tensor = tensor.to_local() if is_sharded(tensor) else tensor  # type: ignore[attr-defined]
-    return part
+    part: Any = tensor
+    own: torch.Tensor = part.to_local() if hasattr(part, "to_local") else tensor
+    return own
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
@@ -30,7 +34,7 @@ def wide(tensor: torch.Tensor) -> torch.Tensor:
 
 def largest(tensor: torch.Tensor | None) -> float:
     """The largest magnitude of its elements; of none 0."""
-    if tensor is None or not tensor.numel():
+    if tensor is None or not local(tensor).numel():
         return 0.0
     return float(local(tensor).detach().abs().max())
 

@@ -1,6 +1,7 @@
 """The plan of a run and the trace that it leaves (docs/reference/protocol.md)."""
 
 import fnmatch
+import functools
 import json
 import math
 import os
@@ -89,17 +90,28 @@ class Trace:
     def __init__(self, folder: Optional[str]) -> None:
         self._folder = folder
         self._file: Optional[int] = None
-        self._pid = -1
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        self._file = None  # a child may be another rank
 
     def write(self, kind: str, /, **fields: Any) -> None:
-        """Writes one record as one line, with one write."""
-        if self._folder is None:
-            return
-        if self._file is None or self._pid != os.getpid():
+        """Writes one record."""
+        fields = {key: _plain(value) for key, value in fields.items()}
+        self._write_line(json.dumps({"t": kind, **fields}))
+
+    def step(self, step: int, time: float, values: dict[str, float]) -> None:
+        """Writes the record of a step: numbers alone, which takes a third of the time."""
+        fields = [f", {_quoted(key)}: {_number(value)}" for key, value in values.items()]
+        self._write_line(f'{{"t": "step", "step": {step}, "time": {time!r}{"".join(fields)}}}')
+
+    def _write_line(self, line: str) -> None:
+        """With one write, and at once: what a killed process has done is known."""
+        if self._file is None:
+            if self._folder is None:
+                return
             path = os.path.join(self._folder, f"rank{rank()}.jsonl")
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-            self._pid = os.getpid()
-        line = json.dumps({"t": kind, **{key: _plain(value) for key, value in fields.items()}})
         os.write(self._file, line.encode() + b"\n")
 
     def event(self, event: str, step: int, /, **fields: Any) -> None:
@@ -110,6 +122,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)  # nan, inf, -inf
     return value
+
+
+_quoted = functools.cache(json.dumps)
+
+
+def _number(value: float) -> str:
+    return repr(value) if value - value == 0 else f'"{value}"'
 
 
 def seconds() -> float:
