@@ -273,12 +273,18 @@ class ProgramsTest(HooksTest):
             self.assertEqual([line["step"] for line in own], list(range(10)))
             for step in self.assert_seen(own, rank):
                 self.assertFalse({key.partition("{")[0] for key in step} & {name.partition("{")[0] for name in names}, "never of a part")
-            self.assertEqual([(event["file"], event["steps_done"]) for event in self.events("checkpoint_saved", rank)],
-                             [("sharded", 6), ("sharded-last", 10)])
+            saved = sorted((event["file"], event["steps_done"]) for event in self.events("checkpoint_saved", rank))
+            self.assertEqual(saved, [("sharded", 6), ("sharded-3", 3), ("sharded-last", 10)])
             self.assertEqual([event["from_step"] for event in self.events("resumed", rank)], [6])
-        shutil.rmtree(folder + "-last")
+        self.two_ranks("sharded", "7", folder + "-3")
+        self.assertEqual([event["from_step"] for event in self.events("resumed")], [6, 3], "that of a save in the background")
         whole = self.two_ranks("sharded", "10", folder, hooks=False)
         self.assertEqual(*[sorted((line["step"], line["rank"], line["loss"]) for line in lines) for lines in (first + second, whole)])
+
+    def test_no_norm_of_parts_of_fsdp1(self):
+        names = ["param_norm", "update_norm", "param_digest", "untrained", "applied_grad_norm", "nonfinite_grads", "grad_std"]
+        steps = self.assert_program("marked", record=[*names, "grad_norm{*}", "param_norm{2.bias}"], missing=["grad_norm", *names])
+        self.assertEqual({key for key in steps[0] if "{" in key}, {"grad_norm{2.weight}", "grad_norm{2.bias}", "param_norm{2.bias}"})
 
     @needs("compile")
     def test_no_norm_of_parts(self):

@@ -419,6 +419,23 @@ def epochs(steps: int) -> None:
             random.random()  # in the next step
 
 
+@program
+def marked(steps: int) -> None:
+    """Parameters that FSDP1 has marked as one rank's part; itself it needs a GPU."""
+    model, data = make_model(), batches()
+    for parameter in model[0].parameters():
+        parameter._fsdp_flattened = True  # type: ignore[attr-defined]
+    optimizer = SGD(model.parameters(), lr=0.05)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model, next(data))
+        loss.backward()
+        named = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+        norms = {f"grad_norm{{{n}}}": float(g.norm()) for n, g in named.items() if n[0] == "2"}
+        say_step(step, loss.item(), optimizer, **norms)
+        optimizer.step()
+
+
 class Gain(nn.Module):
     factor = 1.0
 
@@ -674,9 +691,15 @@ def sharded(steps: int) -> None:
             norms = {"grad_norm": norm.full_tensor().item()}
         say_step(step, loss.item(), optimizer, rank=rank, **norms)
         optimizer.step()
-    whole, moments = get_state_dict(model, optimizer)
-    state = {"model": whole, "optimizer": moments, "step": torch.tensor(float(steps))}
-    dcp.save(state, checkpoint_id=folder)
+        if step + 1 in (3, steps) and sys.argv[4:] != ["unclipped"]:
+            whole, moments = get_state_dict(model, optimizer)
+            state = {"model": whole, "optimizer": moments, "step": torch.tensor(step + 1.0)}
+            if step + 1 == steps:
+                dcp.save(state, checkpoint_id=folder)
+            else:
+                later = dcp.async_save(state, checkpoint_id=folder + "-3")
+    if begin == 0 and sys.argv[4:] != ["unclipped"]:
+        later.result()
     torch.distributed.barrier()
     os._exit(0)
 

@@ -59,6 +59,7 @@ class Hooks:
         self._versions: dict[int, int] = {}  # of gradients, as the backward pass left them
         # What formulas mention, of what costs time.
         self._gradients = Family("grad", plan, STATISTICS)
+        self._reads_single = bool(self._gradients) or plan.wants_some("grad_norm")
         self._read: set[int] = set()  # whose gradients have been read in the step in progress
         self._reads_gradients = bool(self._gradients) or plan.wants(
             "grad_norm", "applied_grad_norm", "nonfinite_grads"
@@ -202,7 +203,7 @@ class Hooks:
 
     def read_gradients(self, parameters: Iterable[torch.Tensor]) -> None:
         """Reads single gradients as the backward pass left them, once in a step."""
-        for p in parameters if self._reads_gradients else ():
+        for p in parameters if self._reads_single else ():
             if p.grad is None or id(p) in self._read or tensors.is_sharded(p):
                 continue
             if not self.is_untouched([p]):
@@ -242,8 +243,9 @@ class Hooks:
 
     def _read_applied(self, with_gradients: list[torch.Tensor]) -> float | None:
         """The norm of the gradients that the optimizer is given, and what else formulas mention."""
-        self.read_gradients(with_gradients)
-        self.put(**self._gradients.take(all(id(p) in self._read for p in with_gradients)))
+        if self._reads_single:
+            self.read_gradients(with_gradients)
+            self.put(**self._gradients.take(all(id(p) in self._read for p in with_gradients)))
         if any(map(tensors.is_sharded, with_gradients)):
             return None
         gradients = [p.grad for p in with_gradients if p.grad is not None]
@@ -372,7 +374,7 @@ class Hooks:
         self._losses = []
         self._loss_is_known = True
         self._clips = []
-        if self._reads_gradients:
+        if self._reads_single:
             self._read = set()
             self._gradients.take()
         self._parameters = []

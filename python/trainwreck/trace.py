@@ -78,6 +78,10 @@ class Plan:
         """Whether a formula mentions the signal of all together."""
         return signal in self._totals
 
+    def wants_some(self, signal: str) -> bool:
+        """Whether a formula mentions the signal of single members."""
+        return signal in self._globs
+
     def wants_of(self, signal: str, name: str) -> bool:
         """Whether a formula mentions the signal of what has this name in the model."""
         return any(fnmatch.fnmatchcase(name, glob) for glob in self._globs.get(signal, []))
