@@ -320,7 +320,7 @@ def learn_and_read(steps: int, call: Callable[..., Any]) -> None:
             loss += part.item()
             with torch.no_grad():
                 model(9 * inputs)
-                model.eval()(9 * inputs)
+            model.eval()(9 * inputs)
             model.train()
         whole = [torch.cat(parts) for parts in outputs]
         values = statistics_of("act", "0", whole[0]) | statistics_of("act", "1", whole[1])
