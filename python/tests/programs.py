@@ -672,6 +672,7 @@ def sharded(steps: int) -> None:
         fully_shard(part, mesh=mesh)
     optimizer = Adam(model.parameters(), lr=0.01)
     folder, begin = sys.argv[3], 0
+    saving = torch.distributed.new_group()  # of the thread that saves
     if os.path.exists(folder):
         whole, moments = get_state_dict(model, optimizer)
         state = {"model": whole, "optimizer": moments, "step": torch.zeros(())}
@@ -697,7 +698,7 @@ def sharded(steps: int) -> None:
             if step + 1 == steps:
                 dcp.save(state, checkpoint_id=folder)
             else:
-                later = dcp.async_save(state, checkpoint_id=folder + "-3")
+                later = dcp.async_save(state, checkpoint_id=folder + "-3", process_group=saving)
     if begin == 0 and sys.argv[4:] != ["unclipped"]:
         later.result()
     torch.distributed.barrier()

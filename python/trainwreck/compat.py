@@ -171,15 +171,16 @@ def _below_autograd() -> Iterator[None]:
 
 
 def is_of_all_ranks(arguments: dict[str, Any]) -> bool:
-    """Whether an op of c10d is called on a group that has all ranks."""
+    """Whether an op of c10d is called on the group of all ranks. Others of the same ranks may be of
+    a thread, whose calls have no order among the program's."""
     groups: Any = torch.distributed.ProcessGroup
     if not hasattr(groups, "unbox"):  # then a group cannot be read from its op
         return len(torch.distributed.distributed_c10d._pg_map) == 1
     for value in arguments.values():
         if isinstance(value, torch.ScriptObject):
             with contextlib.suppress(RuntimeError):  # it is something else
-                size: int = groups.unbox(value).size()
-                return size == torch.distributed.get_world_size()
+                world: Any = torch.distributed.group.WORLD
+                return bool(groups.unbox(value).group_name == world.group_name)
     return False
 
 
