@@ -27,6 +27,7 @@ struct InjectorContext {
   int world_size = 1;
   std::uint64_t seed = 0;
   const Recipe* recipe = nullptr;  // of the plan
+  std::string checkpoint_dir;
 };
 
 using InjectorFactory = std::unique_ptr<Injector> (*)(PlannedFault, InjectorContext);

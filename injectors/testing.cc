@@ -14,8 +14,9 @@ std::unique_ptr<Injector> FaultBench::Make(const std::string& fault,
                                 .events = this,
                                 .rank = rank_,
                                 .world_size = world_size_,
-                                .seed = 7,
-                                .recipe = &recipe};
+                                .seed = seed_,
+                                .recipe = &recipe,
+                                .checkpoint_dir = checkpoint_dir};
   return std::move(MakeInjectors({planned}, context).at(0));
 }
 

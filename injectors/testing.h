@@ -18,7 +18,8 @@ namespace trainwreck {
 
 class FaultBench : public EventSink {
  public:
-  explicit FaultBench(int rank = 0, int world_size = 1) : rank_(rank), world_size_(world_size) {}
+  explicit FaultBench(int rank = 0, int world_size = 1, std::uint64_t seed = 7)
+      : rank_(rank), world_size_(world_size), seed_(seed) {}
 
   std::unique_ptr<Injector> Make(const std::string& fault, std::map<std::string, Json> with = {},
                                  Trigger trigger = {});
@@ -29,10 +30,12 @@ class FaultBench : public EventSink {
 
   Clock clock;
   Recipe recipe;  // what differs from the defaults
+  std::string checkpoint_dir;
 
  private:
   int rank_;
   int world_size_;
+  std::uint64_t seed_;
   std::vector<Json> fired_;
 };
 

@@ -212,14 +212,18 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
       wrappers, MakeLossScaler(recipe.scaler, ParametersOf(*parts.model).at(0).second.device()));
   parts.schedule =
       WrapAll(wrappers, MakeSchedule(recipe.schedule, recipe.optimizer.lr, recipe.steps));
-  parts.checkpoints =
-      WrapAll(wrappers,
-              std::unique_ptr<CheckpointStore>(std::make_unique<FileCheckpointStore>(
-                  CheckpointOptions{.dir = plan.checkpoint_dir,
-                                    .keep = static_cast<int>(recipe.checkpoint_keep),
-                                    .rank = rank,
-                                    .world_size = world_size,
-                                    .writer = clock.phase + "." + std::to_string(clock.attempt)})));
+  parts.checkpoints = WrapAll(
+      wrappers,
+      std::unique_ptr<CheckpointStore>(std::make_unique<FileCheckpointStore>(CheckpointOptions{
+          .dir = plan.checkpoint_dir,
+          .keep = static_cast<int>(recipe.checkpoint_keep),
+          .rank = rank,
+          .world_size = world_size,
+          .writer = clock.phase + "." + std::to_string(clock.attempt),
+          .on_damaged = [&sink](int steps_done, int file_rank, const std::string& why) {
+            sink.Report(events::kCheckpointDamaged,
+                        {{"steps_done", steps_done}, {"file_rank", file_rank}, {"why", why}});
+          }})));
   for (const auto& wrapper : wrappers) {
     if (auto hook = wrapper->MakeHook()) parts.hooks.push_back(std::move(hook));
   }

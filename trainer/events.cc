@@ -63,9 +63,19 @@ const EventKind kBatchSkipped("batch_skipped", {"samples"},
 const EventKind kCheckpointSaved(
     "checkpoint_saved", {"steps_done", "entries", "digest"},
     "A checkpoint was handed to the store; digest is param_digest at that point");
+const EventKind kCheckpointFailed("checkpoint_failed", {"steps_done", "what"},
+                                  "A checkpoint could not be written, and training goes on "
+                                  "(checkpoint.on_failure)");
+const EventKind kCheckpointDamaged(
+    "checkpoint_damaged", {"steps_done", "file_rank", "why"},
+    "A checkpoint on disk is passed over: what is wrong with the file of which rank");
 const EventKind kCheckpointIncomplete(
     "checkpoint_incomplete", {"steps_done", "missing"},
     "A checkpoint was refused because it lacks part of the state");
+const EventKind kCheckpointMisfit(
+    "checkpoint_misfit", {"steps_done", "entry", "why"},
+    "A checkpoint was refused because an entry is of another model, or, with "
+    "checkpoint.require_complete, of another step");
 const EventKind kResumed("resumed", {"from_step", "steps_done", "missing"},
                          "Training goes on from a checkpoint");
 const EventKind kUntrained(

@@ -10,6 +10,7 @@
 #include "harness/protocol/digest.h"
 #include "trainer/loop.h"
 #include "trainer/models/model.h"
+#include "trainer/ranks/communicator.h"
 #include "trainer/ranks/replicas.h"
 
 namespace trainwreck {
@@ -21,6 +22,33 @@ std::optional<EpochDrawn> DrawnIn(const StateDict& state) {
   if (samples == state.end() || id_sum == state.end()) return std::nullopt;
   const EpochDrawn drawn{samples->second.item<double>(), id_sum->second.item<double>()};
   return drawn.samples < 0 ? std::nullopt : std::optional(drawn);
+}
+
+// An entry that this model or, where parts must agree, this step cannot have, and why.
+std::optional<std::pair<std::string, std::string>> MisfitIn(const StateDict& state,
+                                                            const StateDict& fresh,
+                                                            bool parts_must_agree) {
+  for (const auto& [name, tensor] : fresh) {
+    const auto entry = state.find(name);
+    if (!name.starts_with("model.") || entry == state.end()) continue;
+    if (entry->second.sizes() != tensor.sizes()) {
+      return {{name, ShapeText(entry->second) + ", and the model has " + ShapeText(tensor)}};
+    }
+  }
+  const auto count = [&](const char* name) {
+    const auto entry = state.find(name);
+    return entry == state.end() ? std::nullopt : std::optional(entry->second.item<std::int64_t>());
+  };
+  const auto steps = count("loop.step"), skipped = count("loop.skipped_updates");
+  if (!parts_must_agree || !steps || !skipped) return std::nullopt;
+  for (const char* name : {"optimizer.step", "schedule.step"}) {
+    const auto updates = count(name);
+    if (updates && *updates != *steps - *skipped) {
+      return {{name, "after " + std::to_string(*updates) + " updates, and the loop after " +
+                         std::to_string(*steps - *skipped)}};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -49,7 +77,14 @@ void TrainingLoop::SaveCheckpoint() {
   StateDict state = Capture();
   for (auto& [name, tensor] : state) tensor = tensor.cpu();
   const std::size_t entries = state.size();
-  parts_.checkpoints->Save(clock_.step, state);
+  try {
+    parts_.checkpoints->Save(clock_.step, state);
+  } catch (const std::runtime_error& error) {
+    if (recipe_.checkpoint_on_failure == OnFailedSave::kStop) throw;
+    events_.Report(events::kCheckpointFailed,
+                   {{"steps_done", clock_.step}, {"what", error.what()}});
+    return;
+  }
   events_.Report(events::kCheckpointSaved, {{"steps_done", clock_.step},
                                             {"entries", entries},
                                             {"digest", DigestSignal(DigestTensors(parameters_))}});
@@ -69,14 +104,19 @@ bool TrainingLoop::Restore(Return how) {
     for (const auto& [name, tensor] : fresh) {
       if (!state.contains(name)) missing.push_back(name);
     }
-    if (recipe_.checkpoint_require_complete) {
-      const bool complete = missing.empty();
-      if (!complete) {
-        events_.Report(events::kCheckpointIncomplete,
-                       {{"steps_done", *steps_done}, {"missing", missing}});
-      }
-      if (!AllRanksSay(complete)) continue;  // or ranks would go on from different steps
+    const bool is_complete = missing.empty() || !recipe_.checkpoint_require_complete;
+    if (!is_complete) {
+      events_.Report(events::kCheckpointIncomplete,
+                     {{"steps_done", *steps_done}, {"missing", missing}});
     }
+    const auto misfit = MisfitIn(state, fresh, recipe_.checkpoint_require_complete);
+    if (misfit) {
+      events_.Report(
+          events::kCheckpointMisfit,
+          {{"steps_done", *steps_done}, {"entry", misfit->first}, {"why", misfit->second}});
+    }
+    // Or ranks would go on from different steps.
+    if (!AllRanksSay(is_complete && !misfit)) continue;
     at::NoGradGuard no_grad;
     for (const auto& [name, tensor] : fresh) {
       auto entry = state.find(name);

@@ -2,6 +2,7 @@
 // and no more.
 #include <utility>
 
+#include "injectors/checkpoint/store_around.h"
 #include "injectors/injector.h"
 
 namespace trainwreck {
@@ -30,10 +31,16 @@ class DropEntries : public Injector {
       : Injector(std::move(fault), context),
         globs_(param("entries").get<std::vector<std::string>>()) {}
 
-  std::unique_ptr<CheckpointStore> Wrap(std::unique_ptr<CheckpointStore> store) override;
+  std::unique_ptr<CheckpointStore> Wrap(std::unique_ptr<CheckpointStore> store) override {
+    return std::make_unique<StoreAround<DropEntries>>(std::move(store), *this);
+  }
 
+  void Save(CheckpointStore& inner, int steps_done, const StateDict& state) {
+    inner.Save(steps_done, ActsAt(steps_done) ? Drop(steps_done, state) : state);
+  }
+
+ private:
   StateDict Drop(int steps_done, const StateDict& state) {
-    if (!ActsAt(steps_done)) return state;
     StateDict kept;
     std::vector<std::string> dropped;
     for (const auto& [name, tensor] : state) {
@@ -51,29 +58,8 @@ class DropEntries : public Injector {
     return kept;
   }
 
- private:
   std::vector<std::string> globs_;
 };
-
-class ForgetfulStore : public CheckpointStore {
- public:
-  ForgetfulStore(std::unique_ptr<CheckpointStore> inner, DropEntries& injector)
-      : inner_(std::move(inner)), injector_(injector) {}
-
-  void Save(int steps_done, const StateDict& state) override {
-    inner_->Save(steps_done, injector_.Drop(steps_done, state));
-  }
-  std::vector<int> List() const override { return inner_->List(); }
-  StateDict Load(int steps_done) const override { return inner_->Load(steps_done); }
-
- private:
-  std::unique_ptr<CheckpointStore> inner_;
-  DropEntries& injector_;
-};
-
-std::unique_ptr<CheckpointStore> DropEntries::Wrap(std::unique_ptr<CheckpointStore> store) {
-  return std::make_unique<ForgetfulStore>(std::move(store), *this);
-}
 
 REGISTER_FAULT(Info, DropEntries);
 

@@ -3,24 +3,11 @@
 
 #include <set>
 
+#include "injectors/checkpoint/testing_store.h"
 #include "injectors/testing.h"
 
 namespace trainwreck {
 namespace {
-
-class MemoryStore : public CheckpointStore {
- public:
-  void Save(int steps_done, const StateDict& state) override { saved_[steps_done] = state; }
-  std::vector<int> List() const override {
-    std::vector<int> steps;
-    for (const auto& [step, state] : saved_) steps.push_back(step);
-    return steps;
-  }
-  StateDict Load(int steps_done) const override { return saved_.at(steps_done); }
-
- private:
-  std::map<int, StateDict> saved_;
-};
 
 StateDict WholeState() {
   StateDict state;

@@ -155,9 +155,26 @@ StateDict ReadData(File& file, const Json& header) {
   return state;
 }
 
+void CheckOwner(const Json& header, int steps_done, int rank, int world_size) {
+  if (header.at("steps_done") != steps_done || header.at("rank") != rank) {
+    throw std::runtime_error("it belongs to step " + header.at("steps_done").dump() + " of rank " +
+                             header.at("rank").dump());
+  }
+  if (header.at("world_size") != world_size) {
+    throw std::runtime_error("it was saved by " + header.at("world_size").dump() +
+                             " ranks and cannot be read by " + std::to_string(world_size));
+  }
+}
+
 void SyncFolder(const std::string& dir) { File(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC).Sync(); }
 
 }  // namespace
+
+std::string CheckpointPath(const std::string& dir, int steps_done, int rank) {
+  char name[64];
+  std::snprintf(name, sizeof name, "step-%08d.rank%d.ckpt", steps_done, rank);
+  return dir + "/" + name;
+}
 
 FileCheckpointStore::FileCheckpointStore(CheckpointOptions options) : options_(std::move(options)) {
   options_.keep = std::max(1, options_.keep);
@@ -167,12 +184,6 @@ FileCheckpointStore::FileCheckpointStore(CheckpointOptions options) : options_(s
     throw std::runtime_error("making the checkpoint folder " + options_.dir + ": " +
                              error.message());
   }
-}
-
-std::string FileCheckpointStore::PathOf(int steps_done, int rank) const {
-  char name[64];
-  std::snprintf(name, sizeof name, "step-%08d.rank%d.ckpt", steps_done, rank);
-  return options_.dir + "/" + name;
 }
 
 void FileCheckpointStore::Save(int steps_done, const StateDict& state) {
@@ -197,7 +208,7 @@ void FileCheckpointStore::Save(int steps_done, const StateDict& state) {
   header["data_bytes"] = offset;
   const std::string text = header.dump();
 
-  const std::string path = PathOf(steps_done, options_.rank);
+  const std::string path = CheckpointPath(options_.dir, steps_done, options_.rank);
   const std::string temporary = path + ".tmp";
   try {
     File file(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
@@ -215,43 +226,36 @@ void FileCheckpointStore::Save(int steps_done, const StateDict& state) {
 }
 
 StateDict FileCheckpointStore::Load(int steps_done) const {
-  const std::string path = PathOf(steps_done, options_.rank);
+  const std::string path = CheckpointPath(options_.dir, steps_done, options_.rank);
   try {
     File file(path, O_RDONLY | O_CLOEXEC);
     const Json header = ReadHeader(file);
-    if (header.at("steps_done") != steps_done || header.at("rank") != options_.rank) {
-      throw std::runtime_error("it belongs to step " + header.at("steps_done").dump() +
-                               " of rank " + header.at("rank").dump());
-    }
-    if (header.at("world_size") != options_.world_size) {
-      throw std::runtime_error("it was saved by " + header.at("world_size").dump() +
-                               " ranks and cannot be read by " +
-                               std::to_string(options_.world_size));
-    }
+    CheckOwner(header, steps_done, options_.rank, options_.world_size);
     return ReadData(file, header);
   } catch (const std::exception& error) {
     throw std::runtime_error("checkpoint " + path + ": " + error.what());
   }
 }
 
-bool FileCheckpointStore::IsWhole(int steps_done, bool check_data) const {
+std::optional<FileCheckpointStore::Damage> FileCheckpointStore::DamageOf(int steps_done,
+                                                                         bool check_data) const {
   std::string writer;
   for (int rank = 0; rank < options_.world_size; ++rank) {
     try {
-      File file(PathOf(steps_done, rank), O_RDONLY | O_CLOEXEC);
+      File file(CheckpointPath(options_.dir, steps_done, rank), O_RDONLY | O_CLOEXEC);
       const Json header = ReadHeader(file);
-      if (header.at("steps_done") != steps_done || header.at("rank") != rank ||
-          header.at("world_size") != options_.world_size) {
-        return false;
-      }
+      CheckOwner(header, steps_done, rank, options_.world_size);
       if (rank == 0) writer = header.at("writer");
-      if (header.at("writer") != writer) return false;
+      if (header.at("writer") != writer) {
+        throw std::runtime_error(header.at("writer").get<std::string>() +
+                                 " wrote it, and that of rank 0 " + writer);
+      }
       if (check_data) ReadData(file, header);
-    } catch (const std::exception&) {
-      return false;  // missing, torn or damaged: not whole, which is all that is asked
+    } catch (const std::exception& error) {  // missing, torn or damaged
+      return Damage{rank, error.what()};
     }
   }
-  return true;
+  return std::nullopt;
 }
 
 std::vector<int> FileCheckpointStore::StepsOnDisk() const {
@@ -260,7 +264,8 @@ std::vector<int> FileCheckpointStore::StepsOnDisk() const {
     const std::string name = entry.path().filename();
     int step = 0;
     if (std::sscanf(name.c_str(), "step-%d.rank", &step) != 1) continue;
-    if (entry.path() == std::filesystem::path(PathOf(step, options_.rank))) steps.push_back(step);
+    if (entry.path() == std::filesystem::path(CheckpointPath(options_.dir, step, options_.rank)))
+      steps.push_back(step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;
@@ -269,7 +274,12 @@ std::vector<int> FileCheckpointStore::StepsOnDisk() const {
 std::vector<int> FileCheckpointStore::List() const {
   std::vector<int> whole;
   for (int step : StepsOnDisk()) {
-    if (IsWhole(step, /*check_data=*/true)) whole.push_back(step);
+    const std::optional<Damage> damage = DamageOf(step, /*check_data=*/true);
+    if (!damage) {
+      whole.push_back(step);
+    } else if (options_.on_damaged) {
+      options_.on_damaged(step, damage->rank, damage->why);
+    }
   }
   return whole;
 }
@@ -279,8 +289,8 @@ void FileCheckpointStore::RemoveOld() const {
   int newer_whole = 0;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     if (newer_whole >= options_.keep) {
-      unlink(PathOf(*step, options_.rank).c_str());
-    } else if (IsWhole(*step, /*check_data=*/false)) {
+      unlink(CheckpointPath(options_.dir, *step, options_.rank).c_str());
+    } else if (!DamageOf(*step, /*check_data=*/false)) {
       ++newer_whole;
     }
   }

@@ -16,6 +16,8 @@
 // Every byte is covered: by the magic, the header's digest, or the digest of its entry.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +31,13 @@ struct CheckpointOptions {
   int rank = 0;
   int world_size = 1;
   std::string writer;  // this attempt ("train.0")
+  // Told by List() of each checkpoint on disk that is not whole: which rank's file, and what is
+  // wrong with it.
+  std::function<void(int steps_done, int rank, const std::string& why)> on_damaged = nullptr;
 };
+
+// Where a rank's file of a checkpoint lies.
+std::string CheckpointPath(const std::string& dir, int steps_done, int rank);
 
 class FileCheckpointStore : public CheckpointStore {
  public:
@@ -46,8 +54,13 @@ class FileCheckpointStore : public CheckpointStore {
   StateDict Load(int steps_done) const override;
 
  private:
-  std::string PathOf(int steps_done, int rank) const;
-  bool IsWhole(int steps_done, bool check_data) const;
+  struct Damage {
+    int rank;  // whose file it is
+    std::string why;
+  };
+
+  // Empty: it is whole.
+  std::optional<Damage> DamageOf(int steps_done, bool check_data) const;
   std::vector<int> StepsOnDisk() const;  // of this rank's files, ascending
   void RemoveOld() const;
 

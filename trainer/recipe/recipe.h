@@ -40,6 +40,7 @@ enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
 enum class OnGaps { kNone, kReport, kStop };
+enum class OnFailedSave { kStop, kGoOn };
 enum class EvalData { kHeldOut, kTraining };
 enum class OnDesync { kNone, kStop, kBroadcast, kRollback };
 
@@ -167,6 +168,7 @@ struct TrainingRecipe {
   std::int64_t checkpoint_every = 0;
   std::int64_t checkpoint_keep = 2;
   bool checkpoint_require_complete = false;
+  OnFailedSave checkpoint_on_failure = OnFailedSave::kStop;
   std::int64_t resume_rewarm_steps = 0;
   OnGaps audit_coverage = OnGaps::kNone;
   bool diagnose_nonfinite = true;

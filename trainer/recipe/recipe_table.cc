@@ -317,7 +317,12 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(
       Number("checkpoint.keep", FIELD(checkpoint_keep), "", 1, "Newest checkpoints that stay"));
   keys.push_back(Plain("checkpoint.require_complete", FIELD(checkpoint_require_complete),
-                       "Refuse to resume from a checkpoint that lacks part of the state"));
+                       "Refuse to resume from a checkpoint that lacks part of the state, or "
+                       "whose parts are of different steps"));
+  keys.push_back(Choice("checkpoint.on_failure", FIELD(checkpoint_on_failure),
+                        {{"stop", OnFailedSave::kStop}, {"go_on", OnFailedSave::kGoOn}},
+                        "What to do when a checkpoint cannot be written: end the run, or train on "
+                        "(event checkpoint_failed)"));
   keys.push_back(Number("resume.rewarm_steps", FIELD(resume_rewarm_steps), "steps", 0,
                         "Ramp the learning rate up again over so many steps after a resume"));
   keys.push_back(
