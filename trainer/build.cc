@@ -8,6 +8,7 @@
 #include <torch/version.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <utility>
 
@@ -26,6 +27,7 @@
 #include "trainer/optimizers/scaler.h"
 #include "trainer/optimizers/schedules.h"
 #include "trainer/ranks/communicator.h"
+#include "trainer/ranks/rendezvous.h"
 #include "trainer/recipe/model_kinds.h"
 #include "trainer/telemetry/vocabulary.h"
 
@@ -44,11 +46,25 @@ Part WrapAll(const Wrappers& wrappers, Part part) {
 std::unique_ptr<Communicator> BuildCommunicator(Device& device, const GroupOptions& options,
                                                 TraceSink& sink) {
   if (options.world_size == 1) return MakeLocalCommunicator();
+  std::unique_ptr<Communicator> communicator;
+  try {
+    communicator = device.MakeCommunicator(options);
+  } catch (const RendezvousError& error) {
+    sink.Report(events::kRendezvousFailed,
+                {{"where", error.where()}, {"missing", error.missing()}, {"what", error.what()}});
+    throw;
+  }
+  if (options.check_calls) communicator = MakeCheckedCommunicator(std::move(communicator));
   return MakeTracedCommunicator(
-      device.MakeCommunicator(options),
+      std::move(communicator),
       [&sink](int call, const std::string& op, const std::string& shape, const std::string& dtype) {
         sink.Collective(call, op, shape, dtype);
       });
+}
+
+std::string Variable(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : value;
 }
 
 std::string Versions() {
@@ -177,13 +193,17 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
       events::kDeviceOpened,
       {{"kind", at::DeviceTypeName(parts.device->torch_device().type(), /*lower_case=*/true)},
        {"name", parts.device->name()}});
-  parts.communicator = WrapAll(wrappers, BuildCommunicator(*parts.device,
-                                                           {.rank = rank,
-                                                            .world_size = world_size,
-                                                            .rendezvous_file = plan.rendezvous,
-                                                            .timeout_s = recipe.parallel_timeout_s,
-                                                            .dump_dir = sink.folder()},
-                                                           sink));
+  const bool in_a_file = recipe.parallel_rendezvous == RendezvousKind::kFile;
+  const GroupOptions group =
+      WrapAll(wrappers, GroupOptions{.rank = rank,
+                                     .world_size = world_size,
+                                     .rendezvous_file = in_a_file ? plan.rendezvous : "",
+                                     .address = Variable("MASTER_ADDR", "127.0.0.1"),
+                                     .port = std::atoi(Variable("MASTER_PORT", "29500").c_str()),
+                                     .check_calls = recipe.parallel_check_collectives,
+                                     .timeout_s = recipe.parallel_timeout_s,
+                                     .dump_dir = sink.folder()});
+  parts.communicator = WrapAll(wrappers, BuildCommunicator(*parts.device, group, sink));
   parts.eval_data = BuildDataset(recipe, /*held_out=*/true, plan.seed);
   parts.train_data = BuildDataset(recipe, /*held_out=*/false, plan.seed);
   for (const auto& wrapper : wrappers) {

@@ -48,6 +48,12 @@ const EventKind kFirstNonfinite(
 const EventKind kEvidenceSaved(
     "evidence_saved", {"folder", "bytes", "left_out"},
     "What the failing step had is in a folder: see docs/guide/scenario.md");
+const EventKind kRendezvousFailed(
+    "rendezvous_failed", {"where", "missing", "what"},
+    "The ranks did not meet: where this rank looked for them, the ranks that it waited for in vain "
+    "(empty: it did not get to the place itself), and the error. The run ends with an exception");
+const EventKind kLogged("logged", {"tokens", "over_ranks"},
+                        "log.every: the targets of the step, of this rank or of all");
 const EventKind kDesync(
     "desync", {"ranks", "tensors", "reference"},
     "Rank 0 says so of all: these ranks' parameters differ, in these tensors, from those "

@@ -38,6 +38,8 @@ extern const EventKind kFired;  // of every target: a fault acted
 extern const EventKind kNonfiniteBatch;
 extern const EventKind kFirstNonfinite;
 extern const EventKind kEvidenceSaved;
+extern const EventKind kRendezvousFailed;
+extern const EventKind kLogged;
 extern const EventKind kDesync;
 extern const EventKind kRebroadcast;
 extern const EventKind kRolledBack;

@@ -4,6 +4,7 @@
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/count_nonzero.h>
 #include <ATen/ops/rand_like.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -104,6 +105,7 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
 
 EndReason TrainingLoop::Run(const LoopRange& range) {
   for (auto& hook : parts_.hooks) hook->OnStart();
+  if (recipe_.parallel_init_sync) BroadcastFromRankZero();
   if (range.resume) Restore(Return::kResume);
   if (clock_.step == 0) telemetry_.Begin();
   const int steps = static_cast<int>(recipe_.steps);
@@ -114,6 +116,7 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
     if (Due(recipe_.parallel_average_every, steps_done)) AverageParameters();
     if (Due(recipe_.parallel_check_every, steps_done) && !CheckReplicas()) continue;
     telemetry_.AfterUpdate();
+    if (Due(recipe_.log_every, steps_done)) LogStep();
     if (epoch_over_) EndEpoch();
     if (Due(recipe_.eval_every, steps_done) || steps_done == steps) Evaluate();
     now_.memory = parts_.device->Memory();
@@ -366,6 +369,15 @@ double TrainingLoop::LearningRate() const {
   const int since = clock_.step - *resumed_at_ + 1;
   if (since >= recipe_.resume_rewarm_steps) return lr;
   return lr * since / static_cast<double>(recipe_.resume_rewarm_steps);
+}
+
+void TrainingLoop::LogStep() {
+  Communicator& ranks = *parts_.communicator;
+  if (recipe_.log_rank_zero_only && ranks.rank() != 0) return;
+  at::Tensor tokens = at::scalar_tensor(now_.tokens, at::kDouble);
+  if (recipe_.log_over_ranks) ranks.AllReduce(tokens, Reduction::kSum);
+  events_.Report(events::kLogged,
+                 {{"tokens", tokens.item<double>()}, {"over_ranks", recipe_.log_over_ranks}});
 }
 
 void TrainingLoop::EndEpoch() {

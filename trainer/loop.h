@@ -68,6 +68,7 @@ class TrainingLoop {
   // Replaces gradients and loss by their means over the ranks that had data. `count`: the weight of
   // this rank's loss.
   void ReduceOverRanks(double count, bool has_data);
+  void LogStep();
   // Divides the gradients by the loss scale; true when the gradients of any rank overflowed.
   bool UnscaleGradients();
   // Clips and makes the update.

@@ -54,7 +54,8 @@ Plan ReadPlan(const std::string& path) {
 
 Wrappers MakeWrappers(const Plan& plan, int rank, int world_size, const Clock& clock,
                       EventSink& events) {
-  const InjectorContext context{&clock, &events, rank, world_size, plan.seed, &plan.recipe, plan.checkpoint_dir};
+  const InjectorContext context{
+      &clock, &events, rank, world_size, plan.seed, &plan.recipe, plan.checkpoint_dir};
   Wrappers wrappers;
   for (auto& injector : MakeInjectors(plan.faults, context)) {
     wrappers.push_back(std::move(injector));

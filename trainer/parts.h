@@ -167,9 +167,13 @@ struct GroupOptions {
   int rank = 0;
   int world_size = 1;
   // The file in which the ranks of this attempt meet. A file that an earlier group used is refused.
+  // Empty: they meet at a store that rank 0 serves over TCP.
   std::string rendezvous_file;
-  double timeout_s = 30;  // of the rendezvous and of each call
-  std::string dump_dir;   // where a backend may write its own records of a failure; empty: nowhere
+  std::string address;  // host of rank 0, and the port of the store
+  int port = 0;
+  bool check_calls = false;  // compare every call over the ranks before it is made
+  double timeout_s = 30;     // of the rendezvous and of each call
+  std::string dump_dir;  // where a backend may write its own records of a failure; empty: nowhere
 };
 
 // Bytes allocated by tensors on the device.
@@ -269,6 +273,7 @@ struct Parts {
 class PartWrapper {
  public:
   virtual ~PartWrapper() = default;
+  virtual GroupOptions Wrap(GroupOptions options) { return options; }  // before ranks meet
   virtual std::unique_ptr<Communicator> Wrap(std::unique_ptr<Communicator> part) { return part; }
   virtual std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> part) {
     return part;

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "harness/protocol/digest.h"
 #include "injectors/checkpoint/store_around.h"
 #include "injectors/injector.h"
 #include "trainer/checkpoints/checkpoint.h"
@@ -31,7 +32,7 @@ FaultInfo Info() {
                          "checkpoint before; other_world_size: it is of a job with one rank "
                          "more; other_model: it is of a model whose tensors are twice as long"}},
       .evidence =
-          "per checkpoint: steps_done, how, the size in bytes before and after, the "
+          "per checkpoint: steps_done, how, size and digest of the file before and after, the "
           "position of a flipped bit. Nothing where there is no older one."};
 }
 
@@ -53,9 +54,9 @@ class DamageFile : public Injector {
  private:
   void Damage(const std::string& path, int steps_done, const StateDict& state) {
     const std::string how = param("how");
-    Json fields = {{"steps_done", steps_done}, {"how", how}, {"before", SizeOf(path)}};
+    Json fields = {{"steps_done", steps_done}, {"how", how}, {"before", Content(path)}};
     if (how == "truncated") {
-      std::filesystem::resize_file(path, SizeOf(path) / 2);
+      std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
     } else if (how == "bit_rot") {
       fields["byte"] = FlipBit(path);
     } else if (how == "deleted") {
@@ -73,16 +74,20 @@ class DamageFile : public Injector {
       }
       SaveAs(longer, steps_done, context().world_size);
     }
-    fields["after"] = SizeOf(path);
+    fields["after"] = Content(path);
     Fired(std::move(fields));
   }
 
-  static std::uintmax_t SizeOf(const std::string& path) {
-    return std::filesystem::exists(path) ? std::filesystem::file_size(path) : 0;
+  // Size and digest; "none" where there is no file.
+  static std::string Content(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return "none";
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    return std::to_string(bytes.size()) + " bytes, " + DigestText(bytes);
   }
 
   static std::uintmax_t FlipBit(const std::string& path) {
-    const std::uintmax_t position = SizeOf(path) * 3 / 4;
+    const std::uintmax_t position = std::filesystem::file_size(path) * 3 / 4;
     std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
     file.seekg(static_cast<std::streamoff>(position));
     const int byte = file.get();

@@ -60,7 +60,7 @@ class NcclCommunicator : public Communicator {
       std::vector<at::Tensor> token{at::zeros({1}, device)};
       Await(*group_->allreduce(token, c10d::AllreduceOptions()));
     } catch (const std::exception& error) {
-      throw std::runtime_error(RendezvousFailure(*store, options, error.what()));
+      throw RendezvousFailure(*store, options, error.what());
     }
   }
 

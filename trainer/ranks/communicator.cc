@@ -1,8 +1,10 @@
 #include "trainer/ranks/communicator.h"
 
+#include <ATen/ops/zeros.h>
 #include <c10/core/ScalarType.h>
 
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 
 namespace trainwreck {
@@ -30,7 +32,7 @@ class TracedCommunicator : public Communicator {
     inner_->AllReduce(tensor, reduction);
   }
   void Broadcast(at::Tensor& tensor, int root) override {
-    sink_(call_++, "broadcast", ShapeText(tensor), DtypeText(tensor));
+    sink_(call_++, BroadcastName(root), ShapeText(tensor), DtypeText(tensor));
     inner_->Broadcast(tensor, root);
   }
   void Barrier() override {
@@ -44,7 +46,64 @@ class TracedCommunicator : public Communicator {
   int call_ = 0;
 };
 
+class CheckedCommunicator : public Communicator {
+ public:
+  explicit CheckedCommunicator(std::unique_ptr<Communicator> inner) : inner_(std::move(inner)) {}
+
+  int rank() const override { return inner_->rank(); }
+  int world_size() const override { return inner_->world_size(); }
+
+  void AllReduce(at::Tensor& tensor, Reduction reduction) override {
+    Compare(OpName(reduction) + (" " + ShapeText(tensor)) + " " + DtypeText(tensor));
+    inner_->AllReduce(tensor, reduction);
+  }
+  void Broadcast(at::Tensor& tensor, int root) override {
+    Compare(BroadcastName(root) + " " + ShapeText(tensor) + " " + DtypeText(tensor));
+    inner_->Broadcast(tensor, root);
+  }
+  void Barrier() override {
+    Compare("barrier");
+    inner_->Barrier();
+  }
+
+ private:
+  static constexpr std::int64_t kLength = 64;  // of a call's text, in characters
+
+  // Each rank fills its row of a table of characters; the sum has all of them.
+  void Compare(const std::string& own) {
+    at::Tensor table = at::zeros({world_size(), kLength}, at::kInt);
+    auto row = table.accessor<int, 2>()[rank()];
+    for (std::int64_t i = 0; i < kLength && i < static_cast<std::int64_t>(own.size()); ++i) {
+      row[i] = static_cast<unsigned char>(own[i]);
+    }
+    inner_->AllReduce(table, Reduction::kSum);
+    const int call = call_++;
+    std::ostringstream all;
+    bool differ = false;
+    const auto rows = table.accessor<int, 2>();
+    for (int other = 0; other < world_size(); ++other) {
+      std::string text;
+      for (std::int64_t i = 0; i < kLength && rows[other][i] != 0; ++i) {
+        text += static_cast<char>(rows[other][i]);
+      }
+      differ = differ || text != own.substr(0, kLength);
+      all << (other > 0 ? ", " : "") << "rank " << other << " " << text;
+    }
+    if (differ) {
+      throw std::runtime_error("collectives differ in call " + std::to_string(call) + ": " +
+                               all.str());
+    }
+  }
+
+  std::unique_ptr<Communicator> inner_;
+  int call_ = 0;
+};
+
 }  // namespace
+
+std::string BroadcastName(int root) {
+  return root == 0 ? "broadcast" : "broadcast_from_" + std::to_string(root);
+}
 
 const char* OpName(Reduction reduction) {
   switch (reduction) {
@@ -96,6 +155,10 @@ std::string DtypeText(const at::Tensor& tensor) {
 
 std::unique_ptr<Communicator> MakeLocalCommunicator() {
   return std::make_unique<LocalCommunicator>();
+}
+
+std::unique_ptr<Communicator> MakeCheckedCommunicator(std::unique_ptr<Communicator> inner) {
+  return std::make_unique<CheckedCommunicator>(std::move(inner));
 }
 
 std::unique_ptr<Communicator> MakeTracedCommunicator(std::unique_ptr<Communicator> inner,

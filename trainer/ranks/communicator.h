@@ -32,15 +32,21 @@ std::unique_ptr<Communicator> MakeLocalCommunicator();
 std::unique_ptr<Communicator> MakeGlooCommunicator(const GroupOptions& options);
 
 // `call` counts this rank's calls from 0. `op` is "all_reduce", "all_reduce_max", "all_reduce_min",
-// "broadcast" or "barrier"; `shape` as in "[64,3]"; `dtype` as in "float32". A barrier has "[]" and
+// "broadcast", "broadcast_from_1" (from another rank than 0) or "barrier"; `shape` as in "[64,3]"; `dtype` as in "float32". A barrier has "[]" and
 // "".
 using FingerprintSink = std::function<void(int call, const std::string& op,
                                            const std::string& shape, const std::string& dtype)>;
+
+// Compares operation, shape and dtype of every call over the ranks before it is made, by one small
+// all-reduce. Where they differ, every rank throws std::runtime_error, which names what each calls;
+// the call itself is not made.
+std::unique_ptr<Communicator> MakeCheckedCommunicator(std::unique_ptr<Communicator> inner);
 
 std::unique_ptr<Communicator> MakeTracedCommunicator(std::unique_ptr<Communicator> inner,
                                                      FingerprintSink sink);
 
 const char* OpName(Reduction reduction);
+std::string BroadcastName(int root);
 std::string ShapeText(const at::Tensor& tensor);
 std::string DtypeText(const at::Tensor& tensor);
 

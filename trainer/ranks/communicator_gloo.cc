@@ -16,6 +16,8 @@ class GlooCommunicator : public Communicator {
  public:
   explicit GlooCommunicator(const GroupOptions& options) : options_(options) {
     const auto store = Arrive(options);
+    // A store at a wrong place may have nobody to name who is missing: rank 0 says so of all.
+    if (options.rendezvous_file.empty()) AwaitArrivals(*store, options);
     auto group_options = c10d::ProcessGroupGloo::Options::create(Milliseconds(options.timeout_s));
     // By number rather than by name: no resolver, no way off this machine.
     group_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
@@ -24,7 +26,7 @@ class GlooCommunicator : public Communicator {
       group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store, options.rank, options.world_size,
                                                            std::move(group_options));
     } catch (const std::exception& error) {
-      throw std::runtime_error(RendezvousFailure(*store, options, error.what()));
+      throw RendezvousFailure(*store, options, error.what());
     }
   }
 

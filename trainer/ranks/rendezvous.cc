@@ -5,6 +5,8 @@
 #include <sstream>
 #include <stdexcept>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
 #include <vector>
 
 namespace trainwreck {
@@ -13,12 +15,47 @@ namespace {
 std::string ArrivalKey(int rank) { return "arrived/" + std::to_string(rank); }
 
 // Which ranks never came to the rendezvous; empty: all did.
-std::string MissingRanks(c10d::Store& store, int world_size) {
-  std::string missing;
+std::vector<int> MissingRanks(c10d::Store& store, int world_size) {
+  std::vector<int> missing;
   for (int rank = 0; rank < world_size; ++rank) {
-    if (!store.check({ArrivalKey(rank)})) missing += " " + std::to_string(rank);
+    if (!store.check({ArrivalKey(rank)})) missing.push_back(rank);
   }
   return missing;
+}
+
+std::string PlaceOf(const GroupOptions& options) {
+  return options.rendezvous_file.empty() ? options.address + ":" + std::to_string(options.port)
+                                         : options.rendezvous_file;
+}
+
+std::string Message(const GroupOptions& options, const std::vector<int>& missing,
+                    const std::string& what) {
+  std::ostringstream message;
+  message << "rendezvous of rank " << options.rank << " of " << options.world_size << " at "
+          << PlaceOf(options) << " within " << options.timeout_s << " s: ";
+  if (missing.empty()) {
+    message << what;
+  } else {
+    message << "these ranks have not come:";
+    for (const int rank : missing) message << ' ' << rank;
+  }
+  return message.str();
+}
+
+c10::intrusive_ptr<c10d::Store> OpenStore(const GroupOptions& options) {
+  if (!options.rendezvous_file.empty()) {
+    return c10::make_intrusive<c10d::FileStore>(options.rendezvous_file, options.world_size);
+  }
+  c10d::TCPStoreOptions tcp;
+  tcp.port = static_cast<std::uint16_t>(options.port);
+  tcp.isServer = options.rank == 0;
+  tcp.waitWorkers = false;  // who is missing is for us to say
+  tcp.timeout = Milliseconds(options.timeout_s);
+  try {
+    return c10::make_intrusive<c10d::TCPStore>(options.address, tcp);
+  } catch (const std::exception& error) {
+    throw RendezvousError(options, {}, FirstLine(error.what()));
+  }
 }
 
 }  // namespace
@@ -33,7 +70,7 @@ c10::intrusive_ptr<c10d::Store> Arrive(const GroupOptions& options) {
     throw std::runtime_error("rank " + std::to_string(options.rank) + " of " +
                              std::to_string(options.world_size) + " ranks does not exist");
   }
-  auto store = c10::make_intrusive<c10d::FileStore>(options.rendezvous_file, options.world_size);
+  auto store = OpenStore(options);
   store->setTimeout(Milliseconds(options.timeout_s));
   store->set(ArrivalKey(options.rank), std::vector<std::uint8_t>{1});
   return store;
@@ -45,18 +82,20 @@ void AwaitArrivals(c10d::Store& store, const GroupOptions& options) {
   try {
     store.wait(arrivals, Milliseconds(options.timeout_s));
   } catch (const std::exception& error) {
-    throw std::runtime_error(RendezvousFailure(store, options, error.what()));
+    throw RendezvousFailure(store, options, error.what());
   }
 }
 
-std::string RendezvousFailure(c10d::Store& store, const GroupOptions& options, const char* what) {
-  std::ostringstream message;
-  message << "rendezvous of rank " << options.rank << " of " << options.world_size << " at "
-          << options.rendezvous_file << " within " << options.timeout_s << " s: ";
-  const std::string missing = MissingRanks(store, options.world_size);
-  message << (missing.empty() ? FirstLine(what) : "these ranks have not come:" + missing);
-  return message.str();
+RendezvousError RendezvousFailure(c10d::Store& store, const GroupOptions& options,
+                                  const char* what) {
+  return {options, MissingRanks(store, options.world_size), FirstLine(what)};
 }
+
+RendezvousError::RendezvousError(const GroupOptions& options, std::vector<int> missing,
+                                 const std::string& what)
+    : std::runtime_error(Message(options, missing, what)),
+      where_(PlaceOf(options)),
+      missing_(std::move(missing)) {}
 
 std::string FirstLine(const char* message) {
   const std::string text(message);

@@ -40,6 +40,7 @@ enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
 enum class OnGaps { kNone, kReport, kStop };
+enum class RendezvousKind { kFile, kTcp };
 enum class OnFailedSave { kStop, kGoOn };
 enum class EvalData { kHeldOut, kTraining };
 enum class OnDesync { kNone, kStop, kBroadcast, kRollback };
@@ -176,6 +177,12 @@ struct TrainingRecipe {
   std::int64_t parallel_ranks = 1;
   double parallel_timeout_s = 30.0;
   double parallel_bucket_mb = 1.0;
+  RendezvousKind parallel_rendezvous = RendezvousKind::kFile;
+  bool parallel_check_collectives = false;
+  bool parallel_init_sync = false;
+  std::int64_t log_every = 0;
+  bool log_over_ranks = false;
+  bool log_rank_zero_only = false;
   DeviceChoice device = DeviceChoice::kAuto;
   bool deterministic = false;
   std::int64_t threads = 1;  // CPU threads in each rank

@@ -347,6 +347,22 @@ void AddRankKeys(std::vector<RecipeKey>& keys) {
                         "How long a collective waits for its peers"));
   keys.push_back(Number("parallel.bucket_mb", FIELD(parallel_bucket_mb), "MB", 0.001,
                         "Gradient bytes that are reduced in one collective"));
+  keys.push_back(Choice("parallel.rendezvous", FIELD(parallel_rendezvous),
+                        {{"file", RendezvousKind::kFile}, {"tcp", RendezvousKind::kTcp}},
+                        "Where ranks meet: in a file of the run, or at a store that rank 0 serves "
+                        "at MASTER_ADDR and MASTER_PORT"));
+  keys.push_back(Plain("parallel.check_collectives", FIELD(parallel_check_collectives),
+                       "Before each collective, compare operation, shape and dtype over the ranks, "
+                       "and end the run where they differ, with what each rank calls"));
+  keys.push_back(Plain("parallel.init_sync", FIELD(parallel_init_sync),
+                       "Begin with the parameters of rank 0 on all ranks"));
+  keys.push_back(Number("log.every", FIELD(log_every), "steps", 0,
+                        "Log the targets of a step after every so many steps: event logged; 0: "
+                        "never"));
+  keys.push_back(Plain("log.over_ranks", FIELD(log_over_ranks),
+                       "Log the sum over the ranks, which is a collective; else the rank's own"));
+  keys.push_back(
+      Plain("log.rank_zero_only", FIELD(log_rank_zero_only), "Only rank 0 calls the logger"));
   keys.push_back(Choice(
       "device", FIELD(device),
       {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}},
