@@ -44,7 +44,8 @@ struct RankTrace {
 Wrappers MakeWrappers(const Plan& plan, int rank, int world_size, const Clock& clock,
                       EventSink& events) {
   Wrappers wrappers;
-  const InjectorContext context{&clock, &events, rank, world_size, plan.seed, &plan.recipe, plan.checkpoint_dir};
+  const InjectorContext context{
+      &clock, &events, rank, world_size, plan.seed, &plan.recipe, plan.checkpoint_dir};
   for (auto& injector : MakeInjectors(plan.faults, context))
     wrappers.push_back(std::move(injector));
   return wrappers;

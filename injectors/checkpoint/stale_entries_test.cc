@@ -7,7 +7,7 @@
 namespace trainwreck {
 namespace {
 
-StateDict StateAt(int step) {
+StateDict StateAfter(int step) {
   return {{"model.weight", at::full({1}, step)}, {"optimizer.step", at::full({1}, step)}};
 }
 
@@ -15,7 +15,7 @@ TEST(StaleEntries, SavesThemAsTheCheckpointBeforeHadThem) {
   FaultBench bench;
   const auto injector = bench.Make("checkpoint.stale_entries", {}, {.at = 20});
   const auto store = static_cast<PartWrapper&>(*injector).Wrap(std::make_unique<MemoryStore>());
-  for (const int step : {10, 20, 30}) store->Save(step, StateAt(step));
+  for (const int step : {10, 20, 30}) store->Save(step, StateAfter(step));
   for (const int step : {10, 20, 30}) {
     EXPECT_EQ(store->Load(step).at("model.weight").item<int>(), step);
   }
@@ -32,7 +32,7 @@ TEST(StaleEntries, LeavesNoEvidenceInTheFirstCheckpoint) {
   FaultBench bench;
   const auto injector = bench.Make("checkpoint.stale_entries");
   const auto store = static_cast<PartWrapper&>(*injector).Wrap(std::make_unique<MemoryStore>());
-  store->Save(10, StateAt(10));
+  store->Save(10, StateAfter(10));
   EXPECT_EQ(store->Load(10).at("optimizer.step").item<int>(), 10);
   EXPECT_TRUE(bench.fired().empty());
 }

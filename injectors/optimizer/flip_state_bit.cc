@@ -36,11 +36,12 @@ class FlipStateBit : public UpdateFault {
 
  private:
   void Update(Optimizer& optimizer, double lr) override {
-    if (Acts()) Flip(optimizer);
+    if (Acts() && context().clock->step > last_step_) Flip(optimizer);
     optimizer.Step(lr);
   }
 
   void Flip(Optimizer& optimizer) {
+    last_step_ = context().clock->step;
     StateDict state;
     optimizer.Save(state);
     for (auto& [name, tensor] : state) {
@@ -57,6 +58,8 @@ class FlipStateBit : public UpdateFault {
     throw std::runtime_error("optimizer.flip_state_bit: no entry of the optimizer is called `" +
                              param("entry").get<std::string>() + "`");
   }
+
+  int last_step_ = -1;
 };
 
 REGISTER_FAULT(Info, FlipStateBit);

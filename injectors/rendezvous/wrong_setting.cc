@@ -1,5 +1,5 @@
-// rendezvous.wrong_setting: an environment that was copied from another job: the ranks look for each
-// other where nobody is, or for more ranks than there are.
+// rendezvous.wrong_setting: an environment that was copied from another job: the ranks look for
+// each other where nobody is, or for more ranks than there are.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>

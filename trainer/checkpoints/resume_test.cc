@@ -364,9 +364,12 @@ TEST(Restart, PassesOverADamagedCheckpoint) {
   const std::string damaged = run.folder().File("checkpoints/step-00000030.rank1.ckpt");
   std::filesystem::resize_file(damaged, std::filesystem::file_size(damaged) - 1);
   ExpectDone(run.Train());
+  EXPECT_EQ(Count(run.Trace(), "checkpoint_damaged", 1), 1);
   for (const Event& event : run.Trace().events) {
     if (event.name == "resumed") {
       EXPECT_EQ(event.fields.at("from_step"), 20);
+    } else if (event.name == "checkpoint_damaged") {
+      EXPECT_EQ(event.fields.at("file_rank"), 1);
     }
   }
   ExpectSameBits(whole.Trace(), run.Trace());

@@ -6,7 +6,9 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <sstream>
@@ -227,6 +229,98 @@ TEST(Traced, ReportsEveryCallBeforeItIsMade) {
             "1 all_reduce_min [] int64\n"
             "2 broadcast [64,3] float32\n"
             "3 barrier [] \n");
+}
+
+// A port that was free just before.
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  EXPECT_EQ(bind(fd, generic, size), 0);
+  EXPECT_EQ(getsockname(fd, generic, &size), 0);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+GroupOptions OverTcp(int rank, int world_size, int port, double timeout_s = 20) {
+  return {.rank = rank,
+          .world_size = world_size,
+          .address = "127.0.0.1",
+          .port = port,
+          .timeout_s = timeout_s};
+}
+
+TEST(Tcp, RanksMeetAtTheStoreOfRankZero) {
+  const int port = FreePort();
+  const auto ends = RunForked(3, [&](int rank) {
+    auto communicator = MakeGlooCommunicator(OverTcp(rank, 3, port));
+    at::Tensor sum = Numbers(2, rank);
+    communicator->AllReduce(sum, Reduction::kSum);
+    communicator->Barrier();
+    return Text(sum);
+  });
+  ExpectAllReturn(ends, "0 6 ");
+}
+
+TEST(Tcp, RankZeroNamesWhoIsMissingAndTheOtherWhereItLooked) {
+  const int port = FreePort(), elsewhere = FreePort();
+  const auto ends = RunForked(2, [&](int rank) {
+    MakeGlooCommunicator(OverTcp(rank, 2, rank == 0 ? port : elsewhere, 2));
+    return std::string("met");
+  });
+  EXPECT_EQ(ends[0].output, "rendezvous of rank 0 of 2 at 127.0.0.1:" + std::to_string(port) +
+                                " within 2 s: these ranks have not come: 1");
+  EXPECT_NE(ends[1].output.find("rendezvous of rank 1 of 2 at 127.0.0.1:" +
+                                std::to_string(elsewhere) + " within 2 s: "),
+            std::string::npos)
+      << ends[1].output;
+}
+
+TEST(Checked, LetsEqualCallsThrough) {
+  ScratchFolder folder;
+  const auto ends = RunForked(2, [&](int rank) {
+    auto communicator = MakeCheckedCommunicator(Join(folder, rank, 2));
+    at::Tensor sum = Numbers(3, rank), taken = Numbers(2, rank);
+    communicator->AllReduce(sum, Reduction::kSum);
+    communicator->Broadcast(taken, 1);
+    communicator->Barrier();
+    return Text(sum) + Text(taken);
+  });
+  ExpectAllReturn(ends, "0 3 6 0 2 ");
+}
+
+TEST(Checked, NamesWhatEachRankCallsWhereTheyDiffer) {
+  ScratchFolder folder;
+  const auto ends = RunForked(2, [&](int rank) {
+    auto communicator = MakeCheckedCommunicator(Join(folder, rank, 2));
+    communicator->Barrier();
+    at::Tensor tensor = rank == 0 ? Numbers(3, 0) : Numbers(3, 0).to(at::kInt);
+    communicator->AllReduce(tensor, Reduction::kSum);
+    return std::string("called");
+  });
+  for (const RankEnd& end : ends) {
+    EXPECT_EQ(end.output,
+              "collectives differ in call 1: rank 0 all_reduce [3] float32, rank 1 all_reduce [3] "
+              "int32");
+  }
+}
+
+TEST(Checked, NamesACallThatOneRankLeavesOut) {
+  ScratchFolder folder;
+  const auto ends = RunForked(2, [&](int rank) {
+    auto communicator = MakeCheckedCommunicator(Join(folder, rank, 2));
+    at::Tensor tensor = Numbers(3, rank);
+    if (rank == 0) communicator->AllReduce(tensor, Reduction::kSum);
+    communicator->Barrier();
+    return std::string("called");
+  });
+  for (const RankEnd& end : ends) {
+    EXPECT_EQ(end.output,
+              "collectives differ in call 0: rank 0 all_reduce [3] float32, rank 1 barrier");
+  }
 }
 
 TEST(Local, ChangesNothing) {

@@ -32,8 +32,8 @@ class RendezvousError : public std::runtime_error {
   std::vector<int> missing_;
 };
 
-// Opens the store and writes this rank's arrival. Throws std::runtime_error when the options name no
-// rank of a group, RendezvousError when the store cannot be reached within the timeout.
+// Opens the store and writes this rank's arrival. Throws std::runtime_error when the options name
+// no rank of a group, RendezvousError when the store cannot be reached within the timeout.
 c10::intrusive_ptr<c10d::Store> Arrive(const GroupOptions& options);
 
 // Blocks until all ranks have arrived. Throws RendezvousError after the timeout.

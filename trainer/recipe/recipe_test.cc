@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 107u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 114u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -158,6 +158,23 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
   EXPECT_EQ(recipe.scaler.growth_interval, 65);
   EXPECT_EQ(recipe.memory_limit_bytes, 67);
   EXPECT_FALSE(recipe.diagnose_nonfinite);
+}
+
+TEST(ParseRecipe, ReadsTheKeysOfRanksAndSaves) {
+  const TrainingRecipe recipe = ParseRecipe({{"parallel.rendezvous", "tcp"},
+                                             {"parallel.check_collectives", true},
+                                             {"parallel.init_sync", true},
+                                             {"log.every", 77},
+                                             {"log.over_ranks", true},
+                                             {"log.rank_zero_only", true},
+                                             {"checkpoint.on_failure", "go_on"}});
+  EXPECT_EQ(recipe.parallel_rendezvous, RendezvousKind::kTcp);
+  EXPECT_TRUE(recipe.parallel_check_collectives);
+  EXPECT_TRUE(recipe.parallel_init_sync);
+  EXPECT_EQ(recipe.log_every, 77);
+  EXPECT_TRUE(recipe.log_over_ranks);
+  EXPECT_TRUE(recipe.log_rank_zero_only);
+  EXPECT_EQ(recipe.checkpoint_on_failure, OnFailedSave::kGoOn);
 }
 
 TEST(RecipeTest, SoDoTheKeysOfTheMlpAndItsData) {
