@@ -26,6 +26,7 @@ using Option = std::string;
 // Whose other uses no scenario needs, and where stacks have them all the same.
 const std::map<Option, std::string> kRealOptions = {
     // Only faults turn these.
+    {"log.rank_zero_only", "Lightning's LightningModule.log(rank_zero_only=True)"},
     {"memory.limit_bytes", "torch.cuda.set_per_process_memory_fraction"},
     {"model.activation=sigmoid", "torch.nn.Sigmoid"},
     {"model.init=constant", "torch.nn.init.constant_"},
@@ -34,7 +35,6 @@ const std::map<Option, std::string> kRealOptions = {
      "transformer_engine.pytorch.optimizers.FusedAdam(exp_avg_dtype=)"},
     {"schedule.restart_step", "torch.optim.lr_scheduler.CosineAnnealingWarmRestarts"},
     // Only one scenario's remedies turn these.
-    {"checkpoint.require_complete", "load_state_dict(strict=True)"},
     {"data.balance=resample", "torch.utils.data.WeightedRandomSampler"},
     {"data.balance=weights", "torch.nn.CrossEntropyLoss(weight=)"},
     {"data.standardise", "sklearn.preprocessing.StandardScaler"},
@@ -47,9 +47,6 @@ const std::map<Option, std::string> kRealOptions = {
      "transformer_engine.pytorch.optimizers.FusedAdam(exp_avg_dtype=)"},
     {"parallel.average_every",
      "torch.distributed.algorithms.model_averaging.averagers.PeriodicModelAverager"},
-    {"parallel.on_desync=rollback",
-     "EXIT_CODE_RESUME_TO_DISAMBIGUATE of Megatron-LM: from a checkpoint"},
-    {"resume.rewarm_steps", "restart_warmup_steps of ReLoRA"},
     {"sampler.uneven=drop_last", "DistributedSampler(drop_last=True)"},
     {"sampler.uneven=pad", "DistributedSampler(drop_last=False)"},
     {"scaler.kind=static", "a fixed fp16.loss_scale of DeepSpeed"},

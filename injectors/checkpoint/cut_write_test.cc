@@ -39,7 +39,7 @@ TEST(CutWrite, KillsInTheMiddleOfTheFile) {
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
   const std::string torn = CheckpointPath(disk.folder.path(), 20, 0) + ".tmp";
   ASSERT_TRUE(std::filesystem::exists(torn));
-  EXPECT_EQ(std::filesystem::file_size(torn), (4096 * 4 + 8) / 4);
+  EXPECT_EQ(std::filesystem::file_size(torn), (4096 * 8 + 8) / 4);
   EXPECT_EQ(disk.Store()->List(), std::vector<int>{10});
 }
 
