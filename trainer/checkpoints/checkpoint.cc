@@ -273,13 +273,17 @@ std::vector<int> FileCheckpointStore::StepsOnDisk() const {
 
 std::vector<int> FileCheckpointStore::List() const {
   std::vector<int> whole;
+  std::vector<std::pair<int, Damage>> newer;  // than the last whole one
   for (int step : StepsOnDisk()) {
-    const std::optional<Damage> damage = DamageOf(step, /*check_data=*/true);
-    if (!damage) {
+    if (auto damage = DamageOf(step, /*check_data=*/true)) {
+      newer.emplace_back(step, std::move(*damage));
+    } else {
       whole.push_back(step);
-    } else if (options_.on_damaged) {
-      options_.on_damaged(step, damage->rank, damage->why);
+      newer.clear();
     }
+  }
+  for (const auto& [step, damage] : newer) {
+    if (options_.on_damaged) options_.on_damaged(step, damage.rank, damage.why);
   }
   return whole;
 }

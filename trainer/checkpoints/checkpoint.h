@@ -31,8 +31,8 @@ struct CheckpointOptions {
   int rank = 0;
   int world_size = 1;
   std::string writer;  // this attempt ("train.0")
-  // Told by List() of each checkpoint on disk that is not whole: which rank's file, and what is
-  // wrong with it.
+  // Told by List() of each checkpoint on disk that is newer than the newest whole one: which rank's
+  // file is wrong, and how.
   std::function<void(int steps_done, int rank, const std::string& why)> on_damaged = nullptr;
 };
 
