@@ -319,7 +319,7 @@ def fork_and_exec_give_the_same_bits(bench):
 def restarts_after_sigkill_are_bitwise_equal(bench):
     """Each of 20 seeds loses a rank, restarts from the checkpoint and ends as if it had not."""
     name, seeds = "hang/silent-rank-death", 20
-    status, _, output = bench.run(name, "--point", "sigkill", "--seeds", seeds, "--arm",
+    status, _, output = bench.run(name, "--point", "sigkill-two", "--seeds", seeds, "--arm",
                                   "supervisor", "--arm", "reference", "--full", "--keep", "all")
     require(status == 0, f"exit status {status}")
     for seed in range(seeds):
@@ -384,7 +384,7 @@ def killed_harness_leaves_no_ranks(bench):
 
     for isolation in ("fork", "exec"):
         kill_harness_in_the_middle(bench, has_stopped, "hang/silent-rank-death", "--point",
-                                   "sigstop", "--arm", "longer_timeout", "--seed", 0, "--isolate",
+                                   "sigstop-two", "--arm", "longer_timeout", "--seed", 0, "--isolate",
                                    isolation, target=bench.trainer, root=SCENARIOS)
 
 
