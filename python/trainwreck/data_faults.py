@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import time
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -59,10 +58,7 @@ def _again(faults: Faults, iterator: Any) -> Any:
 
 def _change(faults: Faults, batch: Any) -> Any:
     """The batch with what the faults make of it."""
-    for fault in faults.due("data.slow_loader"):
-        begin = time.monotonic()
-        time.sleep(float(fault.with_["seconds"]))
-        faults.fired(fault, 0.0, time.monotonic() - begin)
+    faults.wait("data.slow_loader")
     for fault in faults.once("data.corrupt_batch"):
         for tensor in tensors.all_in(batch):
             if tensor.is_floating_point() and tensor.numel():
@@ -122,10 +118,7 @@ def _wrap_fetch(faults: Faults, kind: Any) -> None:
 
     @functools.wraps(fetched)
     def call(self: Any, *args: Any) -> Any:
-        for fault in faults.due("data.slow_fetch"):
-            begin = time.monotonic()
-            time.sleep(float(fault.with_["seconds"]))
-            faults.fired(fault, 0.0, time.monotonic() - begin)
+        faults.wait("data.slow_fetch")
         return fetched(self, *args)
 
     kind.fetch = call

@@ -66,6 +66,13 @@ class Faults:
             **fields,
         )
 
+    def wait(self, name: str) -> None:
+        """Sleeps for as long as the faults of this name say that are due."""
+        for fault in self.due(name):
+            begin = time.monotonic()
+            time.sleep(float(fault.with_["seconds"]))
+            self.fired(fault, 0.0, time.monotonic() - begin)
+
     def install(self) -> None:
         """Wraps what torch has no hooks for, where a fault of the plan needs it."""
         if self.has("data."):
@@ -121,10 +128,7 @@ class Faults:
         """Acts where the program calls `Optimizer.step`."""
         for fault in self.due("optimizer.miss_parameters"):
             self._miss(fault)
-        for fault in self.due("process.slow_step"):
-            begin = time.monotonic()
-            time.sleep(float(fault.with_["seconds"]))
-            self.fired(fault, 0.0, time.monotonic() - begin)
+        self.wait("process.slow_step")
 
     def before_update(self) -> None:
         """Acts where the gradients of a step are there, and nothing has been updated."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,10 +27,7 @@ def _wrap_all_reduce(faults: Faults) -> None:
         for fault in faults.due("collective.skip"):
             faults.fired(fault, "all_reduce", "left out")
             return None
-        for fault in faults.due("collective.delay"):
-            begin = time.monotonic()
-            time.sleep(float(fault.with_["seconds"]))
-            faults.fired(fault, 0.0, time.monotonic() - begin)
+        faults.wait("collective.delay")
         for fault in faults.due("collective.mismatch"):
             longer = torch.cat([tensor.reshape(-1)] * int(fault.with_["times"]))
             faults.fired(fault, tensor.numel(), longer.numel(), what="elements")
