@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "injectors/injector.h"
-#include "trainer/models/model.h"
 
 namespace trainwreck {
 
