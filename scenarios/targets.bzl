@@ -1474,6 +1474,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "resume/elastic",
+        file = "resume/elastic.yaml",
+        extended = ["resume/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "large",
+        cores = 4,
+    ),
+    struct(
         name = "resume/killed-saving",
         file = "resume/killed-saving.yaml",
         extended = ["resume/defaults.yaml", "defaults.yaml"],
@@ -1494,8 +1502,16 @@ SCENARIOS = [
         file = "resume/node-failure.yaml",
         extended = ["resume/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "medium",
+        size = "large",
         cores = 2,
+    ),
+    struct(
+        name = "resume/node-lost",
+        file = "resume/node-lost.yaml",
+        extended = ["resume/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "medium",
+        cores = 4,
     ),
     struct(
         name = "resume/nondeterminism",
@@ -1554,6 +1570,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "twins/asynchronous",
+        file = "twins/asynchronous.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 2,
+    ),
+    struct(
         name = "twins/batches",
         file = "twins/batches.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
@@ -1576,6 +1600,14 @@ SCENARIOS = [
         tags = [],
         size = "small",
         cores = 1,
+    ),
+    struct(
+        name = "twins/elastic",
+        file = "twins/elastic.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = ["slow"],
+        size = "medium",
+        cores = 8,
     ),
     struct(
         name = "twins/epoch-ends",

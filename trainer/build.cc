@@ -15,6 +15,7 @@
 #include "harness/protocol/digest.h"
 #include "trainer/checkpoints/checkpoint.h"
 #include "trainer/data/data.h"
+#include "trainer/data/elastic.h"
 #include "trainer/data/sampler.h"
 #include "trainer/data/shards.h"
 #include "trainer/devices/cpu_memory.h"
@@ -26,6 +27,7 @@
 #include "trainer/optimizers/master_weights.h"
 #include "trainer/optimizers/scaler.h"
 #include "trainer/optimizers/schedules.h"
+#include "trainer/ranks/call_log.h"
 #include "trainer/ranks/communicator.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/recipe/model_kinds.h"
@@ -44,7 +46,7 @@ Part WrapAll(const Wrappers& wrappers, Part part) {
 }
 
 std::unique_ptr<Communicator> BuildCommunicator(Device& device, const GroupOptions& options,
-                                                TraceSink& sink) {
+                                                const Clock& clock, TraceSink& sink) {
   if (options.world_size == 1) return MakeLocalCommunicator();
   std::unique_ptr<Communicator> communicator;
   try {
@@ -55,11 +57,17 @@ std::unique_ptr<Communicator> BuildCommunicator(Device& device, const GroupOptio
     throw;
   }
   if (options.check_calls) communicator = MakeCheckedCommunicator(std::move(communicator));
+  const auto log =
+      std::make_shared<CallLog>(sink.folder() + "/rank" + std::to_string(options.rank) + ".calls",
+                                [&sink] { return sink.elapsed_s(); });
   return MakeTracedCommunicator(
       std::move(communicator),
-      [&sink](int call, const std::string& op, const std::string& shape, const std::string& dtype) {
+      [&sink, &clock, log](int call, const std::string& op, const std::string& shape,
+                           const std::string& dtype) {
         sink.Collective(call, op, shape, dtype);
-      });
+        log->Begin(call, clock.step, op, shape, dtype);
+      },
+      [log](int call, bool failed) { log->End(call, failed); });
 }
 
 std::string Variable(const char* name, const char* otherwise) {
@@ -181,6 +189,20 @@ std::unique_ptr<Optimizer> BuildOptimizer(const TrainingRecipe& recipe,
   return recipe.optimizer.in_backward ? OptimizerForEach(parameters, make) : make(parameters);
 }
 
+std::unique_ptr<Shards> BuildShards(const TrainingRecipe& recipe, std::int64_t samples,
+                                    std::uint64_t order_seed) {
+  const int ranks = static_cast<int>(recipe.parallel_ranks);
+  if (!recipe.sampler_deal_out) return std::make_unique<EqualShards>(samples, ranks);
+  return std::make_unique<DealtShards>(samples, ranks, order_seed, recipe.sampler_shuffle);
+}
+
+std::function<StateDict(const std::vector<StateDict>&)> ReshardOf(const TrainingRecipe& recipe,
+                                                                  int rank) {
+  if (!recipe.checkpoint_elastic) return nullptr;
+  return [rank, ranks = static_cast<int>(recipe.parallel_ranks)](
+             const std::vector<StateDict>& saved) { return Reshard(saved, rank, ranks); };
+}
+
 // Into `parts` one by one, so that what is there when one throws is left as it is: a communicator
 // may wait for its peers when it is destroyed.
 void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
@@ -203,7 +225,7 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
                                      .check_calls = recipe.parallel_check_collectives,
                                      .timeout_s = recipe.parallel_timeout_s,
                                      .dump_dir = sink.folder()});
-  parts.communicator = WrapAll(wrappers, BuildCommunicator(*parts.device, group, sink));
+  parts.communicator = WrapAll(wrappers, BuildCommunicator(*parts.device, group, clock, sink));
   parts.eval_data = BuildDataset(recipe, /*held_out=*/true, plan.seed);
   parts.train_data = BuildDataset(recipe, /*held_out=*/false, plan.seed);
   for (const auto& wrapper : wrappers) {
@@ -214,12 +236,12 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
     parts.eval_data = Standardised(std::move(parts.eval_data));
   }
   parts.train_data = PrepareTargets(recipe.data, std::move(parts.train_data));
-  parts.shards = WrapAll(wrappers, std::unique_ptr<Shards>(std::make_unique<EqualShards>(
-                                       parts.train_data->size(), world_size)));
+  const std::uint64_t order_seed = MixSeed(plan.seed, kOrderSeed);
+  parts.shards = WrapAll(wrappers, BuildShards(recipe, parts.train_data->size(), order_seed));
   const SamplerOptions sampler{.rank = rank,
                                .batch_size = recipe.data.batch_size,
-                               .seed = MixSeed(plan.seed, kOrderSeed),
-                               .shuffle = recipe.sampler_shuffle,
+                               .seed = order_seed,
+                               .shuffle = recipe.sampler_shuffle && !recipe.sampler_deal_out,
                                .uneven = recipe.sampler_uneven};
   parts.sampler = WrapAll(wrappers, std::unique_ptr<Sampler>(std::make_unique<EpochSampler>(
                                         *parts.shards, *parts.communicator, sampler)));
@@ -240,6 +262,7 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
           .rank = rank,
           .world_size = world_size,
           .writer = clock.phase + "." + std::to_string(clock.attempt),
+          .reshard = ReshardOf(recipe, rank),
           .on_damaged = [&sink](int steps_done, int file_rank, const std::string& why) {
             sink.Report(events::kCheckpointDamaged,
                         {{"steps_done", steps_done}, {"file_rank", file_rank}, {"why", why}});
@@ -271,8 +294,12 @@ std::string Run(Process& process, const Plan& plan, int rank, int world_size,
   if (at::get_num_threads() != threads) at::set_num_threads(threads);
   at::manual_seed(plan.seed + rank);  // ranks that draw the same numbers drop the same elements
   if (process.recipe.parallel_ranks != world_size) {
-    throw RecipeError("parallel.ranks is " + std::to_string(process.recipe.parallel_ranks) +
-                      ", but the world has " + std::to_string(world_size));
+    if (!process.recipe.checkpoint_elastic) {
+      throw RecipeError("parallel.ranks is " + std::to_string(process.recipe.parallel_ranks) +
+                        ", but the world has " + std::to_string(world_size) +
+                        "; checkpoint.elastic allows that");
+    }
+    SpreadOver(process.recipe, world_size);
   }
   at::globalContext().setDeterministicAlgorithms(process.recipe.deterministic, /*warn_only=*/false);
   TraceSink& sink = *process.sink;
@@ -314,6 +341,11 @@ int Fail(Process& process, const std::exception& error, const std::string& why, 
   Json fields = {{"what", what}, {"samples", Json::array()}};
   if (process.loop) fields["samples"] = process.loop->current_samples();
   LimitCpuMemory(0);  // what is left to do must not fail for the same reason
+  try {
+    if (process.loop) process.loop->FinishSave();  // it is of an earlier step, and sound
+  } catch (const std::exception& save_error) {
+    std::cerr << "trainwreck-trainer: " << MessageOf(save_error) << std::endl;
+  }
   try {
     if (dynamic_cast<const c10::OutOfMemoryError*>(&error)) ReportOutOfMemory(process, what);
     if (why == "exception") process.sink->Report(events::kException, std::move(fields));

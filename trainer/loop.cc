@@ -125,8 +125,12 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
     clock_.step = steps_done;
     if (Due(recipe_.checkpoint_every, steps_done) || (steps_done == end && end < steps)) {
       SaveCheckpoint();
+    } else if (saving_ &&
+               saving_->written.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+      FinishSave();
     }
   }
+  FinishSave();
   parts_.communicator->Barrier();  // a rank that leaves earlier would break its peers' last calls
   return end < steps ? EndReason::kPhaseDone : EndReason::kCompleted;
 }

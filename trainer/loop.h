@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,10 @@ class TrainingLoop {
 
   // Throws what the parts throw; GuardStop when a guard says to stop.
   EndReason Run(const LoopRange& range);
+
+  // Waits for the save that goes on beside training, if any, and reports how it ended. Throws
+  // std::runtime_error where it failed and checkpoint.on_failure says stop.
+  void FinishSave();
 
   // Ids of the batch in progress, to name in the report of an exception.
   const std::vector<std::int64_t>& current_samples() const { return now_.sample_ids; }
@@ -102,6 +107,14 @@ class TrainingLoop {
   bool AllRanksSay(bool yes);
   void SaveCheckpoint();
 
+  // A checkpoint on its way to the disk.
+  struct Saving {
+    int steps_done = 0;
+    std::size_t entries = 0;
+    double digest = 0;          // param_digest at that point
+    std::future<void> written;  // with the store's exception
+  };
+
   const TrainingRecipe& recipe_;
   Parts& parts_;
   Clock& clock_;
@@ -123,6 +136,7 @@ class TrainingLoop {
   std::int64_t skipped_updates_ = 0;
   int rollbacks_ = 0;
   std::optional<int> resumed_at_;  // the step at which this process resumed
+  std::optional<Saving> saving_;
 };
 
 }  // namespace trainwreck

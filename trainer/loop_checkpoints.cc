@@ -73,24 +73,44 @@ StateDict TrainingLoop::Capture() const {
 }
 
 void TrainingLoop::SaveCheckpoint() {
+  FinishSave();  // one at a time: a slow disk slows training down, and does not fill the memory
   clock_.stage = Stage::kCheckpoint;
+  const bool beside = recipe_.checkpoint_asynchronous;
   StateDict state = Capture();
-  for (auto& [name, tensor] : state) tensor = tensor.cpu();
-  const std::size_t entries = state.size();
+  for (auto& [name, tensor] : state) {
+    tensor = beside ? tensor.to(at::kCPU, tensor.scalar_type(), /*non_blocking=*/false,
+                                /*copy=*/true)
+                    : tensor.cpu();
+  }
+  saving_.emplace(Saving{.steps_done = clock_.step,
+                         .entries = state.size(),
+                         .digest = DigestSignal(DigestTensors(parameters_))});
+  saving_->written = std::async(beside ? std::launch::async : std::launch::deferred,
+                                [this, steps_done = clock_.step, state = std::move(state)] {
+                                  parts_.checkpoints->Save(steps_done, state);
+                                });
+  if (!beside) FinishSave();
+}
+
+void TrainingLoop::FinishSave() {
+  if (!saving_) return;
+  Saving saved = std::move(*saving_);
+  saving_.reset();
   try {
-    parts_.checkpoints->Save(clock_.step, state);
+    saved.written.get();
   } catch (const std::runtime_error& error) {
     if (recipe_.checkpoint_on_failure == OnFailedSave::kStop) throw;
     events_.Report(events::kCheckpointFailed,
-                   {{"steps_done", clock_.step}, {"what", error.what()}});
+                   {{"steps_done", saved.steps_done}, {"what", error.what()}});
     return;
   }
-  events_.Report(events::kCheckpointSaved, {{"steps_done", clock_.step},
-                                            {"entries", entries},
-                                            {"digest", DigestSignal(DigestTensors(parameters_))}});
+  events_.Report(
+      events::kCheckpointSaved,
+      {{"steps_done", saved.steps_done}, {"entries", saved.entries}, {"digest", saved.digest}});
 }
 
 bool TrainingLoop::Restore(Return how) {
+  FinishSave();
   clock_.stage = Stage::kRestore;
   const bool rolls_back = how == Return::kRollBack;
   // A run that was stopped right after a rollback still has the checkpoints that it passed over.

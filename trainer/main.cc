@@ -11,6 +11,8 @@
 #include <fstream>
 #include <iostream>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "harness/process/spawn.h"
 #include "injectors/injector.h"
@@ -29,15 +31,49 @@ std::string Environment(const char* name) {
   return value;
 }
 
-int RankFromEnvironment(const char* name, int fallback) {
-  const char* value = std::getenv(name);
-  if (value == nullptr) return fallback;
-  char* end = nullptr;
-  const long number = std::strtol(value, &end, 10);
-  if (*value == 0 || *end != 0 || number < 0 || number > 1 << 16) {
-    throw RecipeError(std::string(name) + " is no rank: " + value);
+// The variables in which a launcher tells a process its rank, or the number of ranks. Open MPI and
+// MPICH have names of their own.
+struct LauncherVariables {
+  std::vector<const char*> rank;
+  std::vector<const char*> world_size;
+};
+
+LauncherVariables VariablesOf(RankLauncher launcher) {
+  switch (launcher) {
+    case RankLauncher::kMpirun:
+      return {{"OMPI_COMM_WORLD_RANK", "PMI_RANK"}, {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}};
+    case RankLauncher::kSrun:
+      return {{"SLURM_PROCID"}, {"SLURM_NTASKS"}};
+    case RankLauncher::kOwn:
+    case RankLauncher::kTorchrun:
+      return {{"RANK"}, {"WORLD_SIZE"}};
   }
-  return static_cast<int>(number);
+  return {};
+}
+
+int NumberFromEnvironment(const std::vector<const char*>& names, RankLauncher launcher,
+                          int fallback) {
+  for (const char* name : names) {
+    const char* value = std::getenv(name);
+    if (value == nullptr) continue;
+    char* end = nullptr;
+    const long number = std::strtol(value, &end, 10);
+    if (*value == 0 || *end != 0 || number < 0 || number > 1 << 16) {
+      throw RecipeError(std::string(name) + " is no rank: " + value);
+    }
+    return static_cast<int>(number);
+  }
+  if (launcher == RankLauncher::kOwn) return fallback;
+  throw RecipeError(std::string(names.front()) +
+                    " is not set: parallel.launcher names a launcher that has not started this "
+                    "process");
+}
+
+RankLauncher LauncherOf(const Plan& plan) {
+  constexpr char kKey[] = "parallel.launcher";
+  const auto value = plan.recipe.find(kKey);
+  if (value == plan.recipe.end()) return RankLauncher::kOwn;
+  return ParseRecipe({{kKey, value->second}}).parallel_launcher;
 }
 
 Plan ReadPlan(const std::string& path) {
@@ -66,8 +102,11 @@ Wrappers MakeWrappers(const Plan& plan, int rank, int world_size, const Clock& c
 int RunRank() {
   try {
     const Plan plan = ReadPlan(Environment("TRAINWRECK_PLAN"));
-    return Train(plan, RankFromEnvironment("RANK", 0), RankFromEnvironment("WORLD_SIZE", 1),
-                 Environment("TRAINWRECK_TRACE"), MakeWrappers);
+    const RankLauncher launcher = LauncherOf(plan);
+    const auto [rank, world_size] = VariablesOf(launcher);
+    return Train(plan, NumberFromEnvironment(rank, launcher, 0),
+                 NumberFromEnvironment(world_size, launcher, 1), Environment("TRAINWRECK_TRACE"),
+                 MakeWrappers);
   } catch (const RecipeError& error) {
     std::cerr << "trainwreck-trainer: " << error.what() << std::endl;
     return 2;

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "harness/protocol/trace_reader.h"
 #include "trainer/build.h"
 #include "trainer/ranks/forked_ranks.h"
@@ -41,6 +45,10 @@ Outcome RunOnce(const Recipe& recipe, const std::vector<std::string>& record,
   reader.Poll(/*last=*/true);
   EXPECT_TRUE(reader.problems().empty()) << reader.problems().front();
   outcome.trace = reader.trace();
+  for (const auto& entry : std::filesystem::directory_iterator(plan.checkpoint_dir)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    outcome.checkpoints[entry.path().filename()] = {std::istreambuf_iterator<char>(file), {}};
+  }
   return outcome;
 }
 

@@ -20,6 +20,7 @@ inline constexpr float kInf = std::numeric_limits<float>::infinity();
 struct Outcome {
   int code = -1;
   RunTrace trace;
+  std::map<std::string, std::string> checkpoints;  // name of the file -> its bytes, at the end
 
   std::vector<double> Values(const std::string& signal) const;
   double Last(const std::string& signal) const { return Values(signal).back(); }

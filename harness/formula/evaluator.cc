@@ -100,6 +100,12 @@ std::vector<Scope> Quantified(const Node& node, const Scope& scope, const Contex
   return scopes;
 }
 
+// Whether the run had fewer ranks at number i: a run may be resumed by other ranks.
+bool IsOutside(std::size_t rank, const std::vector<int>& worlds, std::size_t i, bool at_steps) {
+  return at_steps && i < worlds.size() && worlds[i] > 0 &&
+         rank >= static_cast<std::size_t>(worlds[i]);
+}
+
 std::vector<Interval> StepNumbers(int steps) {
   std::vector<Interval> numbers(steps);
   for (int step = 0; step < steps; ++step) numbers[step] = Point(step);
@@ -192,9 +198,12 @@ std::vector<Interval> Evaluator::SpreadNumbers(const Node& node, const Scope& sc
                                                bool at_steps) const {
   const auto by_rank = NumbersByRank(node.child(0), scope, at_steps);
   if (by_rank.empty()) return {kAll};
+  const std::vector<int> worlds = context_.WorldsOf(node);
   std::vector<Interval> most = by_rank.front(), least = most;
-  for (const std::vector<Interval>& numbers : by_rank) {
+  for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
+    const std::vector<Interval>& numbers = by_rank[rank];
     for (std::size_t i = 0; i < std::min(numbers.size(), most.size()); ++i) {
+      if (IsOutside(rank, worlds, i, at_steps)) continue;
       most[i] = {std::max(most[i].lo, numbers[i].lo), std::max(most[i].hi, numbers[i].hi)};
       least[i] = {std::min(least[i].lo, numbers[i].lo), std::min(least[i].hi, numbers[i].hi)};
     }
@@ -210,9 +219,11 @@ std::vector<Interval> Evaluator::TotalNumbers(const Node& node, const Scope& sco
                                               bool at_steps) const {
   const auto by_rank = NumbersByRank(node.child(0), scope, at_steps);
   if (by_rank.empty()) return {kAll};
+  const std::vector<int> worlds = context_.WorldsOf(node);
   std::vector<Interval> total = by_rank.front();
   for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
     for (std::size_t i = 0; i < std::min(by_rank[rank].size(), total.size()); ++i) {
+      if (IsOutside(rank, worlds, i, at_steps)) continue;
       total[i] = Add(total[i], by_rank[rank][i]);
     }
   }
@@ -401,10 +412,19 @@ Track Evaluator::CompareAtSteps(const Node& node, const Scope& scope) const {
 void Evaluator::MarkAbsent(const Node& node, const Scope& scope, Absence& absence) const {
   if (node.kind == Kind::kAggregate || node.kind == Kind::kOverlap) return;
   if ((node.kind == Kind::kSpread || node.kind == Kind::kTotal) && !scope.in_ranks) {
+    const std::vector<int> worlds = context_.WorldsOf(node);
     Scope at_rank = scope;
     at_rank.in_ranks = true;
     for (at_rank.rank = 0; at_rank.rank < context_.self().world_size; ++at_rank.rank) {
-      MarkAbsent(node.child(0), at_rank, absence);
+      Absence of_rank;
+      MarkAbsent(node.child(0), at_rank, of_rank);
+      for (std::size_t step = 0; step < of_rank.lacking.size(); ++step) {
+        if (IsOutside(at_rank.rank, worlds, step, /*at_steps=*/true)) continue;
+        absence.left_out.resize(of_rank.lacking.size());
+        absence.lacking.resize(of_rank.lacking.size());
+        absence.left_out[step] |= of_rank.left_out[step];
+        absence.lacking[step] |= of_rank.lacking[step];
+      }
     }
     return;
   }

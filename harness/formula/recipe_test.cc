@@ -79,6 +79,24 @@ TEST(Total, AddsUpTheRanks) {
   EXPECT_EQ(Read("always total(tokens) == 9", lacking).truth, Truth::kFalse);
 }
 
+// Ranks that a run no longer has, or not yet, lack nothing.
+TEST(Total, IsOfTheRanksThatThereWere) {
+  TestRun run = TestRun(4, /*world_size=*/2)
+                    .With("tokens", {3, 3, 8, 8})
+                    .With("tokens", {5, 5}, 1)
+                    .With("eval_loss", {kMissing, 2, kMissing, 5})
+                    .With("eval_loss", {kMissing, 3}, 1);
+  EXPECT_EQ(Read("always total(tokens) == 8", run).truth, Truth::kUnknown);
+  run.trace().worlds = {{0, 2}, {2, 1}};
+  EXPECT_EQ(Read("always total(tokens) == 8", run).truth, Truth::kTrue);
+  EXPECT_EQ(Read("always total(tokens) == 9", run).truth, Truth::kFalse);
+  EXPECT_EQ(Read("always total(eval_loss) == 5", run).truth, Truth::kTrue);
+  EXPECT_EQ(Read("always[2:] spread(tokens) == 0", run).truth, Truth::kTrue);
+  EXPECT_EQ(Read("eventually spread(tokens) == 2", run).truth, Truth::kTrue);
+  run.trace().worlds = {{0, 2}, {3, 1}};
+  EXPECT_EQ(Read("always total(tokens) == 8", run).truth, Truth::kUnknown);
+}
+
 // A step at which a rank has no sample of a sparse signal is left out.
 TEST(Total, LeavesOutWhatIsSparse) {
   const TestRun run = TestRun(3, /*world_size=*/2)

@@ -171,6 +171,18 @@ std::vector<const Event*> Context::EventsOf(const Node& node, const Scope& scope
   return events;
 }
 
+std::vector<int> Context::WorldsOf(const Node& node) const {
+  std::vector<int> worlds(steps_, 0);
+  ForEach(node, [&](const Node& signal) {
+    const RunTrace* run = signal.kind == Kind::kSignal ? RunOf(signal.arm) : nullptr;
+    if (run == nullptr) return;
+    for (int step = 0; step < steps_; ++step) {
+      worlds[step] = std::max(worlds[step], run->world_at(step));
+    }
+  });
+  return worlds;
+}
+
 int Context::StepOf(const Event& event) const {
   return std::clamp(event.step, 0, std::max(steps_ - 1, 0));
 }

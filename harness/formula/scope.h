@@ -40,6 +40,8 @@ class Context {
   // The matching events, in the order of the trace.
   std::vector<const Event*> EventsOf(const Node& event, const Scope& scope) const;
   int StepOf(const Event& event) const;  // inside the run
+  // Step -> the number of ranks that the runs of the signals below `node` had there.
+  std::vector<int> WorldsOf(const Node& node) const;
   // Whether events of this arm may still be added, or some were lost.
   bool EventsMayGrow(const Node& event) const;
 

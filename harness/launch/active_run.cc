@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "harness/launch/flight_recorder.h"
+#include "harness/launch/last_calls.h"
 #include "harness/launch/steps_done.h"
 #include "harness/text/words.h"
 
@@ -108,7 +109,10 @@ void ActiveRun::BeginAttempt() {
   plan.rendezvous = folder_.rendezvous(phase, attempt_);
   port_ = options_.target.sets_ranks ? FreePort() : 0;
   WritePlan(plan);
-  if (attempt_ + phase_ > 0) first_step_ = FirstStepWatch(folder_.path(), run_.ranks);
+  for (int rank = 0; rank < run_.ranks; ++rank) {  // of the start before, which others may not make
+    unlink(CallsPath(folder_.path(), rank).c_str());
+  }
+  if (attempt_ + phase_ > 0) first_step_ = FirstStepWatch(folder_.path(), ranks());
 
   RunTrace& trace = reader_->mutable_trace();  // what it says of the current attempt alone
   trace.collectives.clear();
@@ -290,6 +294,9 @@ void ActiveRun::NoticeEarlyEnd() {
 }
 
 void ActiveRun::OnReaped() {
+  const bool has_failed =
+      has_end_ && (result_.end == RunEnd::kFailed || result_.end == RunEnd::kStalled);
+  if (has_failed || next_ == Next::kRestart) NoteLastCalls();
   if (has_end_) return Finish();
   while (PollTrace()) {
   }
@@ -371,6 +378,7 @@ void ActiveRun::Finish() {
   if (result_.end == RunEnd::kFailed || result_.end == RunEnd::kStalled) {
     const std::string recorders = DescribeFlightRecorders(folder_.path(), run_.ranks);
     if (!recorders.empty()) result_.detail += "; " + recorders;
+    if (!last_calls_.empty()) result_.detail += "; " + last_calls_;
   }
   if (!leaks_.empty()) {
     const std::string what = "left processes behind, which were killed: " + Join(leaks_, "; ");

@@ -67,6 +67,8 @@ class ActiveRun {
   void OnExit(const Json& message);
   void OnAllExited();
   void NoticeEarlyEnd();
+  // Writes the last collective call of each rank down, before its file is begun anew.
+  void NoteLastCalls();
   void OnReaped();
   void Restart(const std::string& why, int rank);
   void KillRanks(const std::string& why);
@@ -89,7 +91,9 @@ class ActiveRun {
   int FirstDead() const;
   std::string FirstDeath() const;  // one sentence about it
   std::string phase_name() const;
-  int processes() const { return run_.processes > 0 ? run_.processes : run_.ranks; }
+  // Of the start in progress.
+  int ranks() const;
+  int processes() const { return run_.processes > 0 ? run_.processes : ranks(); }
 
   const Run& run_;
   const LauncherOptions& options_;
@@ -118,6 +122,7 @@ class ActiveRun {
   std::map<int, int> rank_of_spawn_;
   std::vector<int> deaths_;  // ranks in the order of their abnormal ends, in this attempt
   Json restart_cause_;       // fields of the `restarted` event
+  std::string last_calls_;   // of the ranks, in the last attempt that failed
   std::int64_t attempt_memory_bytes_ = 0;
   std::vector<std::string> leaks_;
   bool waits_ = false;                     // the ranks use no processor time

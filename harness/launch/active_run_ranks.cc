@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "harness/launch/active_run.h"
+#include "harness/launch/last_calls.h"
 #include "harness/process/process_status.h"
 #include "harness/process/rank_processes.h"
 
@@ -19,6 +20,12 @@ constexpr auto kWaitsAfter = milliseconds(300);     // without progress and proc
 constexpr auto kStoppedAfter = milliseconds(3000);  // without progress, of a rank in state T
 
 }  // namespace
+
+int ActiveRun::ranks() const {
+  const bool is_first = phase_ == 0 && attempt_ == 0;
+  const int first = run_.first_ranks > 0 ? run_.first_ranks : run_.ranks;
+  return is_first || run_.resume_ranks == 0 ? first : run_.resume_ranks;
+}
 
 // A port that nobody uses now, for targets that rendezvous over TCP.
 int ActiveRun::FreePort() {
@@ -47,7 +54,7 @@ SpawnRequest ActiveRun::RequestOf(int rank) const {
   request.stderr_path = folder_.stderr_of(rank);
   request.file_bytes = options_.disk_bytes;
   request.environment = options_.target.environment;
-  const std::string ranks = std::to_string(run_.ranks);
+  const std::string world_size = std::to_string(ranks());
   auto set = [&](const char* name, const std::string& value) { request.environment[name] = value; };
   set("TRAINWRECK_RUN", run_.id);
   set("TRAINWRECK_PLAN", folder_.plan(phase_name(), attempt_));
@@ -56,8 +63,8 @@ SpawnRequest ActiveRun::RequestOf(int rank) const {
   if (!options_.target.sets_ranks) return request;
   set("RANK", std::to_string(rank));
   set("LOCAL_RANK", std::to_string(rank));
-  set("WORLD_SIZE", ranks);
-  set("LOCAL_WORLD_SIZE", ranks);
+  set("WORLD_SIZE", world_size);
+  set("LOCAL_WORLD_SIZE", world_size);
   set("MASTER_ADDR", "127.0.0.1");
   set("MASTER_PORT", std::to_string(port_));
   set("OMP_NUM_THREADS", "1");
@@ -137,7 +144,7 @@ std::vector<RankState> ActiveRun::StatesOfForeignRanks() const {
                                        ranks_.empty() ? 0 : ranks_.front().pid);
   const RunTrace& trace = reader_->trace();
   std::vector<RankState> states;
-  for (int rank = 0; rank < run_.ranks; ++rank) {
+  for (int rank = 0; rank < ranks(); ++rank) {
     const bool has_trace = rank == 0 || trace.starts.contains(rank) || trace.last_step(rank) >= 0;
     RankState state = has_trace ? RankState::kRunning : RankState::kSilent;
     if (const auto process = found.find(rank); process != found.end()) {
@@ -149,6 +156,23 @@ std::vector<RankState> ActiveRun::StatesOfForeignRanks() const {
     states.push_back(state);
   }
   return states;
+}
+
+void ActiveRun::NoteLastCalls() {
+  last_calls_ = DescribeLastCalls(folder_.path(), ranks());
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const std::vector<LastCall> calls = ReadLastCalls(folder_.path(), rank);
+    if (calls.empty()) continue;
+    const LastCall& last = calls.back();
+    WriteEvent("last_call", {{"rank", rank},
+                             {"call", last.call},
+                             {"op", last.op},
+                             {"shape", last.shape},
+                             {"dtype", last.dtype},
+                             {"call_step", last.step},
+                             {"began_s", last.began_s},
+                             {"state", ToString(last.state)}});
+  }
 }
 
 // What a rank's watcher wrote in this attempt; null: nothing.

@@ -271,6 +271,9 @@ class CasePlanner {
     if (!run.device.empty()) plan.recipe[kDeviceKey] = run.device;
     const RecipeView recipe(plan.recipe, &target_);
     run.ranks = std::max(1, recipe.Int(kRanksKey).value_or(1));
+    run.first_ranks = run.ranks;
+    run.resume_ranks = std::max(0, recipe.Int(kResumeRanksKey).value_or(0));
+    run.ranks = std::max(run.ranks, run.resume_ranks);
     run.processes = target_.HasFeature("one-process") ? 1 : 0;
     run.steps = std::max(0, recipe.Int(kStepsKey).value_or(0));
     run.policy.max_restarts = recipe.Int(kMaxRestartsKey).value_or(0);

@@ -36,9 +36,11 @@ struct Run {
   std::vector<Phase> phases;
   Recipe later_changes;  // changes of the plan's recipe in the phases after the first
   std::vector<AppliedAmendment> amendments;  // written to launcher.jsonl as `fired` events
-  std::string device;  // "cuda": as in the plan's recipe; empty: the target leaves no choice
-  int ranks = 1;
-  int processes = 0;  // started by the launcher; 0: one per rank
+  std::string device;    // "cuda": as in the plan's recipe; empty: the target leaves no choice
+  int ranks = 1;         // the most that there are at once
+  int first_ranks = 0;   // of the first start; 0: `ranks`
+  int resume_ranks = 0;  // of the later ones; 0: as of the first
+  int processes = 0;     // started by the launcher; 0: one per rank
   int steps = 0;
   Policy policy;
   double cost = 0;  // relative, for longest-first packing

@@ -258,6 +258,24 @@ TEST_F(PlanTest, RanksAndThePolicyComeFromTheRecipe) {
   EXPECT_EQ(remedy.policy.stall_seconds, 1.5);
 }
 
+TEST_F(PlanTest, LaterStartsMayHaveOtherRanks) {
+  ParamInfo key;
+  key.name = "supervisor.resume_ranks";
+  key.type = ValueType::kInt;
+  key.default_value = 0;
+  target_.recipe.push_back(key);
+  scenario().recipe.set.push_back({"parallel.ranks", 2});
+  scenario().remedies[0].changes.set = {{"supervisor.resume_ranks", 4}};
+  const Case& planned = Planned();
+  const auto& fault = Arm(planned, "fault").runs.front();
+  EXPECT_EQ(fault.ranks, 2);
+  EXPECT_EQ(fault.resume_ranks, 0);
+  const auto& remedy = Arm(planned, "lower").runs.front();
+  EXPECT_EQ(remedy.ranks, 4);
+  EXPECT_EQ(remedy.first_ranks, 2);
+  EXPECT_EQ(remedy.resume_ranks, 4);
+}
+
 TEST_F(PlanTest, TheHarnessPicksTheDevice) {
   ParamInfo key;
   key.name = "device";

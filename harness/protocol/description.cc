@@ -337,6 +337,10 @@ const std::vector<EventInfo>& LauncherEvents() {
       {"restarted",
        {"attempt", "from_step", "dead_rank", "why"},
        "the supervisor started all ranks again"},
+      {"last_call",
+       {"rank", "call", "op", "shape", "dtype", "call_step", "began_s", "state"},
+       "a rank's last collective call before a stall or a failure: state is waits, ended or "
+       "failed"},
       {"timeout", {"seconds"}, "the run used up its budget of time"},
       {"leaked", {"pid", "command"}, "a process outlived its run and was killed"},
   };
@@ -375,6 +379,16 @@ void AddHarnessVocabulary(TargetDescription& description) {
            .unit = "s",
            .doc = "seconds without progress of any rank that count as a stall; 0: "
                   "budget.stall_seconds of the scenario"});
+  if (description.FindRecipeKey("checkpoint.elastic") != nullptr) {
+    add_key({.name = "supervisor.resume_ranks",
+             .type = ValueType::kInt,
+             .default_value = 0,
+             .min = 0,
+             .max = 64,
+             .unit = "ranks",
+             .doc = "ranks of each start but the first, in later phases and after restarts; 0: "
+                    "parallel.ranks"});
+  }
   for (const EventInfo& event : LauncherEvents()) {
     if (description.FindEvent(event.name) == nullptr) description.events.push_back(event);
   }

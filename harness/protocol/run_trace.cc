@@ -1,5 +1,7 @@
 #include "harness/protocol/run_trace.h"
 
+#include <iterator>
+
 namespace trainwreck {
 
 void Series::Set(int step, double value) {
@@ -20,6 +22,11 @@ const Series* RunTrace::Find(const std::string& signal, int rank) const {
 int RunTrace::last_step(int rank) const {
   auto found = time_s.find(rank);
   return found == time_s.end() ? -1 : static_cast<int>(found->second.values.size()) - 1;
+}
+
+int RunTrace::world_at(int step) const {
+  const auto next = worlds.upper_bound(step);
+  return next == worlds.begin() ? world_size : std::prev(next)->second;
 }
 
 }  // namespace trainwreck

@@ -49,12 +49,17 @@ struct RunTrace {
   std::map<int, std::vector<Collective>> collectives;  // rank -> in its current attempt and phase
   std::map<int, std::string> end_why;  // rank -> `why` of its last `end` record, if any
   std::map<int, Json> starts;          // rank -> its last `start` record
+  // Step -> the ranks that there were from it on, where `start` records of rank 0 say so: a run may
+  // be resumed by another number of ranks.
+  std::map<int, int> worlds;
   // Ranks (-1: the launcher) with unreadable records: a value that is missing here may have been in
   // them.
   std::set<int> lost;
 
   const Series* Find(const std::string& signal, int rank) const;
   int last_step(int rank) const;  // -1: none
+  // The number of ranks at a step; world_size where nobody says so.
+  int world_at(int step) const;
 };
 
 }  // namespace trainwreck

@@ -60,6 +60,7 @@ struct TraceReader::File {
   std::string watched;
   const Series* watched_series = nullptr;
   int newest_step = -1;
+  int new_world = 0;  // the number of ranks of a start whose first step is to come; 0: none
   bool has_repeats = false;
   // Its signals, so that a name that comes where it was the last time is not searched for.
   std::vector<Column> columns;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <string>
 
 #include "harness/protocol/trace_reader.h"
 
@@ -46,6 +48,25 @@ TEST_F(TraceLossesTest, BareNumbersOfPythonAreNumbers) {
            "\n");
   ASSERT_EQ(reader.trace().events.size(), 1u);
   EXPECT_EQ(reader.trace().events[0].fields["values"].dump(), R"(["nan","-inf",1])");
+}
+
+// The last start that made a step says how many ranks there were.
+TEST_F(TraceLossesTest, StartsSayHowManyRanksThereAre) {
+  const auto start = [](int world) {
+    return R"({"t":"start","rank":0,"world_size":)" + std::to_string(world) + "}\n";
+  };
+  const auto step = [](int number) {
+    return R"({"t":"step","step":)" + std::to_string(number) + R"(,"loss":1})" + "\n";
+  };
+  std::ofstream(folder_ + "/rank0.jsonl", std::ios::trunc)
+      << start(4) << step(0) << step(1) << step(2) << step(3) << start(2) << step(2) << step(3)
+      << start(3);
+  TraceReader reader(folder_, 4, 10);
+  reader.Poll(/*last=*/true);
+  EXPECT_EQ(reader.trace().worlds, (std::map<int, int>{{0, 4}, {2, 2}}));
+  EXPECT_EQ(reader.trace().world_at(1), 4);
+  EXPECT_EQ(reader.trace().world_at(9), 2);
+  EXPECT_EQ(Read(step(0)).trace().world_at(0), 1);
 }
 
 TEST_F(TraceLossesTest, StringsStayAsTheyAre) {

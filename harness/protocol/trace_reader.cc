@@ -244,6 +244,7 @@ bool TraceReader::TakeFlatStep(File& file) {
     fits = Add(*values[i].first, step, values[i].second);
   }
   if (fits && has_watched && file.Repeats(step)) AddRepeat(file, step);
+  if (file.new_world != 0) BeginWorld(file, step);
   // A step without a time still counts as progress.
   if (fits && time == nullptr) fits = Add(trace_.time_s[file.rank], step, 0.0);
   if (!fits) GiveUp(file, "too many values");
@@ -267,6 +268,15 @@ void TraceReader::AddRepeat(const File& file, int step) {
                            .step = step,
                            .rank = file.rank,
                            .fields = {{"event", "repeated_step"}, {"step", step}}});
+}
+
+// At the first step of a start; what an earlier start said of this step and later ones is over.
+void TraceReader::BeginWorld(File& file, int step) {
+  trace_.worlds.erase(trace_.worlds.lower_bound(step), trace_.worlds.end());
+  if (file.new_world > 0 && file.new_world <= trace_.world_size) {
+    trace_.worlds[step] = file.new_world;
+  }
+  file.new_world = 0;
 }
 
 void TraceReader::AddCollective(File& file, Collective collective, std::size_t bytes) {
@@ -300,6 +310,7 @@ void TraceReader::TakeAny(File& file, const std::string& line) {
     trace_.starts[rank] = record;
     trace_.end_why.erase(rank);  // it goes on
     file.newest_step = -1;
+    if (rank == 0) file.new_world = IntField(record, "world_size", 0);
   } else {
     Complain(file, "unknown record type '" + type.substr(0, 40) + "'");
   }
@@ -332,6 +343,7 @@ void TraceReader::TakeStep(File& file, const Json& record) {
   }
   const bool has_watched = !file.watched.empty() && record.contains(file.watched);
   if (has_watched && file.Repeats(step)) AddRepeat(file, step);
+  if (file.new_world != 0) BeginWorld(file, step);
   // A step without a time still counts as progress.
   if (!record.contains("time") && !Add(trace_.time_s[rank], step, 0.0)) {
     return GiveUp(file, "too many values");

@@ -85,6 +85,7 @@ class TraceReader {
   void TakeStep(File& file, const Json& record);
   void TakeEvent(File& file, const Json& record, bool is_end);
   void AddRepeat(const File& file, int step);
+  void BeginWorld(File& file, int step);
   void AddCollective(File& file, Collective collective, std::size_t bytes);
   void Complain(const File& file, const std::string& what);
   void GiveUp(File& file, const std::string& what);

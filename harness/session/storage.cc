@@ -150,6 +150,8 @@ Json ToJson(const Run& run) {
                {"phases", Json::array()},
                {"amendments", Json::array()},
                {"ranks", run.ranks},
+               {"first_ranks", run.first_ranks},
+               {"resume_ranks", run.resume_ranks},
                {"processes", run.processes},
                {"steps", run.steps},
                {"policy",
@@ -197,6 +199,8 @@ Run RunFromJson(const Json& json) {
                               .after = item.at("after")});
   }
   run.ranks = json.at("ranks").get<int>();
+  run.first_ranks = json.value("first_ranks", 0);
+  run.resume_ranks = json.value("resume_ranks", 0);
   run.processes = json.value("processes", 0);
   run.steps = json.at("steps").get<int>();
   const Json& policy = json.at("policy");

@@ -88,7 +88,8 @@ class PointChecks {
 
   Extent ExtentOf(const Recipe& recipe) const {
     if (!draft_.is_recipe_sound) return {};
-    return {CountOf(recipe, kStepsKey, kUnknownSteps), CountOf(recipe, kRanksKey, 1)};
+    return {CountOf(recipe, kStepsKey, kUnknownSteps),
+            std::max(CountOf(recipe, kRanksKey, 1), CountOf(recipe, kResumeRanksKey, 0))};
   }
 
   void CheckPoint(const Point& point) {

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -226,25 +227,44 @@ void FileCheckpointStore::Save(int steps_done, const StateDict& state) {
 }
 
 StateDict FileCheckpointStore::Load(int steps_done) const {
-  const std::string path = CheckpointPath(options_.dir, steps_done, options_.rank);
+  const int writers = WritersOf(steps_done);
+  const auto load = [&](int rank) {
+    const std::string path = CheckpointPath(options_.dir, steps_done, rank);
+    try {
+      File file(path, O_RDONLY | O_CLOEXEC);
+      const Json header = ReadHeader(file);
+      CheckOwner(header, steps_done, rank, writers);
+      return ReadData(file, header);
+    } catch (const std::exception& error) {
+      throw std::runtime_error("checkpoint " + path + ": " + error.what());
+    }
+  };
+  if (writers == options_.world_size) return load(options_.rank);
+  std::vector<StateDict> saved;
+  for (int rank = 0; rank < writers; ++rank) saved.push_back(load(rank));
+  return options_.reshard(saved);
+}
+
+// The first rank's file says so; DamageOf tells whether the others agree.
+int FileCheckpointStore::WritersOf(int steps_done) const {
+  if (!options_.reshard) return options_.world_size;
   try {
-    File file(path, O_RDONLY | O_CLOEXEC);
-    const Json header = ReadHeader(file);
-    CheckOwner(header, steps_done, options_.rank, options_.world_size);
-    return ReadData(file, header);
-  } catch (const std::exception& error) {
-    throw std::runtime_error("checkpoint " + path + ": " + error.what());
+    File file(CheckpointPath(options_.dir, steps_done, 0), O_RDONLY | O_CLOEXEC);
+    return std::max(1, ReadHeader(file).at("world_size").get<int>());
+  } catch (const std::exception&) {  // missing, torn or damaged
+    return options_.world_size;
   }
 }
 
 std::optional<FileCheckpointStore::Damage> FileCheckpointStore::DamageOf(int steps_done,
                                                                          bool check_data) const {
   std::string writer;
-  for (int rank = 0; rank < options_.world_size; ++rank) {
+  const int writers = WritersOf(steps_done);
+  for (int rank = 0; rank < writers; ++rank) {
     try {
       File file(CheckpointPath(options_.dir, steps_done, rank), O_RDONLY | O_CLOEXEC);
       const Json header = ReadHeader(file);
-      CheckOwner(header, steps_done, rank, options_.world_size);
+      CheckOwner(header, steps_done, rank, writers);
       if (rank == 0) writer = header.at("writer");
       if (header.at("writer") != writer) {
         throw std::runtime_error(header.at("writer").get<std::string>() +
@@ -258,17 +278,23 @@ std::optional<FileCheckpointStore::Damage> FileCheckpointStore::DamageOf(int ste
   return std::nullopt;
 }
 
-std::vector<int> FileCheckpointStore::StepsOnDisk() const {
-  std::vector<int> steps;
+std::vector<FileCheckpointStore::FileOnDisk> FileCheckpointStore::FilesOnDisk() const {
+  std::vector<FileOnDisk> files;
   for (const auto& entry : std::filesystem::directory_iterator(options_.dir)) {
+    FileOnDisk file{};
     const std::string name = entry.path().filename();
-    int step = 0;
-    if (std::sscanf(name.c_str(), "step-%d.rank", &step) != 1) continue;
-    if (entry.path() == std::filesystem::path(CheckpointPath(options_.dir, step, options_.rank)))
-      steps.push_back(step);
+    if (std::sscanf(name.c_str(), "step-%d.rank%d.", &file.steps_done, &file.rank) != 2) continue;
+    const std::filesystem::path whole = CheckpointPath(options_.dir, file.steps_done, file.rank);
+    const bool is_own = file.rank == options_.rank;
+    if ((is_own || options_.reshard) && entry.path() == whole) files.push_back(file);
   }
-  std::sort(steps.begin(), steps.end());
-  return steps;
+  return files;
+}
+
+std::vector<int> FileCheckpointStore::StepsOnDisk() const {
+  std::set<int> steps;
+  for (const FileOnDisk& file : FilesOnDisk()) steps.insert(file.steps_done);
+  return {steps.begin(), steps.end()};
 }
 
 std::vector<int> FileCheckpointStore::List() const {
@@ -290,12 +316,15 @@ std::vector<int> FileCheckpointStore::List() const {
 
 void FileCheckpointStore::RemoveOld() const {
   const std::vector<int> steps = StepsOnDisk();
-  int newer_whole = 0;
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    if (newer_whole >= options_.keep) {
-      unlink(CheckpointPath(options_.dir, *step, options_.rank).c_str());
-    } else if (!DamageOf(*step, /*check_data=*/false)) {
-      ++newer_whole;
+  int newer_whole = 0, oldest_kept = 0;
+  for (auto step = steps.rbegin(); step != steps.rend() && newer_whole < options_.keep; ++step) {
+    oldest_kept = *step;
+    if (!DamageOf(*step, /*check_data=*/false)) ++newer_whole;
+  }
+  for (const FileOnDisk& file : FilesOnDisk()) {
+    // Files of ranks that are no more are dealt out to those that are.
+    if (file.steps_done < oldest_kept && file.rank % options_.world_size == options_.rank) {
+      unlink(CheckpointPath(options_.dir, file.steps_done, file.rank).c_str());
     }
   }
 }

@@ -31,6 +31,9 @@ struct CheckpointOptions {
   int rank = 0;
   int world_size = 1;
   std::string writer;  // this attempt ("train.0")
+  // Makes this rank's state of the states that another number of ranks saved, by rank. Null:
+  // checkpoints of another number of ranks are not taken.
+  std::function<StateDict(const std::vector<StateDict>& saved)> reshard = nullptr;
   // Told by List() of each checkpoint on disk that is newer than the newest whole one: which rank's
   // file is wrong, and how.
   std::function<void(int steps_done, int rank, const std::string& why)> on_damaged = nullptr;
@@ -59,9 +62,19 @@ class FileCheckpointStore : public CheckpointStore {
     std::string why;
   };
 
+  struct FileOnDisk {
+    int steps_done;
+    int rank;
+  };
+
   // Empty: it is whole.
   std::optional<Damage> DamageOf(int steps_done, bool check_data) const;
-  std::vector<int> StepsOnDisk() const;  // of this rank's files, ascending
+  // How many ranks should have written this checkpoint.
+  int WritersOf(int steps_done) const;
+  // This rank's files; with `reshard`, those of all ranks.
+  std::vector<FileOnDisk> FilesOnDisk() const;
+  // Steps of the checkpoints that may be there, ascending.
+  std::vector<int> StepsOnDisk() const;
   void RemoveOld() const;
 
   CheckpointOptions options_;

@@ -235,6 +235,29 @@ TEST(Rng, PermutationsOfThreeAreEquallyLikely) {
   EXPECT_TRUE(Permutation(1, 0, 0).empty());
 }
 
+// The samples of the first steps are the same, whatever the number of ranks.
+TEST(DealtShards, DealOneOrderOut) {
+  for (const bool shuffle : {false, true}) {
+    const auto first_of = [&](int ranks, std::int64_t epoch) {
+      const DealtShards shards(50, ranks, 7, shuffle);
+      std::vector<std::int64_t> ids;
+      for (std::int64_t i = 0; i < 50 / ranks; ++i) {
+        for (int rank = 0; rank < ranks; ++rank) ids.push_back(shards.IdsOf(rank, epoch).at(i));
+      }
+      return ids;
+    };
+    const std::vector<std::int64_t> order = first_of(1, 3);
+    EXPECT_EQ(std::set<std::int64_t>(order.begin(), order.end()).size(), 50u);
+    for (const int ranks : {2, 3, 4, 8}) {
+      const std::vector<std::int64_t> dealt = first_of(ranks, 3);
+      EXPECT_EQ(dealt.size(), 50u / ranks * ranks);
+      EXPECT_TRUE(std::equal(dealt.begin(), dealt.end(), order.begin())) << ranks;
+    }
+    EXPECT_EQ(first_of(2, 4) == first_of(2, 3), !shuffle);
+  }
+  EXPECT_THROW(DealtShards(3, 4, 7, true), std::invalid_argument);
+}
+
 TEST(Rng, TorchStateComesBack) {
   StateDict state;
   SaveTorchRng(state);

@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "trainer/devices/rng.h"
+
 namespace trainwreck {
 
 EqualShards::EqualShards(std::int64_t size, int world_size, Split split)
@@ -18,6 +20,17 @@ std::vector<std::int64_t> EqualShards::IdsOf(int rank, std::int64_t) const {
   for (std::int64_t i = 0; i < per_rank_; ++i) {
     ids[i] = split_ == Split::kStrided ? i * world_size_ + rank : rank * per_rank_ + i;
   }
+  return ids;
+}
+
+DealtShards::DealtShards(std::int64_t size, int world_size, std::uint64_t seed, bool shuffle)
+    : places_(size, world_size), size_(size), seed_(seed), shuffle_(shuffle) {}
+
+std::vector<std::int64_t> DealtShards::IdsOf(int rank, std::int64_t epoch) const {
+  std::vector<std::int64_t> ids = places_.IdsOf(rank, epoch);
+  if (!shuffle_) return ids;
+  const std::vector<std::int64_t> order = Permutation(seed_, epoch, size_);
+  for (std::int64_t& id : ids) id = order[id];
   return ids;
 }
 

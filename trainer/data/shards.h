@@ -23,4 +23,21 @@ class EqualShards : public Shards {
   Split split_;
 };
 
+// One order of all samples in each epoch, dealt out to the ranks one by one, as PyTorch's
+// DistributedSampler does: the first n * world_size samples of that order are what n samples of
+// each rank are, whatever the number of ranks. The last size % world_size are left out. Throws as
+// EqualShards does.
+class DealtShards : public Shards {
+ public:
+  // The order is that of the ids without `shuffle`.
+  DealtShards(std::int64_t size, int world_size, std::uint64_t seed, bool shuffle);
+  std::vector<std::int64_t> IdsOf(int rank, std::int64_t epoch) const override;
+
+ private:
+  EqualShards places_;  // in the order
+  std::int64_t size_;
+  std::uint64_t seed_;
+  bool shuffle_;
+};
+
 }  // namespace trainwreck

@@ -3,11 +3,16 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Generator.h>
 
+#include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include "harness/protocol/digest.h"
 
 namespace trainwreck {
 namespace {
@@ -67,6 +72,22 @@ void LoadTorchRng(const StateDict& state) {
     generator.set_state(entry->second);
   } catch (const std::exception& error) {
     throw std::runtime_error(std::string("no state of a CPU generator: ") + error.what());
+  }
+}
+
+void SeedFrom(std::uint64_t stream, StateDict& state) {
+  for (auto& [name, value] : state) {
+    if (!name.starts_with("rng.")) continue;
+    const auto* bytes = static_cast<const char*>(value.const_data_ptr());
+    const std::uint64_t seed = MixSeed(Digest(std::string_view(bytes, value.nbytes())), stream);
+    if (name == kTorchRngEntry) {
+      at::Generator generator = at::detail::createCPUGenerator(seed);
+      value = generator.get_state();
+    } else {  // of a GPU: the seed and the offset of a Philox generator
+      value = value.clone();
+      value.zero_();
+      std::memcpy(value.mutable_data_ptr(), &seed, std::min(sizeof seed, value.nbytes()));
+    }
   }
 }
 

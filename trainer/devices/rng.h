@@ -34,5 +34,8 @@ void SaveTorchRng(StateDict& state);
 // Loads that state. Without the entry the generator goes on as it is. Throws std::runtime_error
 // when the entry is no state.
 void LoadTorchRng(const StateDict& state);
+// Puts other generators in place of those in `state` ("rng.*"), each seeded from the one that is
+// there and from `stream`.
+void SeedFrom(std::uint64_t stream, StateDict& state);
 
 }  // namespace trainwreck

@@ -21,28 +21,42 @@ class LocalCommunicator : public Communicator {
 
 class TracedCommunicator : public Communicator {
  public:
-  TracedCommunicator(std::unique_ptr<Communicator> inner, FingerprintSink sink)
-      : inner_(std::move(inner)), sink_(std::move(sink)) {}
+  TracedCommunicator(std::unique_ptr<Communicator> inner, FingerprintSink sink, CallEndSink ended)
+      : inner_(std::move(inner)), sink_(std::move(sink)), ended_(std::move(ended)) {}
 
   int rank() const override { return inner_->rank(); }
   int world_size() const override { return inner_->world_size(); }
 
   void AllReduce(at::Tensor& tensor, Reduction reduction) override {
-    sink_(call_++, OpName(reduction), ShapeText(tensor), DtypeText(tensor));
-    inner_->AllReduce(tensor, reduction);
+    Trace(OpName(reduction), ShapeText(tensor), DtypeText(tensor),
+          [&] { inner_->AllReduce(tensor, reduction); });
   }
   void Broadcast(at::Tensor& tensor, int root) override {
-    sink_(call_++, BroadcastName(root), ShapeText(tensor), DtypeText(tensor));
-    inner_->Broadcast(tensor, root);
+    Trace(BroadcastName(root), ShapeText(tensor), DtypeText(tensor),
+          [&] { inner_->Broadcast(tensor, root); });
   }
   void Barrier() override {
-    sink_(call_++, "barrier", "[]", "");
-    inner_->Barrier();
+    Trace("barrier", "[]", "", [&] { inner_->Barrier(); });
   }
 
  private:
+  template <typename Make>
+  void Trace(const std::string& op, const std::string& shape, const std::string& dtype,
+             const Make& make) {
+    const int call = call_++;
+    sink_(call, op, shape, dtype);
+    try {
+      make();
+    } catch (...) {
+      if (ended_) ended_(call, /*failed=*/true);
+      throw;
+    }
+    if (ended_) ended_(call, /*failed=*/false);
+  }
+
   std::unique_ptr<Communicator> inner_;
   FingerprintSink sink_;
+  CallEndSink ended_;
   int call_ = 0;
 };
 
@@ -162,8 +176,8 @@ std::unique_ptr<Communicator> MakeCheckedCommunicator(std::unique_ptr<Communicat
 }
 
 std::unique_ptr<Communicator> MakeTracedCommunicator(std::unique_ptr<Communicator> inner,
-                                                     FingerprintSink sink) {
-  return std::make_unique<TracedCommunicator>(std::move(inner), std::move(sink));
+                                                     FingerprintSink sink, CallEndSink ended) {
+  return std::make_unique<TracedCommunicator>(std::move(inner), std::move(sink), std::move(ended));
 }
 
 }  // namespace trainwreck

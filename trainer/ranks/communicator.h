@@ -36,6 +36,8 @@ std::unique_ptr<Communicator> MakeGlooCommunicator(const GroupOptions& options);
 // "".
 using FingerprintSink = std::function<void(int call, const std::string& op,
                                            const std::string& shape, const std::string& dtype)>;
+// Told when a call has returned, or has thrown.
+using CallEndSink = std::function<void(int call, bool failed)>;
 
 // Compares operation, shape and dtype of every call over the ranks before it is made, by one small
 // all-reduce. Where they differ, every rank throws std::runtime_error, which names what each calls;
@@ -43,7 +45,8 @@ using FingerprintSink = std::function<void(int call, const std::string& op,
 std::unique_ptr<Communicator> MakeCheckedCommunicator(std::unique_ptr<Communicator> inner);
 
 std::unique_ptr<Communicator> MakeTracedCommunicator(std::unique_ptr<Communicator> inner,
-                                                     FingerprintSink sink);
+                                                     FingerprintSink sink,
+                                                     CallEndSink ended = nullptr);
 
 const char* OpName(Reduction reduction);
 std::string BroadcastName(int root);

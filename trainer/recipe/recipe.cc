@@ -26,6 +26,18 @@ void CheckOptimizer(const TrainingRecipe& recipe, std::string& problems) {
   }
 }
 
+void CheckElastic(const TrainingRecipe& recipe, std::string& problems) {
+  if (recipe.checkpoint_elastic && !recipe.sampler_deal_out) {
+    problems +=
+        "\n  checkpoint.elastic: needs sampler.deal_out, or a step's samples would depend on the "
+        "number of ranks";
+  }
+  if (recipe.sampler_deal_out && recipe.sampler_uneven != UnevenMode::kNone) {
+    problems +=
+        "\n  sampler.deal_out: the ranks' shares are equal, so it needs sampler.uneven none";
+  }
+}
+
 // What no single key can be blamed for.
 void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   const bool tokens = recipe.data.kind != DataKind::kFeatures;
@@ -38,6 +50,7 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
     problems += "\n  model.dtype: only fp32 for features";
   }
   CheckOptimizer(recipe, problems);
+  CheckElastic(recipe, problems);
   if (recipe.data.standardise && tokens) {
     problems += "\n  data.standardise: only of features";
   }
@@ -119,6 +132,34 @@ TrainingRecipe ParseRecipe(const Recipe& recipe) {
   CheckTogether(result, problems);
   if (!problems.empty()) throw RecipeError("bad recipe:" + problems);
   return result;
+}
+
+namespace {
+
+// `batches` of `size` samples on each of `from` ranks, on `to` ranks.
+void Spread(std::int64_t& batches, std::int64_t& size, std::int64_t from, std::int64_t to,
+            const char* what) {
+  const std::int64_t all = batches * from;
+  if (all % to == 0) {
+    batches = all / to;
+  } else if (all * size % to == 0) {
+    size = all * size / to;
+    batches = 1;
+  } else {
+    throw RecipeError("checkpoint.elastic: the " + std::to_string(all * size) + " samples of " +
+                      what + " on " + std::to_string(from) + " ranks cannot be divided among " +
+                      std::to_string(to));
+  }
+}
+
+}  // namespace
+
+void SpreadOver(TrainingRecipe& recipe, int world_size) {
+  if (recipe.eval_batch_size == 0) recipe.eval_batch_size = recipe.data.batch_size;
+  Spread(recipe.accumulation, recipe.data.batch_size, recipe.parallel_ranks, world_size, "a step");
+  Spread(recipe.eval_batches, recipe.eval_batch_size, recipe.parallel_ranks, world_size,
+         "an evaluation");
+  recipe.parallel_ranks = world_size;
 }
 
 bool KeepsMasters(const TrainingRecipe& recipe) {

@@ -41,6 +41,7 @@ enum class DeviceChoice { kAuto, kCpu, kCuda };
 const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
 enum class OnGaps { kNone, kReport, kStop };
 enum class RendezvousKind { kFile, kTcp };
+enum class RankLauncher { kOwn, kTorchrun, kMpirun, kSrun };
 enum class OnFailedSave { kStop, kGoOn };
 enum class EvalData { kHeldOut, kTraining };
 enum class OnDesync { kNone, kStop, kBroadcast, kRollback };
@@ -159,6 +160,7 @@ struct TrainingRecipe {
   std::int64_t loader_max_len = 0;  // 0: no limit
   UnevenMode sampler_uneven = UnevenMode::kNone;
   bool sampler_shuffle = true;
+  bool sampler_deal_out = false;
   std::int64_t eval_every = 0;
   std::int64_t eval_every_micro_batches = 0;
   bool eval_at_epoch_end = true;
@@ -170,11 +172,14 @@ struct TrainingRecipe {
   std::int64_t checkpoint_keep = 2;
   bool checkpoint_require_complete = false;
   OnFailedSave checkpoint_on_failure = OnFailedSave::kStop;
+  bool checkpoint_asynchronous = false;
+  bool checkpoint_elastic = false;
   std::int64_t resume_rewarm_steps = 0;
   OnGaps audit_coverage = OnGaps::kNone;
   bool diagnose_nonfinite = true;
   double diagnose_evidence_mb = 16.0;
   std::int64_t parallel_ranks = 1;
+  RankLauncher parallel_launcher = RankLauncher::kOwn;
   double parallel_timeout_s = 30.0;
   double parallel_bucket_mb = 1.0;
   RendezvousKind parallel_rendezvous = RendezvousKind::kFile;
@@ -200,6 +205,11 @@ class RecipeError : public std::runtime_error {
 // Missing keys keep their defaults; unknown keys of the harness ("supervisor.*") are ignored,
 // others are errors.
 TrainingRecipe ParseRecipe(const Recipe& recipe);
+
+// Spreads the samples of a step, and those of an evaluation, over `world_size` ranks in place of
+// parallel.ranks: by other numbers of micro-batches where they divide, else by smaller ones. Throws
+// RecipeError where the samples do not divide.
+void SpreadOver(TrainingRecipe& recipe, int world_size);
 
 // Whether the optimizer updates fp32 copies of the parameters.
 bool KeepsMasters(const TrainingRecipe& recipe);

@@ -215,6 +215,9 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
                       "that counts")));
   keys.push_back(Number("loader.max_len", FIELD(loader_max_len), "tokens", 0,
                         "Cut longer sequences off; 0: leave them"));
+}
+
+void AddSamplerKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Choice("sampler.uneven", FIELD(sampler_uneven),
                         {{"none", UnevenMode::kNone},
                          {"drop_last", UnevenMode::kDropLast},
@@ -222,6 +225,11 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
                          {"join", UnevenMode::kJoin}},
                         "What to do when ranks have different numbers of batches"));
   keys.push_back(Plain("sampler.shuffle", FIELD(sampler_shuffle), "A new order each epoch"));
+  keys.push_back(
+      Plain("sampler.deal_out", FIELD(sampler_deal_out),
+            "Shuffle all samples of the epoch and deal them out to the ranks one by one, "
+            "so that a step's samples do not depend on the number of ranks; else each "
+            "rank shuffles its own shard"));
 }
 
 void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
@@ -323,6 +331,12 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                         {{"stop", OnFailedSave::kStop}, {"go_on", OnFailedSave::kGoOn}},
                         "What to do when a checkpoint cannot be written: end the run, or train on "
                         "(event checkpoint_failed)"));
+  keys.push_back(Plain("checkpoint.asynchronous", FIELD(checkpoint_asynchronous),
+                       "Copy the state at the step and write it beside training; the next save "
+                       "and the end of the run wait for it"));
+  keys.push_back(Plain("checkpoint.elastic", FIELD(checkpoint_elastic),
+                       "Let another number of ranks resume from a checkpoint: the global batch and "
+                       "the position in the epoch stay what they were. Needs sampler.deal_out"));
   keys.push_back(Number("resume.rewarm_steps", FIELD(resume_rewarm_steps), "steps", 0,
                         "Ramp the learning rate up again over so many steps after a resume"));
   keys.push_back(
@@ -343,6 +357,12 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
 void AddRankKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Bounded(
       Number("parallel.ranks", FIELD(parallel_ranks), "ranks", 1, "Data-parallel processes"), 64));
+  keys.push_back(Choice("parallel.launcher", FIELD(parallel_launcher),
+                        {{"own", RankLauncher::kOwn},
+                         {"torchrun", RankLauncher::kTorchrun},
+                         {"mpirun", RankLauncher::kMpirun},
+                         {"srun", RankLauncher::kSrun}},
+                        "Who starts the ranks: the harness, or the launcher of that name"));
   keys.push_back(Number("parallel.timeout_s", FIELD(parallel_timeout_s), "s", 0.001,
                         "How long a collective waits for its peers"));
   keys.push_back(Number("parallel.bucket_mb", FIELD(parallel_bucket_mb), "MB", 0.001,
@@ -427,6 +447,7 @@ const std::vector<RecipeKey>& RecipeTable() {
     AddModelPartKeys(keys);
     AddLossKeys(keys);
     AddDataKeys(keys);
+    AddSamplerKeys(keys);
     AddOptimizerKeys(keys);
     AddRunKeys(keys);
     AddRankKeys(keys);

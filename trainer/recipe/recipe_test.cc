@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 114u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 118u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -354,6 +354,33 @@ TEST(RecipeTest, AnUpdateInTheBackwardPassRefusesWhatNeedsAllGradients) {
     recipe.insert(plain.begin(), plain.end());
     EXPECT_THAT(ErrorOf(recipe), HasSubstr("optimizer.in_backward")) << one.begin()->first;
   }
+}
+
+TEST(RecipeTest, ElasticCheckpointsNeedOneOrderOfAllSamples) {
+  EXPECT_THAT(ErrorOf({{"checkpoint.elastic", true}}), HasSubstr("sampler.deal_out"));
+  EXPECT_EQ(ErrorOf({{"checkpoint.elastic", true}, {"sampler.deal_out", true}}), "");
+  EXPECT_THAT(ErrorOf({{"sampler.deal_out", true}, {"sampler.uneven", "join"}}),
+              HasSubstr("sampler.uneven"));
+}
+
+TEST(RecipeTest, OtherRanksHaveTheSameSamplesInAStep) {
+  TrainingRecipe recipe;
+  recipe.parallel_ranks = 4;
+  recipe.accumulation = 2;
+  recipe.data.batch_size = 6;
+  const auto spread = [&](int ranks) {
+    TrainingRecipe other = recipe;
+    SpreadOver(other, ranks);
+    EXPECT_EQ(other.parallel_ranks, ranks);
+    EXPECT_EQ(other.eval_batches * other.eval_batch_size * ranks, 2 * 6 * 4);
+    return std::pair(other.accumulation, other.data.batch_size);
+  };
+  EXPECT_EQ(spread(2), (std::pair<std::int64_t, std::int64_t>(4, 6)));
+  EXPECT_EQ(spread(1), (std::pair<std::int64_t, std::int64_t>(8, 6)));
+  EXPECT_EQ(spread(8), (std::pair<std::int64_t, std::int64_t>(1, 6)));
+  EXPECT_EQ(spread(16), (std::pair<std::int64_t, std::int64_t>(1, 3)));
+  EXPECT_EQ(spread(3), (std::pair<std::int64_t, std::int64_t>(1, 16)));
+  EXPECT_THROW(spread(5), RecipeError);
 }
 
 TEST(RecipeTest, LeavesTheSupervisorsKeysToTheHarness) {
