@@ -103,10 +103,10 @@ int RunRank() {
   try {
     const Plan plan = ReadPlan(Environment("TRAINWRECK_PLAN"));
     const RankLauncher launcher = LauncherOf(plan);
-    const auto [rank, world_size] = VariablesOf(launcher);
-    return Train(plan, NumberFromEnvironment(rank, launcher, 0),
-                 NumberFromEnvironment(world_size, launcher, 1), Environment("TRAINWRECK_TRACE"),
-                 MakeWrappers);
+    const LauncherVariables variables = VariablesOf(launcher);
+    const int rank = NumberFromEnvironment(variables.rank, launcher, 0);
+    const int world_size = NumberFromEnvironment(variables.world_size, launcher, 1);
+    return Train(plan, rank, world_size, Environment("TRAINWRECK_TRACE"), MakeWrappers);
   } catch (const RecipeError& error) {
     std::cerr << "trainwreck-trainer: " << error.what() << std::endl;
     return 2;

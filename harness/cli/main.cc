@@ -80,6 +80,10 @@ int main(int argc, char** argv) {
   if (argc >= 4 && std::string(argv[1]) == "adapt") {
     return trainwreck::RunAdapter(argv[2], argv[3], argv[argc - 1] == std::string("--describe"));
   }
+  // Nor is this: it stands before a target whose recipe names a launcher.
+  if (argc >= 2 && std::string(argv[1]) == "launch-ranks") {
+    return trainwreck::RunLaunchedRanks({argv + 2, argv + argc});
+  }
   const trainwreck::ReadCommand command =
       trainwreck::ReadCommandLine({argv + 1, argv + argc}, trainwreck::CommandLine(argc, argv));
   if (command.status) return *command.status;

@@ -91,6 +91,8 @@ class ActiveRun {
   int FirstDead() const;
   std::string FirstDeath() const;  // one sentence about it
   std::string phase_name() const;
+  // The variable that holds a process's rank, where another launcher starts the ranks; else empty.
+  std::string rank_variable() const;
   // Of the start in progress.
   int ranks() const;
   int processes() const { return run_.processes > 0 ? run_.processes : ranks(); }

@@ -27,6 +27,12 @@ int ActiveRun::ranks() const {
   return is_first || run_.resume_ranks == 0 ? first : run_.resume_ranks;
 }
 
+std::string ActiveRun::rank_variable() const {
+  const auto found = options_.target.rank_variables.find(run_.launcher);
+  return found == options_.target.rank_variables.end() ? options_.target.rank_variable
+                                                       : found->second;
+}
+
 // A port that nobody uses now, for targets that rendezvous over TCP.
 int ActiveRun::FreePort() {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -46,8 +52,14 @@ int ActiveRun::FreePort() {
 
 SpawnRequest ActiveRun::RequestOf(int rank) const {
   SpawnRequest request;
-  if (options_.isolation == Isolation::kExec || !options_.target.has_fork_server) {
-    request.command = options_.target.command;
+  const bool is_launched = !run_.launcher.empty();
+  if (is_launched) {
+    request.command = options_.target.launch_ranks;
+    request.command.insert(request.command.end(), {run_.launcher, std::to_string(ranks())});
+  }
+  if (is_launched || options_.isolation == Isolation::kExec || !options_.target.has_fork_server) {
+    const std::vector<std::string>& command = options_.target.command;
+    request.command.insert(request.command.end(), command.begin(), command.end());
     request.folder = options_.target.folder;
   }
   request.stdout_path = folder_.stdout_of(rank);
@@ -124,7 +136,7 @@ bool ActiveRun::HasStoppedRank(Clock::time_point now) {
 }
 
 std::vector<RankState> ActiveRun::RankStates() const {
-  if (!options_.target.rank_variable.empty()) return StatesOfForeignRanks();
+  if (!rank_variable().empty()) return StatesOfForeignRanks();
   std::vector<RankState> states;
   for (const Rank& rank : ranks_) {
     if (rank.running) {
@@ -140,8 +152,8 @@ std::vector<RankState> ActiveRun::RankStates() const {
 // The states of ranks that the command's own launcher started. An ended rank left an event, or a
 // trace with its end. A rank that has left nothing was never seen, and counts as running.
 std::vector<RankState> ActiveRun::StatesOfForeignRanks() const {
-  const auto found = FindRankProcesses(folder_.path(), options_.target.rank_variable,
-                                       ranks_.empty() ? 0 : ranks_.front().pid);
+  const auto found =
+      FindRankProcesses(folder_.path(), rank_variable(), ranks_.empty() ? 0 : ranks_.front().pid);
   const RunTrace& trace = reader_->trace();
   std::vector<RankState> states;
   for (int rank = 0; rank < ranks(); ++rank) {
@@ -207,8 +219,7 @@ int ActiveRun::FirstDead() const {
 
 // The rank that failed first under the command's own launcher, as its watcher found out.
 const Event* ActiveRun::ForeignFailure() const {
-  return options_.target.rank_variable.empty() ? nullptr
-                                               : LastOfAttempt("rank_failed", std::nullopt);
+  return rank_variable().empty() ? nullptr : LastOfAttempt("rank_failed", std::nullopt);
 }
 
 std::string ActiveRun::FirstDeath() const {

@@ -33,6 +33,10 @@ struct Target {
   // The variable that holds a process's rank, where the command has its own launcher; empty: this
   // launcher starts the ranks.
   std::string rank_variable;
+  // A command that starts ranks by another launcher and watches them, for recipes that name one:
+  // LAUNCHER, the number of ranks and `command` are added to it. Empty: there is none.
+  std::vector<std::string> launch_ranks;
+  std::map<std::string, std::string> rank_variables;  // of those launchers, as rank_variable
   TimeLimits limits;
   std::string home;                // folder of trainwreck.yaml: the digest has paths relative to it
   std::vector<std::string> files;  // other files of the user that count in the digest

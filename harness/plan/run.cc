@@ -275,6 +275,11 @@ class CasePlanner {
     run.resume_ranks = std::max(0, recipe.Int(kResumeRanksKey).value_or(0));
     run.ranks = std::max(run.ranks, run.resume_ranks);
     run.processes = target_.HasFeature("one-process") ? 1 : 0;
+    const std::string launcher = recipe.Text(kLauncherKey).value_or("own");
+    if (target_.level >= 2 && launcher != "own") {
+      run.launcher = launcher;
+      run.processes = 1;
+    }
     run.steps = std::max(0, recipe.Int(kStepsKey).value_or(0));
     run.policy.max_restarts = recipe.Int(kMaxRestartsKey).value_or(0);
     run.policy.seconds = scenario_.budget.seconds;

@@ -41,6 +41,8 @@ struct Run {
   int first_ranks = 0;   // of the first start; 0: `ranks`
   int resume_ranks = 0;  // of the later ones; 0: as of the first
   int processes = 0;     // started by the launcher; 0: one per rank
+  std::string
+      launcher;  // torchrun, mpirun or srun, which starts the ranks; empty: the harness does
   int steps = 0;
   Policy policy;
   double cost = 0;  // relative, for longest-first packing

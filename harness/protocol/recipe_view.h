@@ -20,6 +20,7 @@ inline constexpr char kRanksKey[] = "parallel.ranks";
 inline constexpr char kDeviceKey[] = "device";
 inline constexpr char kMaxRestartsKey[] = "supervisor.max_restarts";
 inline constexpr char kStallSecondsKey[] = "supervisor.stall_s";
+inline constexpr char kLauncherKey[] = "parallel.launcher";
 inline constexpr char kResumeRanksKey[] = "supervisor.resume_ranks";
 
 // The purpose of a key, whatever its name: the target's description states it.

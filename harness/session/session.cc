@@ -66,10 +66,18 @@ bool LiesBelow(const std::string& file, const std::string& root) {
 constexpr char kInstalledScenarios[] = "/../share/trainwreck/scenarios";
 constexpr char kReference[] = "reference";
 
+// Of a target that speaks the protocol, so that its recipe may name a launcher.
+void AddLaunchers(Target& target) {
+  std::error_code error;
+  target.launch_ranks = {fs::read_symlink("/proc/self/exe", error).string(), "launch-ranks"};
+  target.rank_variables = LauncherVariables();
+}
+
 FoundTarget ProgramTarget(const std::string& path) {
   FoundTarget found;
   found.name = path;
   found.target.command = {path};
+  AddLaunchers(found.target);
   return found;
 }
 
@@ -136,6 +144,7 @@ FoundTarget FromSpec(const TargetSpec& spec) {
   }
   found.target.environment = EnvironmentOf(spec, {});
   found.target.folder = spec.folder;
+  AddLaunchers(found.target);
   return found;
 }
 

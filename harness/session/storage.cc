@@ -152,6 +152,7 @@ Json ToJson(const Run& run) {
                {"ranks", run.ranks},
                {"first_ranks", run.first_ranks},
                {"resume_ranks", run.resume_ranks},
+               {"launcher", run.launcher},
                {"processes", run.processes},
                {"steps", run.steps},
                {"policy",
@@ -201,6 +202,7 @@ Run RunFromJson(const Json& json) {
   run.ranks = json.at("ranks").get<int>();
   run.first_ranks = json.value("first_ranks", 0);
   run.resume_ranks = json.value("resume_ranks", 0);
+  run.launcher = json.value("launcher", "");
   run.processes = json.value("processes", 0);
   run.steps = json.at("steps").get<int>();
   const Json& policy = json.at("policy");

@@ -63,6 +63,11 @@ Json ReadPlan() {
   return ParseJson(file);
 }
 
+Plan WithoutFaults(Plan plan) {
+  plan.faults.clear();
+  return plan;
+}
+
 // Ends this process as the program ended.
 int EndAs(int status) {
   if (WIFEXITED(status)) return WEXITSTATUS(status);
@@ -73,17 +78,19 @@ int EndAs(int status) {
 
 class Adapter {
  public:
-  explicit Adapter(const TargetSpec& spec)
+  // `performs_faults`: those of the plan, from outside; else they are the program's own affair.
+  explicit Adapter(const TargetSpec& spec, bool performs_faults = true)
       : spec_(spec),
         plan_json_(ReadPlan()),
         plan_(PlanFromJson(plan_json_)),
+        performed_(performs_faults ? plan_ : WithoutFaults(plan_)),
         // RANK may be of the shell that all was started from.
         rank_(std::stoi(Variable("TRAINWRECK_RANK", Variable("RANK", "0")))),
         ranks_(RanksOf(plan_)),
         folder_(Variable("TRAINWRECK_TRACE")),
         trace_(folder_ + "/rank" + std::to_string(rank_) + ".jsonl"),
         begin_(Now()),
-        faults_(plan_, rank_, ranks_, spec.launcher,
+        faults_(performed_, rank_, ranks_, spec.launcher,
                 [this](Json fields) { WriteEvent("fired", std::move(fields)); }) {
     sink_.step = [this](const StepValues& values) { WriteStep(values); };
     sink_.unreadable = [this](const std::string& source, const std::string& text,
@@ -124,6 +131,7 @@ class Adapter {
   const TargetSpec& spec_;
   const Json plan_json_;
   const Plan plan_;
+  const Plan performed_;  // with the faults that are performed here
   const int rank_;
   const int ranks_;
   const std::string folder_;
@@ -379,6 +387,71 @@ int Adapter::Run() {
 }
 
 }  // namespace
+
+namespace {
+
+// The launcher's command line for ranks on this machine, up to the program's own.
+std::vector<std::string> LauncherWords(const std::string& launcher, const std::string& ranks) {
+  if (launcher == "torchrun") {
+    return {"torchrun", "--standalone", "--no-python", "--nproc-per-node", ranks};
+  }
+  if (launcher == "mpirun" || launcher == "srun") return {launcher, "-n", ranks};
+  throw std::runtime_error("no launcher '" + launcher + "': torchrun, mpirun or srun");
+}
+
+// A program of level 1 that writes its own trace, with a command line that needs no placeholder.
+TargetSpec LaunchedSpec(const std::vector<std::string>& arguments) {
+  TargetSpec spec;
+  spec.name = arguments.at(0);
+  spec.level = 1;
+  spec.folder = fs::current_path().string();
+  spec.launcher = spec.name == "mpirun" ? LauncherKind::kMpirun
+                  : spec.name == "srun" ? LauncherKind::kSrun
+                                        : LauncherKind::kTorchrun;
+  const auto literal = [](const std::string& text) {
+    std::string doubled, error;  // braces begin placeholders
+    for (const char c : text)
+      doubled += c == '{' || c == '}' ? std::string(2, c) : std::string(1, c);
+    return TemplateText::Parse(doubled, error);
+  };
+  std::vector<std::string> words = LauncherWords(arguments.at(0), arguments.at(1));
+  words.insert(words.end(), arguments.begin() + 2, arguments.end());
+  Arguments line;
+  for (const std::string& word : words) line.words.push_back(literal(word));
+  spec.command.push_back(std::move(line));
+  if (spec.launcher != LauncherKind::kTorchrun) {  // that one has an address of its own
+    for (const char* name : {"MASTER_ADDR", "MASTER_PORT"}) {
+      spec.environment[name] = literal(Variable(name));
+    }
+  }
+  // Ranks share the cores of a machine, and a container's user is root.
+  if (spec.launcher == LauncherKind::kMpirun) {
+    for (const auto& [name, value] : std::map<std::string, std::string>{
+             {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+             {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+             {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+             {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"}}) {
+      spec.environment[name] = literal(value);
+    }
+  }
+  return spec;
+}
+
+}  // namespace
+
+int RunLaunchedRanks(const std::vector<std::string>& arguments) {
+  try {
+    if (arguments.size() < 3) {
+      std::cerr << "usage: trainwreck launch-ranks LAUNCHER RANKS COMMAND...\n";
+      return kExitUsage;
+    }
+    const TargetSpec spec = LaunchedSpec(arguments);  // outlives its adapter
+    return Adapter(spec, /*performs_faults=*/false).Run();
+  } catch (const std::exception& error) {
+    std::cerr << "trainwreck launch-ranks: " << error.what() << "\n";
+    return 1;
+  }
+}
 
 int RunAdapter(const std::string& file, const std::string& name, bool describe) {
   try {

@@ -70,6 +70,12 @@ const char* RankVariable(LauncherKind kind) {
   return "";
 }
 
+std::map<std::string, std::string> LauncherVariables() {
+  return {{"torchrun", RankVariable(LauncherKind::kTorchrun)},
+          {"mpirun", RankVariable(LauncherKind::kMpirun)},
+          {"srun", RankVariable(LauncherKind::kSrun)}};
+}
+
 bool SourceSpec::HasWildcards() const {
   return std::any_of(path.parts().begin(), path.parts().end(), [](const auto& part) {
     return !part.is_placeholder && trainwreck::HasWildcards(part.text);

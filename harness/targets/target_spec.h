@@ -41,6 +41,8 @@ enum class LauncherKind { kOwn, kTorchrun, kMpirun, kSrun };
 
 // The variable in which a launcher gives a process its rank.
 const char* RankVariable(LauncherKind kind);
+// Of the launchers besides our own, by name.
+std::map<std::string, std::string> LauncherVariables();
 
 struct TargetSpec {
   std::string file;  // the trainwreck.yaml, absolute

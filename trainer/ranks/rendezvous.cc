@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <sstream>
 #include <stdexcept>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
@@ -48,7 +49,9 @@ c10::intrusive_ptr<c10d::Store> OpenStore(const GroupOptions& options) {
   }
   c10d::TCPStoreOptions tcp;
   tcp.port = static_cast<std::uint16_t>(options.port);
-  tcp.isServer = options.rank == 0;
+  // torchrun serves the store itself, and says so.
+  const char* agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
+  tcp.isServer = options.rank == 0 && (agent == nullptr || std::string(agent) != "True");
   tcp.waitWorkers = false;  // who is missing is for us to say
   tcp.timeout = Milliseconds(options.timeout_s);
   try {

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""The reference trainer under torchrun, mpirun and srun (parallel.launcher), with ranks that meet over TCP.
+
+Usage: launchers_test.py TRAINWRECK TRAINER [unittest options]
+
+mpirun and srun are stand-ins that set the variables of Open MPI, MPICH and Slurm. The real mpirun and torchrun are used where
+they are installed; torchrun is looked for beside TRAINWRECK_STACKS_PYTHON and in PATH.
+"""
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import unittest_xml
+
+TRAINWRECK, TRAINER = map(os.path.abspath, sys.argv[1:3])
+STACKS = os.path.dirname(os.environ.get("TRAINWRECK_STACKS_PYTHON", "")) or os.path.expanduser("~/.cache/trainwreck/python-stacks/bin")
+SEARCHED = STACKS + ":" + os.environ["PATH"]
+
+SCENARIO = {
+    "apiVersion": "trainwreck/v1", "kind": "Scenario", "name": "l/killed", "seeds": 1, "title": "A rank is killed",
+    "recipe": {"model": {"kind": "mlp", "width": 32}, "data": {"kind": "features", "samples": 512}, "checkpoint.every": 10,
+               "parallel": {"ranks": 2, "rendezvous": "tcp", "timeout_s": 60}, "steps": 40},
+    "inject": {"crash": {"fault": "process.crash_rank", "with": {"how": "sigkill"}, "at": 25, "ranks": [1], "attempt": 0}},
+    "healthy": {"completes": "ended(rank=0, why=completed) and ended(rank=1, why=completed)",
+                "digests": "count(param_digest[:]) == 40"},
+    "symptoms": {"lost": "not ended(rank=0, why=completed)", "killed": "exited(rank=1, signal=9)"},
+    "remedies": {"supervisor": {"set": {"supervisor.max_restarts": 1}, "resolves": ["lost"]}},
+}
+
+# Starts its ranks with the variables that are given, looks at them as often as torchrun does, and ends with the first that fails.
+STAND_IN = """#!/usr/bin/env python3
+import os, subprocess, sys, time
+count, command = int(sys.argv[2]), sys.argv[3:]
+ranks = []
+for rank in range(count):
+    names = {%s: rank, %s: count}
+    ranks.append(subprocess.Popen(command, env={**os.environ, **{name: str(value) for name, value in names.items()}}))
+while ranks:
+    for rank in list(ranks):
+        code = rank.poll()
+        if code is not None:
+            ranks.remove(rank)
+            if code != 0:
+                for other in ranks:
+                    other.kill()
+                sys.exit(128 - code if code < 0 else code)
+    time.sleep(0.1)
+"""
+
+
+def processes_with(marker):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if marker.encode() in file.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def records(path):
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+class LaunchersTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        os.makedirs(self.folder + "/scenarios/l")
+        os.makedirs(self.folder + "/bin")
+        self.marker = f"LAUNCHERS_TEST={os.getpid()}.{self.id()}"
+        name, value = self.marker.split("=")
+        self.environment = {**os.environ, "TRAINWRECK_CACHE": self.folder + "/.cache", name: value,
+                            "PATH": self.folder + "/bin:" + SEARCHED}
+        with open(self.folder + "/scenarios/l/killed.yaml", "w", encoding="utf-8") as file:
+            json.dump(SCENARIO, file)
+
+    def tearDown(self):
+        time.sleep(0.2)
+        self.assertEqual(processes_with(self.marker), [], "processes are left")
+
+    def stand_in(self, launcher, rank, world_size):
+        path = self.folder + "/bin/" + launcher
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(STAND_IN % (repr(rank), repr(world_size)))
+        os.chmod(path, 0o755)
+
+    def command(self, launcher, *more):
+        return [TRAINWRECK, "run", "l/killed", "--target", TRAINER, "--scenarios-root", self.folder + "/scenarios", "-j", "1",
+                "--keep", "all", "--output", self.folder + "/out-" + launcher, "--set", "parallel.launcher=" + launcher, *more]
+
+    def run_under(self, launcher):
+        return subprocess.run(self.command(launcher), env=self.environment, capture_output=True, text=True, check=False,
+                              timeout=200)
+
+    def losses(self, launcher, arm):
+        return {record["step"]: record["loss"]
+                for record in records(f"{self.folder}/out-{launcher}/l/killed/{arm}/0/rank0.jsonl") if record["t"] == "step"}
+
+    def check(self, launcher):
+        done = self.run_under(launcher)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("PASS", done.stdout)
+        own = self.run_under("own")
+        self.assertEqual(own.returncode, 0, own.stdout + own.stderr)
+        for arm in ("control", "supervisor"):  # the same run, whoever starts its ranks
+            self.assertEqual(self.losses(launcher, arm), self.losses("own", arm))
+        with open(f"{self.folder}/out-{launcher}/l/killed/fault/0/run.json", encoding="utf-8") as file:
+            detail = json.load(file)["detail"]
+        self.assertIn("rank 1 was killed by SIGKILL", detail)
+        self.assertIn("its launcher", detail)
+        self.assertIn("last calls: rank 0 failed in all_reduce", detail)
+
+    def test_torchrun(self):
+        if shutil.which("torchrun", path=SEARCHED) is None:
+            self.skipTest("no torchrun: ci/test.sh --with-python-stacks installs it")
+        self.check("torchrun")
+
+    def test_mpirun(self):
+        if shutil.which("mpirun", path=SEARCHED) is None:
+            self.skipTest("no mpirun: install openmpi-bin")
+        self.check("mpirun")
+
+    def test_stand_in_for_mpirun(self):
+        self.stand_in("mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
+        self.check("mpirun")
+
+    def test_stand_in_for_srun(self):
+        self.stand_in("srun", "SLURM_PROCID", "SLURM_NTASKS")
+        self.check("srun")
+
+    def test_a_launcher_that_is_not_there_is_named(self):
+        self.environment["PATH"] = "/usr/bin:/bin"
+        if shutil.which("srun", path=self.environment["PATH"]):
+            self.skipTest("there is an srun")
+        done = self.run_under("srun")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("cannot start 'srun'", done.stdout)
+
+    def test_a_launcher_that_gives_no_ranks_is_named(self):
+        self.stand_in("srun", "NOBODY_KNOWS", "THIS")
+        done = self.run_under("srun")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("SLURM_PROCID is not set: parallel.launcher names a launcher", done.stdout)
+
+    def test_nothing_outlives_a_killed_harness(self):
+        self.stand_in("mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
+        with subprocess.Popen(self.command("mpirun", "--set", "steps=100000"), env=self.environment,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as harness:
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline:
+                steps = [path for path in glob.glob(self.folder + "/out-mpirun/l/killed/*/0/rank1.jsonl")
+                         if any(record["t"] == "step" for record in records(path)[:9])]
+                if steps:
+                    break
+                time.sleep(0.1)
+            self.assertTrue(steps, "no rank came to a step")
+            harness.send_signal(signal.SIGKILL)
+        deadline = time.monotonic() + 10
+        while processes_with(self.marker) and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    unittest_xml.main(sys.argv[3:])
