@@ -54,6 +54,7 @@ ActiveRun::ActiveRun(const Run& run, const LauncherOptions& options,
     : run_(run), options_(options), callbacks_(callbacks), begin_(Clock::now()) {
   result_.folder = options.output_dir + "/" + run.id;
   pace_ = Pace(run.policy, options.target.limits, run.steps);
+  restarts_ = Restarts(run.policy);
 }
 
 double ActiveRun::Seconds(Clock::time_point now) const { return SecondsOf(now - begin_); }
@@ -304,23 +305,48 @@ void ActiveRun::OnReaped() {
   if (next_ == Next::kPhase) {
     ++phase_;
     attempt_ = 0;
-  } else {
-    ++attempt_;
-    ++result_.restarts;
-    int from_step = 0;
-    for (const Event& event : reader_->trace().events) {
-      if (event.name != "checkpoint_saved") continue;
-      const auto steps = event.fields.find("steps_done");
-      if (steps != event.fields.end() && steps->is_number()) {
-        from_step = std::max(from_step, static_cast<int>(steps->get<double>()));
-      }
-    }
-    Json fields = std::move(restart_cause_);
-    fields["attempt"] = attempt_;
-    fields["from_step"] = from_step;
-    WriteEvent("restarted", std::move(fields));
+    return BeginAttempt();
   }
+  const Clock::time_point now = Clock::now();
+  const double wait_s = restarts_.WaitAt(Seconds(now));
+  restart_cause_["waited_s"] = wait_s;
+  if (wait_s <= 0) return BeginRestart();
+  state_ = State::kBackingOff;
+  pace_.BeginAttempt(Seconds(now));  // waiting is no work
+  backoff_end_ =
+      now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(wait_s));
+}
+
+// Nothing runs, but a hard budget of seconds goes on.
+void ActiveRun::BackOff(Clock::time_point now) {
+  if (pace_.Check(Seconds(now), /*is_any_dead=*/false) == Overrun::kBudget) {
+    EndOverBudget(Seconds(now));
+  } else if (now >= backoff_end_) {
+    BeginRestart();
+  }
+}
+
+void ActiveRun::BeginRestart() {
+  ++attempt_;
+  restarts_.Note(Seconds(Clock::now()));
+  result_.restarts = restarts_.made();
+  Json fields = std::move(restart_cause_);
+  fields["attempt"] = attempt_;
+  fields["from_step"] = StepsSaved();
+  WriteEvent("restarted", std::move(fields));
   BeginAttempt();
+}
+
+int ActiveRun::StepsSaved() const {
+  int steps_saved = 0;
+  for (const Event& event : reader_->trace().events) {
+    if (event.name != "checkpoint_saved") continue;
+    const auto steps = event.fields.find("steps_done");
+    if (steps != event.fields.end() && steps->is_number()) {
+      steps_saved = std::max(steps_saved, static_cast<int>(steps->get<double>()));
+    }
+  }
+  return steps_saved;
 }
 
 void ActiveRun::Restart(const std::string& why, int rank) {
@@ -339,8 +365,8 @@ void ActiveRun::EndWith(RunEnd end, const std::string& detail) {
   if (state_ == State::kDone || state_ == State::kReaping) return;
   if (running_ > 0) {
     KillRanks(detail);
-  } else if (ranks_.empty()) {
-    Finish();  // it never had a process
+  } else if (ranks_.empty() || state_ == State::kBackingOff) {
+    Finish();  // it has no process
   }
 }
 
@@ -410,9 +436,11 @@ void ActiveRun::CheckTrace() {
 }
 
 void ActiveRun::Tick(Clock::time_point now) {
-  if (state_ != State::kRunning || now < next_poll_) return;
+  const bool is_backing_off = state_ == State::kBackingOff;
+  if ((state_ != State::kRunning && !is_backing_off) || now < next_poll_) return;
   try {
     next_poll_ = now + kPollEvery;
+    if (is_backing_off) return BackOff(now);
     PollTrace();
     CheckTrace();
     if (state_ == State::kRunning && now >= restart_at_) Restart(FirstDeath(), FirstDead());

@@ -13,6 +13,7 @@
 #include "harness/launch/first_step.h"
 #include "harness/launch/launcher.h"
 #include "harness/launch/pace.h"
+#include "harness/launch/restarts.h"
 #include "harness/launch/run_folder.h"
 #include "harness/launch/watchdog.h"
 #include "harness/process/spawn_client.h"
@@ -47,7 +48,7 @@ class ActiveRun {
   std::unique_ptr<SpawnConnection> TakeGuard() { return std::move(guard_); }
 
  private:
-  enum class State { kRunning, kKilling, kReaping, kDone };
+  enum class State { kRunning, kKilling, kReaping, kBackingOff, kDone };
   enum class Next { kFinish, kPhase, kRestart };  // when all is reaped
 
   struct Rank {
@@ -71,15 +72,19 @@ class ActiveRun {
   void NoteLastCalls();
   void OnReaped();
   void Restart(const std::string& why, int rank);
+  void BackOff(Clock::time_point now);
+  void BeginRestart();
+  int StepsSaved() const;  // of the newest checkpoint
   void KillRanks(const std::string& why);
   void Finish();
   void NoticeWaiting(Clock::time_point now);
   void CheckPace(Clock::time_point now);
+  void EndOverBudget(double now_s);
   bool HasStoppedRank(Clock::time_point now);
   void CheckDisk();
   void CheckTrace();
   bool PollTrace();
-  bool MayRestart() const { return result_.restarts < run_.policy.max_restarts; }
+  bool MayRestart() const { return restarts_.May(Seconds(Clock::now())); }
   void WriteEvent(const std::string& name, Json fields);
   double Seconds(Clock::time_point now) const;
   std::vector<RankState> RankStates() const;
@@ -114,6 +119,7 @@ class ActiveRun {
   bool has_begun_ = false;     // some rank has done something after its start, in this attempt
   FirstStepWatch first_step_;  // used in attempts after the first
   Pace pace_;
+  Restarts restarts_;
   int port_ = 0;             // of this attempt's rendezvous; 0: none
   bool asked_once_ = false;  // is_decided was asked about the present steps
   std::size_t phase_ = 0;
@@ -125,6 +131,7 @@ class ActiveRun {
   std::vector<int> deaths_;  // ranks in the order of their abnormal ends, in this attempt
   Json restart_cause_;       // fields of the `restarted` event
   std::string last_calls_;   // of the ranks, in the last attempt that failed
+  Clock::time_point backoff_end_;
   std::int64_t attempt_memory_bytes_ = 0;
   std::vector<std::string> leaks_;
   bool waits_ = false;                     // the ranks use no processor time

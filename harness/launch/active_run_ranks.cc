@@ -106,12 +106,7 @@ void ActiveRun::NoticeWaiting(Clock::time_point now) {
 void ActiveRun::CheckPace(Clock::time_point now) {
   const double now_s = Seconds(now);
   const Overrun overrun = pace_.Check(now_s, !deaths_.empty());
-  if (overrun == Overrun::kBudget) {
-    WriteEvent("timeout", {{"seconds", pace_.budget_s()}});
-    const std::string sentence = pace_.Sentence(overrun, now_s);
-    return EndWith(RunEnd::kTimeout,
-                   fmt::format("{}, at step {}", sentence, reader_->trace().last_step(0)));
-  }
+  if (overrun == Overrun::kBudget) return EndOverBudget(now_s);
   const bool is_stopped = overrun == Overrun::kNone && HasStoppedRank(now);
   if (overrun == Overrun::kNone && !is_stopped) return;
   const Json fields = DescribeStall(reader_->trace(), RankStates(), pace_.idle_s(now_s));
@@ -124,6 +119,12 @@ void ActiveRun::CheckPace(Clock::time_point now) {
   } else {
     EndWith(RunEnd::kStalled, detail);
   }
+}
+
+void ActiveRun::EndOverBudget(double now_s) {
+  WriteEvent("timeout", {{"seconds", pace_.budget_s()}});
+  EndWith(RunEnd::kTimeout, fmt::format("{}, at step {}", pace_.Sentence(Overrun::kBudget, now_s),
+                                        reader_->trace().last_step(0)));
 }
 
 // The state T lasts until somebody sends SIGCONT: nothing has to be waited out, as with a rank that

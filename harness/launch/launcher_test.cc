@@ -261,6 +261,46 @@ TEST_P(LauncherTest, GivesUpWhenRestartsAreUsedUp) {
   EXPECT_NE(result.detail.find("attempt 2"), std::string::npos) << result.detail;
 }
 
+TEST_P(LauncherTest, WaitsLongerBeforeEachRestart) {
+  Run run = FakeRun("backs_off", "killed", {{"fake.attempts", 2}});
+  run.policy.max_restarts = 2;
+  run.policy.backoff_seconds = 0.3;
+  const RunResult result = RunOne(run);
+  EXPECT_EQ(result.end, RunEnd::kCompleted) << result.detail;
+  const auto restarted = EventsNamed(result.trace, "restarted");
+  ASSERT_EQ(restarted.size(), 2u);
+  EXPECT_EQ(restarted[0].fields["waited_s"], 0.3);
+  EXPECT_EQ(restarted[1].fields["waited_s"], 0.6);
+  const auto exited = EventsNamed(result.trace, "exited");
+  ASSERT_EQ(exited.size(), 3u);
+  EXPECT_GE(restarted[0].time_s - exited[0].time_s, 0.3);
+  EXPECT_GE(restarted[1].time_s - exited[1].time_s, 0.6);
+}
+
+TEST_P(LauncherTest, ARunMayEndWhileItBacksOff) {
+  Run run = FakeRun("out_of_time", "killed", {{"fake.attempts", 9}});
+  run.policy.max_restarts = 9;
+  run.policy.backoff_seconds = 30;
+  run.policy.seconds = 1;
+  const RunResult result = RunOne(run);
+  EXPECT_EQ(result.end, RunEnd::kTimeout) << result.detail;
+  EXPECT_EQ(result.restarts, 0);
+  EXPECT_LT(result.wall_seconds, 10);
+}
+
+TEST_P(LauncherTest, OldRestartsAreForgotten) {
+  Run run = FakeRun("window", "killed", {{"fake.attempts", 4}, {"fake.step_ms", 100}});
+  run.policy.max_restarts = 1;
+  run.policy.window_seconds = 0.2;  // of the 0.3 s that an attempt lives
+  const RunResult forgiven = RunOne(run);
+  EXPECT_EQ(forgiven.end, RunEnd::kCompleted) << forgiven.detail;
+  EXPECT_EQ(forgiven.restarts, 4);
+  run.policy.window_seconds = 60;
+  const RunResult given_up = RunOne(run);
+  EXPECT_EQ(given_up.end, RunEnd::kFailed);
+  EXPECT_EQ(given_up.restarts, 1);
+}
+
 TEST_P(LauncherTest, ResumesInTheNextPhase) {
   Run run = FakeRun("phases", "completes", {{"parallel.ranks", 2}});
   run.phases = {Phase{"train", 8}, Phase{"resume", std::nullopt}};

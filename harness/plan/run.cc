@@ -282,6 +282,8 @@ class CasePlanner {
     }
     run.steps = std::max(0, recipe.Int(kStepsKey).value_or(0));
     run.policy.max_restarts = recipe.Int(kMaxRestartsKey).value_or(0);
+    run.policy.backoff_seconds = recipe.Number(kBackoffSecondsKey).value_or(0);
+    run.policy.window_seconds = recipe.Number(kWindowSecondsKey).value_or(0);
     run.policy.seconds = scenario_.budget.seconds;
     run.policy.has_seconds = scenario_.budget.has_seconds;
     const double stall_seconds = recipe.Number(kStallSecondsKey).value_or(0);

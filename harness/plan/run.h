@@ -17,6 +17,8 @@ namespace trainwreck {
 // The limits of a run's supervisor, from the recipe keys supervisor.* and the scenario's budget.
 struct Policy {
   int max_restarts = 0;
+  double backoff_seconds = 0;  // before the first restart; doubled for each that counts
+  double window_seconds = 0;   // only restarts within the last so many seconds count; 0: all do
   double seconds = 120;
   double stall_seconds = 20;
   // Whether the scenario or its recipe gives the value. Otherwise the target's limits apply.

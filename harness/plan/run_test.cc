@@ -245,6 +245,8 @@ TEST_F(PlanTest, RanksAndThePolicyComeFromTheRecipe) {
   scenario().recipe.set.push_back({"parallel.ranks", 2});
   scenario().budget = {30, 3};
   scenario().remedies[0].changes.set = {{"supervisor.max_restarts", 2},
+                                        {"supervisor.backoff_s", 0.5},
+                                        {"supervisor.window_s", 60},
                                         {"supervisor.stall_s", 1.5}};
   const Case& planned = Planned();
   const auto& fault = Arm(planned, "fault").runs.front();
@@ -255,6 +257,8 @@ TEST_F(PlanTest, RanksAndThePolicyComeFromTheRecipe) {
   EXPECT_EQ(fault.policy.stall_seconds, 3);
   const auto& remedy = Arm(planned, "lower").runs.front();
   EXPECT_EQ(remedy.policy.max_restarts, 2);
+  EXPECT_EQ(remedy.policy.backoff_seconds, 0.5);
+  EXPECT_EQ(remedy.policy.window_seconds, 60);
   EXPECT_EQ(remedy.policy.stall_seconds, 1.5);
 }
 

@@ -335,7 +335,7 @@ const std::vector<EventInfo>& LauncherEvents() {
        "two ranks made different collective calls at the same place of their sequence"},
       {"killed", {"why"}, "the launcher killed the run's processes"},
       {"restarted",
-       {"attempt", "from_step", "dead_rank", "why"},
+       {"attempt", "from_step", "dead_rank", "why", "waited_s"},
        "the supervisor started all ranks again"},
       {"last_call",
        {"rank", "call", "op", "shape", "dtype", "call_step", "began_s", "state"},
@@ -371,6 +371,22 @@ void AddHarnessVocabulary(TargetDescription& description) {
            .max = 100,
            .doc = "how often the supervisor may abort all ranks after a death or a stall and "
                   "restart them from the last checkpoint"});
+  add_key({.name = "supervisor.backoff_s",
+           .type = ValueType::kNumber,
+           .default_value = 0.0,
+           .min = 0.0,
+           .max = 60.0,
+           .unit = "s",
+           .doc = "seconds that the supervisor waits before its first restart, doubled for each "
+                  "restart that counts, at most 60"});
+  add_key({.name = "supervisor.window_s",
+           .type = ValueType::kNumber,
+           .default_value = 0.0,
+           .min = 0.0,
+           .max = 86400.0,
+           .unit = "s",
+           .doc = "only restarts within the last so many seconds count against max_restarts; 0: "
+                  "all do"});
   add_key({.name = "supervisor.stall_s",
            .type = ValueType::kNumber,
            .default_value = 0.0,

@@ -157,6 +157,8 @@ Json ToJson(const Run& run) {
                {"steps", run.steps},
                {"policy",
                 {{"max_restarts", run.policy.max_restarts},
+                 {"backoff_seconds", run.policy.backoff_seconds},
+                 {"window_seconds", run.policy.window_seconds},
                  {"seconds", run.policy.seconds},
                  {"stall_seconds", run.policy.stall_seconds},
                  {"has_seconds", run.policy.has_seconds},
@@ -207,6 +209,8 @@ Run RunFromJson(const Json& json) {
   run.steps = json.at("steps").get<int>();
   const Json& policy = json.at("policy");
   run.policy.max_restarts = policy.at("max_restarts").get<int>();
+  run.policy.backoff_seconds = policy.value("backoff_seconds", 0.0);
+  run.policy.window_seconds = policy.value("window_seconds", 0.0);
   run.policy.seconds = policy.at("seconds").get<double>();
   run.policy.stall_seconds = policy.at("stall_seconds").get<double>();
   run.policy.has_seconds = policy.value("has_seconds", true);
