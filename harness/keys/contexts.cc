@@ -89,7 +89,8 @@ ContextPlan PlanContext(KeyContext context, const Recipe& base, const TargetDesc
 
 std::string ReasonToLeaveOut(const std::string& key, KeyContext context,
                              const TargetDescription& target) {
-  if (key == kMaxRestartsKey || key == kStallSecondsKey) {
+  if (key == kMaxRestartsKey || key == kBackoffSecondsKey || key == kWindowSecondsKey ||
+      key == kStallSecondsKey) {
     return "read by trainwreck, not by the target";
   }
   if (key == kDeviceKey && target.devices.size() < 2) {

@@ -43,6 +43,7 @@ Json WhatIsTrained(const Run& run) {
     json["plan"].erase(key);
   }
   json["max_restarts"] = run.policy.max_restarts;
+  json["window_seconds"] = run.policy.window_seconds;
   return json;
 }
 
