@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "harness/protocol/trace_reader.h"
 #include "trainer/build.h"
@@ -45,7 +46,8 @@ Outcome RunOnce(const Recipe& recipe, const std::vector<std::string>& record,
   reader.Poll(/*last=*/true);
   EXPECT_TRUE(reader.problems().empty()) << reader.problems().front();
   outcome.trace = reader.trace();
-  for (const auto& entry : std::filesystem::directory_iterator(plan.checkpoint_dir)) {
+  std::error_code none;  // a run that is refused makes no folder
+  for (const auto& entry : std::filesystem::directory_iterator(plan.checkpoint_dir, none)) {
     std::ifstream file(entry.path(), std::ios::binary);
     outcome.checkpoints[entry.path().filename()] = {std::istreambuf_iterator<char>(file), {}};
   }
