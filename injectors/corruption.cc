@@ -1,5 +1,8 @@
 #include "injectors/corruption.h"
 
+#include <stdexcept>
+
+#include "trainer/recipe/recipe.h"
 #include "trainer/tensor_views.h"
 
 namespace trainwreck {
@@ -58,7 +61,12 @@ kernels::Corruption CorruptionOf(const std::function<Json(const std::string& nam
 }
 
 Json CorruptTensor(at::Tensor& tensor, const kernels::Corruption& corruption) {
-  const kernels::CorruptionReport report = Corrupt(tensor, corruption);
+  kernels::CorruptionReport report;
+  try {
+    report = Corrupt(tensor, corruption);
+  } catch (const std::invalid_argument& error) {
+    throw RecipeError(error.what());
+  }
   Json evidence = {{"elements", report.elements}, {"changed", report.changed}};
   if (!report.shown.empty()) {
     evidence["index"] = report.shown[0].index;

@@ -1,9 +1,9 @@
 #include "injectors/injector.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "harness/text/glob.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -16,20 +16,20 @@ std::map<std::string, Json> Complete(const PlannedFault& fault, const FaultInfo&
     const bool known =
         std::any_of(info.params.begin(), info.params.end(),
                     [&name = name](const ParamInfo& param) { return param.name == name; });
-    if (!known) throw std::runtime_error(where + "unknown parameter `" + name + "`");
+    if (!known) throw RecipeError(where + "unknown parameter `" + name + "`");
   }
   for (const ParamInfo& param : info.params) {
     const auto given = with.find(param.name);
     if (given == with.end()) {
       if (param.default_value.is_null()) {
-        throw std::runtime_error(where + "parameter `" + param.name + "` must be given");
+        throw RecipeError(where + "parameter `" + param.name + "` must be given");
       }
       with[param.name] = param.default_value;
       continue;
     }
     const std::string problem = CheckValue(param, given->second);
     if (!problem.empty()) {
-      throw std::runtime_error(where + "parameter `" + param.name + "`: " + problem);
+      throw RecipeError(where + "parameter `" + param.name + "`: " + problem);
     }
   }
   return with;
@@ -59,13 +59,12 @@ std::vector<std::unique_ptr<Injector>> MakeInjectors(const std::vector<PlannedFa
   for (const PlannedFault& planned : faults) {
     const auto registered = FaultRegistry().find(planned.fault);
     if (registered == FaultRegistry().end()) {
-      throw std::runtime_error("fault `" + planned.id + "`: there is no fault `" + planned.fault +
-                               "`");
+      throw RecipeError("fault `" + planned.id + "`: there is no fault `" + planned.fault + "`");
     }
     const auto& [info, make] = registered->second;
     if (make == nullptr) {
-      throw std::runtime_error("fault `" + planned.id + "`: `" + planned.fault +
-                               "` changes the recipe, which is done before the plan is written");
+      throw RecipeError("fault `" + planned.id + "`: `" + planned.fault +
+                        "` changes the recipe, which is done before the plan is written");
     }
     PlannedFault complete = planned;
     complete.with = Complete(planned, info);

@@ -48,7 +48,7 @@ class Injector : public PartWrapper {
   InjectorContext context_;
 };
 
-// Throws std::runtime_error, naming the scenario's id, for an unknown fault, a fault of the recipe,
+// Throws RecipeError, naming the scenario's id, for an unknown fault, a fault of the recipe,
 // and parameters that are unknown, missing or unfit. Defaults are filled in.
 std::vector<std::unique_ptr<Injector>> MakeInjectors(const std::vector<PlannedFault>& faults,
                                                      const InjectorContext& context);

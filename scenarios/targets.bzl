@@ -26,6 +26,14 @@ SCENARIOS = [
         cores = 2,
     ),
     struct(
+        name = "desync/gradient-bitflip",
+        file = "desync/gradient-bitflip.yaml",
+        extended = ["desync/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "medium",
+        cores = 2,
+    ),
+    struct(
         name = "desync/loss-scale",
         file = "desync/loss-scale.yaml",
         extended = ["desync/defaults.yaml", "defaults.yaml"],

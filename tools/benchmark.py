@@ -83,22 +83,69 @@ def telemetry_ratios_of(options, rounds, size, model):
 
 def trainer_step_ms(options, record=(), pick=statistics.median, model=GPTS["gpt 0.1 M"]):
     """A step of the reference gpt on one thread, trace included: the median, or what `pick` takes."""
+    return 1e3 * pick(step_seconds(train(options, model, record)))
+
+
+def train(options, changes, record=(), ranks=1):
+    """The trace of rank 0 of a run of the reference gpt."""
     described = json.loads(subprocess.run([options.bin + "/trainer/trainwreck-trainer", "--describe"],
                                           capture_output=True, text=True, check=True).stdout)
     recipe = {key["name"]: key["default"] for key in described["recipe"]}
-    recipe.update({"model.kind": "gpt", "data.kind": "markov", **model, "data.seq_len": 64,
+    recipe.update({"model.kind": "gpt", "data.kind": "markov", "data.seq_len": 64,
                    "data.vocab": 64, "data.batch_size": 8, "optimizer.kind": "adamw", "optimizer.lr": 0.003,
-                   "optimizer.clip_norm": 1.0, "steps": 110, "eval.at_epoch_end": False})
+                   "optimizer.clip_norm": 1.0, "steps": 110, "eval.at_epoch_end": False, "parallel.ranks": ranks, **changes})
     with tempfile.TemporaryDirectory() as folder:
         with open(folder + "/plan.json", "w", encoding="utf-8") as file:
             json.dump({"protocol": 1, "run": "bench", "seed": 0, "recipe": recipe, "record": list(record),
-                       "checkpoint_dir": folder + "/checkpoints"}, file)
-        timed([options.bin + "/trainer/trainwreck-trainer"],
-              env=dict(os.environ, TRAINWRECK_PLAN=folder + "/plan.json", TRAINWRECK_TRACE=folder, RANK="0",
-                       WORLD_SIZE="1"))
+                       "checkpoint_dir": folder + "/checkpoints", "rendezvous": folder + "/meet"}, file)
+        environment = dict(os.environ, TRAINWRECK_PLAN=folder + "/plan.json", TRAINWRECK_TRACE=folder, WORLD_SIZE=str(ranks))
+        others = [subprocess.Popen([options.bin + "/trainer/trainwreck-trainer"], env=dict(environment, RANK=str(rank)))
+                  for rank in range(1, ranks)]
+        timed([options.bin + "/trainer/trainwreck-trainer"], env=dict(environment, RANK="0"))
+        if any(other.wait() != 0 for other in others):
+            raise RuntimeError("a rank failed")
         with open(folder + "/rank0.jsonl", encoding="utf-8") as file:
-            times = [r["time"] for r in map(json.loads, file) if r["t"] == "step"]
-    return 1e3 * pick([b - a for a, b in zip(times[9:], times[10:])])
+            return [json.loads(line) for line in file]
+
+
+def step_seconds(trace):
+    times = [record["time"] for record in trace if record["t"] == "step"]
+    return [b - a for a, b in zip(times[9:], times[10:])]
+
+
+# Ways to find ranks that differ; the first one is compared with.
+CHECKS = {
+    "no check": {},
+    "compared after every step": {"parallel.check_every": 1},
+    "compared every 10 steps": {"parallel.check_every": 10},
+    "compared every 10 steps, digests of each kept": {"parallel.check_every": 10, "parallel.keep_digests": True},
+    "each collective compared first": {"parallel.check_collectives": True},
+}
+
+
+def check_ratios(options, rounds):
+    """Prints what finding ranks that differ costs two ranks: bytes a step, and mean steps of interleaved runs as pairs of ratios."""
+    for size, model in {"mlp": {"model.kind": "mlp", "data.kind": "features"}, **GPTS}.items():
+        means = {name: [] for name in CHECKS}
+        sent = {}
+        for _ in range(rounds):
+            for name, changes in CHECKS.items():
+                trace = train(options, {**model, **changes}, ranks=2)
+                means[name].append(statistics.mean(step_seconds(trace)))
+                sent[name] = sum(bytes_of(record) for record in trace if record["t"] == "collective") / 110
+        for name, times in means.items():
+            ratios = sorted(checked / base for checked, base in zip(times, means["no check"]))
+            print(f"checks, {size}, {name}: {sent[name] - sent['no check']:.0f} more bytes a step of {sent['no check']:.0f}, "
+                  f"{1e3 * statistics.median(times):.3f} ms, ratio of {rounds} pairs {ratios[rounds // 4]:.3f} / "
+                  f"{statistics.median(ratios):.3f} / {ratios[-1 - rounds // 4]:.3f} (quartiles)", flush=True)
+
+
+def bytes_of(collective):
+    sizes = {"int64": 8, "float64": 8, "float32": 4, "int32": 4, "bfloat16": 2, "float16": 2, "uint8": 1}
+    count = 1
+    for size in re.findall(r"[0-9]+", collective.get("shape", "")):
+        count *= int(size)
+    return count * sizes.get(collective.get("dtype", ""), 0)
 
 
 def main():
@@ -108,7 +155,11 @@ def main():
     parser.add_argument("--suite", action="store_true")
     parser.add_argument("--seeds", type=int, default=500)
     parser.add_argument("--telemetry", type=int, default=0, metavar="ROUNDS", help="only: what recording costs")
+    parser.add_argument("--checks", type=int, default=0, metavar="ROUNDS", help="only: what finding ranks that differ costs")
     options = parser.parse_args()
+    if options.checks:
+        check_ratios(options, options.checks)
+        return
     if options.telemetry:
         telemetry_ratios(options, options.telemetry)
         return

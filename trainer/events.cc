@@ -55,9 +55,10 @@ const EventKind kRendezvousFailed(
 const EventKind kLogged("logged", {"tokens", "over_ranks"},
                         "log.every: the targets of the step, of this rank or of all");
 const EventKind kDesync(
-    "desync", {"ranks", "tensors", "reference"},
+    "desync", {"ranks", "tensors", "reference", "since_step"},
     "Rank 0 says so of all: these ranks' parameters differ, in these tensors, from those "
-    "of the majority or, where there is none, of rank 0");
+    "of the majority or, where there is none, of rank 0. With parallel.keep_digests, ranks and "
+    "tensors are those of the first step after which they differ, since_step");
 const EventKind kRebroadcast("rebroadcast", {"root", "entries"},
                              "Parameters and optimizer state of all ranks became those of one");
 const EventKind kRolledBack("rolled_back", {"from_step", "to_step"},

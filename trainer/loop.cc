@@ -114,6 +114,9 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
     TrainStep();
     const int steps_done = clock_.step + 1;
     if (Due(recipe_.parallel_average_every, steps_done)) AverageParameters();
+    if (recipe_.parallel_keep_digests && recipe_.parallel_check_every > 0) {
+      kept_digests_.Keep(clock_.step, parameters_);
+    }
     if (Due(recipe_.parallel_check_every, steps_done) && !CheckReplicas()) continue;
     telemetry_.AfterUpdate();
     if (Due(recipe_.log_every, steps_done)) LogStep();

@@ -13,6 +13,7 @@
 #include "trainer/models/precision.h"
 #include "trainer/optimizers/in_backward.h"
 #include "trainer/parts.h"
+#include "trainer/ranks/replicas.h"
 #include "trainer/recipe/recipe.h"
 #include "trainer/telemetry/coverage.h"
 #include "trainer/telemetry/evidence.h"
@@ -134,6 +135,7 @@ class TrainingLoop {
   std::optional<EpochDrawn> drawn_ = EpochDrawn();  // in this epoch so far; empty: nobody knows
   bool nonfinite_seen_ = false;
   std::int64_t skipped_updates_ = 0;
+  KeptDigests kept_digests_;
   int rollbacks_ = 0;
   std::optional<int> resumed_at_;  // the step at which this process resumed
   std::optional<Saving> saving_;

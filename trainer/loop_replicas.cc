@@ -9,7 +9,6 @@
 #include "trainer/loop.h"
 #include "trainer/models/model.h"
 #include "trainer/ranks/bucket.h"
-#include "trainer/ranks/replicas.h"
 
 namespace trainwreck {
 namespace {
@@ -20,12 +19,21 @@ constexpr int kMaxRollbacks = 3;
 }  // namespace
 
 bool TrainingLoop::CheckReplicas() {
-  const std::optional<Desync> desync = CompareReplicas(*parts_.communicator, parameters_);
+  std::optional<Desync> desync = CompareReplicas(*parts_.communicator, parameters_);
+  Json fields = Json::object();
+  if (desync) {
+    if (const auto apart = kept_digests_.FirstApart(*parts_.communicator, parameters_)) {
+      fields["since_step"] = apart->step;
+      desync = apart->desync;
+    }
+  }
+  kept_digests_.Forget();
   if (!desync) return true;
   if (parts_.communicator->rank() == 0) {
-    events_.Report(
-        events::kDesync,
-        {{"ranks", desync->ranks}, {"tensors", desync->tensors}, {"reference", desync->reference}});
+    fields["ranks"] = desync->ranks;
+    fields["tensors"] = desync->tensors;
+    fields["reference"] = desync->reference;
+    events_.Report(events::kDesync, std::move(fields));
   }
   switch (recipe_.parallel_on_desync) {
     case OnDesync::kNone:

@@ -302,6 +302,11 @@ TEST(Events, AnyTimeOrAtAStep) {
   ExpectTruth("fired(bad_sample)", run, Truth::kFalse);
   ExpectTruth("eventually[4:4] fired(\"recipe.high_lr\")", run, Truth::kTrue);
   ExpectTruth("event(sample_rejected, sample=17, why=\"not finite\")", run, Truth::kTrue);
+  ExpectTruth("event(sample_rejected, sample <= 17)", run, Truth::kTrue);
+  ExpectTruth("event(sample_rejected, sample<17)", run, Truth::kFalse);
+  ExpectTruth("event(sample_rejected, sample>=17, sample<18)", run, Truth::kTrue);
+  ExpectTruth("event(sample_rejected, sample>17)", run, Truth::kFalse);
+  ExpectTruth("event(sample_rejected, why<3)", run, Truth::kFalse);  // no number
   ExpectTruth("sample_rejected(samples=3)", run, Truth::kTrue);
   ExpectTruth("sample_rejected(sample=18)", run, Truth::kFalse);
   ExpectTruth("exited(rank=1, signal=9)", run, Truth::kTrue);

@@ -61,14 +61,22 @@ NodePtr NoFilter(TokenCursor& at, const Token& name) {
   for (const auto& [theirs, ours] : kOtherNames) {
     if (name.text == theirs) nearest = ours;
   }
-  return at.Fail(
-      name.begin, name.end, fmt::format("no function is called '{}'", name.text),
-      nearest.empty() ? "events take key=value only" : "did you mean '" + nearest + "'?");
+  return at.Fail(name.begin, name.end, fmt::format("no function is called '{}'", name.text),
+                 nearest.empty() ? "events take key=value and key<=number only"
+                                 : "did you mean '" + nearest + "'?");
+}
+
+bool IsComparison(const Token& token) {
+  return token.Is("=") || token.Is("<") || token.Is("<=") || token.Is(">") || token.Is(">=");
 }
 
 bool ParseFilterValue(TokenCursor& at, Filter& filter) {
   const bool negative = at.Take("-");
   const Token& value = at.Now();
+  if (filter.comparison != "=" && value.kind != TokenKind::kNumber) {
+    at.Unexpected("a number");
+    return false;
+  }
   if (value.kind == TokenKind::kNumber) {
     filter.is_number = true;
     filter.number = negative ? -value.number : value.number;
@@ -148,11 +156,12 @@ NodePtr ParseEventCall(TokenCursor& at, std::size_t begin) {
   while (!at.Now().Is(")")) {
     if (!first && !at.Take(",")) return at.Unexpected("',' or ')'");
     first = false;
-    if (at.Now().kind != TokenKind::kName || !at.Ahead(1).Is("=")) return NoFilter(at, name);
+    if (at.Now().kind != TokenKind::kName || !IsComparison(at.Ahead(1))) return NoFilter(at, name);
     Filter filter;
     filter.begin = at.Now().begin;
     filter.key = std::string(at.Now().text);
     at.Advance();
+    filter.comparison = std::string(at.Now().text);
     at.Advance();
     if (!ParseFilterValue(at, filter)) return nullptr;
     node->filters.push_back(std::move(filter));

@@ -79,9 +79,10 @@ struct Slice {
   std::size_t end = 0;
 };
 
-// key=value of an event.
+// key=value of an event, or key<=number and the like.
 struct Filter {
   std::string key;
+  std::string comparison = "=";  // =, <, <=, > or >=; all but the first with a number
   bool is_number = false;
   double number = 0;
   std::string text;

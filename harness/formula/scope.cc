@@ -10,13 +10,22 @@ namespace {
 
 constexpr std::size_t kMaxBindings = 1 << 16;
 
+bool Compare(double value, const std::string& comparison, double with) {
+  if (comparison == "<") return value < with;
+  if (comparison == "<=") return value <= with;
+  if (comparison == ">") return value > with;
+  if (comparison == ">=") return value >= with;
+  return value == with;
+}
+
 bool Matches(const Json& value, const Filter& filter) {
   if (value.is_array()) {  // "samples": [17, 4] is matched by samples=17
     return std::any_of(value.begin(), value.end(),
                        [&](const Json& item) { return !item.is_array() && Matches(item, filter); });
   }
   if (filter.is_number) {
-    return DecodeNumber(value) == std::optional<double>(filter.number);
+    const std::optional<double> number = DecodeNumber(value);
+    return number && Compare(*number, filter.comparison, filter.number);
   }
   if (value.is_boolean()) return filter.text == (value.get<bool>() ? "true" : "false");
   return value.is_string() && value.get_ref<const std::string&>() == filter.text;

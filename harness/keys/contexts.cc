@@ -93,6 +93,7 @@ std::string ReasonToLeaveOut(const std::string& key, KeyContext context,
       key == kStallSecondsKey) {
     return "read by trainwreck, not by the target";
   }
+  if (key == kLauncherKey) return "another launcher may not be on this machine";
   if (key == kDeviceKey && target.devices.size() < 2) {
     return "this machine has no other device";
   }

@@ -99,7 +99,7 @@ Run RunOf(const ContextPlan& context, const KeyTrial& trial, const std::string& 
   const auto steps_of = [&](const Recipe& one) {
     return std::max(0, RecipeView(one, &target).Int(kStepsKey).value_or(0));
   };
-  run.steps = std::max(steps_of(recipe), steps_of(changed));
+  const int steps = std::max(steps_of(recipe), steps_of(changed));
   if (context.changes_late) {
     run.phases = {{"train", std::max(1, steps_of(recipe) / 2)}, {"resume", std::nullopt}};
     run.later_changes = trial.changes;
@@ -110,10 +110,9 @@ Run RunOf(const ContextPlan& context, const KeyTrial& trial, const std::string& 
   run.plan.until = run.phases.front().until;
   run.device = PickDevice(recipe, {}, target, {}).kind;
   if (!run.device.empty()) recipe[kDeviceKey] = run.device;
-  run.ranks = std::max(1, RecipeView(recipe, &target).Int(kRanksKey).value_or(1));
-  run.processes = target.HasFeature("one-process") ? 1 : 0;
+  TakeFromRecipe(run, target);
+  run.steps = steps;
   run.policy = {.max_restarts = 0, .has_seconds = false, .has_stall_seconds = false};
-  run.cost = static_cast<double>(run.steps) * run.ranks * static_cast<double>(run.phases.size());
   return run;
 }
 

@@ -253,7 +253,7 @@ void ActiveRun::OnAllExited() {
   while (!has_end_ && PollTrace()) {  // a poll reads so much at most
   }
   CheckTrace();
-  if (restart_at_ != Clock::time_point::max() && !has_end_) Restart(FirstDeath(), FirstDead());
+  if (restart_at_ != Clock::time_point::max() && !has_end_) RestartAfterDeath();
   state_ = State::kReaping;
   // After a clean end helpers get a moment to notice; after a kill there is nothing to wait for.
   guard_->Send({{"reap", true}, {"grace_ms", was_killed_ ? 0 : kGraceMs}});
@@ -332,7 +332,9 @@ void ActiveRun::BeginRestart() {
   result_.restarts = restarts_.made();
   Json fields = std::move(restart_cause_);
   fields["attempt"] = attempt_;
-  fields["from_step"] = StepsSaved();
+  const int from_step = StepsSaved();
+  fields["from_step"] = from_step;
+  fields["lost_steps"] = std::max(0, reader_->trace().last_step(0) + 1 - from_step);
   WriteEvent("restarted", std::move(fields));
   BeginAttempt();
 }
@@ -349,10 +351,22 @@ int ActiveRun::StepsSaved() const {
   return steps_saved;
 }
 
-void ActiveRun::Restart(const std::string& why, int rank) {
+void ActiveRun::RestartAfterDeath() {
+  if (WasRefused()) return EndWith(RunEnd::kFailed, FirstDeath());
+  Restart(FirstDeath(), Culprit());
+}
+
+bool ActiveRun::WasRefused() const {
+  const auto& ends = reader_->trace().end_why;
+  return std::any_of(ends.begin(), ends.end(),
+                     [](const auto& end) { return end.second == kBadPlan; });
+}
+
+void ActiveRun::Restart(const std::string& why, std::optional<int> culprit) {
   next_ = Next::kRestart;
   restart_at_ = Clock::time_point::max();
-  restart_cause_ = {{"why", why}, {"dead_rank", rank}};
+  restart_cause_ = {{"why", why}};
+  if (culprit) restart_cause_["dead_rank"] = *culprit;
   KillRanks(why);
 }
 
@@ -443,7 +457,7 @@ void ActiveRun::Tick(Clock::time_point now) {
     if (is_backing_off) return BackOff(now);
     PollTrace();
     CheckTrace();
-    if (state_ == State::kRunning && now >= restart_at_) Restart(FirstDeath(), FirstDead());
+    if (state_ == State::kRunning && now >= restart_at_) RestartAfterDeath();
     if (state_ == State::kRunning && now >= next_disk_check_) CheckDisk();
     if (state_ == State::kRunning) NoticeWaiting(now);
     if (state_ == State::kRunning) CheckPace(now);

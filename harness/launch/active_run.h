@@ -71,7 +71,7 @@ class ActiveRun {
   // Writes the last collective call of each rank down, before its file is begun anew.
   void NoteLastCalls();
   void OnReaped();
-  void Restart(const std::string& why, int rank);
+  void Restart(const std::string& why, std::optional<int> culprit);
   void BackOff(Clock::time_point now);
   void BeginRestart();
   int StepsSaved() const;  // of the newest checkpoint
@@ -94,7 +94,13 @@ class ActiveRun {
   std::string ForeignDeath(const Event& failed) const;
   // The rank that died first in this attempt: the one that did not die because another had.
   int FirstDead() const;
-  std::string FirstDeath() const;  // one sentence about it
+  int FirstOf(const std::vector<int>& dead) const;
+  std::size_t CallsOf(int rank) const;  // collective calls so far
+  std::string FirstDeath() const;       // one sentence about it
+  // The rank whose death is its own; none where the ranks only complain of each other.
+  std::optional<int> Culprit() const;
+  void RestartAfterDeath();
+  bool WasRefused() const;  // a rank said that it cannot carry out the plan
   std::string phase_name() const;
   // The variable that holds a process's rank, where another launcher starts the ranks; else empty.
   std::string rank_variable() const;

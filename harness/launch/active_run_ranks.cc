@@ -1,6 +1,7 @@
 // The ranks of an active run: how they are started, which of them wait, died or were stopped.
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -207,15 +208,46 @@ const Event* ActiveRun::LastOfAttempt(const std::string& name, std::optional<int
 // a signal comes from outside, an exit code may be a complaint. Then the order of the ends.
 int ActiveRun::FirstDead() const {
   if (const Event* failed = ForeignFailure()) return failed->rank;
-  const RunTrace& trace = reader_->trace();
-  auto calls = [&](int rank) {
-    const auto found = trace.collectives.find(rank);
-    return found == trace.collectives.end() ? std::size_t{0} : found->second.size();
-  };
-  return *std::min_element(deaths_.begin(), deaths_.end(), [&](int a, int b) {
-    if (calls(a) != calls(b)) return calls(a) < calls(b);
+  return FirstOf(deaths_);
+}
+
+int ActiveRun::FirstOf(const std::vector<int>& dead) const {
+  return *std::min_element(dead.begin(), dead.end(), [&](int a, int b) {
+    if (CallsOf(a) != CallsOf(b)) return CallsOf(a) < CallsOf(b);
     return ranks_[a].signal != 0 && ranks_[b].signal == 0;
   });
+}
+
+std::size_t ActiveRun::CallsOf(int rank) const {
+  const auto& collectives = reader_->trace().collectives;
+  const auto found = collectives.find(rank);
+  return found == collectives.end() ? 0 : found->second.size();
+}
+
+// A rank that ends by its own hand within a collective complains of another: its part has another
+// size, or its connection is gone. If all ranks end by their own hands at the same call, they have
+// found something together.
+std::optional<int> ActiveRun::Culprit() const {
+  if (const Event* failed = ForeignFailure()) return failed->rank;
+  const auto ended_itself = [&](int rank) {
+    return ranks_[rank].signal == 0 || ranks_[rank].signal == SIGABRT;
+  };
+  const auto is_in_call = [&](int rank) {
+    const std::vector<LastCall> calls = ReadLastCalls(folder_.path(), rank);
+    return !calls.empty() && calls.back().state != CallState::kEnded;
+  };
+  std::vector<int> suspects;
+  for (const int rank : deaths_) {
+    if (!ended_itself(rank) || !is_in_call(rank)) suspects.push_back(rank);
+  }
+  if (suspects.empty()) return std::nullopt;
+  const bool all_together =
+      ranks() > 1 && static_cast<int>(suspects.size()) == ranks() &&
+      std::all_of(suspects.begin(), suspects.end(), [&](int rank) {
+        return ended_itself(rank) && CallsOf(rank) == CallsOf(suspects.front());
+      });
+  if (all_together) return std::nullopt;
+  return FirstOf(suspects);
 }
 
 // The rank that failed first under the command's own launcher, as its watcher found out.

@@ -123,6 +123,7 @@ class FakeRank {
   std::string trace_path() const { return folder_ + "/rank" + std::to_string(rank_) + ".jsonl"; }
   std::optional<int> MisbehaveAtOnce();  // an exit code
   std::optional<int> MisbehaveAtStep(TraceWriter& trace, int step);
+  std::optional<int> MisbehaveTogether(TraceWriter& trace, int step);  // all ranks do
 
   Plan plan_;
   int rank_;
@@ -206,6 +207,32 @@ std::optional<int> FakeRank::MisbehaveAtStep(TraceWriter& trace, int step) {
   return std::nullopt;
 }
 
+std::optional<int> FakeRank::MisbehaveTogether(TraceWriter& trace, int step) {
+  if (mode_ == "complains") {
+    std::ofstream(folder_ + "/rank" + std::to_string(rank_) + ".calls")
+        << Json({{"call", 2 * step},
+                 {"step", step},
+                 {"op", "all_reduce"},
+                 {"shape", "[100]"},
+                 {"dtype", "float32"},
+                 {"began", 0.001 * step},
+                 {"ended", nullptr}})
+        << "\n";
+    std::fprintf(stderr, "a part of another size\n");
+    if (rank_ == Int("fake.rank")) std::abort();
+    return 1;
+  }
+  if (mode_ == "refuses") {
+    std::fprintf(stderr, "the replicas differ\n");
+    return 1;
+  }
+  if (mode_ == "bad_plan") {
+    trace.Write({{"t", "end"}, {"why", mode_}, {"step", step}});
+    return 2;
+  }
+  return std::nullopt;
+}
+
 int FakeRank::Run() {
   if (const auto code = MisbehaveAtOnce()) return *code;
   TraceWriter trace(trace_path());
@@ -238,6 +265,9 @@ int FakeRank::Run() {
                    {"op", "all_reduce"},
                    {"shape", "[100]"},
                    {"dtype", "float32"}});
+    }
+    if (plan_.attempt < Int("fake.attempts") && step == Int("fake.at")) {
+      if (const auto code = MisbehaveTogether(trace, step)) return *code;
     }
     if (may_misbehave && step == Int("fake.at")) {
       if (const auto code = MisbehaveAtStep(trace, step)) return *code;

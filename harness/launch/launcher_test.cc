@@ -232,6 +232,27 @@ TEST_P(LauncherTest, NamesTheRankThatDiedFirstAndNotThePeerThatComplained) {
   const auto events = EventsNamed(restarted.trace, "restarted");
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].fields["dead_rank"], 1);
+  EXPECT_EQ(events[0].fields["lost_steps"], 3);  // no checkpoint yet
+}
+
+TEST_P(LauncherTest, NamesNoRankWhereTheRanksOnlyComplainOfEachOther) {
+  for (const char* mode : {"complains", "refuses"}) {
+    Run run = FakeRun(std::string("blame/") + mode, mode, {{"parallel.ranks", 2}});
+    run.policy.max_restarts = 1;
+    const RunResult restarted = RunOne(run);
+    EXPECT_EQ(restarted.end, RunEnd::kCompleted) << restarted.detail;
+    const auto events = EventsNamed(restarted.trace, "restarted");
+    ASSERT_EQ(events.size(), 1u) << mode;
+    EXPECT_FALSE(events[0].fields.contains("dead_rank")) << events[0].fields.dump();
+  }
+}
+
+TEST_P(LauncherTest, DoesNotStartARefusedPlanAgain) {
+  Run run = FakeRun("refused", "bad_plan", {{"parallel.ranks", 2}});
+  run.policy.max_restarts = 3;
+  const RunResult result = RunOne(run);
+  EXPECT_EQ(result.end, RunEnd::kFailed);
+  EXPECT_EQ(result.restarts, 0);
 }
 
 TEST_P(LauncherTest, RestartsAfterADeathAndAStall) {

@@ -269,27 +269,11 @@ class CasePlanner {
     run.device =
         PickDevice(plan.recipe, scenario_.requires_, target_, options_.available_features).kind;
     if (!run.device.empty()) plan.recipe[kDeviceKey] = run.device;
-    const RecipeView recipe(plan.recipe, &target_);
-    run.ranks = std::max(1, recipe.Int(kRanksKey).value_or(1));
-    run.first_ranks = run.ranks;
-    run.resume_ranks = std::max(0, recipe.Int(kResumeRanksKey).value_or(0));
-    run.ranks = std::max(run.ranks, run.resume_ranks);
-    run.processes = target_.HasFeature("one-process") ? 1 : 0;
-    const std::string launcher = recipe.Text(kLauncherKey).value_or("own");
-    if (target_.level >= 2 && launcher != "own") {
-      run.launcher = launcher;
-      run.processes = 1;
-    }
-    run.steps = std::max(0, recipe.Int(kStepsKey).value_or(0));
-    run.policy.max_restarts = recipe.Int(kMaxRestartsKey).value_or(0);
-    run.policy.backoff_seconds = recipe.Number(kBackoffSecondsKey).value_or(0);
-    run.policy.window_seconds = recipe.Number(kWindowSecondsKey).value_or(0);
     run.policy.seconds = scenario_.budget.seconds;
     run.policy.has_seconds = scenario_.budget.has_seconds;
-    const double stall_seconds = recipe.Number(kStallSecondsKey).value_or(0);
-    run.policy.stall_seconds = stall_seconds > 0 ? stall_seconds : scenario_.budget.stall_seconds;
-    run.policy.has_stall_seconds = stall_seconds > 0 || scenario_.budget.has_stall_seconds;
-    run.cost = static_cast<double>(run.steps) * run.ranks * static_cast<double>(run.phases.size());
+    run.policy.stall_seconds = scenario_.budget.stall_seconds;
+    run.policy.has_stall_seconds = scenario_.budget.has_stall_seconds;
+    TakeFromRecipe(run, target_);
   }
 
   const Case& case_;
@@ -321,6 +305,28 @@ void PlaceOnDevices(Case& planned, const TargetDescription& target, const PlanOp
 }
 
 }  // namespace
+
+void TakeFromRecipe(Run& run, const TargetDescription& target) {
+  const RecipeView recipe(run.plan.recipe, &target);
+  run.first_ranks = std::max(1, recipe.Int(kRanksKey).value_or(1));
+  run.resume_ranks = std::max(0, recipe.Int(kResumeRanksKey).value_or(0));
+  run.ranks = std::max(run.first_ranks, run.resume_ranks);
+  run.processes = target.HasFeature("one-process") ? 1 : 0;
+  const std::string launcher = recipe.Text(kLauncherKey).value_or("own");
+  if (target.level >= 2 && launcher != "own") {
+    run.launcher = launcher;
+    run.processes = 1;
+  }
+  run.steps = std::max(0, recipe.Int(kStepsKey).value_or(0));
+  run.policy.max_restarts = recipe.Int(kMaxRestartsKey).value_or(0);
+  run.policy.backoff_seconds = recipe.Number(kBackoffSecondsKey).value_or(0);
+  run.policy.window_seconds = recipe.Number(kWindowSecondsKey).value_or(0);
+  if (const double stall = recipe.Number(kStallSecondsKey).value_or(0); stall > 0) {
+    run.policy.stall_seconds = stall;
+    run.policy.has_stall_seconds = true;
+  }
+  run.cost = static_cast<double>(run.steps) * run.ranks * static_cast<double>(run.phases.size());
+}
 
 std::vector<Case> PlanCases(const std::vector<Scenario>& scenarios, const TargetDescription& target,
                             const PlanOptions& options) {

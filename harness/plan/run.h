@@ -99,6 +99,11 @@ struct PlanOptions {
   std::vector<std::string> available_features;   // beyond the target's: "device:cuda", ...
 };
 
+// Sets what follows from the run's resolved recipe and its phases: ranks, launcher, steps, the
+// supervisor's limits and the cost. Seconds of the policy stay as they are, but for a stall limit
+// in the recipe.
+void TakeFromRecipe(Run& run, const TargetDescription& target);
+
 // A digest of a scenario's content at a point and of the overrides: recipe, faults, checks,
 // remedies, phases. It leaves out title, comments, number of seeds, budgets and the target's
 // defaults. Verdicts with the same digest answer the same question.

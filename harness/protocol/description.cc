@@ -335,8 +335,11 @@ const std::vector<EventInfo>& LauncherEvents() {
        "two ranks made different collective calls at the same place of their sequence"},
       {"killed", {"why"}, "the launcher killed the run's processes"},
       {"restarted",
-       {"attempt", "from_step", "dead_rank", "why", "waited_s"},
-       "the supervisor started all ranks again"},
+       {"attempt", "from_step", "lost_steps", "dead_rank", "why", "waited_s"},
+       "the supervisor started all ranks again; lost_steps are done once more; dead_rank is left "
+       "out where the ranks only "
+       "complain "
+       "of each other"},
       {"last_call",
        {"rank", "call", "op", "shape", "dtype", "call_step", "began_s", "state"},
        "a rank's last collective call before a stall or a failure: state is waits, ended or "

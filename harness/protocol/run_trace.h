@@ -29,6 +29,9 @@ struct Collective {
   bool operator==(const Collective&) const = default;
 };
 
+// `why` of an `end` record: the program cannot carry out its plan.
+inline constexpr char kBadPlan[] = "bad_plan";
+
 // One signal of one rank, dense by step.
 struct Series {
   std::vector<double> values;

@@ -205,21 +205,13 @@ Run RunOf(const Combination& drawn, const IngredientSet& with, const Changes& ov
   }
   run.device = PickDevice(recipe, {}, target, {}).kind;
   if (!run.device.empty()) recipe[kDeviceKey] = run.device;
-  const RecipeView view(recipe, &target);
   run.seed = drawn.number;
   run.plan.seed = drawn.seed * 1'000'003 + static_cast<std::uint64_t>(drawn.number);
   run.plan.scenario = run.scenario;
   run.plan.arm = run.arm;
   run.phases = {{"train", std::nullopt}};
-  run.ranks = std::max(1, view.Int(kRanksKey).value_or(1));
-  run.processes = target.HasFeature("one-process") ? 1 : 0;
-  run.steps = std::max(0, view.Int(kStepsKey).value_or(0));
-  run.policy = {.max_restarts = view.Int(kMaxRestartsKey).value_or(0),
-                .backoff_seconds = view.Number(kBackoffSecondsKey).value_or(0),
-                .window_seconds = view.Number(kWindowSecondsKey).value_or(0),
-                .seconds = budget_s,
-                .stall_seconds = 3};
-  run.cost = static_cast<double>(run.steps) * run.ranks;
+  run.policy = {.seconds = budget_s, .stall_seconds = 3};
+  TakeFromRecipe(run, target);
   return run;
 }
 

@@ -83,6 +83,9 @@ bool AnyFired(const Run& run, const RunResult& result, const std::string& prefix
 
 bool IsRefused(const RunResult& result) {
   if (result.end != RunEnd::kFailed || result.exits.empty()) return false;
+  for (const auto& [rank, why] : result.trace.end_why) {
+    if (why == kBadPlan) return true;
+  }
   const bool any_fired =
       std::any_of(result.trace.events.begin(), result.trace.events.end(),
                   [](const Event& event) { return HasChanged(event) && event.rank >= 0; });
@@ -100,10 +103,13 @@ std::set<std::string> FiredIn(const RunResult& result) {
 }
 
 std::vector<std::string> SilentIn(const Run& run, const RunResult& result) {
-  const std::set<std::string> fired = FiredIn(result);
+  std::set<std::string> said;  // that it acted, also where a NaN stays a NaN
+  for (const Event& event : result.trace.events) {
+    if (event.name == "fired") said.insert(TextOf(event.fields, "id"));
+  }
   std::vector<std::string> silent;
   for (const PlannedFault& fault : run.plan.faults) {
-    if (fired.contains(fault.id)) continue;
+    if (said.contains(fault.id)) continue;
     bool is_due = false;
     for (int rank = 0; rank < run.ranks; ++rank) {
       // Steps that a later attempt did say nothing of attempt 0, so only runs without one count.

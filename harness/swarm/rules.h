@@ -23,7 +23,7 @@ struct LeftBehind {
   std::vector<std::string> files;  // beside the run's folder
 };
 
-// The run was refused: its recipe is not valid. No rule applies.
+// The run was refused: its recipe is not valid, or a fault does not fit it. No rule applies.
 bool IsRefused(const RunResult& result);
 
 // Ids of the faults that acted, with different values before and after.

@@ -48,6 +48,15 @@ std::vector<std::string> Rules(const std::vector<BrokenRule>& findings) {
 
 const std::vector<std::string> kNone;
 
+TEST(RulesTest, APlanThatTheProgramRefusesIsNoFailure) {
+  RunResult result = Completed();
+  result.end = RunEnd::kFailed;
+  result.exits = {{.rank = 0, .code = 1}};
+  EXPECT_FALSE(IsRefused(result));  // it trained
+  result.trace.end_why[0] = "bad_plan";
+  EXPECT_TRUE(IsRefused(result));
+}
+
 TEST(RulesTest, ARunMustEndWithinItsBudget) {
   const auto run = ARun("optimizer.nan_gradient");
   RunResult result = Completed();

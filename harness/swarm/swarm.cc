@@ -126,7 +126,8 @@ std::vector<SwarmRecord> Swarm::Try(const std::vector<Trial>& trials) {
   return records;
 }
 
-// A fault that was due and did not fire may lack what it acts on. It is lost if it fires alone.
+// A fault that was due and did not fire may lack what it acts on, as clipping that a fault of the
+// recipe took away. It is lost if it fires in the same recipe alone.
 void Swarm::FindLostFaults(const std::vector<Trial>& trials, std::vector<SwarmRecord>& records) {
   std::vector<Trial> alone;
   std::vector<std::pair<std::size_t, std::string>> asked;
@@ -136,7 +137,9 @@ void Swarm::FindLostFaults(const std::vector<Trial>& trials, std::vector<SwarmRe
       Trial trial = trials[i];
       std::erase_if(trial.with, [&](int index) {
         const Ingredient& one = trial.drawn.ingredients[index];
-        return one.is_fault() && one.fault.id != id;
+        if (!one.is_fault() || one.fault.id == id) return false;
+        const FaultInfo* info = session_.description.FindFault(one.fault.fault);
+        return info != nullptr && info->amends.empty();
       });
       if (trial.with.size() == trials[i].with.size()) {  // it was alone
         records[i].idle.push_back(FaultNames(trial.drawn, {id}).front());
@@ -151,7 +154,7 @@ void Swarm::FindLostFaults(const std::vector<Trial>& trials, std::vector<SwarmRe
   for (std::size_t k = 0; k < seen.size(); ++k) {
     SwarmRecord& record = records[asked[k].first];
     const std::string name = FaultNames(record.drawn, {asked[k].second}).front();
-    if (seen[k].fired.empty()) {
+    if (!seen[k].fired.contains(name)) {
       record.idle.push_back(name);
     } else {
       record.findings.push_back(

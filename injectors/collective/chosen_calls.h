@@ -41,6 +41,7 @@ class ChosenCalls : public Injector {
   // Called in place of inner.AllReduce(tensor, reduction), with the number of the call in its step.
   virtual void AllReduce(Communicator& inner, at::Tensor& tensor, Reduction reduction,
                          int call) = 0;
+  virtual void EndStep() {}
 
  private:
   class Hook : public LoopHook {
@@ -51,7 +52,10 @@ class ChosenCalls : public Injector {
       calls_.in_step_ = true;
     }
     void OnBackwardDone(int) override { calls_.has_gradients_ = true; }
-    void OnStepEnd(int) override { calls_.in_step_ = calls_.has_gradients_ = false; }
+    void OnStepEnd(int) override {
+      calls_.in_step_ = calls_.has_gradients_ = false;
+      calls_.EndStep();
+    }
 
    private:
     ChosenCalls& calls_;

@@ -6,6 +6,7 @@
 
 #include "injectors/collective/testing_group.h"
 #include "injectors/testing.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -71,7 +72,7 @@ TEST(CollectiveCorruptResult, LeavesOtherTypesAloneUnlessTold) {
   EXPECT_TRUE(Reduce(bench, *corrupt, at::kDouble).eq(2).all().item<bool>());
   EXPECT_TRUE(bench.fired().empty());
   const auto told = bench.Make("collective.corrupt_result", {{"calls", {0}}});
-  EXPECT_THROW(Reduce(bench, *told, at::kDouble), std::invalid_argument);
+  EXPECT_THROW(Reduce(bench, *told, at::kDouble), RecipeError);
 }
 
 }  // namespace

@@ -12,10 +12,11 @@ FaultInfo Info() {
   return {.name = "collective.reorder",
           .doc =
               "Makes the first two of the chosen all-reduces of a step in the other order. Say "
-              "`ranks`: on all ranks it has no effect.",
+              "`ranks`: on all ranks it has no effect. A lone one waits for a second that does not "
+              "come, and is left out.",
           .params = {ChosenCalls::CallsParam()},
           .min_ranks = 2,
-          .evidence = "once in each step: the numbers of the two calls before and after"};
+          .evidence = "once in each step: the numbers of the calls before and after"};
 }
 
 class Reorder : public ChosenCalls {
@@ -35,6 +36,12 @@ class Reorder : public ChosenCalls {
     Fired({{"before", {first_call_, call}}, {"after", {call, first_call_}}});
     inner.AllReduce(tensor, reduction);
     inner.AllReduce(*first_, reduction);
+    first_.reset();
+  }
+
+  void EndStep() override {
+    if (!first_) return;
+    Fired({{"before", {first_call_}}, {"after", Json::array()}});
     first_.reset();
   }
 

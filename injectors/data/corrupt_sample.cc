@@ -2,11 +2,11 @@
 // leaves it.
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
 #include <utility>
 
 #include "injectors/data/visited_dataset.h"
 #include "injectors/injector.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -71,12 +71,12 @@ class CorruptSample : public Injector {
 std::unique_ptr<Dataset> CorruptSample::Wrap(std::unique_ptr<Dataset> data) {
   for (const std::int64_t id : samples_) {
     if (id >= data->size()) {
-      throw std::runtime_error("data.corrupt_sample: there is no sample " + std::to_string(id) +
-                               ", the training set has " + std::to_string(data->size()));
+      throw RecipeError("data.corrupt_sample: there is no sample " + std::to_string(id) +
+                        ", the training set has " + std::to_string(data->size()));
     }
   }
   if (value_ == "bad_token" && data->input_limit() == 0) {
-    throw std::runtime_error("data.corrupt_sample: bad_token needs inputs that are tokens");
+    throw RecipeError("data.corrupt_sample: bad_token needs inputs that are tokens");
   }
   return std::make_unique<VisitedDataset<CorruptSample>>(std::move(data), *this);
 }
@@ -109,9 +109,9 @@ void CorruptSample::Damage(Sample& sample, const char* field, at::Tensor& tensor
                            const at::Scalar& value) {
   const std::int64_t position = tensor.dim() == 0 ? 0 : position_;
   if (position >= tensor.numel()) {
-    throw std::runtime_error("data.corrupt_sample: position " + std::to_string(position) +
-                             " is past the end of sample " + std::to_string(sample.id) + "'s " +
-                             field + ", which has " + std::to_string(tensor.numel()));
+    throw RecipeError("data.corrupt_sample: position " + std::to_string(position) +
+                      " is past the end of sample " + std::to_string(sample.id) + "'s " + field +
+                      ", which has " + std::to_string(tensor.numel()));
   }
   tensor = tensor.clone();  // the data set may hand out views of what it keeps
   at::Tensor element = tensor.view({-1})[position];

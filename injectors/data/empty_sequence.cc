@@ -3,11 +3,11 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include "injectors/data/visited_dataset.h"
 #include "injectors/injector.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -33,8 +33,8 @@ class EmptySequence : public Injector {
   std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> data) override {
     for (const std::int64_t id : samples_) {
       if (id < data->size()) continue;
-      throw std::runtime_error("data.empty_sequence: there is no sample " + std::to_string(id) +
-                               ", the training set has " + std::to_string(data->size()));
+      throw RecipeError("data.empty_sequence: there is no sample " + std::to_string(id) +
+                        ", the training set has " + std::to_string(data->size()));
     }
     return std::make_unique<VisitedDataset<EmptySequence>>(std::move(data), *this);
   }

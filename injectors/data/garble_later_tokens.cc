@@ -3,13 +3,13 @@
 // of them, and the targets of all rows together are those of the one row.
 #include <ATen/ops/zeros_like.h>
 
-#include <stdexcept>
 #include <utility>
 
 #include "injectors/data/first_tokens.h"
 #include "injectors/data/sampler_around.h"
 #include "injectors/data/visited_dataset.h"
 #include "injectors/injector.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -40,7 +40,7 @@ class GarbleLaterTokens : public Injector {
   // Row `p` of sample `id` has the id p * samples + id.
   std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> data) override {
     if (data->input_limit() == 0) {
-      throw std::runtime_error("data.garble_later_tokens: needs sequences of tokens, not features");
+      throw RecipeError("data.garble_later_tokens: needs sequences of tokens, not features");
     }
     samples_ = data->size();
     positions_ = data->Get(0).target.size(0);

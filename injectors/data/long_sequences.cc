@@ -2,11 +2,11 @@
 // without a limit on length has now and then.
 #include <ATen/ops/cat.h>
 
-#include <stdexcept>
 #include <utility>
 
 #include "injectors/data/visited_dataset.h"
 #include "injectors/injector.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -33,7 +33,7 @@ class LongSequences : public Injector {
 
   std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> data) override {
     if (data->input_limit() == 0) {
-      throw std::runtime_error("data.long_sequences: needs inputs that are tokens");
+      throw RecipeError("data.long_sequences: needs inputs that are tokens");
     }
     return std::make_unique<VisitedDataset<LongSequences>>(std::move(data), *this);
   }

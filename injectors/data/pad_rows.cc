@@ -1,11 +1,11 @@
 // data.pad_rows: rows that are filled up behind their last token. No bug of anybody: what stands
 // behind a text, and does not count, changes nothing of it.
-#include <stdexcept>
 #include <utility>
 
 #include "injectors/data/first_tokens.h"
 #include "injectors/data/visited_dataset.h"
 #include "injectors/injector.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -39,8 +39,8 @@ class PadRows : public Injector {
 
   std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> data) override {
     if (token_ >= data->input_limit()) {
-      throw std::runtime_error("data.pad_rows: token " + std::to_string(token_) +
-                               " is none of the inputs' vocabulary");
+      throw RecipeError("data.pad_rows: token " + std::to_string(token_) +
+                        " is none of the inputs' vocabulary");
     }
     return std::make_unique<VisitedDataset<PadRows>>(std::move(data), *this);
   }

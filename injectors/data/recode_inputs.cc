@@ -5,6 +5,7 @@
 #include "injectors/data/first_tokens.h"
 #include "injectors/data/visited_dataset.h"
 #include "injectors/injector.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -39,7 +40,7 @@ class RecodeInputs : public Injector {
 
   std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> data) override {
     if (data->input_limit() == 0) {
-      throw std::runtime_error("data.recode_inputs: needs sequences of tokens, not features");
+      throw RecipeError("data.recode_inputs: needs sequences of tokens, not features");
     }
     return std::make_unique<VisitedDataset<RecodeInputs>>(std::move(data), *this);
   }

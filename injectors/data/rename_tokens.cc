@@ -2,12 +2,12 @@
 // a model whose rows are numbered alike is the same model.
 #include <ATen/core/grad_mode.h>
 
-#include <stdexcept>
 #include <utility>
 
 #include "injectors/data/first_tokens.h"
 #include "injectors/data/visited_dataset.h"
 #include "injectors/injector.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -36,7 +36,7 @@ class RenameTokens : public Injector {
   std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> data) override {
     vocabulary_ = data->input_limit();
     if (vocabulary_ == 0 || data->target_limit() != vocabulary_) {
-      throw std::runtime_error("data.rename_tokens: needs sequences of tokens, not features");
+      throw RecipeError("data.rename_tokens: needs sequences of tokens, not features");
     }
     return std::make_unique<VisitedDataset<RenameTokens>>(std::move(data), *this);
   }
@@ -47,7 +47,7 @@ class RenameTokens : public Injector {
     for (auto& [name, parameter] : ParametersOf(*model)) {
       if (!AnyMatches(globs, name)) continue;
       if (parameter.size(0) != vocabulary_) {
-        throw std::runtime_error("data.rename_tokens: " + name + " has no row for each token");
+        throw RecipeError("data.rename_tokens: " + name + " has no row for each token");
       }
       at::Tensor rows = parameter;
       rows.copy_(parameter.flip(0));

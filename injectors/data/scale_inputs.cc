@@ -3,11 +3,11 @@
 #include <ATen/TensorOperators.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include "injectors/data/visited_dataset.h"
 #include "injectors/injector.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -69,7 +69,7 @@ class ScaleInputs : public Injector {
 
 std::unique_ptr<Dataset> ScaleInputs::Wrap(std::unique_ptr<Dataset> data) {
   if (data->input_limit() > 0) {
-    throw std::runtime_error("data.scale_inputs: needs inputs that are features, not tokens");
+    throw RecipeError("data.scale_inputs: needs inputs that are features, not tokens");
   }
   return std::make_unique<VisitedDataset<ScaleInputs>>(std::move(data), *this);
 }

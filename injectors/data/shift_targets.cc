@@ -9,6 +9,7 @@
 #include "injectors/data/first_tokens.h"
 #include "injectors/data/visited_dataset.h"
 #include "injectors/injector.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -35,7 +36,7 @@ class ShiftTargets : public Injector {
 
   std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> data) override {
     if (data->input_limit() == 0) {
-      throw std::runtime_error("data.shift_targets: needs sequences of tokens, not features");
+      throw RecipeError("data.shift_targets: needs sequences of tokens, not features");
     }
     return std::make_unique<VisitedDataset<ShiftTargets>>(std::move(data), *this);
   }

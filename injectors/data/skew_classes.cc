@@ -5,6 +5,7 @@
 
 #include "injectors/data/visited_dataset.h"
 #include "injectors/injector.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -37,7 +38,7 @@ class SkewClasses : public Injector {
 
   std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> data) override {
     if (data->input_limit() > 0) {
-      throw std::runtime_error("data.skew_classes: needs features with labels, not tokens");
+      throw RecipeError("data.skew_classes: needs features with labels, not tokens");
     }
     const auto majority = param("majority").get<std::int64_t>();
     const double share = param("share").get<double>();
@@ -46,8 +47,8 @@ class SkewClasses : public Injector {
       (data->Get(id).target.item<std::int64_t>() == majority ? most : rest).push_back(id);
     }
     if (most.empty() || rest.empty()) {
-      throw std::runtime_error("data.skew_classes: label " + std::to_string(majority) +
-                               " has none of the samples, or all");
+      throw RecipeError("data.skew_classes: label " + std::to_string(majority) +
+                        " has none of the samples, or all");
     }
     std::mt19937_64 random(context().seed);
     std::int64_t drawn_most = 0;

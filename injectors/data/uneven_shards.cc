@@ -2,10 +2,10 @@
 // batches than the others and, in a loop that does not agree on their number, takes another path
 // through the collectives.
 #include <cmath>
-#include <stdexcept>
 #include <utility>
 
 #include "injectors/injector.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -57,8 +57,8 @@ class UnevenShards : public Injector {
         epoch_(param("epoch").get<std::int64_t>()) {
     if (rank_ < 0) rank_ = context.world_size - 1;
     if (rank_ >= context.world_size) {
-      throw std::runtime_error("data.uneven_shards: there is no rank " + std::to_string(rank_) +
-                               " in a run of " + std::to_string(context.world_size));
+      throw RecipeError("data.uneven_shards: there is no rank " + std::to_string(rank_) +
+                        " in a run of " + std::to_string(context.world_size));
     }
   }
 

@@ -1,11 +1,10 @@
 // recipe.softmax_over_positions: a softmax over the wrong dimension, that of a sequence.
 #include <ATen/ops/softmax.h>
 
-#include <stdexcept>
-
 #include "injectors/injector.h"
 #include "injectors/layers_of.h"
 #include "trainer/models/layers.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -22,7 +21,7 @@ FaultInfo Info() {
 }
 
 at::Tensor OverPositions(const at::Tensor& logits) {
-  if (logits.dim() < 3) throw std::runtime_error("recipe.softmax_over_positions: only of tokens");
+  if (logits.dim() < 3) throw RecipeError("recipe.softmax_over_positions: only of tokens");
   return at::softmax(logits, -2);
 }
 

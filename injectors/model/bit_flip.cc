@@ -1,11 +1,11 @@
 // model.bit_flip: silent data corruption. One bit of one weight changes on one rank, as by a
 // particle or a failing chip, and nothing else does.
-#include <stdexcept>
 #include <utility>
 
 #include "harness/text/glob.h"
 #include "injectors/corruption.h"
 #include "injectors/injector.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -51,7 +51,7 @@ class BitFlip : public Injector {
       }
     }
     if (name_.empty()) {
-      throw std::runtime_error("model.bit_flip: no parameter is called `" + glob_ + "`");
+      throw RecipeError("model.bit_flip: no parameter is called `" + glob_ + "`");
     }
     return model;
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "injectors/injector.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 
@@ -49,8 +50,8 @@ inline Matched ForMatchingParameters(Model& model,
     at::Tensor part = parameter;
     if (!rows.empty()) {
       if (rows.size() != 2 || rows[0] >= rows[1] || part.dim() == 0 || rows[1] > part.size(0)) {
-        throw std::runtime_error("rows: [begin, end) must lie within " + name + ", which has " +
-                                 std::to_string(part.dim() == 0 ? 0 : part.size(0)));
+        throw RecipeError("rows: [begin, end) must lie within " + name + ", which has " +
+                          std::to_string(part.dim() == 0 ? 0 : part.size(0)));
       }
       part = part.narrow(0, rows[0], rows[1] - rows[0]);
     }

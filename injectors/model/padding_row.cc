@@ -2,11 +2,11 @@
 // trains its row.
 #include <ATen/core/grad_mode.h>
 
-#include <stdexcept>
 #include <utility>
 
 #include "injectors/injector.h"
 #include "trainer/models/model.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -39,8 +39,7 @@ class PaddingRow : public Injector {
     for (const auto& [name, parameter] : ParametersOf(*model)) {
       if (name != param("parameter")) continue;
       if (row >= parameter.size(0)) {
-        throw std::runtime_error("model.padding_row: " + name + " has no row " +
-                                 std::to_string(row));
+        throw RecipeError("model.padding_row: " + name + " has no row " + std::to_string(row));
       }
       parameter_ = parameter;
     }

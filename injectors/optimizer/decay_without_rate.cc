@@ -2,7 +2,6 @@
 // rate, as the first papers have it. It goes on where the rate is 0.
 #include <ATen/core/grad_mode.h>
 
-#include <stdexcept>
 #include <utility>
 
 #include "injectors/optimizer/update_fault.h"
@@ -28,7 +27,7 @@ class DecayWithoutRate : public UpdateFault {
   std::unique_ptr<Optimizer> Wrap(std::unique_ptr<Optimizer> optimizer) override {
     const OptimizerRecipe recipe = ParseRecipe(*context().recipe).optimizer;
     if (recipe.kind != OptimizerKind::kAdamW) {
-      throw std::runtime_error("optimizer.decay_without_rate: only of adamw");
+      throw RecipeError("optimizer.decay_without_rate: only of adamw");
     }
     decay_ = recipe.weight_decay;
     return decay_ == 0 ? std::move(optimizer) : UpdateFault::Wrap(std::move(optimizer));

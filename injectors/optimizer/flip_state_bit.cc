@@ -1,9 +1,9 @@
 // optimizer.flip_state_bit: silent damage of memory that no gradient and no loss shows at once: a
 // moment of the optimizer.
-#include <stdexcept>
 
 #include "injectors/corruption.h"
 #include "injectors/optimizer/update_fault.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -55,8 +55,8 @@ class FlipStateBit : public UpdateFault {
       evidence["bit"] = flip.bit;
       return Fired(std::move(evidence));
     }
-    throw std::runtime_error("optimizer.flip_state_bit: no entry of the optimizer is called `" +
-                             param("entry").get<std::string>() + "`");
+    throw RecipeError("optimizer.flip_state_bit: no entry of the optimizer is called `" +
+                      param("entry").get<std::string>() + "`");
   }
 
   int last_step_ = -1;

@@ -6,6 +6,7 @@
 // All functions are collective: every rank calls them at the same place.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,30 @@ struct Desync {
 // Compares 64-bit digests of the tensors, in one all-reduce of 8 bytes per rank and tensor. Every
 // rank gets the same answer; empty: all are equal.
 std::optional<Desync> CompareReplicas(Communicator& communicator, const NamedTensors& tensors);
+
+// The digests of the tensors after each step since the last comparison, 8 bytes per step and
+// tensor, so that a comparison every N steps can still say at which of them the ranks went apart.
+class KeptDigests {
+ public:
+  struct Apart {
+    int step = 0;  // the first after which the ranks differ
+    Desync desync;
+  };
+
+  void Keep(int step, const NamedTensors& tensors);
+  void Forget() { kept_.clear(); }
+  // Compares what is kept: one all-reduce of 8 bytes per rank and step, and one of 8 bytes per rank
+  // and tensor for the step that it finds. All steps are looked at, since ranks that went apart may
+  // have come together again. Empty: the ranks were equal after all of them.
+  std::optional<Apart> FirstApart(Communicator& communicator, const NamedTensors& tensors) const;
+
+ private:
+  struct Step {
+    int step;
+    std::vector<std::int64_t> digests;  // of the tensors
+  };
+  std::vector<Step> kept_;
+};
 
 // The result of CompareReplicas for a table of digests [rank][tensor].
 std::optional<Desync> FindDesync(const std::vector<std::vector<std::int64_t>>& digests,

@@ -62,6 +62,34 @@ TEST(ReplicasTest, RanksCompareAndRepair) {
   for (const RankEnd& end : ends) EXPECT_EQ(end.output, "equal 2bmajority equal");
 }
 
+// Apart after step 11 in b; a too after step 12; b is equal again after step 13.
+TEST(KeptDigestsTest, TheFirstStepAndItsTensorsAreNamed) {
+  ScratchFolder folder;
+  const auto ends = RunForked(2, [&](int rank) -> std::string {
+    const auto communicator = MakeGlooCommunicator(
+        {.rank = rank, .world_size = 2, .rendezvous_file = folder.File("meet"), .timeout_s = 20});
+    NamedTensors tensors = {{"a", at::ones({3})}, {"b", at::ones({2, 2})}};
+    KeptDigests kept;
+    kept.Keep(9, tensors);
+    kept.Keep(10, tensors);
+    if (kept.FirstApart(*communicator, tensors)) return "apart too early";
+    if (rank == 1) tensors[1].second[1][0] = 2;
+    kept.Keep(11, tensors);
+    if (rank == 1) tensors[0].second[0] = 2;
+    kept.Keep(12, tensors);
+    tensors[1].second[1][0] = 1;
+    kept.Keep(13, tensors);
+    const auto apart = kept.FirstApart(*communicator, tensors);
+    if (!apart) return "not found";
+    kept.Forget();
+    const bool is_forgotten = !kept.FirstApart(*communicator, tensors);
+    communicator->Barrier();
+    return std::to_string(apart->step) + apart->desync.tensors.at(0) +
+           std::to_string(apart->desync.tensors.size()) + (is_forgotten ? "" : " kept");
+  });
+  for (const RankEnd& end : ends) EXPECT_EQ(end.output, "11b1");
+}
+
 TEST(ReplicasTest, OneRankHasNobodyToDifferFrom) {
   EXPECT_FALSE(CompareReplicas(*MakeLocalCommunicator(), kTensors));
 }

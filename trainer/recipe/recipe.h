@@ -193,6 +193,7 @@ struct TrainingRecipe {
   std::int64_t threads = 1;  // CPU threads in each rank
   std::int64_t parallel_average_every = 0;
   std::int64_t parallel_check_every = 0;
+  bool parallel_keep_digests = false;
   OnDesync parallel_on_desync = OnDesync::kNone;
 };
 

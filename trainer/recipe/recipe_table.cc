@@ -401,6 +401,10 @@ void AddRankKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Number("parallel.check_every", FIELD(parallel_check_every), "steps", 0,
                         "Compare the ranks' parameters after every so many steps: event desync; 0: "
                         "never"));
+  keys.push_back(
+      Plain("parallel.keep_digests", FIELD(parallel_keep_digests),
+            "Keep digests of the parameters after each step until the next comparison, so "
+            "that desync names the first step after which the ranks differ"));
   keys.push_back(Choice("parallel.on_desync", FIELD(parallel_on_desync),
                         {{"none", OnDesync::kNone},
                          {"stop", OnDesync::kStop},
