@@ -70,22 +70,25 @@ bool IsAlarm(const Event& event) {
   return alarms.contains(event.name);
 }
 
-// Whether a fault whose name begins so acted.
-bool AnyFired(const Run& run, const RunResult& result, const std::string& prefix) {
+// Whether a fault acted after which ranks may make different collectives: one of collectives or of
+// data, or any that acts on some ranks only, as parameters that one rank alone has frozen.
+bool RanksMayDiffer(const Run& run, const RunResult& result) {
   const std::set<std::string> fired = FiredIn(result);
-  return std::any_of(run.plan.faults.begin(), run.plan.faults.end(),
-                     [&](const PlannedFault& fault) {
-                       return fault.fault.starts_with(prefix) && fired.contains(fault.id);
-                     });
+  return std::any_of(
+      run.plan.faults.begin(), run.plan.faults.end(), [&](const PlannedFault& fault) {
+        return fired.contains(fault.id) &&
+               (!fault.trigger.ranks.empty() || fault.fault.starts_with("collective.") ||
+                fault.fault.starts_with("data."));
+      });
 }
 
 }  // namespace
 
 bool IsRefused(const RunResult& result) {
-  if (result.end != RunEnd::kFailed || result.exits.empty()) return false;
-  for (const auto& [rank, why] : result.trace.end_why) {
-    if (why == kBadPlan) return true;
+  for (const auto& [rank, why] : result.trace.end_why) {  // its peers may wait for it
+    if (why == kBadPlan && result.end != RunEnd::kCompleted) return true;
   }
+  if (result.end != RunEnd::kFailed || result.exits.empty()) return false;
   const bool any_fired =
       std::any_of(result.trace.events.begin(), result.trace.events.end(),
                   [](const Event& event) { return HasChanged(event) && event.rank >= 0; });
@@ -138,7 +141,7 @@ std::vector<BrokenRule> CheckEnd(const Run& run, const RunResult& result) {
     add("without a fault that fired, " + end);
   }
   // Gloo aborts the rank that gets a part of another collective: that is what such a fault does.
-  const bool may_abort = AnyFired(run, result, "collective.") || AnyFired(run, result, "data.");
+  const bool may_abort = RanksMayDiffer(run, result);
   for (const RankExit& exit : result.exits) {
     const bool is_of_gloo = exit.last_words.find("gloo::") != std::string::npos;
     if (exit.signal == SIGABRT && may_abort && is_of_gloo) continue;

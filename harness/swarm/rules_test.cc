@@ -55,6 +55,8 @@ TEST(RulesTest, APlanThatTheProgramRefusesIsNoFailure) {
   EXPECT_FALSE(IsRefused(result));  // it trained
   result.trace.end_why[0] = "bad_plan";
   EXPECT_TRUE(IsRefused(result));
+  result.end = RunEnd::kStalled;  // a peer waits for it
+  EXPECT_TRUE(IsRefused(result));
 }
 
 TEST(RulesTest, ARunMustEndWithinItsBudget) {
@@ -86,7 +88,10 @@ TEST(RulesTest, OnlyGlooMayAbortAndOnlyWhereCollectivesDoNotMatch) {
   result.exits = {{.rank = 0, .signal = SIGABRT, .last_words = "'gloo::EnforceNotMet'"}};
   result.trace.events = {Fired(1)};
   EXPECT_EQ(Rules(CheckEnd(ARun("collective.skip"), result)), kNone);
-  EXPECT_EQ(Rules(CheckEnd(ARun("model.flip_bit"), result)), std::vector<std::string>{"ends"});
+  Run on_all_ranks = ARun("model.flip_bit");
+  on_all_ranks.plan.faults[0].trigger.ranks.clear();
+  EXPECT_EQ(Rules(CheckEnd(on_all_ranks, result)), std::vector<std::string>{"ends"});
+  EXPECT_EQ(Rules(CheckEnd(ARun("model.flip_bit"), result)), kNone);
   result.exits[0].last_words = "free(): invalid pointer";
   EXPECT_EQ(Rules(CheckEnd(ARun("collective.skip"), result)), std::vector<std::string>{"ends"});
   result.exits[0].signal = SIGSEGV;
