@@ -68,8 +68,9 @@ const EventKind kSampleRejected("sample_rejected", {"sample", "field", "position
 const EventKind kBatchSkipped("batch_skipped", {"samples"},
                               "The loader's guard dropped a whole batch");
 const EventKind kCheckpointSaved(
-    "checkpoint_saved", {"steps_done", "entries", "digest"},
-    "A checkpoint was handed to the store; digest is param_digest at that point");
+    "checkpoint_saved", {"steps_done", "entries", "digest", "entry_digests"},
+    "A checkpoint was handed to the store; digest is param_digest at that point, entry_digests has "
+    "that of each entry (checkpoint.digests)");
 const EventKind kCheckpointFailed("checkpoint_failed", {"steps_done", "what"},
                                   "A checkpoint could not be written, and training goes on "
                                   "(checkpoint.on_failure)");

@@ -113,6 +113,7 @@ class TrainingLoop {
     int steps_done = 0;
     std::size_t entries = 0;
     double digest = 0;          // param_digest at that point
+    Json entry_digests;         // by name; null: not asked
     std::future<void> written;  // with the store's exception
   };
 

@@ -85,6 +85,11 @@ void TrainingLoop::SaveCheckpoint() {
   saving_.emplace(Saving{.steps_done = clock_.step,
                          .entries = state.size(),
                          .digest = DigestSignal(DigestTensors(parameters_))});
+  if (recipe_.checkpoint_digests) {
+    for (const auto& [name, tensor] : state) {
+      saving_->entry_digests[name] = DigestSignal(DigestTensors({{name, tensor}}));
+    }
+  }
   saving_->written = std::async(beside ? std::launch::async : std::launch::deferred,
                                 [this, steps_done = clock_.step, state = std::move(state)] {
                                   parts_.checkpoints->Save(steps_done, state);
@@ -104,9 +109,10 @@ void TrainingLoop::FinishSave() {
                    {{"steps_done", saved.steps_done}, {"what", error.what()}});
     return;
   }
-  events_.Report(
-      events::kCheckpointSaved,
-      {{"steps_done", saved.steps_done}, {"entries", saved.entries}, {"digest", saved.digest}});
+  Json fields = {
+      {"steps_done", saved.steps_done}, {"entries", saved.entries}, {"digest", saved.digest}};
+  if (!saved.entry_digests.is_null()) fields["entry_digests"] = std::move(saved.entry_digests);
+  events_.Report(events::kCheckpointSaved, std::move(fields));
 }
 
 bool TrainingLoop::Restore(Return how) {

@@ -1,6 +1,7 @@
 #include "harness/judge/place.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -15,6 +16,7 @@ namespace trainwreck {
 namespace {
 
 constexpr std::size_t kEqualShown = 4;
+constexpr std::size_t kEntriesShown = 3;
 
 std::string WithoutModule(const std::string& signal) { return signal.substr(0, signal.find('{')); }
 
@@ -211,6 +213,45 @@ std::optional<Place> FirstApart(const RunTrace& twin, const RunTrace& control,
   Place place{first.step, first.signal, first.stage, {}};
   place.equal = StillEqual(place, apart, by_form, control);
   return place;
+}
+
+std::optional<StateApart> FirstStateApart(const RunTrace& run, const RunTrace& other) {
+  const auto digests_of = [](const RunTrace& trace) {
+    std::map<int, const Json*> by_steps;
+    for (const Event& event : trace.events) {
+      if (event.name != "checkpoint_saved" || event.rank != 0) continue;
+      const auto steps = event.fields.find("steps_done");
+      const auto digests = event.fields.find("entry_digests");
+      if (steps == event.fields.end() || !steps->is_number_integer()) continue;
+      if (digests == event.fields.end() || !digests->is_object()) continue;
+      by_steps[steps->get<int>()] = &*digests;
+    }
+    return by_steps;
+  };
+  const auto others = digests_of(other);
+  for (const auto& [steps_done, digests] : digests_of(run)) {
+    const auto found = others.find(steps_done);
+    if (found == others.end()) continue;
+    StateApart apart{.steps_done = steps_done};
+    for (const auto& [name, digest] : digests->items()) {
+      if (found->second->value(name, Json()) != digest) apart.entries.push_back(name);
+    }
+    for (const auto& [name, digest] : found->second->items()) {
+      if (!digests->contains(name)) apart.entries.push_back(name);
+    }
+    if (!apart.entries.empty()) return apart;
+  }
+  return std::nullopt;
+}
+
+std::string ToString(const StateApart& apart) {
+  std::vector<std::string> shown = apart.entries;
+  const std::size_t more = shown.size() > kEntriesShown ? shown.size() - kEntriesShown : 0;
+  shown.resize(shown.size() - more);
+  std::string text = "first checkpoint apart, after " + std::to_string(apart.steps_done) +
+                     " steps: " + Join(shown);
+  if (more > 0) text += " and " + std::to_string(more) + " more";
+  return text;
 }
 
 std::string ToString(const Place& place) {

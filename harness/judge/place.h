@@ -28,6 +28,19 @@ const char* ToString(StepStage stage);  // "data", "forward pass", ...
 // The stage of a signal, by its name in the reference trainer and most logs.
 StepStage StageOf(const std::string& signal);
 
+// What differs in the first checkpoint in which two runs differ.
+struct StateApart {
+  int steps_done = 0;                // of the checkpoint
+  std::vector<std::string> entries;  // by name
+};
+
+// Compares the checkpoints of the same number of steps that both runs have saved, by the digests of
+// their entries (`entry_digests` of checkpoint_saved). Where a run has saved one twice, after a
+// restart, its last one counts. Empty: none differs, or no digests were written.
+std::optional<StateApart> FirstStateApart(const RunTrace& run, const RunTrace& other);
+// "first checkpoint apart, after 40 steps: optimizer.exp_avg.a, optimizer.exp_avg.b and 3 more"
+std::string ToString(const StateApart& apart);
+
 struct Place {
   int step = 0;
   std::string signal;  // the first that differs there

@@ -112,5 +112,35 @@ TEST(Stage, IsReadFromTheName) {
   EXPECT_EQ(StageOf("bananas"), StepStage::kOther);
 }
 
+RunTrace Saving(std::vector<std::pair<int, Json>> checkpoints) {
+  RunTrace run = Even();
+  for (auto& [steps, digests] : checkpoints) {
+    run.events.push_back({.name = "checkpoint_saved",
+                          .step = steps - 1,
+                          .rank = 0,
+                          .fields = {{"steps_done", steps}, {"entry_digests", digests}}});
+  }
+  return run;
+}
+
+TEST(StateApart, TheFirstCheckpointThatDiffersIsNamedWithItsEntries) {
+  const RunTrace other = Saving({{2, {{"a", 1}, {"b", 2}}}, {4, {{"a", 3}, {"b", 4}}}});
+  EXPECT_FALSE(FirstStateApart(other, other));
+  EXPECT_FALSE(FirstStateApart(Even(), other));                     // no digests
+  EXPECT_FALSE(FirstStateApart(Saving({{3, {{"a", 9}}}}), other));  // none in common
+  const auto apart = FirstStateApart(Saving({{2, {{"a", 1}, {"b", 2}}}, {4, {{"a", 3}}}}), other);
+  ASSERT_TRUE(apart);
+  EXPECT_EQ(ToString(*apart), "first checkpoint apart, after 4 steps: b");
+  const auto many =
+      FirstStateApart(Saving({{4, {{"a", 0}, {"b", 0}, {"c", 0}, {"d", 0}, {"e", 0}}}}), other);
+  ASSERT_TRUE(many);
+  EXPECT_EQ(ToString(*many), "first checkpoint apart, after 4 steps: a, b, c and 2 more");
+}
+
+TEST(StateApart, TheLastOfTwoSavesOfOneStepCounts) {
+  const RunTrace other = Saving({{2, {{"a", 1}}}});
+  EXPECT_FALSE(FirstStateApart(Saving({{2, {{"a", 7}}}, {2, {{"a", 1}}}}), other));
+}
+
 }  // namespace place_test
 }  // namespace trainwreck::testing

@@ -38,6 +38,11 @@ std::string EvidenceOf(const RunTrace& trace) {
   return "";
 }
 
+bool ReadsReference(const std::string& text) {
+  const auto parsed = formula::Formula::Parse(text);
+  return parsed.formula && parsed.formula->arms().contains("reference");
+}
+
 }  // namespace
 
 std::optional<double> SignedMargin(const Reading& reading, formula::Unit unit, bool expected) {
@@ -127,31 +132,37 @@ void CaseJudge::Settle(const LostSeeds& lost, JudgedCheck& judged) const {
   const int seed = WorstSeed(*to_look_at, result);
   SetRerun(result.arm, seed, result);
   result.seen = SeenAt(result, seed);
-  if (result.failure_class == FailureClass::kTwinsDiffer) FindPlace(seed, result);
+  if (!result.failure_class.empty()) FindPlace(seed, result);
 }
 
-// Where a twin and control come apart, in all that was recorded.
+// Where a twin and control come apart, or a run and the reference that it must be equal to, in all
+// that was recorded.
 void CaseJudge::FindPlace(int seed, CheckResult& result) const {
   const auto arm = std::find_if(plan_.arms.begin(), plan_.arms.end(),
                                 [&](const ArmPlan& one) { return one.name == result.arm; });
   const auto of_seed = traces_.find(seed);
   if (arm == plan_.arms.end() || of_seed == traces_.end()) return;
+  const bool is_twin = result.failure_class == FailureClass::kTwinsDiffer;
+  if (!is_twin && !(result.expected && ReadsReference(result.formula))) return;
   const auto run_of = [&](const std::string& name) {
     const auto run = of_seed->second.find(name);
     return run == of_seed->second.end() ? nullptr : run->second;
   };
-  const RunTrace* twin = run_of(arm->name);
-  const RunTrace* control = run_of(arm->control);
-  if (twin == nullptr || control == nullptr) return;
+  const RunTrace* run = run_of(arm->name);
+  const RunTrace* other = run_of(is_twin ? arm->control : "reference");
+  if (run == nullptr || other == nullptr) return;
   std::vector<const RunTrace*> draws;
   for (const ArmPlan& one : plan_.arms) {
-    if (one.kind != ArmKind::kRounding) continue;
+    if (!is_twin || one.kind != ArmKind::kRounding) continue;
     if (const RunTrace* draw = run_of(one.name)) draws.push_back(draw);
   }
-  const std::optional<Place> place = FirstApart(*twin, *control, draws, target_);
-  if (!place) return;
-  result.place = ToString(*place);
-  result.suspects = SuspectsOf(*place, *arm->twin);
+  std::vector<std::string> places;
+  if (const auto place = FirstApart(*run, *other, draws, target_)) {
+    places.push_back(ToString(*place));
+    if (is_twin) result.suspects = SuspectsOf(*place, *arm->twin);
+  }
+  if (const auto state = FirstStateApart(*run, *other)) places.push_back(ToString(*state));
+  result.place = Join(places, "; ");
 }
 
 void CaseJudge::SetRerun(const std::string& arm, int seed, CheckResult& result) const {

@@ -32,7 +32,7 @@ struct CheckResult {
   std::string seen;            // "seed 4: loss = 3.2 (step 60)"; may be empty
   std::string rerun_command;   // empty when as claimed
   std::string evidence;        // the folder of the run to look at, if it left one
-  std::string place;           // of a twin: where it and control come apart first; may be empty
+  std::string place;           // where two runs that must be equal come apart first; may be empty
   std::vector<std::string> suspects;  // parts of the training stack to look at, the likeliest first
   int worst_seed = -1;                // the one to look at first; -1: none
 };

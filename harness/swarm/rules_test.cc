@@ -88,7 +88,7 @@ TEST(RulesTest, OnlyGlooMayAbortAndOnlyWhereCollectivesDoNotMatch) {
   result.exits = {{.rank = 0, .signal = SIGABRT, .last_words = "'gloo::EnforceNotMet'"}};
   result.trace.events = {Fired(1)};
   EXPECT_EQ(Rules(CheckEnd(ARun("collective.skip"), result)), kNone);
-  Run on_all_ranks = ARun("model.flip_bit");
+  auto on_all_ranks = ARun("model.flip_bit");
   on_all_ranks.plan.faults[0].trigger.ranks.clear();
   EXPECT_EQ(Rules(CheckEnd(on_all_ranks, result)), std::vector<std::string>{"ends"});
   EXPECT_EQ(Rules(CheckEnd(ARun("model.flip_bit"), result)), kNone);

@@ -173,6 +173,7 @@ struct TrainingRecipe {
   bool checkpoint_require_complete = false;
   OnFailedSave checkpoint_on_failure = OnFailedSave::kStop;
   bool checkpoint_asynchronous = false;
+  bool checkpoint_digests = false;
   bool checkpoint_elastic = false;
   std::int64_t resume_rewarm_steps = 0;
   OnGaps audit_coverage = OnGaps::kNone;

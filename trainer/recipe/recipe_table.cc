@@ -334,6 +334,8 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("checkpoint.asynchronous", FIELD(checkpoint_asynchronous),
                        "Copy the state at the step and write it beside training; the next save "
                        "and the end of the run wait for it"));
+  keys.push_back(Plain("checkpoint.digests", FIELD(checkpoint_digests),
+                       "Write the digest of each entry into the event checkpoint_saved"));
   keys.push_back(Plain("checkpoint.elastic", FIELD(checkpoint_elastic),
                        "Let another number of ranks resume from a checkpoint: the global batch and "
                        "the position in the epoch stay what they were. Needs sampler.deal_out"));

@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 119u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 120u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -164,6 +164,7 @@ TEST(ParseRecipe, ReadsTheKeysOfRanksAndSaves) {
   const TrainingRecipe recipe = ParseRecipe({{"parallel.rendezvous", "tcp"},
                                              {"parallel.check_collectives", true},
                                              {"parallel.keep_digests", true},
+                                             {"checkpoint.digests", true},
                                              {"parallel.init_sync", true},
                                              {"log.every", 77},
                                              {"log.over_ranks", true},
@@ -172,6 +173,7 @@ TEST(ParseRecipe, ReadsTheKeysOfRanksAndSaves) {
   EXPECT_EQ(recipe.parallel_rendezvous, RendezvousKind::kTcp);
   EXPECT_TRUE(recipe.parallel_check_collectives);
   EXPECT_TRUE(recipe.parallel_keep_digests);
+  EXPECT_TRUE(recipe.checkpoint_digests);
   EXPECT_TRUE(recipe.parallel_init_sync);
   EXPECT_EQ(recipe.log_every, 77);
   EXPECT_TRUE(recipe.log_over_ranks);
