@@ -14,12 +14,12 @@ import tempfile
 import unittest
 
 import unittest_xml
-from targets_docs_test import matches, run_commands
+from targets_docs_test import blocks_of, environment_in, matches, run_commands, write
 
 DOCUMENT, TRAINWRECK, TARGET = map(os.path.abspath, sys.argv[1:4])
 with open(DOCUMENT, encoding="utf-8") as page:
     PAGE = page.read()
-BLOCKS = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", PAGE, re.M | re.S)
+BLOCKS = blocks_of(DOCUMENT)
 FILES = {name: text for _, name, text in BLOCKS if name}
 
 
@@ -28,18 +28,12 @@ class ProtocolPage(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        self.environment = {**os.environ, "TRAINWRECK_CACHE": self.folder + "/.cache",
-                            "PATH": os.path.dirname(TRAINWRECK) + ":" + os.environ["PATH"]}
-        for name in ("TRAINWRECK_TARGET", "TEST_SRCDIR", "RUNFILES_DIR"):
-            self.environment.pop(name, None)
+        self.environment = environment_in(self.folder, TRAINWRECK)
         for name, text in FILES.items():
             self.write(name, text)
 
     def write(self, name, text):
-        path = os.path.join(self.folder, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        write(self.folder, name, text)
 
     def damage(self, before, after):
         self.assertEqual(FILES["line.py"].count(before), 1, before)

@@ -6,17 +6,16 @@ Usage: swarm_rules_test.py DOCUMENT TRAINWRECK
 """
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import unittest
 
 import unittest_xml
+from targets_docs_test import blocks_of, environment_in, write
 
 DOCUMENT, TRAINWRECK = map(os.path.abspath, sys.argv[1:3])
-with open(DOCUMENT, encoding="utf-8") as page:
-    FILES = {name: text for name, text in re.findall(r"^```\w+ (\S+)\n(.*?)^```$", page.read(), re.M | re.S)}
+FILES = {name: text for _, name, text in blocks_of(DOCUMENT) if name}
 
 # Before the record of a step; after it is known whether a fault acted at it.
 STEP = "        size = max(map(abs, gradient))\n"
@@ -36,15 +35,9 @@ class SwarmRules(unittest.TestCase):
             if name == "line.py" and lie:
                 self.assertEqual(text.count(place), 1, place)
                 text = text.replace(place, place + lie)
-            path = os.path.join(folder.name, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-        environment = {key: value for key, value in os.environ.items()
-                       if key not in ("TRAINWRECK_TARGET", "TEST_SRCDIR", "RUNFILES_DIR")}
-        environment["TRAINWRECK_CACHE"] = folder.name + "/.cache"
+            write(folder.name, name, text)
         done = subprocess.run([TRAINWRECK, "swarm", "--seed", "5", "--runs", "40", "--budget", "20", "--output", "out"],
-                              cwd=folder.name, env=environment, text=True, capture_output=True, check=False)
+                              cwd=folder.name, env=environment_in(folder.name, TRAINWRECK), text=True, capture_output=True, check=False)
         self.assertTrue(os.path.exists(folder.name + "/out/swarm.json"), done.stdout + done.stderr)
         with open(folder.name + "/out/swarm.json", encoding="utf-8") as file:
             summary = json.load(file)

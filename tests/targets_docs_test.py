@@ -18,6 +18,28 @@ def matches(expected, seen):
     return re.fullmatch(".*".join(map(re.escape, expected.split("..."))), seen, re.S) is not None
 
 
+def blocks_of(document):
+    """(language, name or "", text) of each block of code."""
+    with open(document, encoding="utf-8") as file:
+        return re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", file.read(), re.M | re.S)
+
+
+def write(folder, name, text):
+    path = os.path.join(folder, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def environment_in(folder, trainwreck):
+    """That of a user who works in the folder, with the program on the path."""
+    environment = {**os.environ, "TRAINWRECK_CACHE": folder + "/.cache",
+                   "PATH": os.path.dirname(trainwreck) + ":" + os.environ["PATH"]}
+    for name in ("TRAINWRECK_TARGET", "TEST_SRCDIR", "RUNFILES_DIR"):
+        environment.pop(name, None)
+    return environment
+
+
 def run_commands(block, folder, environment):
     """Yields what is wrong."""
     examples = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M)
@@ -34,20 +56,13 @@ def main():
     trainwreck, document = map(os.path.abspath, sys.argv[1:3])
     least = sys.argv[3:5]
     assert matches("a ... c\n", "a b c\n") and not matches("a ... c\n", "a b d\n")
-    with open(document, encoding="utf-8") as file:
-        blocks = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", file.read(), re.M | re.S)
     failures, commands, files = [], 0, 0
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
-        environment = {**os.environ, "TRAINWRECK_CACHE": folder + "/.cache",
-                       "PATH": os.path.dirname(trainwreck) + ":" + os.environ["PATH"]}
-        for name in ("TRAINWRECK_TARGET", "TEST_SRCDIR", "RUNFILES_DIR"):
-            environment.pop(name, None)
-        for language, name, text in blocks:
+        environment = environment_in(folder, trainwreck)
+        for language, name, text in blocks_of(document):
             if name:
                 files += 1
-                os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
-                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-                    file.write(text)
+                write(folder, name, text)
             elif language == "console":
                 commands += 1
                 failures += run_commands(text, folder, environment)

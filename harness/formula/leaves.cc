@@ -66,14 +66,16 @@ NodePtr NoFilter(TokenCursor& at, const Token& name) {
                                  : "did you mean '" + nearest + "'?");
 }
 
-bool IsComparison(const Token& token) {
-  return token.Is("=") || token.Is("<") || token.Is("<=") || token.Is(">") || token.Is(">=");
+std::optional<CompareOp> FilterComparison(const Token& token) {
+  if (token.Is("=")) return CompareOp::kEqual;
+  const std::optional<CompareOp> op = Comparison(token);
+  return op && !IsEquality(*op) ? op : std::nullopt;
 }
 
 bool ParseFilterValue(TokenCursor& at, Filter& filter) {
   const bool negative = at.Take("-");
   const Token& value = at.Now();
-  if (filter.comparison != "=" && value.kind != TokenKind::kNumber) {
+  if (filter.op != CompareOp::kEqual && value.kind != TokenKind::kNumber) {
     at.Unexpected("a number");
     return false;
   }
@@ -92,6 +94,16 @@ bool ParseFilterValue(TokenCursor& at, Filter& filter) {
 }
 
 }  // namespace
+
+std::optional<CompareOp> Comparison(const Token& token) {
+  if (token.Is("<")) return CompareOp::kLess;
+  if (token.Is("<=")) return CompareOp::kLessEqual;
+  if (token.Is(">")) return CompareOp::kGreater;
+  if (token.Is(">=")) return CompareOp::kGreaterEqual;
+  if (token.Is("==")) return CompareOp::kEqual;
+  if (token.Is("!=")) return CompareOp::kNotEqual;
+  return std::nullopt;
+}
 
 NodePtr ParseSignal(TokenCursor& at, std::size_t begin) {
   auto node = std::make_unique<Node>();
@@ -156,12 +168,13 @@ NodePtr ParseEventCall(TokenCursor& at, std::size_t begin) {
   while (!at.Now().Is(")")) {
     if (!first && !at.Take(",")) return at.Unexpected("',' or ')'");
     first = false;
-    if (at.Now().kind != TokenKind::kName || !IsComparison(at.Ahead(1))) return NoFilter(at, name);
+    const std::optional<CompareOp> op = FilterComparison(at.Ahead(1));
+    if (at.Now().kind != TokenKind::kName || !op) return NoFilter(at, name);
     Filter filter;
     filter.begin = at.Now().begin;
     filter.key = std::string(at.Now().text);
+    filter.op = *op;
     at.Advance();
-    filter.comparison = std::string(at.Now().text);
     at.Advance();
     if (!ParseFilterValue(at, filter)) return nullptr;
     node->filters.push_back(std::move(filter));

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "harness/formula/token_cursor.h"
 
 namespace trainwreck::formula {
 
+// <, <=, >, >=, ==, !=
+std::optional<CompareOp> Comparison(const Token& token);
 // loss, grad_norm{head.*}@1[-5:]. `begin` is where the node begins, at its arm if it has one.
 NodePtr ParseSignal(TokenCursor& at, std::size_t begin);
 // recipe(optimizer.lr)

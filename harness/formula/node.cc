@@ -135,7 +135,7 @@ std::string EventText(const Node& node) {
   if (builtin) add(node.name);
   if (node.fault) add(Quoted(*node.fault));
   for (const Filter& filter : node.filters) {
-    add(filter.key + filter.comparison +
+    add(filter.key + (filter.op == CompareOp::kEqual ? "=" : std::string(ToString(filter.op))) +
         (filter.is_number ? fmt::format("{}", filter.number) : Quoted(filter.text)));
   }
   const std::string prefix = node.arm.empty() ? "" : node.arm + ".";

@@ -82,7 +82,7 @@ struct Slice {
 // key=value of an event, or key<=number and the like.
 struct Filter {
   std::string key;
-  std::string comparison = "=";  // =, <, <=, > or >=; all but the first with a number
+  CompareOp op = CompareOp::kEqual;  // or an order, with a number
   bool is_number = false;
   double number = 0;
   std::string text;

@@ -25,16 +25,6 @@ std::optional<Kind> PrefixOperator(const Token& token) {
   return std::nullopt;
 }
 
-std::optional<CompareOp> Comparison(const Token& token) {
-  if (token.Is("<")) return CompareOp::kLess;
-  if (token.Is("<=")) return CompareOp::kLessEqual;
-  if (token.Is(">")) return CompareOp::kGreater;
-  if (token.Is(">=")) return CompareOp::kGreaterEqual;
-  if (token.Is("==")) return CompareOp::kEqual;
-  if (token.Is("!=")) return CompareOp::kNotEqual;
-  return std::nullopt;
-}
-
 // control.mean(loss[-20:]): the arm goes to every signal and event inside that has none.
 void GiveArm(Node& node, const std::string& arm, std::size_t begin) {
   if ((node.kind == Kind::kSignal || node.kind == Kind::kEvent) && node.arm.empty()) {

@@ -3,20 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include "harness/formula/value.h"
 #include "harness/text/glob.h"
 
 namespace trainwreck::formula {
 namespace {
 
 constexpr std::size_t kMaxBindings = 1 << 16;
-
-bool Compare(double value, const std::string& comparison, double with) {
-  if (comparison == "<") return value < with;
-  if (comparison == "<=") return value <= with;
-  if (comparison == ">") return value > with;
-  if (comparison == ">=") return value >= with;
-  return value == with;
-}
 
 bool Matches(const Json& value, const Filter& filter) {
   if (value.is_array()) {  // "samples": [17, 4] is matched by samples=17
@@ -25,7 +18,9 @@ bool Matches(const Json& value, const Filter& filter) {
   }
   if (filter.is_number) {
     const std::optional<double> number = DecodeNumber(value);
-    return number && Compare(*number, filter.comparison, filter.number);
+    return number && Compare(filter.op, Point(*number), Point(filter.number),
+                             /*octaves=*/false)
+                             .truth == kYes;
   }
   if (value.is_boolean()) return filter.text == (value.get<bool>() ? "true" : "false");
   return value.is_string() && value.get_ref<const std::string&>() == filter.text;

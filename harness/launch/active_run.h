@@ -92,8 +92,7 @@ class ActiveRun {
   const Event* LastOfAttempt(const std::string& name, std::optional<int> rank) const;
   const Event* ForeignFailure() const;
   std::string ForeignDeath(const Event& failed) const;
-  // The rank that died first in this attempt: the one that did not die because another had.
-  int FirstDead() const;
+  // The one of these ranks that died first: the one that did not die because another had.
   int FirstOf(const std::vector<int>& dead) const;
   std::size_t CallsOf(int rank) const;  // collective calls so far
   std::string FirstDeath() const;       // one sentence about it

@@ -206,11 +206,6 @@ const Event* ActiveRun::LastOfAttempt(const std::string& name, std::optional<int
 
 // A rank that dies of another's death does so in a collective that the other has not come to. Then:
 // a signal comes from outside, an exit code may be a complaint. Then the order of the ends.
-int ActiveRun::FirstDead() const {
-  if (const Event* failed = ForeignFailure()) return failed->rank;
-  return FirstOf(deaths_);
-}
-
 int ActiveRun::FirstOf(const std::vector<int>& dead) const {
   return *std::min_element(dead.begin(), dead.end(), [&](int a, int b) {
     if (CallsOf(a) != CallsOf(b)) return CallsOf(a) < CallsOf(b);
@@ -258,7 +253,7 @@ const Event* ActiveRun::ForeignFailure() const {
 std::string ActiveRun::FirstDeath() const {
   if (deaths_.empty()) return "";
   if (const Event* failed = ForeignFailure()) return ForeignDeath(*failed);
-  const int rank = FirstDead();
+  const int rank = FirstOf(deaths_);
   std::string sentence = fmt::format("rank {} {} after step {}", rank,
                                      DescribeExit(ranks_[rank].code, ranks_[rank].signal),
                                      reader_->trace().last_step(rank));
