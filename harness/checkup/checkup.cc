@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kSchema = "trainwreck/checkup";
 constexpr const char* kScoreSchema = "trainwreck/checkup-score";
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 constexpr std::size_t kNamed = 3;     // rows
 constexpr std::size_t kEvidence = 5;  // clues a row
 
@@ -88,15 +88,13 @@ std::string FamilyOf(const std::string& row) { return row.substr(0, row.find('/'
 
 UnseenRows FindUnseenRows(const std::vector<Case>& cases,
                           const std::vector<Signature>& signatures) {
-  std::set<std::string> lacking, twins, several, rows, seen;
+  std::set<std::string> lacking, twins, rows, seen;
   for (const Case& one : cases) {
     const std::string& name = one.scenario->name;
     if (!one.skip_reason.empty()) {
       lacking.insert(name);
     } else if (one.scenario->faults.empty()) {
       twins.insert(name);
-    } else if (PatientOf(one, ArmKind::kFault, 0, kLearningSeeds).runs.empty()) {
-      several.insert(name);
     }
   }
   for (const Signature& signature : signatures) {
@@ -111,7 +109,6 @@ UnseenRows FindUnseenRows(const std::vector<Case>& cases,
   };
   put(lacking, unseen.lacking);
   put(twins, unseen.twins);
-  put(several, unseen.several);
   std::set_difference(rows.begin(), rows.end(), seen.begin(), seen.end(),
                       std::back_inserter(unseen.like_healthy));
   return unseen;
@@ -129,7 +126,8 @@ std::optional<CheckupReport> CheckUp(const Practice& practice, const Patient& pa
   report.final_losses = findings.final_losses;
   report.unseen = FindUnseenRows(practice.known.cases, practice.signatures);
   const Diagnosis diagnosis(practice.signatures);
-  const std::vector<Likeness> ranked = diagnosis.Rank(findings.readings);
+  const Reach reach = ReachOf(patient.runs.front());
+  const std::vector<Likeness> ranked = diagnosis.Rank(findings.readings, reach);
   if (ranked.front().row.empty()) report.healthy_like = ranked.front().signature;
   const int steps = patient.runs.front().steps;
   for (const Likeness& likeness : ranked) {
@@ -182,7 +180,6 @@ Json ToJson(const CheckupReport& report) {
           {"not_seen",
            {{"lacking", report.unseen.lacking},
             {"twins", report.unseen.twins},
-            {"several_ranks_or_phases", report.unseen.several},
             {"like_healthy", report.unseen.like_healthy}}}};
 }
 
@@ -225,11 +222,12 @@ std::optional<ScoreReport> ScoreCheckups(const Practice& practice,
                 const bool is_fault = patient.arm == ArmKind::kFault;
                 Score& score = is_fault ? report.faults[FamilyOf(row)] : report.controls;
                 for (std::size_t i = 0; i < findings.readings.size(); ++i) {
-                  const auto ranked = diagnosis.Rank({findings.readings[i]}, patient.name);
+                  const Reach reach = ReachOf(patient.runs[i]);
+                  const auto ranked = diagnosis.Rank({findings.readings[i]}, reach, patient.name);
                   score.Add(row, ranked);
                   if (is_fault && cases_of[row] > 1) {
-                    report.unseen.Add(row, diagnosis.Rank({findings.readings[i]}, patient.name,
-                                                          Diagnosis::LeaveOut::kAll));
+                    report.unseen.Add(row, diagnosis.Rank({findings.readings[i]}, reach,
+                                                          patient.name, Diagnosis::LeaveOut::kAll));
                   }
                   const std::string first = NameOf(ranked.front());
                   report.checkups.push_back({patient.name, patient.arm, patient.runs[i].seed, first,

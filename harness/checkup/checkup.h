@@ -60,7 +60,6 @@ struct NamedRow {
 struct UnseenRows {
   std::vector<std::string> lacking;  // the target or the machine lacks what they need
   std::vector<std::string> twins;    // they have no fault
-  std::vector<std::string> several;  // of several ranks or phases
   // Each clue that their runs agree in reads so in some healthy run, too.
   std::vector<std::string> like_healthy;
 };

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "harness/session/fake_suite.h"
 
 namespace trainwreck {
@@ -77,7 +79,6 @@ TEST(Checkup, SaysWhichRowsItCannotName) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(unseen.lacking, Names{"fake/foreign"});
   EXPECT_EQ(unseen.twins, Names{"fake/twin"});
-  EXPECT_EQ(unseen.several, Names{});
   EXPECT_EQ(unseen.like_healthy, Names{"fake/same"});
 }
 
@@ -90,6 +91,35 @@ TEST(Checkup, FindsNothingInAHealthyRecipe) {
   EXPECT_TRUE(report->is_healthy());
   EXPECT_EQ(ToJson(*report).at("healthy"), true);
   for (const NamedRow& row : report->named) EXPECT_LE(row.bits, 0) << row.row;
+}
+
+TEST(Checkup, NamesAFaultOfRanksAndOneOfPhases) {
+  const FakeSuite suite;
+  WriteSuite(suite);
+  suite.Write("rank_dies",
+              "recipe: {steps: 20, parallel.ranks: 2, fake.rank: 1}\n"
+              "inject:\n  dies: {fault: fake.misbehave, with: {mode: crashes}}\n"
+              "symptoms:\n  killed: exited(rank=1, signal=6)\n"
+              "remedies:\n  restart: {set: {supervisor.max_restarts: 1}}\n"
+              "decoys:\n  lower_lr: {scale: {optimizer.lr: 0.5}}\n"
+              "seeds: 2\n");
+  suite.WriteSlow("resumed", 0.2, 0.01,
+                  "phases: [{name: train, until: 10}, {name: resume}]\nreference: true\n");
+  const Practice practice(suite.Open(), suite.common(), kCores);
+  EXPECT_EQ(practice.signatures.size(), 8u);
+  const auto ranks = CheckUp(practice, PatientIn(practice, "fake/rank_dies", "fault"));
+  ASSERT_TRUE(ranks);
+  EXPECT_EQ(ranks->named.front().row, "fake/rank_dies");
+  const auto healthy = CheckUp(practice, PatientIn(practice, "fake/rank_dies", "control"));
+  ASSERT_TRUE(healthy);
+  EXPECT_TRUE(healthy->is_healthy());
+  const auto phases = CheckUp(practice, PatientIn(practice, "fake/resumed", "fault"));
+  ASSERT_TRUE(phases);
+  const auto& losses = phases->final_losses;
+  EXPECT_TRUE(std::any_of(losses.begin(), losses.end(), [](const auto& one) {
+    return one.first == kUninterrupted;
+  })) << "it is run in one phase, too";
+  for (const NamedRow& row : phases->named) EXPECT_NE(row.row, "fake/rank_dies");
 }
 
 TEST(Checkup, IsScoredOnSeedsThatNobodyLearntFrom) {

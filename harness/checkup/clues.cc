@@ -15,6 +15,9 @@ namespace {
 using formula::Formula;
 using formula::Truth;
 
+// As symptoms name the uninterrupted run.
+constexpr const char* kReferenceArm = "reference";
+
 const RunResult* Find(const BatchResults& results, const std::string& variant, int seed) {
   auto found = results.find(variant);
   if (found == results.end()) return nullptr;
@@ -22,26 +25,67 @@ const RunResult* Find(const BatchResults& results, const std::string& variant, i
   return run == found->second.end() ? nullptr : &run->second;
 }
 
-// The variants that differ from the given recipe.
-std::vector<Variant> ToRun(const Run& given, const TargetDescription& target) {
-  std::vector<Variant> differing;
-  for (Variant& variant : VariantsOf(given.plan.recipe, target)) {
-    if (!variant.is_possible) continue;
-    Recipe changed = given.plan.recipe;
-    Apply(variant.changes, changed);
-    if (variant.name == kGiven || changed != given.plan.recipe) {
-      differing.push_back(std::move(variant));
-    }
+bool Fits(const Variant& variant, const Run& given) {
+  const Reach reach = ReachOf(given);
+  switch (variant.about) {
+    case About::kGiven:
+    case About::kRepetition:
+      return variant.is_possible;
+    case About::kTraining:
+      return variant.is_possible && !reach.ranks && !reach.phases;
+    case About::kInterruption:
+      return variant.is_possible && reach.phases;
+    case About::kRanks:
+      return variant.is_possible && reach.ranks;
   }
-  return differing;
+  return false;
+}
+
+// Whether the variant trains exactly as the given run does.
+bool IsTheGivenRun(const Variant& variant, const Run& given) {
+  if (variant.about == About::kGiven) return true;
+  if (variant.about != About::kTraining) return false;
+  Recipe changed = given.plan.recipe;
+  Apply(variant.changes, changed);
+  return changed == given.plan.recipe;
+}
+
+// A part that misbehaves on another rank, or in what ranks say to each other, is not there.
+void LeaveOneRank(Run& run, const TargetDescription& target) {
+  std::erase_if(run.plan.faults, [&](const PlannedFault& fault) {
+    const FaultInfo* info = target.FindFault(fault.fault);
+    const std::vector<int>& ranks = fault.trigger.ranks;
+    return (info != nullptr && info->min_ranks > 1) ||
+           (!ranks.empty() && std::count(ranks.begin(), ranks.end(), 0) == 0);
+  });
+}
+
+Run VariantOf(const Run& given, const Variant& variant, const TargetDescription& target) {
+  Run run = given;
+  const std::size_t slash = given.id.rfind('/');
+  run.arm = run.plan.arm = variant.name;
+  run.id = given.id.substr(0, slash) + "/" + variant.name + given.id.substr(slash);
+  run.plan.run = run.id;
+  Apply(variant.changes, run.plan.recipe);
+  if (variant.about == About::kInterruption || variant.about == About::kRanks) {
+    SetPhases(run, {});
+    run.later_changes = {};
+  }
+  if (variant.about == About::kRanks) LeaveOneRank(run, target);
+  if (variant.about != About::kTraining) TakeFromRecipe(run, target);
+  return run;
 }
 
 }  // namespace
 
+Reach ReachOf(const Run& given) {
+  return {.ranks = given.ranks > 1, .phases = given.phases.size() > 1};
+}
+
 std::vector<Variant> VariantsOf(const Recipe& recipe, const TargetDescription& target) {
   const RecipeView view(recipe, &target);
-  const int at_once =
-      view.Int(kRanksKey).value_or(1) * view.Int(KeyRole::kAccumulation).value_or(1);
+  const int ranks = view.Int(kRanksKey).value_or(1);
+  const int at_once = ranks * view.Int(KeyRole::kAccumulation).value_or(1);
   const int in_step = at_once * view.Int(KeyRole::kBatchSize).value_or(1);
   const int pairs = 2 * at_once;
   // Empty for a role without a key in the target: the variant is then not possible.
@@ -50,7 +94,7 @@ std::vector<Variant> VariantsOf(const Recipe& recipe, const TargetDescription& t
     return found == nullptr ? std::string() : found->name;
   };
   std::vector<Variant> variants = {
-      {kGiven, "as given", {}},
+      {kGiven, "as given", {}, About::kGiven},
       {"lr_10", "LR / 10", {.set = {}, .scale = {{key(KeyRole::kLearningRate), 0.1}}}},
       {"clip", "clip 1.0", {.set = {{key(KeyRole::kClipNorm), 1.0}}, .scale = {}}},
       {"fp32", "fp32", {.set = {{key(KeyRole::kPrecision), "fp32"}}, .scale = {}}},
@@ -59,6 +103,14 @@ std::vector<Variant> VariantsOf(const Recipe& recipe, const TargetDescription& t
        {.set = {{key(KeyRole::kSamples), pairs}, {key(KeyRole::kBatchSize), 2}}, .scale = {}}},
       {"one_batch", "one batch", {.set = {{key(KeyRole::kSamples), in_step}}, .scale = {}}},
       {"guard", "data checked", {.set = {{key(KeyRole::kLoaderGuard), "stop"}}, .scale = {}}},
+      {"again", "the same again", {}, About::kRepetition},
+      {kUninterrupted, "without the interruption", {}, About::kInterruption},
+      {"one_rank",
+       "on one rank",
+       {.set = {{kRanksKey, 1},
+                {key(KeyRole::kBatchSize), ranks * view.Int(KeyRole::kBatchSize).value_or(1)}},
+        .scale = {}},
+       About::kRanks},
   };
   for (Variant& variant : variants) {
     for (const auto& [key, value] : variant.changes.set) {
@@ -77,8 +129,10 @@ ClueSet::ClueSet(const std::vector<SuiteSymptom>& symptoms, const TargetDescript
   std::set<std::string> seen;
   for (const SuiteSymptom& symptom : symptoms) {
     const Formula& formula = symptom.check.formula;
+    std::set<std::string> arms = formula.arms();
+    arms.erase(kReferenceArm);
     // Nobody has the healthy run of a recipe that needs a checkup.
-    if (formula.arms().empty() && seen.insert(formula.text()).second) symptoms_.push_back(formula);
+    if (arms.empty() && seen.insert(formula.text()).second) symptoms_.push_back(formula);
   }
 }
 
@@ -116,6 +170,22 @@ std::vector<std::string> ClueSet::questions(int steps) {
       "event(first_nonfinite, stage=parameters)",
       "event(first_nonfinite, stage=forward)",
       "event(first_nonfinite, stage=backward)",
+      "last(param_digest[:]) == given.last(param_digest[:])",
+      "always sample_digest == given.sample_digest",
+      "always lr == given.lr",
+      "loss[0] == given.loss[0]",
+      "eventually[:1] abs(grad_norm - given.grad_norm) > 0.05 * given.grad_norm",
+      "grad_norm[0] > 2 * given.grad_norm[0]",
+      "always spread(param_digest) == 0",
+      "eventually[0:0] spread(param_digest) > 0",
+      "stalled",
+      "collective_mismatch()",
+      "restarted",
+      "exited(signal=9)",
+      "event(desync)",
+      "event(resumed)",
+      "event(checkpoint_damaged)",
+      "event(checkpoint_failed)",
   };
 }
 
@@ -146,15 +216,11 @@ Batch ClueSet::RunsFor(const Run& given) const {
     for (std::string& signal : formula.asked(target_)) record.insert(std::move(signal));
   }
   Batch runs;
-  const std::size_t slash = given.id.rfind('/');
-  for (const Variant& variant : ToRun(given, target_)) {
-    Run run = given;
-    run.arm = run.plan.arm = variant.name;
-    run.id = given.id.substr(0, slash) + "/" + variant.name + given.id.substr(slash);
-    run.plan.run = run.id;
-    Apply(variant.changes, run.plan.recipe);
-    run.plan.record = {record.begin(), record.end()};
-    runs.push_back(std::move(run));
+  for (const Variant& variant : VariantsOf(given.plan.recipe, target_)) {
+    if (!Fits(variant, given)) continue;
+    if (variant.about != About::kGiven && IsTheGivenRun(variant, given)) continue;
+    runs.push_back(VariantOf(given, variant, target_));
+    runs.back().plan.record = {record.begin(), record.end()};
   }
   return runs;
 }
@@ -162,20 +228,22 @@ Batch ClueSet::RunsFor(const Run& given) const {
 ClueReadings ClueSet::Read(const Run& given, const BatchResults& results) const {
   formula::Vocabulary vocabulary;
   vocabulary.target = &target_;
-  vocabulary.arms = {kGiven};
+  vocabulary.arms = {kGiven, kReferenceArm};
   vocabulary.planned_steps = given.steps;
   vocabulary.world_size = given.ranks;
   const std::vector<Formula> formulas = FormulasFor(given.steps);
   const RunResult* base = Find(results, kGiven, given.seed);
+  const RunResult* reference = Find(results, kUninterrupted, given.seed);
   ClueReadings readings;
   for (const Variant& variant : VariantsOf(given.plan.recipe, target_)) {
     const RunResult* run = Find(results, variant.name, given.seed);
-    if (run == nullptr && variant.is_possible) run = base;  // it would have been the same run
+    if (run == nullptr && Fits(variant, given) && IsTheGivenRun(variant, given)) run = base;
     for (const Formula& formula : formulas) {
       Truth truth = Truth::kUnknown;
       if (run != nullptr && formula.Check(vocabulary).empty()) {
         formula::Runs runs{.self = &run->trace, .arms = {}};
         if (base != nullptr) runs.arms[kGiven] = &base->trace;
+        if (reference != nullptr) runs.arms[kReferenceArm] = &reference->trace;
         truth = formula.Evaluate(runs, target_).truth;
       }
       readings.push_back(truth);

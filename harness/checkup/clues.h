@@ -1,7 +1,8 @@
 // The variants and the clues of a checkup. Variants are changed runs of a recipe: a lower rate,
-// clipping, fp32, two examples, one batch, a guard before the data. Clues are formulas that are
-// read in each of them: the suite's symptoms that need no healthy run to compare with, and general
-// questions that fit any recipe.
+// clipping, fp32, two examples, one batch, a guard before the data. Every recipe is also run once
+// more as it is; one that is interrupted, without the interruption, and one of several ranks, on one
+// rank. Clues are formulas that are read in each of them: the suite's symptoms that need no healthy
+// run to compare with, and general questions that fit any recipe.
 #pragma once
 
 #include <map>
@@ -16,16 +17,26 @@
 namespace trainwreck {
 
 inline constexpr const char* kGiven = "given";  // the variant that changes nothing
+// A run of several phases in one; the symptoms' `reference`.
+inline constexpr const char* kUninterrupted = "uninterrupted";
+
+// What a variant is about. Those of training are for runs of one rank and one phase: several ranks
+// and phases add ways to fail that no rate or precision cures.
+enum class About { kGiven, kTraining, kRepetition, kInterruption, kRanks };
 
 struct Variant {
   std::string name;
-  std::string what;         // "LR / 10"
-  Changes changes;          // of this recipe
+  std::string what;  // "LR / 10"
+  Changes changes;   // of this recipe
+  About about = About::kTraining;
   bool is_possible = true;  // the target has the keys
 };
 
 // The variants of a recipe: always the same ones in the same order, kGiven first.
 std::vector<Variant> VariantsOf(const Recipe& recipe, const TargetDescription& target);
+
+// The ways to fail that the given run has; other runs have only some of them.
+Reach ReachOf(const Run& given);
 
 class ClueSet {
  public:
@@ -36,7 +47,8 @@ class ClueSet {
   std::string TextOf(int clue, int steps) const;
   std::string digest() const;
 
-  // The runs of a seed and its variants. A variant that does not change the recipe is not run.
+  // The runs of a seed and its variants. A variant that does not change the recipe, and is no
+  // repetition, is not run.
   Batch RunsFor(const Run& given) const;
   // All clues over these runs; a clue whose run is missing, or that does not fit, is unknown.
   ClueReadings Read(const Run& given, const BatchResults& results) const;

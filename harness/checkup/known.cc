@@ -4,6 +4,7 @@
 #include <iostream>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "harness/launch/private_file.h"
@@ -15,7 +16,7 @@ namespace trainwreck {
 namespace {
 
 constexpr const char* kSignaturesSchema = "trainwreck/signatures";
-constexpr int kSignaturesVersion = 1;
+constexpr int kSignaturesVersion = 2;
 
 double LastLoss(const RunTrace& trace) {
   const Series* loss = trace.Find("loss", 0);
@@ -42,12 +43,16 @@ struct Trainings {
 
 Trainings TrainingsOf(const std::vector<Patient>& patients) {
   Trainings trainings;
-  std::map<std::pair<Recipe, std::size_t>, std::size_t> healthy;  // with so many seeds
+  // By recipe, the ends of its phases and the number of seeds.
+  std::map<std::tuple<Recipe, std::vector<int>, std::size_t>, std::size_t> healthy;
   for (const Patient& patient : patients) {
     std::size_t index = trainings.made.size();
     if (patient.arm == ArmKind::kControl) {
-      const std::pair training(patient.runs.front().plan.recipe, patient.runs.size());
-      index = healthy.emplace(training, index).first->second;
+      const Run& run = patient.runs.front();
+      std::vector<int> ends;
+      for (const Phase& phase : run.phases) ends.push_back(phase.until.value_or(run.steps));
+      index = healthy.emplace(std::tuple(run.plan.recipe, ends, patient.runs.size()), index)
+                  .first->second;
     }
     trainings.of.push_back(index);
     if (index == trainings.made.size()) trainings.made.push_back(patient);
@@ -75,11 +80,11 @@ std::vector<Signature> Read(const std::string& file, std::size_t clues) {
 
 Patient PatientOf(const Case& one, ArmKind kind, int first_seed, int seeds) {
   Patient patient{one.name, one.scenario->name, one.digest, kind, {}};
-  if (!one.skip_reason.empty() || one.scenario->phases.size() > 1) return patient;
+  if (!one.skip_reason.empty()) return patient;
   for (const ArmPlan& arm : one.arms) {
     if (arm.kind != kind) continue;
     for (const Run& run : arm.runs) {
-      if (run.ranks > 1 || run.seed < first_seed || run.seed >= first_seed + seeds) continue;
+      if (run.seed < first_seed || run.seed >= first_seed + seeds) continue;
       patient.runs.push_back(run);
     }
   }
@@ -95,9 +100,9 @@ Patient OnePatient(const Chosen& chosen, const std::string& arm, int first_seed,
   Patient patient =
       PatientOf(one, arm == "fault" ? ArmKind::kFault : ArmKind::kControl, first_seed, seeds);
   if (!patient.runs.empty()) return patient;
-  throw UsageError(
-      one.name + ": the recipe must be one of one rank and one phase" +
-      (one.skip_reason.empty() ? "" : ", and this machine lacks what it " + one.skip_reason));
+  throw UsageError(one.name + (one.skip_reason.empty()
+                                   ? ": it has no such arm"
+                                   : ": this machine lacks what it " + one.skip_reason));
 }
 
 bool Examine(const std::vector<Patient>& patients, const ClueSet& clues, const Session& session,
@@ -143,7 +148,7 @@ std::vector<Signature> KnownSignatures(const std::vector<Case>& cases, const Clu
   const std::vector<Patient> patients = PatientsToLearnFrom(cases);
   if (patients.empty()) {
     throw ConfigurationError(
-        "nothing to compare with: no scenario of one rank and one phase under " +
+        "nothing to compare with: no scenario that this target can run under " +
         session.scenarios_root);
   }
   std::string key = DigestOfTarget(session.target) + clues.digest();
@@ -174,8 +179,8 @@ std::vector<Signature> KnownSignatures(const std::vector<Case>& cases, const Clu
   signatures.clear();
   for (std::size_t i = 0; i < patients.size(); ++i) {
     const bool is_fault = patients[i].arm == ArmKind::kFault;
-    signatures.push_back(
-        {patients[i].name, is_fault ? patients[i].scenario : "", counts[trainings.of[i]]});
+    signatures.push_back({patients[i].name, is_fault ? patients[i].scenario : "",
+                          ReachOf(patients[i].runs.front()), counts[trainings.of[i]]});
   }
   Json items = Json::array();
   for (const Signature& signature : signatures) items.push_back(ToJson(signature));

@@ -32,7 +32,7 @@ struct Findings {
   std::vector<std::pair<std::string, double>> final_losses;
 };
 
-// The patient of a case: one rank, one phase, not skipped. No runs: checkups are not for this case.
+// The patient of a case. No runs: it is skipped, or has no such arm.
 Patient PatientOf(const Case& one, ArmKind arm, int first_seed, int seeds);
 
 // The patient of the only chosen case; throws UsageError when there are several, or it has none.

@@ -92,6 +92,7 @@ Batch RunsAt(const Patient& patient, const std::string& key, const std::vector<d
       run.plan.run = run.id;
       run.plan.recipe[key] = rates[i];
       run.plan.recipe[kStepsKey] = run.steps = steps;
+      SetPhases(run, {});
       runs.push_back(std::move(run));
     }
   }

@@ -220,6 +220,17 @@ bool Formula::reads_rounding() const {
   return reads;
 }
 
+bool Formula::needs_same_seed(const std::string& arm, const TargetDescription& target) const {
+  bool needs = false;
+  ForEach(*root_, [&](const Node& node) {
+    needs |= node.kind == Kind::kDistance && arm == "control";
+    if (node.kind != Kind::kSignal || node.arm != arm) return;
+    const SignalInfo* signal = target.FindSignal(node.name);
+    needs |= !node.slice.given || (signal != nullptr && signal->exact);
+  });
+  return needs;
+}
+
 bool Formula::counts_from_end() const {
   bool counts = false;
   ForEach(*root_, [&](const Node& node) {

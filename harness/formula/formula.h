@@ -134,8 +134,11 @@ class Formula {
   std::vector<Mention> mentions() const;  // bare names, in the order of the text
   bool reads_own_run() const;             // not only runs of other arms
   bool reads_rounding() const;            // arms whose names begin with kRoundingArm
-  bool counts_from_end() const;           // by a slice or index such as [-20:], [-1]
-  double furthest_step() const;           // named in a window or slice; 0: none
+  // Whether it reads `arm` step by step or bit for bit: `control.loss`, distance(loss),
+  // `control.last(param_digest[:])`. Only a run of the same seed can then stand for that arm.
+  bool needs_same_seed(const std::string& arm, const TargetDescription& target) const;
+  bool counts_from_end() const;  // by a slice or index such as [-20:], [-1]
+  double furthest_step() const;  // named in a window or slice; 0: none
   // Whether it names an event of how a run ended (exited, stalled, ...). Only such a formula can
   // excuse an abnormal end. The judge finds out whether it does: it reads the formula without that
   // end.

@@ -320,6 +320,20 @@ TEST(Events, AnyTimeOrAtAStep) {
   ExpectTruth("fired(hot_lr)", run, Truth::kTrue);
 }
 
+TEST(Arms, KnowWhetherAnotherSeedCanStandForThem) {
+  const auto needs = [](const std::string& text, const std::string& arm = "control") {
+    return Formula::Parse(text).formula->needs_same_seed(arm, testing::TestTarget());
+  };
+  EXPECT_TRUE(needs("always loss < 2 * control.loss"));
+  EXPECT_TRUE(needs("eventually distance(loss) > 0.1"));
+  EXPECT_TRUE(needs("last(param_digest[:]) != control.last(param_digest[:])"));
+  EXPECT_FALSE(needs("last(loss[:]) > 2 * control.last(loss[:])"));
+  EXPECT_FALSE(needs("grad_norm[0] < 0.3 * control.grad_norm[0]"));
+  EXPECT_FALSE(needs("last(param_digest[:]) != reference.last(param_digest[:])"));
+  EXPECT_TRUE(needs("last(param_digest[:]) != reference.last(param_digest[:])", "reference"));
+  EXPECT_FALSE(needs("always loss < 2"));
+}
+
 TEST(Arms, AreReadFromTheOtherRuns) {
   const TestRun self = TestRun(2).With("loss", {4, 4});
   const TestRun control = TestRun(2).With("loss", {2, 2});

@@ -95,19 +95,17 @@ Run RunOf(const ContextPlan& context, const KeyTrial& trial, const std::string& 
   for (const auto& [key, value] : trial.condition) recipe[key] = value;
   Recipe changed = recipe;
   for (const auto& [key, value] : trial.changes) changed[key] = value;
-  run.phases = {{"train", std::nullopt}};
   const auto steps_of = [&](const Recipe& one) {
     return std::max(0, RecipeView(one, &target).Int(kStepsKey).value_or(0));
   };
   const int steps = std::max(steps_of(recipe), steps_of(changed));
   if (context.changes_late) {
-    run.phases = {{"train", std::max(1, steps_of(recipe) / 2)}, {"resume", std::nullopt}};
+    SetPhases(run, {{"train", std::max(1, steps_of(recipe) / 2)}, {"resume", std::nullopt}});
     run.later_changes = trial.changes;
   } else {
+    SetPhases(run, {});
     recipe = std::move(changed);
   }
-  run.plan.phase = run.phases.front().name;
-  run.plan.until = run.phases.front().until;
   run.device = PickDevice(recipe, {}, target, {}).kind;
   if (!run.device.empty()) recipe[kDeviceKey] = run.device;
   TakeFromRecipe(run, target);

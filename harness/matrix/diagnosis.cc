@@ -26,13 +26,19 @@ double LogMeanExp(const std::vector<double>& terms) {
 Json ToJson(const Signature& signature) {
   Json counts = Json::array();
   for (const Count& count : signature.counts) counts.push_back({count.holds, count.fails});
-  return {{"name", signature.name}, {"row", signature.row}, {"counts", counts}};
+  return {{"name", signature.name},
+          {"row", signature.row},
+          {"ranks", signature.reach.ranks},
+          {"phases", signature.reach.phases},
+          {"counts", counts}};
 }
 
 Signature SignatureFromJson(const Json& json) {
   Signature signature;
   signature.name = json.at("name").get<std::string>();
   signature.row = json.at("row").get<std::string>();
+  signature.reach = {.ranks = json.at("ranks").get<bool>(),
+                     .phases = json.at("phases").get<bool>()};
   for (const Json& count : json.at("counts")) {
     signature.counts.push_back({count.at(0).get<int>(), count.at(1).get<int>(), 0});
   }
@@ -75,7 +81,7 @@ double Diagnosis::LogLikelihood(const Signature& signature,
 
 // A row with several points is like the run as its points are on the average; every row counts the
 // same beforehand, and all of them together as much as "healthy" alone.
-std::vector<Likeness> Diagnosis::Rank(const std::vector<ClueReadings>& readings,
+std::vector<Likeness> Diagnosis::Rank(const std::vector<ClueReadings>& readings, const Reach& reach,
                                       const std::string& left_out, LeaveOut how) const {
   struct Row {
     std::vector<double> terms;
@@ -86,6 +92,7 @@ std::vector<Likeness> Diagnosis::Rank(const std::vector<ClueReadings>& readings,
   for (const Signature& signature : signatures_) {
     const bool is_left_out = signature.row.empty() || how == LeaveOut::kAll;
     if (is_left_out && signature.name == left_out) continue;
+    if (!reach.Covers(signature.reach)) continue;
     Row& row = rows[signature.row];
     row.terms.push_back(LogLikelihood(signature, readings));
     if (row.terms.back() > row.largest) {

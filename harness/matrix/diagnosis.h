@@ -18,10 +18,20 @@
 
 namespace trainwreck {
 
+// Ways to fail that not every run has.
+struct Reach {
+  bool ranks = false;   // several ranks
+  bool phases = false;  // several phases: it is interrupted and resumes
+  bool Covers(const Reach& other) const {
+    return (ranks || !other.ranks) && (phases || !other.phases);
+  }
+};
+
 // How often each clue held in runs whose fault is known.
 struct Signature {
   std::string name;           // of the case
   std::string row;            // the scenario; empty: runs without a fault
+  Reach reach;                // of its runs
   std::vector<Count> counts;  // by clue
 };
 
@@ -49,11 +59,11 @@ class Diagnosis {
   // All signatures have the same clues, and at least one is of healthy runs.
   explicit Diagnosis(std::vector<Signature> signatures);
 
-  // All rows, and the healthy one, by likeness.
+  // All rows that a run of this reach can have, and the healthy one, by likeness.
   // `readings`: one entry a seed. The signatures of the case `left_out` are not used, to measure
   // how unknown recipes are diagnosed: those of its healthy runs, or also those with its fault.
   enum class LeaveOut { kHealthy, kAll };
-  std::vector<Likeness> Rank(const std::vector<ClueReadings>& readings,
+  std::vector<Likeness> Rank(const std::vector<ClueReadings>& readings, const Reach& reach = {},
                              const std::string& left_out = "",
                              LeaveOut how = LeaveOut::kHealthy) const;
 

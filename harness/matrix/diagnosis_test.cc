@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace trainwreck {
@@ -12,7 +13,7 @@ constexpr Truth kYes = Truth::kTrue, kNo = Truth::kFalse, kUnknown = Truth::kUnk
 
 // "+": in all of ten runs, "-": in none, "/": in half of them, "?": unknown.
 Signature Make(const std::string& name, const std::string& row, const std::string& clues) {
-  Signature signature{name, row, {}};
+  Signature signature{name, row, {}, {}};
   for (char clue : clues) {
     signature.counts.push_back(clue == '+'   ? Count{10, 0, 0}
                                : clue == '-' ? Count{0, 10, 0}
@@ -71,13 +72,31 @@ TEST(Diagnosis, ARowIsOnItsPointsAverage) {
   EXPECT_EQ(first.signature, "x[q]");
 }
 
+TEST(Diagnosis, NamesOnlyFaultsThatTheRunCanHave) {
+  Signature hang = Make("hang", "hang", "++"), resume = Make("resume", "resume", "++");
+  hang.reach.ranks = true;
+  resume.reach.phases = true;
+  const Diagnosis diagnosis({Make("a", "", "--"), Make("x", "x", "+-"), hang, resume});
+  const auto rows = [&](const Reach& reach) {
+    std::vector<std::string> names;
+    for (const Likeness& one : diagnosis.Rank({Read("++")}, reach)) names.push_back(one.row);
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(rows({}), (Names{"", "x"}));
+  EXPECT_EQ(rows({.ranks = true}), (Names{"", "hang", "x"}));
+  EXPECT_EQ(rows({.phases = true}), (Names{"", "resume", "x"}));
+  EXPECT_EQ(rows({.ranks = true, .phases = true}), (Names{"", "hang", "resume", "x"}));
+}
+
 TEST(Diagnosis, CanLeaveOutTheRecipesOwnHealthyRuns) {
   const Diagnosis diagnosis(
       {Make("x", "", "++"), Make("y", "", "--"), Make("x", "row", "+-"), Make("y", "other", "-+")});
   EXPECT_EQ(diagnosis.Rank({Read("++")}).front().row, "");
-  EXPECT_NE(diagnosis.Rank({Read("++")}, "x").front().row, "");
-  EXPECT_EQ(diagnosis.Rank({Read("+-")}, "x").front().row, "row");
-  for (const Likeness& one : diagnosis.Rank({Read("+-")}, "x", Diagnosis::LeaveOut::kAll)) {
+  EXPECT_NE(diagnosis.Rank({Read("++")}, {}, "x").front().row, "");
+  EXPECT_EQ(diagnosis.Rank({Read("+-")}, {}, "x").front().row, "row");
+  for (const Likeness& one : diagnosis.Rank({Read("+-")}, {}, "x", Diagnosis::LeaveOut::kAll)) {
     EXPECT_NE(one.row, "row") << "its only case is left out";
   }
 }
@@ -95,10 +114,13 @@ TEST(Diagnosis, ShowsWhatSpeaksForARow) {
 }
 
 TEST(Diagnosis, SignaturesComeBackFromJson) {
-  const Signature signature = Make("x[p]", "x", "+-/?");
+  Signature signature = Make("x[p]", "x", "+-/?");
+  signature.reach.phases = true;
   const Signature again = SignatureFromJson(ToJson(signature));
   EXPECT_EQ(again.name, "x[p]");
   EXPECT_EQ(again.row, "x");
+  EXPECT_TRUE(again.reach.phases);
+  EXPECT_FALSE(again.reach.ranks);
   ASSERT_EQ(again.counts.size(), 4u);
   EXPECT_EQ(again.counts[2].holds, 5);
   EXPECT_EQ(again.counts[3].known(), 0);

@@ -99,6 +99,7 @@ MatrixColumn ReadColumn(const Case& one, const ArmTraces& traces,
   for (const SuiteSymptom& symptom : symptoms) {
     const formula::Formula& formula = symptom.check.formula;
     const bool fits = formula.Check(vocabulary).empty();
+    const bool same_seed = formula.needs_same_seed("control", target);
     Count in_fault, in_control;
     for (const auto& [seed, trace] : RunsOf(traces, "fault")) {
       Add(fits ? formula.Evaluate(RunsFor(*trace, seed, traces), target).truth : Truth::kUnknown,
@@ -108,7 +109,7 @@ MatrixColumn ReadColumn(const Case& one, const ArmTraces& traces,
       formula::Runs runs = RunsFor(*at->second, at->first, traces);
       runs.arms.erase("control");
       auto next = std::next(at) == controls.end() ? controls.begin() : std::next(at);
-      if (next != at) runs.arms["control"] = next->second;
+      if (next != at && !same_seed) runs.arms["control"] = next->second;
       const Truth truth = fits ? formula.Evaluate(runs, target).truth : Truth::kUnknown;
       Add(truth, in_control);
       if (truth == Truth::kTrue) alarmed.insert(at->first);

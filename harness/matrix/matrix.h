@@ -66,7 +66,8 @@ struct MatrixColumn {
 
 // Reads all symptoms over a case. In a control run, `control.` means the control run of the next
 // seed: so a symptom that compares with control can be a false alarm too. With one seed it is
-// unknown. `reference.` has the same seed.
+// unknown, and so is a symptom that only a run of the same seed can answer
+// (Formula::needs_same_seed). `reference.` has the same seed.
 MatrixColumn ReadColumn(const Case& one, const ArmTraces& traces,
                         const std::vector<SuiteSymptom>& symptoms, const TargetDescription& target);
 

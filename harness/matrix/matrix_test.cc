@@ -115,6 +115,15 @@ TEST(Matrix, ComparesControlWithTheControlOfAnotherSeed) {
   EXPECT_EQ(Text(alone.columns[0].control[0]), "0 0 1") << "nothing to compare with";
 }
 
+TEST(Matrix, DoesNotPairRunsOfDifferentSeeds) {
+  Suite suite;
+  suite.AddSymptom(0, "departs", "eventually abs(loss - control.loss) > 0.05");
+  const auto losses = [](int, ArmKind, int seed) { return LearningLoss(seed == 1 ? 3 : 1); };
+  const Matrix matrix = suite.Read(losses);
+  EXPECT_EQ(Text(matrix.columns[0].control[0]), "0 0 3") << "seeds differ, not what they do";
+  EXPECT_EQ(Text(matrix.columns[0].fault[0]), "0 3 0") << "the fault has control of its seed";
+}
+
 TEST(Matrix, ARunWithTwoAlarmsIsOneAlarmedRun) {
   Suite suite;
   suite.AddSymptom(0, "a", "loss[0] > 1");

@@ -248,7 +248,7 @@ class CasePlanner {
     run.seed = seed;
     run.id = scenario_.name + (point_.name.empty() ? "" : "/" + point_.name) + "/" + arm.name +
              "/" + std::to_string(first_seed_ + seed);
-    run.phases = arm.phases;
+    SetPhases(run, arm.phases);
     run.plan.recipe = arm.recipe;
     run.amendments = arm.amendments;
     return run;
@@ -256,15 +256,12 @@ class CasePlanner {
 
   // What follows from the recipe and the phases.
   void Finish(Run& run) const {
-    if (run.phases.empty()) run.phases = {{"train", std::nullopt}};
     Plan& plan = run.plan;
     plan.run = run.id;
     plan.scenario = run.scenario;
     plan.point = run.point;
     plan.arm = run.arm;
     plan.seed = static_cast<std::uint64_t>(first_seed_) + run.seed;
-    plan.phase = run.phases.front().name;
-    plan.until = run.phases.front().until;
     plan.record = record_;
     run.device =
         PickDevice(plan.recipe, scenario_.requires_, target_, options_.available_features).kind;
@@ -305,6 +302,13 @@ void PlaceOnDevices(Case& planned, const TargetDescription& target, const PlanOp
 }
 
 }  // namespace
+
+void SetPhases(Run& run, std::vector<Phase> phases) {
+  run.phases = std::move(phases);
+  if (run.phases.empty()) run.phases = {{"train", std::nullopt}};
+  run.plan.phase = run.phases.front().name;
+  run.plan.until = run.phases.front().until;
+}
 
 void TakeFromRecipe(Run& run, const TargetDescription& target) {
   const RecipeView recipe(run.plan.recipe, &target);

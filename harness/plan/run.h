@@ -104,6 +104,9 @@ struct PlanOptions {
 // in the recipe.
 void TakeFromRecipe(Run& run, const TargetDescription& target);
 
+// The run's phases; none: one, to the end. The plan begins with the first.
+void SetPhases(Run& run, std::vector<Phase> phases);
+
 // A digest of a scenario's content at a point and of the overrides: recipe, faults, checks,
 // remedies, phases. It leaves out title, comments, number of seeds, budgets and the target's
 // defaults. Verdicts with the same digest answer the same question.

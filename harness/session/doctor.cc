@@ -37,7 +37,7 @@ Run ShortRun(const TargetDescription& target) {
   run.plan.run = run.id;
   run.plan.scenario = run.scenario;
   run.plan.arm = run.arm;
-  run.phases = {{"train", std::nullopt}};
+  SetPhases(run, {});
   run.steps = 2;
   run.policy = {.max_restarts = 0, .seconds = 60, .stall_seconds = 30};
   run.cost = 1;

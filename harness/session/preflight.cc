@@ -120,7 +120,7 @@ Run DefaultRun(const TargetDescription& target) {
   run.scenario = target.name;
   run.arm = "control";
   for (const ParamInfo& key : target.recipe) run.plan.recipe[key.name] = key.default_value;
-  run.phases = {{"train", std::nullopt}};
+  SetPhases(run, {});
   const RecipeView recipe(run.plan.recipe);
   run.steps = recipe.Int(kStepsKey).value_or(1);
   run.ranks = recipe.Int(kRanksKey).value_or(1);

@@ -209,7 +209,7 @@ Run RunOf(const Combination& drawn, const IngredientSet& with, const Changes& ov
   run.plan.seed = drawn.seed * 1'000'003 + static_cast<std::uint64_t>(drawn.number);
   run.plan.scenario = run.scenario;
   run.plan.arm = run.arm;
-  run.phases = {{"train", std::nullopt}};
+  SetPhases(run, {});
   run.policy = {.seconds = budget_s, .stall_seconds = 3};
   TakeFromRecipe(run, target);
   return run;

@@ -71,7 +71,6 @@ void PrintNamed(const NamedRow& row, std::size_t place) {
 void PrintUnseen(const UnseenRows& unseen) {
   std::string text;
   for (const auto& [names, what] : {std::pair(&unseen.lacking, " need what this target lacks"),
-                                    {&unseen.several, " have several ranks or phases"},
                                     {&unseen.twins, " are twins, without a fault"}}) {
     if (names->empty()) continue;
     text += (text.empty() ? "" : ", ") + std::to_string(names->size()) + what;
