@@ -15,6 +15,7 @@ import time
 import unittest
 
 import unittest_xml
+from processes import processes_with
 
 TRAINWRECK, FOLDER = map(os.path.abspath, sys.argv[1:3])
 
@@ -35,18 +36,6 @@ EARLY = {"healthy": None, "symptoms": {"stuck": "mean(loss[5:10]) > 0.9 * mean(l
 WORSE = {**EARLY, "inject": {"bad_luck": {"fault": "environment.set", "with": {"name": "BAD_LUCK", "value": "3"}}},
          "symptoms": {"worse": "mean(loss[:5]) > 1 + control.mean(loss[:5])"}}
 OF_RANKS = ["RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS"]
-
-
-def processes_with(marker):
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if marker.encode() in file.read():
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found
 
 
 class ForeignTest(unittest.TestCase):

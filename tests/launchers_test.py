@@ -18,6 +18,7 @@ import time
 import unittest
 
 import unittest_xml
+from processes import NO_SLURM, processes_with, slurm_works
 
 TRAINWRECK, TRAINER = map(os.path.abspath, sys.argv[1:3])
 STACKS = os.path.dirname(os.environ.get("TRAINWRECK_STACKS_PYTHON", "")) or os.path.expanduser("~/.cache/trainwreck/python-stacks/bin")
@@ -55,18 +56,6 @@ if failed:
 """
 KILLED = {"mpirun": "mpirun noticed that process rank {rank} with PID 0 on node box exited on signal 9 (Killed).",
           "srun": "srun: error: box: task {rank}: Killed"}
-
-
-def processes_with(marker):
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if marker.encode() in file.read():
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found
 
 
 def records(path):
@@ -132,6 +121,11 @@ class LaunchersTest(unittest.TestCase):
             self.skipTest("no mpirun: install openmpi-bin")
         self.check("mpirun")
 
+    def test_srun(self):
+        if not slurm_works(self.folder):
+            self.skipTest(NO_SLURM)
+        self.check("srun")
+
     def test_stand_in_for_mpirun(self):
         self.stand_in("mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
         self.check("mpirun")
@@ -156,11 +150,19 @@ class LaunchersTest(unittest.TestCase):
 
     def test_nothing_outlives_a_killed_harness(self):
         self.stand_in("mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
-        with subprocess.Popen(self.command("mpirun", "--set", "steps=100000"), env=self.environment,
+        self.check_after_kill("mpirun")
+
+    def test_tasks_of_slurm_do_not_outlive_a_killed_harness(self):
+        if not slurm_works(self.folder):
+            self.skipTest(NO_SLURM)
+        self.check_after_kill("srun")
+
+    def check_after_kill(self, launcher):
+        with subprocess.Popen(self.command(launcher, "--set", "steps=100000"), env=self.environment,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as harness:
             deadline = time.monotonic() + 60
             while time.monotonic() < deadline:
-                steps = [path for path in glob.glob(self.folder + "/out-mpirun/l/killed/*/0/rank1.jsonl")
+                steps = [path for path in glob.glob(f"{self.folder}/out-{launcher}/l/killed/*/0/rank1.jsonl")
                          if any(record["t"] == "step" for record in records(path)[:9])]
                 if steps:
                     break

@@ -18,6 +18,7 @@ import tempfile
 import unittest
 
 import unittest_xml
+from processes import NO_SLURM, processes_with, slurm_works
 
 TRAINWRECK, FOLDER = map(os.path.abspath, sys.argv[1:3])
 SUITE, PACKAGE = map(os.path.abspath, ("scenarios", "python/packed/trainwreck"))
@@ -67,17 +68,7 @@ def needs(*modules, program=None):
     return unittest.skipIf(missing, f"{', '.join(missing)}: {HINT}")
 
 
-def slurm_works():
-    """Whether srun starts tasks here, where they see this folder and we see them."""
-    look = ["srun", "--overcommit", "-n", "2", "sh", "-c", f"test -d {FOLDER} && readlink /proc/self/ns/pid"]
-    try:
-        done = subprocess.run(look, capture_output=True, text=True, check=False, timeout=20)
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0 and set(done.stdout.split()) == {os.readlink("/proc/self/ns/pid")}
-
-
-needs_slurm = unittest.skipUnless(slurm_works(), "there is no srun that starts tasks here: it needs a Slurm, which ci/test.sh does not install")
+needs_slurm = unittest.skipUnless(slurm_works(FOLDER), NO_SLURM)
 
 
 class StacksTest(unittest.TestCase):
@@ -95,14 +86,7 @@ class StacksTest(unittest.TestCase):
             self.environment.pop(variable, None)
 
     def assert_nothing_is_left(self):
-        left = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/environ", "rb") as file:
-                    left += [pid] * (self.marker.encode() in file.read())
-            except OSError:
-                pass
-        self.assertEqual(left, [])
+        self.assertEqual(processes_with(self.marker), [])
 
     def run_scenario(self, scenario, target, status=0, suite=False):
         suite = ["--suite", "--scenarios-root", self.suite] if suite else []

@@ -25,6 +25,11 @@
 namespace trainwreck {
 namespace {
 
+constexpr int kGuardGraceMs = 5000;  // for guards to end their runs before they are killed
+
+// By which a server tells its guards to end: nobody sends it to a whole group or job.
+int EndSignal() { return SIGRTMIN; }
+
 using Clock = std::chrono::steady_clock;
 
 // Closes, or marks as close-on-exec, all file descriptors from `first` on.
@@ -94,11 +99,12 @@ int SpawnServer::Serve() {
     signal(number, SIG_IGN);  // a Ctrl-C is the launcher's to handle
   }
   signal(SIGCHLD, SIG_DFL);
-  sigset_t child;
-  sigemptyset(&child);
-  sigaddset(&child, SIGCHLD);
-  sigprocmask(SIG_BLOCK, &child, nullptr);
-  signals_ = signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
+  sigset_t heard;
+  sigemptyset(&heard);
+  sigaddset(&heard, SIGCHLD);
+  sigaddset(&heard, EndSignal());
+  sigprocmask(SIG_BLOCK, &heard, nullptr);
+  signals_ = signalfd(-1, &heard, SFD_NONBLOCK | SFD_CLOEXEC);
   fcntl(socket_, F_SETFD, FD_CLOEXEC);
   Send({{"ready", true}});
   while (!closed_) {
@@ -107,7 +113,9 @@ int SpawnServer::Serve() {
     if (polled[1].revents != 0) ReapExited();
     if (polled[0].revents != 0 && !ReadSocket()) break;
   }
-  KillDescendants(0, /*report=*/false);
+  // Only a guard knows which runs a daemon may have started processes for.
+  for (const pid_t guard : guards_) kill(guard, EndSignal());
+  KillDescendants(guards_.empty() ? 0 : kGuardGraceMs, /*report=*/false);
   close(signals_);
   close(socket_);
   return 0;
@@ -283,6 +291,7 @@ void SpawnServer::RunChild(const SpawnRequest& request, int out, int err, int nu
 void SpawnServer::ReapExited() {
   signalfd_siginfo info;
   while (read(signals_, &info, sizeof info) > 0) {
+    closed_ |= static_cast<int>(info.ssi_signo) == EndSignal();
   }
   while (WaitOne(/*report=*/true)) {
   }

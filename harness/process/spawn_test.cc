@@ -169,6 +169,28 @@ class SpawnTest : public testing::Test {
     return request;
   }
 
+  // Our end of the socket of a new guard.
+  int OpenGuard() {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    std::string line = "{\"guard\":true}\n";
+    iovec data{line.data(), line.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &ends[1], sizeof(int));
+    EXPECT_GT(sendmsg(socket_, &message, 0), 0);
+    close(ends[1]);
+    return ends[0];
+  }
+
   int DaemonPid() {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(kPatienceSeconds);
     while (ReadAll(out_).find('\n') == std::string::npos) {
@@ -254,22 +276,24 @@ TEST_F(SpawnTest, ReapsOrphansThatHide) {
   EXPECT_FALSE(IsAlive(daemon));
 }
 
-// As srun has its ranks started by slurmd.
+// As srun has its ranks started by slurmd: no descendant of a server.
+pid_t StartElsewhere(const char* run) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setenv(kRunVariable, run, 1);
+    execlp("sleep", "sleep", "600", nullptr);
+    _exit(127);
+  }
+  return pid;
+}
+
+bool WasKilled(pid_t pid) {
+  int status = 0;
+  return waitpid(pid, &status, WNOHANG) == pid && WIFSIGNALED(status);
+}
+
 TEST_F(SpawnTest, KillsWhatADaemonStartedForTheRun) {
-  const auto start = [](const char* run) {
-    const pid_t pid = fork();
-    if (pid == 0) {
-      setenv(kRunVariable, run, 1);
-      execlp("sleep", "sleep", "600", nullptr);
-      _exit(127);
-    }
-    return pid;
-  };
-  const auto was_killed = [](pid_t pid) {
-    int status = 0;
-    return waitpid(pid, &status, WNOHANG) == pid && WIFSIGNALED(status);
-  };
-  const pid_t ours = start("/run/1"), others = start("/run/11");
+  const pid_t ours = StartElsewhere("/run/1"), others = StartElsewhere("/run/11");
   poll(nullptr, 0, 100);  // until both are what they will be
   SpawnRequest request = Request(1, "");
   request.command = {"true"};
@@ -280,10 +304,29 @@ TEST_F(SpawnTest, KillsWhatADaemonStartedForTheRun) {
   Send({{"reap", true}, {"grace_ms", 0}});
   EXPECT_EQ(Await("orphan")["orphan"], ours);
   EXPECT_EQ(Await("reaped")["reaped"], 1);
-  EXPECT_TRUE(was_killed(ours));
-  EXPECT_FALSE(was_killed(others));
+  EXPECT_TRUE(WasKilled(ours));
+  EXPECT_FALSE(WasKilled(others));
   kill(others, SIGKILL);
   waitpid(others, nullptr, 0);
+}
+
+// The launcher is killed: server and guard see it at the same moment.
+TEST_F(SpawnTest, AServerThatEndsLetsItsGuardsKillWhatADaemonStarted) {
+  const int guard = OpenGuard();
+  LineBuffer lines;
+  Await(guard, lines, "ready");
+  const pid_t ours = StartElsewhere("/run/1");
+  poll(nullptr, 0, 100);  // until it is what it will be
+  SpawnRequest request = Request(1, "", {"sleep", "600"});
+  request.environment[kRunVariable] = "/run/1";
+  SendTo(guard, ToJson(request));
+  const int launcher = Await(guard, lines, "spawned")["pid"];
+  EXPECT_FALSE(WasKilled(ours));
+  Close();  // waits for the server; the guard's socket is still open
+  EXPECT_FALSE(IsAlive(launcher));
+  EXPECT_TRUE(WasKilled(ours));
+  kill(ours, SIGKILL);
+  close(guard);
 }
 
 // Somebody may have exported a run's folder in the shell that the harness was called from.
@@ -337,28 +380,12 @@ TEST_F(SpawnTest, ChildrenDieWithAServerThatIsKilled) {
 }
 
 TEST_F(SpawnTest, GuardsOwnTheirDescendants) {
-  int ends[2];
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-  std::string line = "{\"guard\":true}\n";
-  iovec data{line.data(), line.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &ends[1], sizeof(int));
-  ASSERT_GT(sendmsg(socket_, &message, 0), 0);
-  close(ends[1]);
+  const int guard_socket = OpenGuard();
   LineBuffer lines;
-  Await(ends[0], lines, "ready");
+  Await(guard_socket, lines, "ready");
 
-  SendTo(ends[0], ToJson(Request(1, "daemon_sleep")));
-  const int rank = Await(ends[0], lines, "spawned")["pid"];
+  SendTo(guard_socket, ToJson(Request(1, "daemon_sleep")));
+  const int rank = Await(guard_socket, lines, "spawned")["pid"];
   const int daemon = DaemonPid();
   ASSERT_GT(daemon, 0);
   // The guard is the rank's parent. Killed, it leaves its descendants to the first server.
@@ -373,7 +400,7 @@ TEST_F(SpawnTest, GuardsOwnTheirDescendants) {
   EXPECT_TRUE(Dies(daemon));
   Send(ToJson(Request(2, "")));  // and the first server goes on
   EXPECT_EQ(Await("exited")["exited"], 2);
-  close(ends[0]);
+  close(guard_socket);
 }
 
 TEST(LineBufferTest, GivesWholeLines) {

@@ -88,19 +88,27 @@ int SignalOf(const std::string& words) {
   return 0;
 }
 
-// srun names signals in words, and tells of the tasks in the order in which they ended. Of those
-// that it tells of in one line nobody knows the order.
+// srun names signals in words, and tells of the tasks as it hears of their ends: a rank that lost
+// its peer may be told of before the peer. Of those in one line nobody knows the order, and those
+// after "Terminating" were perhaps ended by Slurm itself.
 std::optional<RankFailure> ReadSlurmReport(const std::string& text) {
   static const RE2 kTasks(R"((?m)srun: error: \S+: tasks? ([\d,-]+): (.+)$)");
   static const RE2 kCode(R"(Exited with exit code (\d+))");
+  constexpr int kSeveral = -1;
+  std::vector<RankFailure> told;
   std::string tasks, words;
-  if (!RE2::PartialMatch(text, kTasks, &tasks, &words)) return std::nullopt;
-  if (tasks.find_first_of(",-") != std::string::npos) return std::nullopt;
-  int code = 0;
-  if (RE2::PartialMatch(words, kCode, &code)) return Failure(std::atoi(tasks.c_str()), code, 0);
-  const int signal = SignalOf(words);
-  if (signal == 0) return std::nullopt;
-  return Failure(std::atoi(tasks.c_str()), -signal, 0);
+  re2::StringPiece rest = re2::StringPiece(text).substr(0, text.find(": Terminating StepId="));
+  while (RE2::FindAndConsume(&rest, kTasks, &tasks, &words)) {
+    int code = 0;
+    const int signal = RE2::PartialMatch(words, kCode, &code) ? 0 : SignalOf(words);
+    if (code == 0 && signal == 0) continue;
+    const bool is_one = tasks.find_first_of(",-") == std::string::npos;
+    told.push_back(
+        Failure(is_one ? std::atoi(tasks.c_str()) : kSeveral, signal != 0 ? -signal : code, 0));
+  }
+  if (told.empty()) return std::nullopt;
+  const RankFailure first = FirstOf(told).failure;
+  return first.rank == kSeveral ? std::nullopt : std::optional(first);
 }
 
 // torchrun's log, and lines of Slurm.

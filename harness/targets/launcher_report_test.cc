@@ -90,27 +90,44 @@ TEST(LauncherReportTest, ReadsMpirunAndSrun) {
   EXPECT_EQ(task->signal, 9);
 }
 
-TEST(LauncherReportTest, ReadsTheFirstTaskThatSrunTellsOf) {
-  const auto crashed = ReadLauncherReport(LauncherKind::kSrun,
-                                          "srun: error: box: task 1: Segmentation fault\n"
-                                          "srun: error: box: task 0: Exited with exit code 1\n");
+// What Slurm 22.05 printed.
+TEST(LauncherReportTest, ReadsTheTaskThatFailedFirstUnderSrun) {
+  const auto read = [](const std::string& text) {
+    return ReadLauncherReport(LauncherKind::kSrun, text);
+  };
+  const auto crashed = read(
+      "srun: error: vm: task 1: Segmentation fault\n"
+      "srun: error: vm: task 0: Exited with exit code 1\n");
   ASSERT_TRUE(crashed);
   EXPECT_EQ(crashed->rank, 1);
   EXPECT_EQ(crashed->signal, 11);
   EXPECT_EQ(crashed->code, -1);
-  const auto failed = ReadLauncherReport(LauncherKind::kSrun,
-                                         "srun: error: box: task 1: Exited with exit code 7\n"
-                                         "srun: error: box: task 0: Killed\n");  // by srun -K
+  // The rank that lost its peer is told of before the peer.
+  const auto killed = read(
+      "srun: error: vm: task 0: Exited with exit code 1\n"
+      "srun: error: vm: task 1: Killed\n"
+      "srun: Force Terminated StepId=4.0\n");
+  ASSERT_TRUE(killed);
+  EXPECT_EQ(killed->rank, 1);
+  EXPECT_EQ(killed->signal, 9);
+  const auto failed = read(  // srun --kill-on-bad-exit
+      "srun: error: vm: task 1: Exited with exit code 7\n"
+      "srun: launch/slurm: _step_signal: Terminating StepId=18.0\n"
+      "slurmstepd-vm: error: *** STEP 18.0 ON vm CANCELLED AT 2026-11-25T14:34:25 ***\n"
+      "srun: error: vm: task 0: Killed\n");
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->rank, 1);
   EXPECT_EQ(failed->code, 7);
-  const auto dumped =
-      ReadLauncherReport(LauncherKind::kSrun, "srun: error: box: task 2: Aborted (core dumped)\n");
+  const auto dumped = read("srun: error: vm: task 2: Aborted (core dumped)\n");
   ASSERT_TRUE(dumped);
   EXPECT_EQ(dumped->signal, 6);
-  EXPECT_FALSE(ReadLauncherReport(LauncherKind::kSrun,
-                                  "srun: error: box: tasks 0-1: Exited with exit code 1\n"
-                                  "srun: error: box: task 2: Killed\n"));
+  const auto third = read(
+      "srun: error: vm: tasks 0-1: Exited with exit code 1\n"
+      "srun: error: vm: task 2: Killed\n");
+  ASSERT_TRUE(third);
+  EXPECT_EQ(third->rank, 2);
+  EXPECT_FALSE(read("srun: error: vm: tasks 0-1: Exited with exit code 1\n"));
+  EXPECT_FALSE(read("srun: error: vm: tasks 0-1: Killed\n"));
 }
 
 TEST(LauncherReportTest, TellsARanksWordsFromTheLaunchers) {

@@ -79,8 +79,9 @@ void RankWatch::Finish(int status, const std::string& words) {
   std::optional<RankFailure> failure = ReadLauncherReport(kind_, words);
   const char* by = "report";
   // torchrun looks at its workers ten times a second, and names the lowest of those that it found
-  // dead at one time.
-  if (!failure || (is_first_sure_ && failure->rank != first_->rank)) {
+  // dead at one time. But a rank that is being killed may end after one that lost it.
+  if (!failure || (is_first_sure_ && failure->rank != first_->rank &&
+                   FirstOf({*first_, *failure}).failure.rank == first_->rank)) {
     failure = first_;
     by = "seen";
   }
