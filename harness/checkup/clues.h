@@ -1,8 +1,8 @@
 // The variants and the clues of a checkup. Variants are changed runs of a recipe: a lower rate,
-// clipping, fp32, two examples, one batch, a guard before the data. Every recipe is also run once
-// more as it is; one that is interrupted, without the interruption, and one of several ranks, on one
-// rank. Clues are formulas that are read in each of them: the suite's symptoms that need no healthy
-// run to compare with, and general questions that fit any recipe.
+// clipping, fp32, two examples, one batch, a guard before the data. Every recipe is also run again
+// as it is; one of several phases, without the interruption; one of several ranks, on one. Clues
+// are formulas that are read in each of them: the suite's symptoms that need no healthy run to
+// compare with, and general questions that fit any recipe.
 #pragma once
 
 #include <map>
