@@ -1522,14 +1522,6 @@ SCENARIOS = [
         cores = 4,
     ),
     struct(
-        name = "resume/nondeterminism",
-        file = "resume/nondeterminism.yaml",
-        extended = ["resume/defaults.yaml", "defaults.yaml"],
-        tags = [],
-        size = "small",
-        cores = 1,
-    ),
-    struct(
         name = "resume/optimizer-state-dropped",
         file = "resume/optimizer-state-dropped.yaml",
         extended = ["resume/defaults.yaml", "defaults.yaml"],
@@ -1855,6 +1847,22 @@ SCENARIOS = [
         extended = ["twins/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "variance/unseeded-shuffle",
+        file = "variance/unseeded-shuffle.yaml",
+        extended = ["variance/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "medium",
+        cores = 1,
+    ),
+    struct(
+        name = "variance/unstable-recipe",
+        file = "variance/unstable-recipe.yaml",
+        extended = ["variance/defaults.yaml", "defaults.yaml"],
+        tags = ["slow"],
+        size = "medium",
         cores = 1,
     ),
 ]
