@@ -1562,6 +1562,14 @@ SCENARIOS = [
         cores = 2,
     ),
     struct(
+        name = "slow/padding",
+        file = "slow/padding.yaml",
+        extended = ["slow/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "twins/again",
         file = "twins/again.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
@@ -1732,6 +1740,14 @@ SCENARIOS = [
     struct(
         name = "twins/packing",
         file = "twins/packing.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "twins/padding",
+        file = "twins/padding.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
