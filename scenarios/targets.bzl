@@ -1570,6 +1570,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "slow/straggler",
+        file = "slow/straggler.yaml",
+        extended = ["slow/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 2,
+    ),
+    struct(
         name = "twins/again",
         file = "twins/again.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
