@@ -127,7 +127,7 @@ std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_ou
       SampleStream documents = stream;
       documents.samples *= per_row;
       return RowsOfDocuments(MakeMarkovData(data.vocab, data.document_tokens, documents, options),
-                             data.seq_len, per_row, stream);
+                             data.document_tokens, data.seq_len, per_row, stream);
     }
     case DataKind::kText:
       return MakeTextData(data.path, data.seq_len, stream);
@@ -196,6 +196,10 @@ std::unique_ptr<Shards> BuildShards(const TrainingRecipe& recipe, std::int64_t s
   return std::make_unique<DealtShards>(samples, ranks, order_seed, recipe.sampler_shuffle);
 }
 
+std::function<std::int64_t(std::int64_t)> LengthsOf(const Dataset& data) {
+  return [&data](std::int64_t id) { return data.length(id); };
+}
+
 std::function<StateDict(const std::vector<StateDict>&)> ReshardOf(const TrainingRecipe& recipe,
                                                                   int rank) {
   if (!recipe.checkpoint_elastic) return nullptr;
@@ -242,7 +246,9 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
                                .batch_size = recipe.data.batch_size,
                                .seed = order_seed,
                                .shuffle = recipe.sampler_shuffle && !recipe.sampler_deal_out,
-                               .uneven = recipe.sampler_uneven};
+                               .uneven = recipe.sampler_uneven,
+                               .bucket_batches = recipe.sampler_bucket_batches,
+                               .length = LengthsOf(*parts.train_data)};
   parts.sampler = WrapAll(wrappers, std::unique_ptr<Sampler>(std::make_unique<EpochSampler>(
                                         *parts.shards, *parts.communicator, sampler)));
   // Built on the CPU, so that a seed gives the same weights on every device.

@@ -67,6 +67,8 @@ class Dataset {
   virtual std::int64_t target_limit() const = 0;  // vocabulary or number of classes
   // Entropy per target in nats. A model with a lower loss must have a leak. Empty: unknown.
   virtual std::optional<double> entropy_floor() const { return std::nullopt; }
+  // Tokens of a sample in front of its padding; 0: all samples have the same.
+  virtual std::int64_t length(std::int64_t /*id*/) const { return 0; }
 };
 
 // A data set around another, with other samples.
@@ -77,6 +79,7 @@ class DatasetAround : public Dataset {
   std::int64_t input_limit() const override { return inner_->input_limit(); }
   std::int64_t target_limit() const override { return inner_->target_limit(); }
   std::optional<double> entropy_floor() const override { return inner_->entropy_floor(); }
+  std::int64_t length(std::int64_t id) const override { return inner_->length(id); }
 
  protected:
   const Dataset& inner() const { return *inner_; }

@@ -195,6 +195,8 @@ class Checker {
       case Kind::kDistance:
       case Kind::kRounding:
         return CheckApart(node, place);
+      case Kind::kSeedSpread:
+        return CheckSeedSpread(node, place);
       default:
         break;
     }
@@ -226,6 +228,24 @@ class Checker {
     if (NeedsEveryStep(operand, place) || place.at_steps) return;
     Fail(node, fmt::format("{} is a number at a step; say at which", name),
          fmt::format("say always, eventually or at_end: always {}", ToText(node)));
+  }
+
+  // One number of each run, read where no step and no rank is chosen.
+  void CheckSeedSpread(const Node& node, const Place& place) {
+    if (!vocabulary_.arms.contains("control")) {
+      Fail(node, "seed_spread needs an arm 'control', and there is none here");
+    }
+    if (place.at_steps || place.in_ranks || place.in_modules) {
+      return Fail(node, "seed_spread is about whole runs, and stands in no other operator",
+                  "seed_spread(mean(loss[-10:])) > 3");
+    }
+    ForEach(node.child(0), [&](const Node& below) {
+      if (below.kind == Kind::kSeedSpread) Fail(below, "seed_spread inside seed_spread");
+      if (below.kind == Kind::kSignal && below.glob) {
+        Fail(below, "seed_spread takes no module pattern", "name one module");
+      }
+    });
+    CheckExpression(node.child(0), place);
   }
 
   const SignalInfo* InfoOf(const Node& node) const {

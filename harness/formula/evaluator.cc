@@ -67,26 +67,6 @@ const Interval& NumberAt(const std::vector<Interval>& numbers, std::size_t step)
   return numbers[numbers.size() == 1 ? 0 : step];
 }
 
-// What a number of 32 bits can tell apart, relative to its size. Signals are computed from such, so
-// a few draws that happen to agree do not promise more.
-constexpr double kResolution = 1.0 / (1 << 23);
-constexpr double kLeast = std::numeric_limits<double>::min();
-
-// Infinite where one of the two is not finite, or not there for good.
-Interval DistanceAt(const Samples& a, const Samples& b, int step) {
-  const bool has_a = a.At(step) == SampleState::kPresent;
-  const bool has_b = b.At(step) == SampleState::kPresent;
-  if (!has_a || !has_b) {
-    const bool for_good = (has_a && b.At(step) == SampleState::kAbsent) ||
-                          (has_b && a.At(step) == SampleState::kAbsent);
-    return for_good ? Point(kInfinity) : kAll;
-  }
-  const double x = a.Raw(step), y = b.Raw(step);
-  if (std::isnan(x) && std::isnan(y)) return kAll;
-  if (x == y) return Point(0);
-  return Point(std::isfinite(x) && std::isfinite(y) ? std::abs(x - y) : kInfinity);
-}
-
 // The scopes that a quantifier ranges over; how they are joined is its caller's.
 std::vector<Scope> Quantified(const Node& node, const Scope& scope, const Context& context) {
   if (node.kind == Kind::kAnyModule) return context.Bound(node, scope);
@@ -153,6 +133,8 @@ std::vector<Interval> Evaluator::Numbers(const Node& node, const Scope& scope,
                                           : RoundingNumbers(node.child(0), scope);
     case Kind::kTotal:
       return TotalNumbers(node, scope, at_steps);
+    case Kind::kSeedSpread:
+      return {SeedSpread(node.child(0))};
     case Kind::kStep:
       return at_steps ? StepNumbers(context_.steps()) : std::vector<Interval>{kAll};
     case Kind::kAbs:
@@ -228,39 +210,6 @@ std::vector<Interval> Evaluator::TotalNumbers(const Node& node, const Scope& sco
     }
   }
   return total;
-}
-
-std::vector<Interval> Evaluator::DistanceNumbers(const Node& signal, const Scope& scope) const {
-  const Samples own = context_.SamplesOf(signal, scope);
-  const Samples control = context_.ControlSamplesOf(signal, scope);
-  std::vector<Interval> numbers(context_.steps());
-  for (int step = 0; step < context_.steps(); ++step) {
-    numbers[step] = DistanceAt(own, control, step);
-  }
-  return numbers;
-}
-
-// For a signal on a log scale, rounding grows as the ratio to control's value; for others, as the
-// difference. A distance that was reached once stays possible: two runs that came apart may cross
-// again by chance.
-std::vector<Interval> Evaluator::RoundingNumbers(const Node& signal, const Scope& scope) const {
-  const SignalInfo* info = context_.target().FindSignal(signal.name);
-  const bool is_relative = info != nullptr && info->scale == Scale::kLog;
-  const Samples control = context_.TrueControlSamplesOf(signal, scope);
-  const std::vector<Samples> draws = context_.RoundingSamplesOf(signal, scope);
-  std::vector<Interval> numbers(context_.steps());
-  double reached = 0;
-  for (int step = 0; step < context_.steps(); ++step) {
-    const double size = std::abs(control.Raw(step));
-    for (const Samples& draw : draws) {
-      const double apart = std::abs(draw.Raw(step) - control.Raw(step));
-      reached = std::max(reached, is_relative && size > 0 ? apart / size : apart);  // no NaN
-    }
-    const double least = kResolution * size;
-    const double envelope = std::max({is_relative ? reached * size : reached, least, kLeast});
-    numbers[step] = draws.empty() ? kAll : Point(std::isnan(size) ? size : envelope);
-  }
-  return numbers;
 }
 
 Value Evaluator::OverRun(const Node& node, const Scope& scope) const {

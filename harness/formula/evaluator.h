@@ -48,6 +48,7 @@ class Evaluator {
   std::vector<Interval> TotalNumbers(const Node& node, const Scope& scope, bool at_steps) const;
   std::vector<Interval> DistanceNumbers(const Node& signal, const Scope& scope) const;
   std::vector<Interval> RoundingNumbers(const Node& signal, const Scope& scope) const;
+  Interval SeedSpread(const Node& expression) const;
 
   Context context_;
 };

@@ -187,7 +187,10 @@ std::set<std::string> Formula::arms() const {
   std::set<std::string> arms;
   ForEach(*root_, [&](const Node& node) {
     if (!node.arm.empty()) arms.insert(node.arm);
-    if (node.kind == Kind::kDistance || node.kind == Kind::kRounding) arms.insert("control");
+    if (node.kind == Kind::kDistance || node.kind == Kind::kRounding ||
+        node.kind == Kind::kSeedSpread) {
+      arms.insert("control");
+    }
   });
   return arms;
 }
@@ -217,6 +220,12 @@ bool Formula::reads_own_run() const {
 bool Formula::reads_rounding() const {
   bool reads = false;
   ForEach(*root_, [&](const Node& node) { reads |= node.kind == Kind::kRounding; });
+  return reads;
+}
+
+bool Formula::reads_seeds() const {
+  bool reads = false;
+  ForEach(*root_, [&](const Node& node) { reads |= node.kind == Kind::kSeedSpread; });
   return reads;
 }
 

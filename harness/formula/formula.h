@@ -87,6 +87,9 @@ struct Runs {
   std::map<std::string, const RunTrace*> arms;  // missing arm: everything about it is unknown
   // The arm that `control` and distance() mean; rounding() is always that of the arm "control".
   std::string control = "control";
+  // The runs of the same arm with every seed, this one included, in the order of the seeds; they
+  // have no `seeds` themselves. Empty: what is read over seeds is unknown.
+  std::vector<Runs> seeds = {};
 };
 
 // A bare name in a formula: an event, or a name that the caller gives a meaning.
@@ -134,6 +137,7 @@ class Formula {
   std::vector<Mention> mentions() const;  // bare names, in the order of the text
   bool reads_own_run() const;             // not only runs of other arms
   bool reads_rounding() const;            // arms whose names begin with kRoundingArm
+  bool reads_seeds() const;               // Runs::seeds
   // Whether it reads `arm` step by step or bit for bit: `control.loss`, distance(loss),
   // `control.last(param_digest[:])`. Only a run of the same seed can then stand for that arm.
   bool needs_same_seed(const std::string& arm, const TargetDescription& target) const;

@@ -33,6 +33,7 @@ const std::vector<FunctionInfo>& Functions() {
         {"abs", Kind::kAbs, {}, 1, {}},
         {"distance", Kind::kDistance, {}, 1, {}},
         {"rounding", Kind::kRounding, {}, 1, {}},
+        {"seed_spread", Kind::kSeedSpread, {}, 1, {}},
         {"holds", Kind::kHolds, {}, 1, {"for"}},
         {"all_ranks", Kind::kAllRanks, {}, 1, {}},
         {"any_rank", Kind::kAnyRank, {}, 1, {}},

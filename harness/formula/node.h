@@ -16,15 +16,16 @@ enum class Kind {
   // Expressions: a number, at a step or constant over the run.
   kNumber,
   kSignal,
-  kAggregate,  // mean(x[-20:])
-  kOverlap,    // overlap(a[..], b[..])
-  kSpread,     // spread(x): over ranks
-  kTotal,      // total(x): over ranks
-  kDistance,   // distance(x): from control's
-  kRounding,   // rounding(x): how far rounding alone takes control's
-  kRecipe,     // recipe(optimizer.lr): what the run was asked for
-  kStep,       // step(): the current step
-  kLog,        // log(e); the kinds below also take one expression
+  kAggregate,   // mean(x[-20:])
+  kOverlap,     // overlap(a[..], b[..])
+  kSpread,      // spread(x): over ranks
+  kTotal,       // total(x): over ranks
+  kDistance,    // distance(x): from control's
+  kRounding,    // rounding(x): how far rounding alone takes control's
+  kSeedSpread,  // seed_spread(e): over the seeds, as a multiple of control's
+  kRecipe,      // recipe(optimizer.lr): what the run was asked for
+  kStep,        // step(): the current step
+  kLog,         // log(e); the kinds below also take one expression
   kCos,
   kSqrt,
   kAbs,

@@ -289,7 +289,7 @@ class Parser : private TokenCursor {
                        : function.kind == Kind::kAggregate ? "a slice of a signal"
                        : function.kind == Kind::kOverlap   ? "two slices of signals"
                                                            : "a signal";
-    constexpr Kind kOfExpressions[] = {Kind::kSpread, Kind::kTotal, Kind::kAbs,
+    constexpr Kind kOfExpressions[] = {Kind::kSpread, Kind::kTotal, Kind::kSeedSpread, Kind::kAbs,
                                        Kind::kLog,    Kind::kCos,   Kind::kSqrt};
     if (std::ranges::count(kOfExpressions, function.kind) > 0) what = "an expression";
     if (function.arguments == 0) what = "nothing";

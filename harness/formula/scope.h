@@ -26,6 +26,7 @@ class Context {
   const TargetDescription& target() const { return target_; }
   int steps() const { return steps_; }
   const RunTrace* RunOf(const std::string& arm) const;  // null: not there
+  const std::vector<Runs>& seeds() const { return runs_.seeds; }
 
   Samples SamplesOf(const Node& signal, const Scope& scope) const;
   // The same signal in control, in the arm "control" itself, and in the rounding arms.

@@ -19,6 +19,7 @@ Positivity PositivityOf(const Node& node, const TargetDescription& target) {
     }
     case Kind::kDistance:
     case Kind::kRounding:
+    case Kind::kSeedSpread:
       return Positivity::kLogSignal;
     case Kind::kAggregate:
       if (node.aggregate == Aggregate::kSlope || node.aggregate == Aggregate::kCount) {
@@ -72,6 +73,7 @@ bool IsExact(const Node& node, const TargetDescription& target) {
     case Kind::kDivide:
     case Kind::kDistance:
     case Kind::kRounding:
+    case Kind::kSeedSpread:
     case Kind::kRecipe:
     case Kind::kLog:
     case Kind::kCos:

@@ -118,6 +118,7 @@ class VacuousFinder {
       case Kind::kAbs:
       case Kind::kDistance:
       case Kind::kRounding:
+      case Kind::kSeedSpread:
         return {0, kInfinity};
       default:
         return kAll;
@@ -192,6 +193,8 @@ class VacuousFinder {
         return HasRankOfItsOwn(node) ? Number(0) : Alone(node);
       case Kind::kDistance:
         return own_arm_ == "control" ? Number(0) : Alone(node);
+      case Kind::kSeedSpread:
+        return own_arm_ == "control" ? Number(1) : Alone(node);
       default:
         return Alone(node);
     }

@@ -94,7 +94,14 @@ Reading CaseJudge::Read(const Check& check, const ArmPlan& arm, int seed) const 
     missing.seen = "the run was not made";
     return missing;
   }
-  return check.formula.Evaluate(RunsOf(arm, seed), target_);
+  formula::Runs runs = RunsOf(arm, seed);
+  if (check.formula.reads_seeds()) {
+    for (int each = 0; each < plan_.seed_count; ++each) {
+      if (FindRun(arm.name, each) == nullptr) return {.seen = "not all seeds were run"};
+      runs.seeds.push_back(RunsOf(arm, each));
+    }
+  }
+  return check.formula.Evaluate(runs, target_);
 }
 
 void CaseJudge::ReadFaultArm() {
@@ -120,6 +127,7 @@ bool CaseJudge::IsShown(const Claim& claim, int seed) const {
 
 formula::Runs CaseJudge::RunsOf(const ArmPlan& arm, int seed) const {
   formula::Runs runs{traces_.at(seed).at(arm.name), traces_.at(seed), arm.control};
+  if (plan_.scenario->repeats_seed) return runs;  // then there is no other seed
   const int next = (seed + 1) % plan_.seed_count;
   const bool is_made = next != seed && FindRun(arm.name, next) != nullptr;
   if (is_made) runs.arms[formula::kOtherSeed] = traces_.at(next).at(arm.name);

@@ -94,7 +94,7 @@ std::vector<std::string> RemarksOn(const CaseResults& results, const TargetDescr
       remarks.push_back("the fault arm equals control bit for bit in all recorded signals");
     }
   }
-  if (AllSeedsAreTheSame(runs_of("control"))) {
+  if (!results.plan->scenario->repeats_seed && AllSeedsAreTheSame(runs_of("control"))) {
     remarks.push_back("control is the same bit for bit in all " +
                       std::to_string(runs_of("control").size()) +
                       " seeds: the program does not use its seed, so they count as one");

@@ -82,6 +82,7 @@ std::string DigestOfClaims(const Scenario& scenario, const Point& point, const C
       {"phases", Json::array()},
       {"reference", scenario.has_reference},
       {"expect", {ToString(scenario.expect.verdict), scenario.expect.failure_class.text()}}};
+  if (scenario.repeats_seed) json["repeats_seed"] = true;
   if (!scenario.breaks.empty()) json["breaks"] = scenario.breaks;
   for (const InjectedFault& fault : scenario.faults) json["faults"].push_back(Encode(fault, point));
   for (const Remedy& remedy : scenario.remedies) {

@@ -37,7 +37,9 @@ const std::map<Option, std::string> kRealOptions = {
     // Only one scenario's remedies turn these.
     {"data.balance=resample", "torch.utils.data.WeightedRandomSampler"},
     {"data.balance=weights", "torch.nn.CrossEntropyLoss(weight=)"},
+    {"data.packing", "packing=True of TRL's SFTConfig"},
     {"data.standardise", "sklearn.preprocessing.StandardScaler"},
+    {"loader.trim_padding", "padding=\"longest\" of transformers' DataCollatorWithPadding"},
     {"loss.guard_denominator", "completion_mask.sum().clamp(min=1.0) of TRL's GRPOTrainer"},
     {"loss.label_smoothing", "torch.nn.CrossEntropyLoss(label_smoothing=)"},
     {"model.attention=explicit_fp32", "--attention-softmax-in-fp32 of Megatron-LM"},

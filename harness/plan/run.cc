@@ -261,7 +261,7 @@ class CasePlanner {
     plan.scenario = run.scenario;
     plan.point = run.point;
     plan.arm = run.arm;
-    plan.seed = static_cast<std::uint64_t>(first_seed_) + run.seed;
+    plan.seed = static_cast<std::uint64_t>(first_seed_) + (scenario_.repeats_seed ? 0 : run.seed);
     plan.record = record_;
     run.device =
         PickDevice(plan.recipe, scenario_.requires_, target_, options_.available_features).kind;

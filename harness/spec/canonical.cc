@@ -55,7 +55,7 @@ const Words& OrderOf(const Path& whole) {
   static const std::map<std::string, Words> kSections = {
       {"quality", kCheck},
       {"strength", {"default", "from", "to"}},
-      {"seeds", {"count", "require"}},
+      {"seeds", {"count", "require", "repeat"}},
       {"budget", {"seconds", "stall_seconds"}},
       {"requires", {"ranks", "devices", "features", "memory"}},
       {"expect", {"verdict", "class", "reason"}}};

@@ -152,6 +152,9 @@ class Reader {
                     "'require' must not be more than 'count', which is " + std::to_string(count));
       }
     }
+    if (const YamlNode* value = fields.Take("repeat")) {
+      scenario().repeats_seed = ReadBool(*value, "'repeat'", errors_).value_or(false);
+    }
     fields.RejectRest();
   }
 

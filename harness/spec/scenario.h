@@ -154,6 +154,7 @@ struct Scenario {
   Changes recipe;
   int seed_count = 5;
   int seed_require = 5;
+  bool repeats_seed = false;  // all runs of an arm have the same seed
   std::vector<InjectedFault> faults;
   std::vector<Check> healthy;
   std::vector<Check> symptoms;

@@ -94,6 +94,7 @@ TEST(LoadScenario, ReadsHeadAndRecipe) {
                                       {"steps", 60}}));
   EXPECT_EQ(scenario.seed_count, 10);
   EXPECT_EQ(scenario.seed_require, 9);
+  EXPECT_TRUE(scenario.repeats_seed);
   EXPECT_TRUE(scenario.has_reference);
 }
 

@@ -198,7 +198,6 @@ Json CheckSchema() {
 
 Json RemedySchema(const Json& set, const Json& scale);
 Json DecoySchema(const Json& set, const Json& scale);
-
 Json TwinSchema(const Json& set, const Json& scale, const TargetDescription& target);
 Json AgreementSchema();
 Json BugSchema(const TargetDescription& target);
@@ -268,8 +267,9 @@ Json SeedsSchema() {
   return {{"anyOf",
            {Integer(1, "So many seeds, which all must agree."),
             Object({{"count", Integer(1, "Seeds to run.")},
-                    {"require", Integer(1, "How many of them must agree.")}},
-                   {}, "Not all seeds need to agree.")}},
+                    {"require", Integer(1, "How many of them must agree.")},
+                    {"repeat", {{"type", "boolean"}, {"default", false}}}},
+                   {}, "`require`: so many agree. `repeat`: all runs have one seed.")}},
           {"default", 5},
           {"description", "Each arm runs once per seed."}};
 }

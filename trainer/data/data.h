@@ -34,10 +34,10 @@ std::unique_ptr<Dataset> MakeMarkovData(std::int64_t vocab, std::int64_t seq_len
 
 // Rows of `row_tokens`: each has `per_row` documents, one after the other, and then padding of
 // weight 0. With one document in each row, the rows have no document numbers. Document k has
-// between half and all of its tokens, whichever row it is in. `stream.samples` counts rows.
+// between half and all of `document_tokens`, whichever row it is in. `stream.samples` counts rows.
 std::unique_ptr<Dataset> RowsOfDocuments(std::unique_ptr<Dataset> documents,
-                                         std::int64_t row_tokens, std::int64_t per_row,
-                                         SampleStream stream);
+                                         std::int64_t document_tokens, std::int64_t row_tokens,
+                                         std::int64_t per_row, SampleStream stream);
 
 // The source's transition probabilities: `[vocab][vocab]`, rows sum to 1.
 std::vector<std::vector<double>> MarkovTransitions(std::int64_t vocab, double certainty = 0.6);

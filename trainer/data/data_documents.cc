@@ -11,9 +11,10 @@ constexpr std::uint64_t kLengthStream = 0x6c656e677468;
 
 class DocumentRows : public DatasetAround {
  public:
-  DocumentRows(std::unique_ptr<Dataset> documents, std::int64_t row_tokens, std::int64_t per_row,
-               SampleStream stream)
+  DocumentRows(std::unique_ptr<Dataset> documents, std::int64_t document_tokens,
+               std::int64_t row_tokens, std::int64_t per_row, SampleStream stream)
       : DatasetAround(std::move(documents)),
+        longest_(document_tokens),
         row_tokens_(row_tokens),
         per_row_(per_row),
         rows_(stream.samples),
@@ -31,7 +32,7 @@ class DocumentRows : public DatasetAround {
     for (std::int64_t d = 0; d < per_row_; ++d) {
       const std::int64_t number = id * per_row_ + d;
       const Sample document = inner().Get(number);
-      const std::int64_t length = LengthOf(number, document.input.size(0));
+      const std::int64_t length = LengthOf(number);
       for (at::Tensor Sample::*field : {&Sample::input, &Sample::target, &Sample::weight}) {
         (row.*field).narrow(0, begin, length).copy_((document.*field).narrow(0, 0, length));
       }
@@ -41,13 +42,20 @@ class DocumentRows : public DatasetAround {
     return row;
   }
 
- private:
-  std::int64_t LengthOf(std::int64_t number, std::int64_t longest) const {
-    SplitMix64 random(MixSeed(length_seed_, static_cast<std::uint64_t>(number)));
-    return longest -
-           static_cast<std::int64_t>(random.Below(static_cast<std::uint64_t>(longest / 2 + 1)));
+  std::int64_t length(std::int64_t id) const override {
+    std::int64_t tokens = 0;
+    for (std::int64_t d = 0; d < per_row_; ++d) tokens += LengthOf(id * per_row_ + d);
+    return tokens;
   }
 
+ private:
+  std::int64_t LengthOf(std::int64_t number) const {
+    SplitMix64 random(MixSeed(length_seed_, static_cast<std::uint64_t>(number)));
+    return longest_ -
+           static_cast<std::int64_t>(random.Below(static_cast<std::uint64_t>(longest_ / 2 + 1)));
+  }
+
+  std::int64_t longest_;  // tokens of a document
   std::int64_t row_tokens_, per_row_, rows_;
   std::uint64_t length_seed_;
 };
@@ -55,9 +63,10 @@ class DocumentRows : public DatasetAround {
 }  // namespace
 
 std::unique_ptr<Dataset> RowsOfDocuments(std::unique_ptr<Dataset> documents,
-                                         std::int64_t row_tokens, std::int64_t per_row,
-                                         SampleStream stream) {
-  return std::make_unique<DocumentRows>(std::move(documents), row_tokens, per_row, stream);
+                                         std::int64_t document_tokens, std::int64_t row_tokens,
+                                         std::int64_t per_row, SampleStream stream) {
+  return std::make_unique<DocumentRows>(std::move(documents), document_tokens, row_tokens, per_row,
+                                        stream);
 }
 
 }  // namespace trainwreck

@@ -4,12 +4,15 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
+
+#include "trainer/data/loader.h"
 
 namespace trainwreck {
 namespace {
@@ -41,6 +44,30 @@ std::unique_ptr<Dataset> WithLabels(const std::vector<int>& labels) {
 
 std::int64_t Label(const Sample& sample) { return sample.target.item<std::int64_t>(); }
 
+// A batch is padded to its longest row; what is cut off counts nowhere.
+TEST(LoaderTest, TrimsRowsToTheLongestOfTheBatch) {
+  const auto rows = RowsOfDocuments(MakeMarkovData(16, 10, {.seed = 5, .samples = 12}), 10, 34, 1,
+                                    {.seed = 5, .samples = 12});
+  const std::vector<Sample> samples = {rows->Get(0), rows->Get(1), rows->Get(2)};
+  const std::vector<Sample> trimmed = WithoutPadding(samples);
+  const std::int64_t longest = std::max({rows->length(0), rows->length(1), rows->length(2)});
+  ASSERT_EQ(trimmed.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (at::Tensor Sample::*field : {&Sample::input, &Sample::target, &Sample::weight}) {
+      ASSERT_EQ((trimmed[i].*field).size(0), longest);
+      EXPECT_TRUE(at::equal(trimmed[i].*field, (samples[i].*field).narrow(0, 0, longest)));
+    }
+    EXPECT_EQ(trimmed[i].weight.sum().item<double>(), samples[i].weight.sum().item<double>());
+  }
+}
+
+TEST(LoaderTest, LeavesOnePositionOfRowsWithoutTargets) {
+  Sample empty = MakeMarkovData(16, 10, {.seed = 5, .samples = 2})->Get(0);
+  empty.weight = at::zeros({10});
+  EXPECT_EQ(WithoutPadding({empty}).front().target.size(0), 1);
+  EXPECT_TRUE(WithoutPadding({}).empty());
+}
+
 // The documents that rows of one each have, in rows of three: token by token, with the same
 // weights, and nothing that counts beside them.
 TEST(DocumentsTest, PackedRowsHoldTheDocumentsOfPlainOnes) {
@@ -48,7 +75,7 @@ TEST(DocumentsTest, PackedRowsHoldTheDocumentsOfPlainOnes) {
   const auto rows = [&](std::int64_t per_row, std::int64_t count) {
     return RowsOfDocuments(
         MakeMarkovData(16, kTokens, {.seed = 5, .samples = per_row * count}, {.prompt_spread = 3}),
-        kRow, per_row, {.seed = 5, .samples = count});
+        kTokens, kRow, per_row, {.seed = 5, .samples = count});
   };
   const auto plain = rows(1, 12), packed = rows(3, 4);
   EXPECT_EQ(packed->size(), 4);
@@ -73,6 +100,7 @@ TEST(DocumentsTest, PackedRowsHoldTheDocumentsOfPlainOnes) {
     EXPECT_EQ(many.weight.narrow(0, begin, kRow - begin).sum().item<double>(), 0);
     EXPECT_EQ(many.input.size(0), kRow);
     EXPECT_EQ(many.id, row);
+    EXPECT_EQ(packed->length(row), begin);
   }
   EXPECT_GE(*lengths.begin(), kTokens / 2);
   EXPECT_LE(*lengths.rbegin(), kTokens);

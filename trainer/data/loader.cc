@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -96,9 +97,21 @@ Batch Collate(const std::vector<Sample>& samples) {
   return batch;
 }
 
-Loader::Loader(Sampler& sampler, const Dataset& data, LoaderGuard guard, std::int64_t max_len,
-               EventSink& events)
-    : sampler_(sampler), data_(data), guard_(guard), max_len_(max_len), events_(events) {}
+std::vector<Sample> WithoutPadding(std::vector<Sample> samples) {
+  std::int64_t longest = 1;
+  for (const Sample& sample : samples) {
+    const at::Tensor weights = sample.weight.contiguous();
+    const auto* weight = weights.const_data_ptr<float>();
+    std::int64_t length = weights.numel();
+    while (length > longest && weight[length - 1] == 0) --length;
+    longest = std::max(longest, length);
+  }
+  for (Sample& sample : samples) sample = Truncated(std::move(sample), longest);
+  return samples;
+}
+
+Loader::Loader(Sampler& sampler, const Dataset& data, LoaderOptions options, EventSink& events)
+    : sampler_(sampler), data_(data), options_(options), events_(events) {}
 
 std::optional<Batch> Loader::Next() {
   while (true) {
@@ -106,8 +119,9 @@ std::optional<Batch> Loader::Next() {
     if (ids.empty()) return sampler_.is_shadow() ? std::optional<Batch>(Batch()) : std::nullopt;
     std::vector<Sample> samples;
     samples.reserve(ids.size());
-    for (std::int64_t id : ids) samples.push_back(Truncated(data_.Get(id), max_len_));
-    if (guard_ != LoaderGuard::kNone) samples = Guard(std::move(samples));
+    for (std::int64_t id : ids) samples.push_back(Truncated(data_.Get(id), options_.max_len));
+    if (options_.guard != LoaderGuard::kNone) samples = Guard(std::move(samples));
+    if (options_.trim_padding) samples = WithoutPadding(std::move(samples));
     if (!samples.empty()) return Collate(samples);
   }
 }
@@ -125,10 +139,10 @@ std::vector<Sample> Loader::Guard(std::vector<Sample> samples) {
                                              {"position", defect->position},
                                              {"value", EncodeNumber(defect->value)},
                                              {"why", defect->why}});
-    if (guard_ == LoaderGuard::kStop) throw GuardStop(Describe(*defect));
+    if (options_.guard == LoaderGuard::kStop) throw GuardStop(Describe(*defect));
   }
   if (good.size() == samples.size()) return samples;
-  if (guard_ == LoaderGuard::kSkipBatch) {
+  if (options_.guard == LoaderGuard::kSkipBatch) {
     events_.Report(events::kBatchSkipped, {{"samples", IdsOf(samples)}});
     good.clear();
   }

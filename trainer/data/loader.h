@@ -31,11 +31,20 @@ class GuardStop : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Batches padded to their longest row: the positions behind the last target that counts in any
+// sample are cut off. At least one position stays.
+std::vector<Sample> WithoutPadding(std::vector<Sample> samples);
+
+struct LoaderOptions {
+  LoaderGuard guard = LoaderGuard::kNone;
+  std::int64_t max_len = 0;   // sequences are cut off there; 0: they are not
+  bool trim_padding = false;  // pad to the longest row of the batch
+};
+
 class Loader {
  public:
-  // The references must outlive the loader. Sequences are cut off at `max_len`; 0: they are not.
-  Loader(Sampler& sampler, const Dataset& data, LoaderGuard guard, std::int64_t max_len,
-         EventSink& events);
+  // The references must outlive the loader.
+  Loader(Sampler& sampler, const Dataset& data, LoaderOptions options, EventSink& events);
 
   // The next batch; empty: the sampler's epoch is over, and the next call starts a new epoch. A
   // batch without samples is a shadow: this rank ran out of data, and only takes part in the
@@ -52,8 +61,7 @@ class Loader {
 
   Sampler& sampler_;
   const Dataset& data_;
-  LoaderGuard guard_;
-  std::int64_t max_len_;
+  LoaderOptions options_;
   EventSink& events_;
   std::int64_t skipped_ = 0;
 };

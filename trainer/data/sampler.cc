@@ -48,6 +48,7 @@ void EpochSampler::BeginEpoch() {
       for (std::int64_t i = count; i < longest; ++i) order_.push_back(order_[i - count]);
     }
   }
+  if (options_.shuffle && options_.bucket_batches > 0) SortIntoBuckets();
   // In join mode an empty shard is fine as long as another rank has samples.
   const auto drawn = static_cast<std::int64_t>(order_.size());
   const bool joins = options_.uneven == UnevenMode::kJoin;
@@ -58,6 +59,26 @@ void EpochSampler::BeginEpoch() {
                              std::to_string(options_.batch_size));
   }
   prepared_ = true;
+}
+
+// The samples that fill no batch stay at the end.
+void EpochSampler::SortIntoBuckets() {
+  const std::int64_t batches = static_cast<std::int64_t>(order_.size()) / options_.batch_size;
+  const auto at = [&](std::int64_t batch) {
+    return order_.begin() + std::min(batch, batches) * options_.batch_size;
+  };
+  for (std::int64_t first = 0; first < batches; first += options_.bucket_batches) {
+    std::stable_sort(
+        at(first), at(first + options_.bucket_batches),
+        [&](std::int64_t a, std::int64_t b) { return options_.length(a) < options_.length(b); });
+  }
+  const std::vector<std::int64_t> sorted = order_;
+  const auto stream = static_cast<std::uint64_t>(options_.rank);
+  const auto places = Permutation(MixSeed(options_.seed, stream) + 1, epoch_, batches);
+  for (std::int64_t i = 0; i < batches; ++i) {
+    const auto from = sorted.begin() + places[i] * options_.batch_size;
+    std::copy(from, from + options_.batch_size, at(i));
+  }
 }
 
 std::vector<std::int64_t> EpochSampler::Next() {

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "trainer/parts.h"
@@ -35,6 +36,11 @@ struct SamplerOptions {
   std::uint64_t seed = 0;
   bool shuffle = true;
   UnevenMode uneven = UnevenMode::kNone;
+  // Length bucketing: so many batches of the shuffled order are sorted by length, and the epoch's
+  // batches are then shuffled. What a batch holds, and when, still follows from seed, epoch and
+  // rank alone. 0: no buckets.
+  std::int64_t bucket_batches = 0;
+  std::function<std::int64_t(std::int64_t id)> length = {};  // of a sample, in tokens
 };
 
 class EpochSampler : public Sampler {
@@ -52,6 +58,7 @@ class EpochSampler : public Sampler {
 
  private:
   void BeginEpoch();
+  void SortIntoBuckets();
   std::int64_t Agree(std::int64_t value, Reduction reduction);
   void EndEpoch();
 

@@ -31,6 +31,74 @@ class UnevenShards : public Shards {
   std::vector<int> lengths_;
 };
 
+// Lengths that the order of ids says nothing about.
+std::int64_t LengthOf(std::int64_t id) { return id * 37 % 101; }
+
+SamplerOptions Bucketed(std::int64_t bucket_batches) {
+  return {.batch_size = 4, .seed = 3, .bucket_batches = bucket_batches, .length = LengthOf};
+}
+
+using Batches = std::vector<std::vector<std::int64_t>>;
+
+Batches EpochOf(Sampler& sampler) {
+  Batches batches;
+  for (auto ids = sampler.Next(); !ids.empty(); ids = sampler.Next()) batches.push_back(ids);
+  return batches;
+}
+
+std::int64_t PaddingIn(const Batches& batches) {
+  std::int64_t padding = 0;
+  for (const auto& batch : batches) {
+    std::int64_t longest = 0;
+    for (const std::int64_t id : batch) longest = std::max(longest, LengthOf(id));
+    for (const std::int64_t id : batch) padding += longest - LengthOf(id);
+  }
+  return padding;
+}
+
+std::vector<std::int64_t> SortedIds(const Batches& batches) {
+  std::vector<std::int64_t> ids;
+  for (const auto& batch : batches) ids.insert(ids.end(), batch.begin(), batch.end());
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+TEST(Buckets, HoldSimilarLengthsAndEachSampleOnce) {
+  const auto alone = MakeLocalCommunicator();
+  UnevenShards shards({90});
+  EpochSampler plain(shards, *alone, Bucketed(0)), bucketed(shards, *alone, Bucketed(8));
+  const Batches before = EpochOf(plain), after = EpochOf(bucketed);
+  ASSERT_EQ(after.size(), 23u);
+  EXPECT_EQ(after.back().size(), 2u) << "what fills no batch stays at the end";
+  EXPECT_EQ(SortedIds(after), SortedIds(before));
+  EXPECT_LT(PaddingIn(after), PaddingIn(before) / 3);
+}
+
+TEST(Buckets, StillComeInANewOrderEachEpochAndTheSameForASeed) {
+  const auto alone = MakeLocalCommunicator();
+  UnevenShards shards({90});
+  EpochSampler one(shards, *alone, Bucketed(8)), same(shards, *alone, Bucketed(8));
+  const Batches first = EpochOf(one), second = EpochOf(one);
+  EXPECT_EQ(first, EpochOf(same));
+  EXPECT_NE(first, second);
+  std::vector<std::int64_t> lengths;
+  for (const auto& batch : first) lengths.push_back(LengthOf(batch.front()));
+  EXPECT_FALSE(std::is_sorted(lengths.begin(), lengths.end()));
+}
+
+TEST(Buckets, GoOnAfterAResumeWhereTheyWere) {
+  const auto alone = MakeLocalCommunicator();
+  UnevenShards shards({90});
+  EpochSampler whole(shards, *alone, Bucketed(8)), cut(shards, *alone, Bucketed(8));
+  for (int i = 0; i < 30; ++i) cut.Next();
+  StateDict state;
+  cut.Save(state);
+  EpochSampler resumed(shards, *alone, Bucketed(8));
+  resumed.Load(state);
+  for (int i = 0; i < 30; ++i) whole.Next();
+  EXPECT_EQ(EpochOf(resumed), EpochOf(whole));
+}
+
 std::string Text(const std::vector<std::int64_t>& ids) {
   std::string text;
   for (std::int64_t id : ids) text += (text.empty() ? "" : ",") + std::to_string(id);

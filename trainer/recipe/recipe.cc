@@ -92,6 +92,12 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
         "eval.free_running "
         "and scheduled_sampling.share";
   }
+  if (recipe.loader_trim_padding && !tokens) {
+    problems += "\n  loader.trim_padding: only of tokens";
+  }
+  if (recipe.sampler_bucket_batches > 0 && (!recipe.sampler_shuffle || recipe.sampler_deal_out)) {
+    problems += "\n  sampler.bucket_batches: needs sampler.shuffle, without sampler.deal_out";
+  }
   if (recipe.model.batch_norm && recipe.model.layer_norm) {
     problems += "\n  model.batch_norm: not together with model.layer_norm";
   }

@@ -158,9 +158,11 @@ struct TrainingRecipe {
   std::int64_t memory_limit_bytes = 0;  // 0: none
   LoaderGuard loader_guard = LoaderGuard::kNone;
   std::int64_t loader_max_len = 0;  // 0: no limit
+  bool loader_trim_padding = false;
   UnevenMode sampler_uneven = UnevenMode::kNone;
   bool sampler_shuffle = true;
   bool sampler_deal_out = false;
+  std::int64_t sampler_bucket_batches = 0;  // 0: no buckets
   std::int64_t eval_every = 0;
   std::int64_t eval_every_micro_batches = 0;
   bool eval_at_epoch_end = true;

@@ -215,6 +215,8 @@ void AddDataKeys(std::vector<RecipeKey>& keys) {
                       "that counts")));
   keys.push_back(Number("loader.max_len", FIELD(loader_max_len), "tokens", 0,
                         "Cut longer sequences off; 0: leave them"));
+  keys.push_back(Plain("loader.trim_padding", FIELD(loader_trim_padding),
+                       "Pad a batch to its longest row, in place of data.seq_len (tokens)"));
 }
 
 void AddSamplerKeys(std::vector<RecipeKey>& keys) {
@@ -230,6 +232,9 @@ void AddSamplerKeys(std::vector<RecipeKey>& keys) {
             "Shuffle all samples of the epoch and deal them out to the ranks one by one, "
             "so that a step's samples do not depend on the number of ranks; else each "
             "rank shuffles its own shard"));
+  keys.push_back(Number("sampler.bucket_batches", FIELD(sampler_bucket_batches), "batches", 0,
+                        "Sort so many batches of the shuffled order by length, and shuffle the "
+                        "batches: rows of a batch are of similar lengths; 0: do not"));
 }
 
 void AddOptimizerKeys(std::vector<RecipeKey>& keys) {

@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 120u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 122u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -250,6 +250,8 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
                                            {"model.dropout", 0.81},
                                            {"model.tied_embeddings", true},
                                            {"data.document_tokens", 13},
+                                           {"loader.trim_padding", true},
+                                           {"sampler.bucket_batches", 29},
                                            {"eval.every_micro_batches", 91},
                                            {"loss.z_loss", 0.89},
                                            {"model.norm_kind", "rms"},
@@ -265,6 +267,8 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
   EXPECT_EQ(text.optimizer.master_weights, Masters::kNone);
   EXPECT_TRUE(text.model.tied_embeddings);
   EXPECT_EQ(text.data.document_tokens, 13);
+  EXPECT_TRUE(text.loader_trim_padding);
+  EXPECT_EQ(text.sampler_bucket_batches, 29);
   EXPECT_FALSE(text.data.packing);
   EXPECT_TRUE(ParseRecipe({{"model.kind", "gpt"},
                            {"data.kind", "markov"},
@@ -324,6 +328,9 @@ TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
                        {"data.document_tokens", 9},
                        {"data.packing", true}}),
               HasSubstr("data.packing"));
+  EXPECT_THAT(ErrorOf({{"loader.trim_padding", true}}), HasSubstr("loader.trim_padding"));
+  EXPECT_THAT(ErrorOf({{"sampler.bucket_batches", 4}, {"sampler.shuffle", false}}),
+              HasSubstr("sampler.bucket_batches"));
   EXPECT_THAT(ErrorOf({{"schedule.restart_step", 5}}), HasSubstr("schedule.restart_step"));
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}, {"data.kind", "text"}, {"data.standardise", true}}),
               HasSubstr("data.standardise"));

@@ -122,7 +122,7 @@ TEST(Docs, EveryVerbAndOptionIsDescribed) {
   const std::string text = ReadAll("docs/guide/cli.md");
   for (const char* verb :
        {"run", "list", "validate", "explain", "doctor", "check", "rerun", "report", "new", "schema",
-        "matrix", "checkup", "lr-range", "history", "baseline", "compare"}) {
+        "matrix", "checkup", "lr-range", "seeds", "history", "baseline", "compare"}) {
     EXPECT_TRUE(Contains(text, "\n## " + std::string(verb) + "\n")) << verb;
     std::istringstream words(folder.Call(std::string(verb) + " --help").out);
     for (std::string word; words >> word;) {
