@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 # Of the machine, not of the run.
-MEASURED = ("time", "step_s", "data_s", "comm_s", "memory_bytes", "memory_allocated_bytes", "memory_peak_bytes")
+MEASURED = ("time", "step_s", "data_s", "comm_s")
 
 
 def read_traces(out):
@@ -23,7 +23,8 @@ def read_traces(out):
     traces = {}
     for path in sorted(out.rglob("rank*.jsonl")):
         records = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-        traces[str(path.relative_to(out))] = [{key: value for key, value in record.items() if key not in MEASURED}
+        traces[str(path.relative_to(out))] = [{key: value for key, value in record.items()
+                                               if key not in MEASURED and not key.startswith("memory_")}
                                               for record in records if record["t"] == "step"]
     return traces
 

@@ -8,8 +8,10 @@
 #include <torch/version.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <numeric>
 #include <utility>
 
 #include "harness/protocol/digest.h"
@@ -27,6 +29,7 @@
 #include "trainer/optimizers/master_weights.h"
 #include "trainer/optimizers/scaler.h"
 #include "trainer/optimizers/schedules.h"
+#include "trainer/optimizers/sharded_state.h"
 #include "trainer/ranks/call_log.h"
 #include "trainer/ranks/communicator.h"
 #include "trainer/ranks/rendezvous.h"
@@ -145,6 +148,8 @@ at::ScalarType TypeOf(StateDtype dtype) {
       return at::kBFloat16;
     case StateDtype::kFp16:
       return at::kHalf;
+    case StateDtype::kInt8:
+      return at::kByte;
   }
   throw std::logic_error("no such dtype");
 }
@@ -179,13 +184,15 @@ std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTe
 }
 
 std::unique_ptr<Optimizer> BuildOptimizer(const TrainingRecipe& recipe,
-                                          const NamedTensors& parameters) {
+                                          const NamedTensors& parameters,
+                                          Communicator& communicator) {
   MakeOptimizer make = [&](NamedTensors some) {
     return BuildOptimizer(recipe.optimizer, std::move(some));
   };
   if (KeepsMasters(recipe)) {
     make = [make](NamedTensors some) { return WithMasters(std::move(some), make); };
   }
+  if (recipe.parallel_zero_stage > 0) return WithShardedState(parameters, communicator, make);
   return recipe.optimizer.in_backward ? OptimizerForEach(parameters, make) : make(parameters);
 }
 
@@ -205,6 +212,20 @@ std::function<StateDict(const std::vector<StateDict>&)> ReshardOf(const Training
   if (!recipe.checkpoint_elastic) return nullptr;
   return [rank, ranks = static_cast<int>(recipe.parallel_ranks)](
              const std::vector<StateDict>& saved) { return Reshard(saved, rank, ranks); };
+}
+
+void BuildModelAndOptimizer(const TrainingRecipe& recipe, std::uint64_t seed,
+                            const Wrappers& wrappers, Parts& parts) {
+  {
+    MemoryScope memory(MemoryOwner::kParameters);
+    // Built on the CPU, so that a seed gives the same weights on every device.
+    auto model = BuildModel(recipe, *parts.train_data, seed);
+    model->to(parts.device->torch_device());
+    parts.model = WrapAll(wrappers, std::move(model));
+  }
+  MemoryScope memory(MemoryOwner::kOptimizer);
+  parts.optimizer =
+      WrapAll(wrappers, BuildOptimizer(recipe, ParametersOf(*parts.model), *parts.communicator));
 }
 
 // Into `parts` one by one, so that what is there when one throws is left as it is: a communicator
@@ -251,11 +272,7 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
                                .length = LengthsOf(*parts.train_data)};
   parts.sampler = WrapAll(wrappers, std::unique_ptr<Sampler>(std::make_unique<EpochSampler>(
                                         *parts.shards, *parts.communicator, sampler)));
-  // Built on the CPU, so that a seed gives the same weights on every device.
-  auto model = BuildModel(recipe, *parts.train_data, plan.seed);
-  model->to(parts.device->torch_device());
-  parts.model = WrapAll(wrappers, std::move(model));
-  parts.optimizer = WrapAll(wrappers, BuildOptimizer(recipe, ParametersOf(*parts.model)));
+  BuildModelAndOptimizer(recipe, plan.seed, wrappers, parts);
   parts.scaler = WrapAll(
       wrappers, MakeLossScaler(recipe.scaler, ParametersOf(*parts.model).at(0).second.device()));
   parts.schedule =
@@ -330,12 +347,27 @@ std::string MessageOf(const std::exception& error) {
   return torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
 }
 
+// Whose the memory was: the owner of most of it, its share, and the bytes of each.
+Json FilledBy(const MemoryByOwner& bytes) {
+  Json by_owner = Json::object();
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    by_owner[ToString(static_cast<MemoryOwner>(i))] = bytes[i];
+  }
+  const auto most = std::max_element(bytes.begin(), bytes.end());
+  const double all =
+      static_cast<double>(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}));
+  return {{"owner", ToString(static_cast<MemoryOwner>(most - bytes.begin()))},
+          {"owner_share", all > 0 ? static_cast<double>(*most) / all : 0.0},
+          {"bytes_by_owner", by_owner}};
+}
+
 void ReportOutOfMemory(Process& process, const std::string& what) {
   Json fields = {{"stage", ToString(process.clock.stage)}, {"what", what}};
   if (const auto refusal = LastCpuRefusal()) {
     fields["requested_bytes"] = refusal->requested_bytes;
     fields["allocated_bytes"] = refusal->allocated_bytes;
     fields["limit_bytes"] = refusal->limit_bytes;
+    fields.update(FilledBy(refusal->by_owner));
   }
   process.sink->Report(events::kOutOfMemory, std::move(fields));
 }

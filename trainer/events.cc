@@ -94,9 +94,13 @@ const EventKind kException(
     "exception", {"what", "samples"},
     "The run ends with an error; samples are those of the batch in progress");
 const EventKind kOutOfMemory(
-    "out_of_memory", {"stage", "requested_bytes", "allocated_bytes", "limit_bytes", "what"},
+    "out_of_memory",
+    {"stage", "requested_bytes", "allocated_bytes", "limit_bytes", "what", "owner", "owner_share",
+     "bytes_by_owner"},
     "An allocation failed; stage is build, restore, data, forward, backward, reduce, "
-    "update, evaluate or checkpoint. The run ends with an exception");
+    "update, log, evaluate or checkpoint. On the CPU, owner is what most of the memory was for: "
+    "parameters, gradients, optimizer, activations, evaluation, logging or other. The run ends "
+    "with an exception");
 const EventKind kDeviceOpened("device_opened", {"kind", "name"},
                               "Where this rank's tensors live from here on");
 const EventKind kEvaluated("evaluated", {"loss", "batches", "data"},

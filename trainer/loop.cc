@@ -68,6 +68,8 @@ const char* ToString(Stage stage) {
       return "reduce";
     case Stage::kUpdate:
       return "update";
+    case Stage::kLog:
+      return "log";
     case Stage::kEvaluate:
       return "evaluate";
     case Stage::kCheckpoint:
@@ -195,6 +197,7 @@ void TrainingLoop::UpdateInBackward(const std::vector<Batch>& batches) {
 void TrainingLoop::UpdateParameter(std::size_t i) {
   const NamedTensors one = {parameters_[i]};
   gradients_[i] = GradientStats(one)[0];
+  MemoryScope memory(MemoryOwner::kOptimizer);
   parts_.optimizer->Step(now_.lr);  // of the only one that has a gradient
   parameters_[i].second.mutable_grad().reset();
 }
@@ -222,6 +225,7 @@ bool TrainingLoop::UnscaleGradients() {
 
 void TrainingLoop::Update() {
   clock_.stage = Stage::kUpdate;
+  MemoryScope memory(MemoryOwner::kOptimizer);
   if (recipe_.optimizer.clip_norm > 0) {
     now_.clipped = ClipGradients(parameters_, now_.grad_norm, recipe_.optimizer.clip_norm);
   }
@@ -324,6 +328,7 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
       clock_.stage = Stage::kForward;
       at::Tensor loss;
       {
+        MemoryScope memory(MemoryOwner::kActivations);
         AutocastGuard autocast(RunPrecision());
         Batch batch = parts_.device->Move(batches[i]);
         SampleInputs(batch);
@@ -331,6 +336,7 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
         loss = parts_.model->Loss(batch);
       }
       clock_.stage = Stage::kBackward;
+      MemoryScope memory(MemoryOwner::kGradients);
       losses.emplace_back(shares[i], loss.detach());
       loss = parts_.scaler->Scale(loss, shares[i]);
       // With everything frozen there is nothing to go back to; the step is then without effect.
@@ -348,6 +354,7 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
 void TrainingLoop::ReduceOverRanks(double count, bool has_data) {
   clock_.stage = Stage::kReduce;
   if (parts_.communicator->world_size() == 1) return;
+  MemoryScope memory(MemoryOwner::kGradients);
   Stopwatch watch(now_.comm_s);
   at::NoGradGuard no_grad;
   const double loss = has_data ? now_.loss : 0.0;
@@ -379,8 +386,11 @@ double TrainingLoop::LearningRate() const {
 }
 
 void TrainingLoop::LogStep() {
+  clock_.stage = Stage::kLog;
   Communicator& ranks = *parts_.communicator;
   if (recipe_.log_rank_zero_only && ranks.rank() != 0) return;
+  MemoryScope memory(MemoryOwner::kLogging);
+  for (auto& hook : parts_.hooks) hook->OnLog(clock_.step);
   at::Tensor tokens = at::scalar_tensor(now_.tokens, at::kDouble);
   if (recipe_.log_over_ranks) ranks.AllReduce(tokens, Reduction::kSum);
   events_.Report(events::kLogged,
@@ -402,6 +412,7 @@ void TrainingLoop::EvaluateWithin(std::size_t micro_batch) {
 
 void TrainingLoop::Evaluate() {
   clock_.stage = Stage::kEvaluate;
+  MemoryScope memory(MemoryOwner::kEvaluation);
   at::NoGradGuard no_grad;
   parts_.model->eval();
   for (auto& hook : parts_.hooks) hook->OnEvaluation(clock_.step);

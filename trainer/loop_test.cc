@@ -61,9 +61,8 @@ TEST(LoopTest, AnUpdateInTheBackwardPassIsTheSameUpdate) {
   EXPECT_EQ(within.code, 0);
   auto bits = BitsOf(within), expected = BitsOf(after);
   EXPECT_LT(bits["memory_allocated_bytes"].back(), expected["memory_allocated_bytes"].back());
-  for (const char* memory : {"memory_allocated_bytes", "memory_peak_bytes"}) {
-    bits.erase(memory);
-    expected.erase(memory);
+  for (auto* some : {&bits, &expected}) {
+    std::erase_if(*some, [](const auto& signal) { return signal.first.starts_with("memory_"); });
   }
   EXPECT_EQ(bits, expected);
 }
@@ -338,9 +337,9 @@ TEST(LoaderTest, DataWithoutAUsableSampleIsAnErrorNotAnEndlessLoop) {
 // What was trained, without the signals that say by what means.
 std::map<std::string, std::vector<double>> TrainedBitsOf(const Outcome& outcome) {
   auto bits = BitsOf(outcome);
-  for (const char* means : {"loss_scale", "memory_allocated_bytes", "memory_peak_bytes"}) {
-    bits.erase(means);
-  }
+  std::erase_if(bits, [](const auto& signal) {
+    return signal.first == "loss_scale" || signal.first.starts_with("memory_");
+  });
   return bits;
 }
 
@@ -429,6 +428,33 @@ TEST(MemoryTest, TheEventNamesTheStage) {
   const auto steady = static_cast<std::int64_t>(RunOnce(Gpt()).Last("memory_allocated_bytes"));
   const Recipe no_room = With(Gpt(), {{"memory.limit_bytes", steady + 200000}});
   EXPECT_EQ(RunOnce(no_room).EventsOf("out_of_memory").at(0)["stage"], "forward");
+}
+
+TEST(MemoryTest, TheEventNamesTheOwnerOfMostOfIt) {
+  const auto steady = static_cast<std::int64_t>(RunOnce(Gpt()).Last("memory_allocated_bytes"));
+  const Recipe wide = With(Gpt(), {{"data.batch_size", 64}, {"memory.limit_bytes", 4 * steady}});
+  const Outcome outcome = RunOnce(wide);
+  ASSERT_EQ(outcome.EventsOf("out_of_memory").size(), 1u);
+  const Json event = outcome.EventsOf("out_of_memory")[0];
+  EXPECT_EQ(event["owner"], "activations");
+  EXPECT_GT(event["owner_share"], 0.5);
+  std::int64_t sum = 0;
+  for (const auto& [owner, bytes] : event["bytes_by_owner"].items())
+    sum += bytes.get<std::int64_t>();
+  EXPECT_EQ(sum, event["allocated_bytes"]);
+}
+
+TEST(MemoryTest, ThePeakIsTheSumOverItsOwners) {
+  const Outcome outcome = RunOnce(With(Gpt(), {{"log.every", 1}}));
+  std::vector<double> sums(outcome.Values("loss").size());
+  for (const char* owner :
+       {"parameters", "gradients", "optimizer", "activations", "evaluation", "logging", "other"}) {
+    const auto bytes = outcome.Values("memory_" + std::string(owner) + "_bytes");
+    for (std::size_t step = 0; step < sums.size(); ++step) sums[step] += bytes.at(step);
+  }
+  EXPECT_EQ(sums, outcome.Values("memory_peak_bytes"));
+  const double elements = outcome.Values("parameter_count").at(0);
+  EXPECT_GE(outcome.Last("memory_parameters_bytes"), 4 * elements) << "and those of earlier runs";
 }
 
 TEST(LoopTest, ABadPlanIsRefusedWithItsOwnCode) {

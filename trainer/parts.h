@@ -17,6 +17,7 @@
 #include "harness/protocol/json.h"
 #include "trainer/device_health.h"
 #include "trainer/events.h"
+#include "trainer/memory_owner.h"
 
 namespace trainwreck {
 
@@ -181,8 +182,9 @@ struct GroupOptions {
 
 // Bytes allocated by tensors on the device.
 struct MemoryUse {
-  std::int64_t allocated_bytes = 0;  // by live tensors
-  std::int64_t peak_bytes = 0;       // of allocated_bytes, since ResetMemoryPeak()
+  std::int64_t allocated_bytes = 0;                 // by live tensors
+  std::int64_t peak_bytes = 0;                      // of allocated_bytes, since ResetMemoryPeak()
+  std::optional<MemoryByOwner> peak_by_owner = {};  // empty: the device does not know
 };
 
 // The device of this rank's tensors, and everything in the loop that depends on it. Used by one
@@ -230,7 +232,8 @@ class LoopHook {
   virtual void OnStepBegin(int step) {}     // before the batch is drawn
   virtual void OnBackwardDone(int step) {}  // gradients are there, not reduced yet
   virtual void OnStepEnd(int step) {
-  }  // parameters are updated, the step's record is not written yet
+  }                                // parameters are updated, the step's record is not written yet
+  virtual void OnLog(int step) {}  // the logger is called; the step's gradients are there
   virtual void OnEvaluation(int step) {}  // the model is in evaluation mode, no batch is judged yet
 };
 
@@ -243,6 +246,7 @@ enum class Stage {
   kBackward,
   kReduce,
   kUpdate,
+  kLog,
   kEvaluate,
   kCheckpoint
 };

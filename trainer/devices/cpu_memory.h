@@ -7,6 +7,9 @@
 //   LimitCpuMemory(64 << 20);
 //   ResetCpuMemoryPeak();  Step();   // CpuMemory().peak_bytes is the step's
 //
+// Each block also has the owner that MemoryScope named when it was allocated (memory_owner.h), so
+// that a peak or a refusal says what filled the memory.
+//
 // Counted is every tensor's storage, and kernels' scratch space where they take it from LibTorch;
 // not counted are code, graph nodes and oneDNN's own buffers. All functions may be called from any
 // thread; a fork goes on from its parent's count.
@@ -15,12 +18,17 @@
 #include <cstdint>
 #include <optional>
 
+#include "trainer/memory_owner.h"
+
 namespace trainwreck {
 
 struct CpuMemoryUse {
   std::int64_t allocated_bytes = 0;
   std::int64_t peak_bytes = 0;   // since the last reset
   std::int64_t limit_bytes = 0;  // 0: none
+  // Of the allocated bytes when the peak was reached. With several threads that allocate at once,
+  // perhaps of an allocation later.
+  MemoryByOwner peak_by_owner{};
 };
 
 // Puts the counting allocator in place, for the rest of the process. Tensors that are there already
@@ -39,6 +47,7 @@ struct MemoryRefusal {
   std::int64_t requested_bytes = 0;
   std::int64_t allocated_bytes = 0;
   std::int64_t limit_bytes = 0;
+  MemoryByOwner by_owner{};  // of the allocated bytes
 };
 std::optional<MemoryRefusal> LastCpuRefusal();
 

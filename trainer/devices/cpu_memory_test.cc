@@ -128,6 +128,43 @@ TEST_F(CpuMemoryTest, AnOperatorThatDoesNotFitFailsAndTheNextOneWorks) {
   EXPECT_EQ(at::matmul(a, a).sum().item<float>(), 64 * 64 * 64);
 }
 
+TEST_F(CpuMemoryTest, KnowsWhoseThePeakWas) {
+  const auto grew = [](const MemoryByOwner& now, const MemoryByOwner& before, MemoryOwner owner) {
+    return BytesOf(now, owner) - BytesOf(before, owner);
+  };
+  const MemoryByOwner before = CpuMemory().peak_by_owner;
+  at::Tensor parameters;
+  {
+    MemoryScope scope(MemoryOwner::kParameters);
+    parameters = Bytes(300);
+    MemoryScope inner(MemoryOwner::kActivations);
+    Bytes(700);
+  }
+  Bytes(10);
+  const MemoryByOwner peak = CpuMemory().peak_by_owner;
+  EXPECT_EQ(grew(peak, before, MemoryOwner::kParameters), 300);
+  EXPECT_EQ(grew(peak, before, MemoryOwner::kActivations), 700);
+  EXPECT_EQ(grew(peak, before, MemoryOwner::kOther), 0) << "allocated after the peak";
+  ResetCpuMemoryPeak();
+  EXPECT_EQ(grew(CpuMemory().peak_by_owner, before, MemoryOwner::kActivations), 0);
+  parameters.reset();  // outside the scope: what counts is who allocated it
+  ResetCpuMemoryPeak();
+  EXPECT_EQ(grew(CpuMemory().peak_by_owner, before, MemoryOwner::kParameters), 0);
+}
+
+TEST_F(CpuMemoryTest, ARefusalSaysWhoseTheMemoryWas) {
+  MemoryScope scope(MemoryOwner::kGradients);
+  const at::Tensor most = Bytes(100000);
+  Limit(100001);
+  try {
+    Bytes(2);
+    FAIL() << "2 bytes where 1 is left";
+  } catch (const c10::OutOfMemoryError& error) {
+    EXPECT_NE(std::string(error.what()).find("% gradients"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(BytesOf(LastCpuRefusal()->by_owner, MemoryOwner::kGradients), 100000);
+}
+
 TEST_F(CpuMemoryTest, AForkGoesOnFromItsParentsCount) {
   const at::Tensor kept = Bytes(1000);
   Limit(1500);

@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "trainer/memory_owner.h"
 #include "trainer/models/precision.h"
 
 namespace trainwreck {
@@ -61,7 +62,7 @@ class RecomputeNode : public torch::autograd::Node {
     std::shared_ptr<void> surroundings = surround_();
     const at::Tensor saved = input_.unpack();
     const at::Tensor input = saved.detach().set_requires_grad(saved.requires_grad());
-    const at::Tensor output = forward_(input);
+    const at::Tensor output = Recompute(input);
     surroundings.reset();
 
     variable_list sources;
@@ -84,6 +85,11 @@ class RecomputeNode : public torch::autograd::Node {
   std::string name() const override { return "RecomputeBackward"; }
 
  private:
+  at::Tensor Recompute(const at::Tensor& input) const {
+    MemoryScope memory(MemoryOwner::kActivations);
+    return forward_(input);
+  }
+
   variable_list AllSources(const at::Tensor& input) const {
     variable_list sources = {input};
     sources.insert(sources.end(), parameters_.begin(), parameters_.end());

@@ -6,12 +6,18 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "trainer/optimizers/block_codes.h"
 #include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
+
+// Elements of a parameter that are updated at once where state is in codes: whole blocks.
+constexpr std::int64_t kPiece = 64 * kCodesPerBlock;
 
 std::vector<at::Tensor> ZerosLike(const NamedTensors& parameters, at::ScalarType dtype) {
   std::vector<at::Tensor> zeros;
@@ -50,16 +56,20 @@ class BaseOptimizer : public GroupedOptimizer {
   }
 
   void Save(StateDict& state) const override {
-    for (const auto& [kind, tensors] : slots_) {
-      for (std::size_t i = 0; i < tensors.size(); ++i) state[EntryName(kind, i)] = tensors[i];
+    for (const Slot& slot : slots_) {
+      for (std::size_t i = 0; i < slot.values.size(); ++i) {
+        state[EntryName(slot.kind, i)] = slot.values[i];
+        if (in_codes()) state[EntryName(slot.kind + "_scales", i)] = slot.scales[i];
+      }
     }
   }
 
   void Load(const StateDict& state) override {
     at::NoGradGuard no_grad;
-    for (auto& [kind, tensors] : slots_) {
-      for (std::size_t i = 0; i < tensors.size(); ++i) {
-        LoadEntry(state, EntryName(kind, i), tensors[i]);
+    for (Slot& slot : slots_) {
+      for (std::size_t i = 0; i < slot.values.size(); ++i) {
+        LoadEntry(state, EntryName(slot.kind, i), slot.values[i]);
+        if (in_codes()) LoadEntry(state, EntryName(slot.kind + "_scales", i), slot.scales[i]);
       }
     }
   }
@@ -67,10 +77,17 @@ class BaseOptimizer : public GroupedOptimizer {
  protected:
   const NamedTensors& Parameters() const { return parameters_; }
 
-  // Returns the index of a new slot.
-  std::size_t AddSlot(const std::string& kind) {
-    slots_.emplace_back(kind, ZerosLike(parameters_, state_dtype_));
-    return slots_.size() - 1;
+  // Adds state of the parameters' shapes. `is_signed`: whether it can be negative.
+  void AddSlot(const std::string& kind, bool is_signed) {
+    Slot slot{.kind = kind, .values = ZerosLike(parameters_, state_dtype_), .scales = {}};
+    if (in_codes()) {
+      slot.codes.emplace(is_signed);
+      for (const auto& [name, parameter] : parameters_) {
+        slot.scales.push_back(
+            at::zeros({BlocksOf(parameter.numel())}, parameter.options().dtype(at::kFloat)));
+      }
+    }
+    slots_.push_back(std::move(slot));
   }
 
   // The active part of a group: parameters with a gradient, their gradients, and the slots' tensors
@@ -80,6 +97,26 @@ class BaseOptimizer : public GroupedOptimizer {
     std::vector<at::Tensor> parameters, gradients;
     std::vector<std::vector<at::Tensor>> slots;
   };
+  // Calls `update` for what is active in the group, and keeps what it made of it: for all at once,
+  // or, where state is in codes, for one piece of a parameter after the other.
+  void UpdateActive(const ParameterGroup& group, const std::function<void(Active&)>& update) {
+    if (in_codes()) return UpdateInPieces(group, update);
+    Active active = CollectActive(group);
+    if (active.parameters.empty()) return;
+    update(active);
+    Keep(active);
+  }
+
+ private:
+  struct Slot {
+    std::string kind;
+    std::vector<at::Tensor> values;  // as the parameters; codes where they are
+    std::vector<at::Tensor> scales;  // of codes: those of each parameter's blocks
+    std::optional<BlockCodes> codes = {};
+  };
+
+  bool in_codes() const { return state_dtype_ == at::kByte; }
+
   Active CollectActive(const ParameterGroup& group) const {
     Active active;
     active.slots.resize(slots_.size());
@@ -90,7 +127,7 @@ class BaseOptimizer : public GroupedOptimizer {
       active.parameters.push_back(parameters_[i].second.to(at::kFloat));
       active.gradients.push_back(gradient.to(at::kFloat));
       for (std::size_t s = 0; s < slots_.size(); ++s) {
-        active.slots[s].push_back(slots_[s].second[i].to(at::kFloat));
+        active.slots[s].push_back(slots_[s].values[i].to(at::kFloat));
       }
     }
     return active;
@@ -100,12 +137,43 @@ class BaseOptimizer : public GroupedOptimizer {
       const std::size_t i = active.indices[position];
       Round(active.parameters[position], parameters_[i].second);
       for (std::size_t s = 0; s < slots_.size(); ++s) {
-        Round(active.slots[s][position], slots_[s].second[i]);
+        Round(active.slots[s][position], slots_[s].values[i]);
       }
     }
   }
 
- private:
+  void UpdateInPieces(const ParameterGroup& group, const std::function<void(Active&)>& update) {
+    for (const std::size_t i : group.members) {
+      const at::Tensor& parameter = parameters_[i].second;
+      if (!parameter.grad().defined()) continue;
+      for (std::int64_t begin = 0; begin < parameter.numel(); begin += kPiece) {
+        UpdatePiece(i, begin, std::min(kPiece, parameter.numel() - begin), update);
+      }
+    }
+  }
+  void UpdatePiece(std::size_t i, std::int64_t begin, std::int64_t size,
+                   const std::function<void(Active&)>& update) {
+    const auto piece = [&](const at::Tensor& whole) {
+      return whole.reshape({-1}).narrow(0, begin, size);
+    };
+    const auto scales = [&](const Slot& slot) {
+      return slot.scales[i].narrow(0, begin / kCodesPerBlock, BlocksOf(size));
+    };
+    at::Tensor parameter = piece(parameters_[i].second.detach());
+    Active active{.indices = {i},
+                  .parameters = {parameter.to(at::kFloat)},
+                  .gradients = {piece(parameters_[i].second.grad()).to(at::kFloat)},
+                  .slots = {}};
+    for (const Slot& slot : slots_) {
+      active.slots.push_back({slot.codes->Decode(piece(slot.values[i]), scales(slot))});
+    }
+    update(active);
+    Round(active.parameters[0], parameter);
+    for (std::size_t s = 0; s < slots_.size(); ++s) {
+      slots_[s].codes->Encode(active.slots[s][0], piece(slots_[s].values[i]), scales(slots_[s]));
+    }
+  }
+
   static void Round(const at::Tensor& computed, at::Tensor& kept) {
     if (!kept.is_same(computed)) kept.copy_(computed);
   }
@@ -116,7 +184,7 @@ class BaseOptimizer : public GroupedOptimizer {
 
   NamedTensors parameters_;
   at::ScalarType state_dtype_;
-  std::vector<std::pair<std::string, std::vector<at::Tensor>>> slots_;
+  std::vector<Slot> slots_;
 };
 
 class Sgd : public BaseOptimizer {
@@ -125,22 +193,21 @@ class Sgd : public BaseOptimizer {
       : BaseOptimizer(std::move(parameters), options.weight_decay, options.no_decay,
                       options.state_dtype),
         options_(std::move(options)) {
-    if (options_.momentum > 0) AddSlot("momentum");
+    if (options_.momentum > 0) AddSlot("momentum", /*is_signed=*/true);
   }
 
   void Step(double lr) override {
     at::NoGradGuard no_grad;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
-      Active active = CollectActive(groups_[g]);
-      if (active.parameters.empty()) continue;
-      std::vector<at::Tensor> none;
-      // The buffers begin at zero, so the first step needs no special case.
-      at::_fused_sgd_(active.parameters, active.gradients,
-                      active.slots.empty() ? none : active.slots[0], groups_[g].weight_decay,
-                      options_.momentum, RateOf(g, lr),
-                      /*dampening=*/0.0, /*nesterov=*/false, /*maximize=*/false,
-                      /*is_first_step=*/false);
-      Keep(active);
+      UpdateActive(groups_[g], [&](Active& active) {
+        std::vector<at::Tensor> none;
+        // The buffers begin at zero, so the first step needs no special case.
+        at::_fused_sgd_(active.parameters, active.gradients,
+                        active.slots.empty() ? none : active.slots[0], groups_[g].weight_decay,
+                        options_.momentum, RateOf(g, lr),
+                        /*dampening=*/0.0, /*nesterov=*/false, /*maximize=*/false,
+                        /*is_first_step=*/false);
+      });
     }
   }
 
@@ -155,16 +222,16 @@ class PlainSgd : public Sgd {
   void Step(double lr) override {
     at::NoGradGuard no_grad;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
-      const Active active = CollectActive(groups_[g]);
-      for (std::size_t i = 0; i < active.parameters.size(); ++i) {
-        const at::Tensor& parameter = active.parameters[i];
-        at::Tensor direction = active.gradients[i].add(parameter, groups_[g].weight_decay);
-        if (!active.slots.empty()) {
-          direction = active.slots[0][i].mul_(options_.momentum).add_(direction);
+      UpdateActive(groups_[g], [&](Active& active) {
+        for (std::size_t i = 0; i < active.parameters.size(); ++i) {
+          const at::Tensor& parameter = active.parameters[i];
+          at::Tensor direction = active.gradients[i].add(parameter, groups_[g].weight_decay);
+          if (!active.slots.empty()) {
+            direction = active.slots[0][i].mul_(options_.momentum).add_(direction);
+          }
+          parameter.sub_(direction, RateOf(g, lr));
         }
-        parameter.sub_(direction, RateOf(g, lr));
-      }
-      Keep(active);
+      });
     }
   }
 };
@@ -176,22 +243,21 @@ class AdamW : public BaseOptimizer {
                       options.state_dtype),
         options_(std::move(options)),
         step_(ScalarBeside(Parameters())) {
-    AddSlot("exp_avg");
-    AddSlot("exp_avg_sq");
+    AddSlot("exp_avg", /*is_signed=*/true);
+    AddSlot("exp_avg_sq", /*is_signed=*/false);
   }
 
   void Step(double lr) override {
     at::NoGradGuard no_grad;
     step_.add_(1);
     for (std::size_t g = 0; g < groups_.size(); ++g) {
-      Active active = CollectActive(groups_[g]);
-      if (active.parameters.empty()) continue;
-      const std::vector<at::Tensor> steps(active.parameters.size(), step_);
-      at::_fused_adamw_(active.parameters, active.gradients, active.slots[0], active.slots[1],
-                        /*max_exp_avg_sqs=*/{}, steps, RateOf(g, lr), options_.beta1,
-                        options_.beta2, groups_[g].weight_decay, options_.eps,
-                        /*amsgrad=*/false, /*maximize=*/false);
-      Keep(active);
+      UpdateActive(groups_[g], [&](Active& active) {
+        const std::vector<at::Tensor> steps(active.parameters.size(), step_);
+        at::_fused_adamw_(active.parameters, active.gradients, active.slots[0], active.slots[1],
+                          /*max_exp_avg_sqs=*/{}, steps, RateOf(g, lr), options_.beta1,
+                          options_.beta2, groups_[g].weight_decay, options_.eps,
+                          /*amsgrad=*/false, /*maximize=*/false);
+      });
     }
   }
 
@@ -220,18 +286,18 @@ class PlainAdamW : public AdamW {
     const double first_share = 1 - std::pow(options_.beta1, step);
     const double second_share = 1 - std::pow(options_.beta2, step);
     for (std::size_t g = 0; g < groups_.size(); ++g) {
-      const Active active = CollectActive(groups_[g]);
       const double rate = RateOf(g, lr);
-      for (std::size_t i = 0; i < active.parameters.size(); ++i) {
-        const at::Tensor &parameter = active.parameters[i], &gradient = active.gradients[i];
-        const at::Tensor &first = active.slots[0][i], &second = active.slots[1][i];
-        parameter.mul_(1 - rate * groups_[g].weight_decay);
-        first.mul_(options_.beta1).add_(gradient, 1 - options_.beta1);
-        second.mul_(options_.beta2).addcmul_(gradient, gradient, 1 - options_.beta2);
-        const at::Tensor size = second.div(second_share).sqrt_().add_(options_.eps);
-        parameter.addcdiv_(first, size, -rate / first_share);
-      }
-      Keep(active);
+      UpdateActive(groups_[g], [&](Active& active) {
+        for (std::size_t i = 0; i < active.parameters.size(); ++i) {
+          const at::Tensor &parameter = active.parameters[i], &gradient = active.gradients[i];
+          const at::Tensor &first = active.slots[0][i], &second = active.slots[1][i];
+          parameter.mul_(1 - rate * groups_[g].weight_decay);
+          first.mul_(options_.beta1).add_(gradient, 1 - options_.beta1);
+          second.mul_(options_.beta2).addcmul_(gradient, gradient, 1 - options_.beta2);
+          const at::Tensor size = second.div(second_share).sqrt_().add_(options_.eps);
+          parameter.addcdiv_(first, size, -rate / first_share);
+        }
+      });
     }
   }
 };

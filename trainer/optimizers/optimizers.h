@@ -13,7 +13,10 @@
 namespace trainwreck {
 
 // Momentum and moments (state_dtype) and parameters may have fewer than 32 bits: a step is computed
-// in fp32, and its results are then rounded.
+// in fp32, and its results are then rounded. With kByte, state is kept in codes of 8 bits
+// (block_codes.h), and a step is made piece by piece, so that only few numbers are in fp32 at once.
+// A state entry optimizer.<kind>.<parameter> then has the codes, and the entry
+// optimizer.<kind>_scales.<parameter> the blocks' scales.
 
 // Parameters that a rule treats alike.
 struct ParameterGroup {

@@ -26,6 +26,17 @@ void CheckOptimizer(const TrainingRecipe& recipe, std::string& problems) {
   }
 }
 
+void CheckZero(const TrainingRecipe& recipe, std::string& problems) {
+  if (recipe.parallel_zero_stage == 0) return;
+  if (recipe.parallel_init_sync || recipe.parallel_on_desync == OnDesync::kBroadcast ||
+      recipe.checkpoint_elastic || recipe.optimizer.in_backward || KeepsMasters(recipe)) {
+    problems +=
+        "\n  parallel.zero_stage: each rank has other state, so it needs parallel.init_sync false, "
+        "parallel.on_desync other than broadcast, checkpoint.elastic false, optimizer.in_backward "
+        "false and no masters";
+  }
+}
+
 void CheckElastic(const TrainingRecipe& recipe, std::string& problems) {
   if (recipe.checkpoint_elastic && !recipe.sampler_deal_out) {
     problems +=
@@ -50,6 +61,7 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
     problems += "\n  model.dtype: only fp32 for features";
   }
   CheckOptimizer(recipe, problems);
+  CheckZero(recipe, problems);
   CheckElastic(recipe, problems);
   if (recipe.data.standardise && tokens) {
     problems += "\n  data.standardise: only of features";

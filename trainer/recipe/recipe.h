@@ -35,7 +35,7 @@ enum class Precision { kFp32, kBf16, kFp16 };
 enum class ModelDtype { kFp32, kBf16 };
 enum class Masters { kAuto, kFp32, kNone };
 enum class UpdateForm { kFused, kPlain };
-enum class StateDtype { kFp32, kBf16, kFp16 };
+enum class StateDtype { kFp32, kBf16, kFp16, kInt8 };
 enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
@@ -188,6 +188,7 @@ struct TrainingRecipe {
   RendezvousKind parallel_rendezvous = RendezvousKind::kFile;
   bool parallel_check_collectives = false;
   bool parallel_init_sync = false;
+  std::int64_t parallel_zero_stage = 0;
   std::int64_t log_every = 0;
   bool log_over_ranks = false;
   bool log_rank_zero_only = false;

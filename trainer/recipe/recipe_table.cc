@@ -264,8 +264,12 @@ void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
                         "The library's fused update, or one operation after the other"));
   keys.push_back(Choice(
       "optimizer.state_dtype", FIELD(optimizer.state_dtype),
-      {{"fp32", StateDtype::kFp32}, {"bf16", StateDtype::kBf16}, {"fp16", StateDtype::kFp16}},
-      "What momentum and moments are kept in"));
+      {{"fp32", StateDtype::kFp32},
+       {"bf16", StateDtype::kBf16},
+       {"fp16", StateDtype::kFp16},
+       {"int8", StateDtype::kInt8}},
+      "What momentum and moments are kept in; int8: 8 bits each and a scale for each block of 256 "
+      "(Dettmers et al. 2022)"));
   keys.push_back(
       Choice("optimizer.master_weights", FIELD(optimizer.master_weights),
              {{"auto", Masters::kAuto}, {"fp32", Masters::kFp32}, {"none", Masters::kNone}},
@@ -383,6 +387,11 @@ void AddRankKeys(std::vector<RecipeKey>& keys) {
                        "and end the run where they differ, with what each rank calls"));
   keys.push_back(Plain("parallel.init_sync", FIELD(parallel_init_sync),
                        "Begin with the parameters of rank 0 on all ranks"));
+  keys.push_back(Bounded(Number("parallel.zero_stage", FIELD(parallel_zero_stage), "", 0,
+                                "1: each rank keeps the optimizer's state of its part of the "
+                                "parameters alone, updates that part and hands it to the others "
+                                "(Rajbhandari et al. 2020)"),
+                         1));
   keys.push_back(Number("log.every", FIELD(log_every), "steps", 0,
                         "Log the targets of a step after every so many steps: event logged; 0: "
                         "never"));

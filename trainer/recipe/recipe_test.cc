@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 122u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 123u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -176,6 +176,7 @@ TEST(ParseRecipe, ReadsTheKeysOfRanksAndSaves) {
   EXPECT_TRUE(recipe.checkpoint_digests);
   EXPECT_TRUE(recipe.parallel_init_sync);
   EXPECT_EQ(recipe.log_every, 77);
+  EXPECT_EQ(ParseRecipe({{"parallel.zero_stage", 1}}).parallel_zero_stage, 1);
   EXPECT_TRUE(recipe.log_over_ranks);
   EXPECT_TRUE(recipe.log_rank_zero_only);
   EXPECT_EQ(recipe.checkpoint_on_failure, OnFailedSave::kGoOn);
@@ -310,6 +311,13 @@ TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
   EXPECT_THAT(ErrorOf({{"model.kind", "gpt"}}), HasSubstr("gpt needs data.kind markov or text"));
   EXPECT_THAT(ErrorOf({{"data.kind", "markov"}}), HasSubstr("mlp needs data.kind features"));
   EXPECT_THAT(ErrorOf({{"model.kind", "resnet"}}), HasSubstr("model.kind"));
+  for (const auto& [key, value] : Recipe{{"parallel.init_sync", true},
+                                         {"parallel.on_desync", "broadcast"},
+                                         {"optimizer.master_weights", "fp32"}}) {
+    EXPECT_THAT(ErrorOf({{"parallel.zero_stage", 1}, {key, value}}),
+                HasSubstr("parallel.zero_stage"))
+        << key;
+  }
   EXPECT_THAT(ErrorOf({{"loss.per_sequence", true}}), HasSubstr("loss.per_sequence"));
   EXPECT_THAT(ErrorOf({{"loss.form", "log_of_softmax"}, {"loss.label_smoothing", 0.1}}),
               HasSubstr("loss.label_smoothing"));

@@ -179,6 +179,37 @@ Value OfMemory(const StepReading& step, std::int64_t MemoryUse::*bytes) {
   return memory ? Value(static_cast<double>((*memory).*bytes)) : Value();
 }
 
+template <MemoryOwner owner>
+Value OfOwner(const StepReading& step) {
+  const std::optional<MemoryUse>& memory = step.scalars.memory;
+  if (!memory || !memory->peak_by_owner) return {};
+  return static_cast<double>(BytesOf(*memory->peak_by_owner, owner));
+}
+
+// Parts of memory_peak_bytes, of which they are the sum.
+std::vector<StepSignal> MemorySignals() {
+  return {
+      {Counted("memory_parameters_bytes", "B",
+               "Of memory_peak_bytes, that of parameters (CPU; so are the next six)"),
+       OfOwner<MemoryOwner::kParameters>},
+      {Counted("memory_gradients_bytes", "B",
+               "Of it, gradients, and what the backward pass computes with"),
+       OfOwner<MemoryOwner::kGradients>},
+      {Counted("memory_optimizer_bytes", "B",
+               "Of it, the optimizer's state, and what an update computes with"),
+       OfOwner<MemoryOwner::kOptimizer>},
+      {Counted("memory_activations_bytes", "B",
+               "Of it, what forward passes of training made, and their graph keeps"),
+       OfOwner<MemoryOwner::kActivations>},
+      {Counted("memory_evaluation_bytes", "B", "Of it, what evaluations made"),
+       OfOwner<MemoryOwner::kEvaluation>},
+      {Counted("memory_logging_bytes", "B", "Of it, what the logger made (log.every)"),
+       OfOwner<MemoryOwner::kLogging>},
+      {Counted("memory_other_bytes", "B", "Of it, the rest: data, telemetry, checkpoints"),
+       OfOwner<MemoryOwner::kOther>},
+  };
+}
+
 Value OfHealth(const StepReading& step, Value DeviceHealth::*sensor) {
   const std::optional<DeviceHealth>& health = step.scalars.health;
   return health ? (*health).*sensor : Value();
@@ -218,7 +249,8 @@ std::vector<StepSignal> MachineSignals() {
 const std::vector<StepSignal>& StepSignals() {
   static const std::vector<StepSignal> all = [] {
     std::vector<StepSignal> signals = TrainingSignals();
-    for (const auto& more : {ParameterSignals(), DataSignals(), MachineSignals()}) {
+    for (const auto& more :
+         {ParameterSignals(), DataSignals(), MachineSignals(), MemorySignals()}) {
       signals.insert(signals.end(), more.begin(), more.end());
     }
     return signals;
