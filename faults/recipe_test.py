@@ -65,7 +65,7 @@ class RecipeFaultsTest(unittest.TestCase):
                 for param in self.faults[name]["params"]}
 
     def test_all_are_offered_and_documented(self):
-        self.assertEqual(len(self.table), 20)
+        self.assertEqual(len(self.table), 23)
         for name, said in self.table.items():
             with self.subTest(name):
                 fault = self.faults[name]
@@ -102,6 +102,7 @@ class RecipeFaultsTest(unittest.TestCase):
                 ("recipe.bad_init", "std", -0.5), ("recipe.low_precision_state", "dtype", "fp32"),
                 ("recipe.lr_restart", "step", 0), ("recipe.lr_restart", "ratio", -1),
                 ("recipe.saturating_activation", "kind", "relu"),
+                ("recipe.few_samples", "samples", 0), ("recipe.shifted_domain", "source", -1), ("recipe.fine_tune", "source", -1),
                 ("recipe.small_batch", "size", 0), ("recipe.stretched_positions", "factor", 1.5), ("memory.budget", "bytes", 0),
                 ("precision.static_loss_scale", "scale", 0.5), ("precision.static_loss_scale", "scale", 1e39)]:
             with self.subTest(name, param=param, value=value):

@@ -18,6 +18,7 @@
 #include "trainer/checkpoints/checkpoint.h"
 #include "trainer/data/data.h"
 #include "trainer/data/elastic.h"
+#include "trainer/data/overlap.h"
 #include "trainer/data/sampler.h"
 #include "trainer/data/shards.h"
 #include "trainer/devices/cpu_memory.h"
@@ -113,6 +114,16 @@ std::shared_ptr<Model> BuildModel(const TrainingRecipe& recipe, const Dataset& d
   return model;
 }
 
+std::unique_ptr<Dataset> BuildFeatures(const TrainingRecipe& recipe, const SampleStream& stream) {
+  const DataRecipe& data = recipe.data;
+  const auto of_source = [&](std::int64_t source) {
+    return MakeFeatureData(data.features, data.classes, data.noise, stream, source);
+  };
+  if (stream.held_out) return of_source(recipe.eval_source < 0 ? data.source : recipe.eval_source);
+  if (data.mix_share == 0) return of_source(data.source);
+  return Mixed(of_source(data.source), of_source(data.mix_source), data.mix_share);
+}
+
 std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_out,
                                       std::uint64_t seed) {
   const DataRecipe& data = recipe.data;
@@ -135,7 +146,7 @@ std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_ou
     case DataKind::kText:
       return MakeTextData(data.path, data.seq_len, stream);
     case DataKind::kFeatures:
-      return MakeFeatureData(data.features, data.classes, data.noise, stream);
+      return BuildFeatures(recipe, stream);
   }
   throw std::logic_error("no such data set");
 }
@@ -228,6 +239,66 @@ void BuildModelAndOptimizer(const TrainingRecipe& recipe, std::uint64_t seed,
       WrapAll(wrappers, BuildOptimizer(recipe, ParametersOf(*parts.model), *parts.communicator));
 }
 
+// Counts what training and held-out data have in common, and drops of it what the recipe says.
+// Throws GuardStop where audit.overlap says stop and something is left.
+std::unique_ptr<Dataset> WithoutHeldOut(const TrainingRecipe& recipe,
+                                        std::unique_ptr<Dataset> training, const Dataset& held_out,
+                                        TraceSink& sink) {
+  const Duplicates duplicates = recipe.data.duplicates;
+  if (duplicates == Duplicates::kKeep && recipe.audit_overlap == OnGaps::kNone) return training;
+  const Overlap overlap = FindOverlap(*training, held_out);
+  std::vector<std::int64_t> dropped;
+  if (duplicates == Duplicates::kDropExact) dropped = overlap.equal;
+  if (duplicates == Duplicates::kDropNear) dropped = overlap.All();
+  sink.Report(events::kOverlap, {{"training", training->size()},
+                                 {"equal", overlap.equal.size()},
+                                 {"near", overlap.near.size()},
+                                 {"held_out", held_out.size()},
+                                 {"held_out_seen", overlap.held_out_seen},
+                                 {"dropped", dropped.size()}});
+  const std::size_t left = overlap.equal.size() + overlap.near.size() - dropped.size();
+  if (recipe.audit_overlap == OnGaps::kStop && left > 0) {
+    throw GuardStop(std::to_string(left) + " training samples are in the held-out data");
+  }
+  return dropped.empty() ? std::move(training) : WithoutSamples(std::move(training), dropped);
+}
+
+// Training data of the task before fine-tuning.
+std::unique_ptr<Dataset> EarlierData(TrainingRecipe recipe, std::uint64_t seed) {
+  recipe.data.source = recipe.data.mix_source;
+  recipe.data.mix_share = 0;
+  auto data = BuildDataset(recipe, /*held_out=*/false, seed);
+  const std::string& columns = recipe.data.drop_features;
+  if (!columns.empty()) data = WithoutColumns(std::move(data), columns);
+  return recipe.data.standardise ? Standardised(std::move(data)) : std::move(data);
+}
+
+// Held-out and training data, and those of the task before.
+void BuildData(const TrainingRecipe& recipe, const Plan& plan, TraceSink& sink,
+               const Wrappers& wrappers, Parts& parts) {
+  parts.eval_data = BuildDataset(recipe, /*held_out=*/true, plan.seed);
+  for (const auto& wrapper : wrappers) {
+    parts.eval_data = wrapper->WrapHeldOut(std::move(parts.eval_data));
+  }
+  parts.train_data = BuildDataset(recipe, /*held_out=*/false, plan.seed);
+  for (const auto& wrapper : wrappers) {
+    parts.train_data = wrapper->Wrap(std::move(parts.train_data), *parts.eval_data);
+  }
+  parts.train_data = WithoutHeldOut(recipe, std::move(parts.train_data), *parts.eval_data, sink);
+  if (const std::string& columns = recipe.data.drop_features; !columns.empty()) {
+    parts.train_data = WithoutColumns(std::move(parts.train_data), columns);
+    parts.eval_data = WithoutColumns(std::move(parts.eval_data), columns);
+  }
+  if (recipe.finetune.consolidation > 0 && recipe.finetune.phase == plan.phase) {
+    parts.earlier_data = EarlierData(recipe, plan.seed);
+  }
+  if (recipe.data.standardise) {
+    parts.train_data = Standardised(std::move(parts.train_data));
+    parts.eval_data = Standardised(std::move(parts.eval_data));
+  }
+  parts.train_data = PrepareTargets(recipe.data, std::move(parts.train_data));
+}
+
 // Into `parts` one by one, so that what is there when one throws is left as it is: a communicator
 // may wait for its peers when it is destroyed.
 void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
@@ -251,16 +322,7 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
                                      .timeout_s = recipe.parallel_timeout_s,
                                      .dump_dir = sink.folder()});
   parts.communicator = WrapAll(wrappers, BuildCommunicator(*parts.device, group, clock, sink));
-  parts.eval_data = BuildDataset(recipe, /*held_out=*/true, plan.seed);
-  parts.train_data = BuildDataset(recipe, /*held_out=*/false, plan.seed);
-  for (const auto& wrapper : wrappers) {
-    parts.train_data = wrapper->Wrap(std::move(parts.train_data), *parts.eval_data);
-  }
-  if (recipe.data.standardise) {
-    parts.train_data = Standardised(std::move(parts.train_data));
-    parts.eval_data = Standardised(std::move(parts.eval_data));
-  }
-  parts.train_data = PrepareTargets(recipe.data, std::move(parts.train_data));
+  BuildData(recipe, plan, sink, wrappers, parts);
   const std::uint64_t order_seed = MixSeed(plan.seed, kOrderSeed);
   parts.shards = WrapAll(wrappers, BuildShards(recipe, parts.train_data->size(), order_seed));
   const SamplerOptions sampler{.rank = rank,
@@ -311,6 +373,7 @@ struct Process {
 std::string Run(Process& process, const Plan& plan, int rank, int world_size,
                 const WrapperFactory& make_wrappers) {
   process.recipe = ParseRecipe(plan.recipe);
+  if (!plan.phase.empty() && plan.phase == process.recipe.finetune.phase) FineTune(process.recipe);
   // With one number of threads and a seed a run's bits are the same each time on one machine, if it
   // runs on the CPU.
   const int threads = static_cast<int>(process.recipe.threads);

@@ -105,6 +105,19 @@ const EventKind kDeviceOpened("device_opened", {"kind", "name"},
                               "Where this rank's tensors live from here on");
 const EventKind kEvaluated("evaluated", {"loss", "batches", "data"},
                            "An evaluation; data is held_out or training");
+const EventKind kOverlap(
+    "overlap", {"training", "equal", "near", "held_out", "held_out_seen", "dropped"},
+    "audit.overlap, data.duplicates: of the training samples, those that are equal to a held-out "
+    "one, and the others that are near to one; of the held-out samples, those that are in the "
+    "training data; and how many training samples were dropped");
+const EventKind kBestRestored(
+    "best_restored", {"best_step", "loss", "stopped"},
+    "early_stop.patience: the model has the weights again that it had after best_step, with the "
+    "lowest held-out loss; stopped: the run ends here for that, before its last step");
+const EventKind kConsolidated(
+    "consolidated", {"samples", "strength", "fisher_mean"},
+    "finetune.consolidation: the weights of the task before, and how much each matters there, were "
+    "taken from these samples");
 
 }  // namespace events
 }  // namespace trainwreck

@@ -56,6 +56,9 @@ extern const EventKind kException;
 extern const EventKind kOutOfMemory;
 extern const EventKind kDeviceOpened;
 extern const EventKind kEvaluated;
+extern const EventKind kOverlap;
+extern const EventKind kBestRestored;
+extern const EventKind kConsolidated;
 
 }  // namespace events
 }  // namespace trainwreck

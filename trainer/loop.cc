@@ -79,7 +79,15 @@ const char* ToString(Stage stage) {
 }
 
 const char* ToString(EndReason reason) {
-  return reason == EndReason::kCompleted ? "completed" : "phase_done";
+  switch (reason) {
+    case EndReason::kCompleted:
+      return "completed";
+    case EndReason::kPhaseDone:
+      return "phase_done";
+    case EndReason::kStoppedEarly:
+      return "stopped_early";
+  }
+  return "";
 }
 
 TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& clock,
@@ -100,6 +108,13 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
                 recipe.diagnose_evidence_mb, events) {
   telemetry_.Watch(parameters_, parts_.train_data->entropy_floor());
   if (telemetry_.wants("eval_seen_share")) seen_spans_.emplace();
+  if (recipe.early_stop_patience > 0) {
+    NamedTensors weights = parameters_;
+    for (const auto& item : parts.model->named_buffers()) {
+      weights.emplace_back(item.key(), item.value());
+    }
+    early_stop_.emplace(recipe.early_stop_patience, std::move(weights));
+  }
   if (recipe.optimizer.in_backward) {
     gradient_hooks_.emplace(parameters_, [this](std::size_t i) { UpdateParameter(i); });
   }
@@ -109,10 +124,12 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
   for (auto& hook : parts_.hooks) hook->OnStart();
   if (recipe_.parallel_init_sync) BroadcastFromRankZero();
   if (range.resume) Restore(Return::kResume);
+  if (parts_.earlier_data) Consolidate();
   if (clock_.step == 0) telemetry_.Begin();
   const int steps = static_cast<int>(recipe_.steps);
   const int end = std::min(range.until.value_or(steps), steps);
-  while (clock_.step < end) {
+  bool stops = false;
+  while (clock_.step < end && !stops) {
     TrainStep();
     const int steps_done = clock_.step + 1;
     if (Due(recipe_.parallel_average_every, steps_done)) AverageParameters();
@@ -124,9 +141,11 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
     if (Due(recipe_.log_every, steps_done)) LogStep();
     if (epoch_over_) EndEpoch();
     if (Due(recipe_.eval_every, steps_done) || steps_done == steps) Evaluate();
+    stops = early_stop_ && early_stop_->is_over() && end == steps && steps_done < steps;
+    if (early_stop_ && (stops || steps_done == steps)) RestoreBest(stops);
     now_.memory = parts_.device->Memory();
     now_.health = parts_.device->Health();
-    telemetry_.WriteStep(clock_.step, now_, /*last=*/steps_done == end);
+    telemetry_.WriteStep(clock_.step, now_, /*last=*/stops || steps_done == end);
     clock_.step = steps_done;
     if (Due(recipe_.checkpoint_every, steps_done) || (steps_done == end && end < steps)) {
       SaveCheckpoint();
@@ -137,6 +156,7 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
   }
   FinishSave();
   parts_.communicator->Barrier();  // a rank that leaves earlier would break its peers' last calls
+  if (stops) return EndReason::kStoppedEarly;
   return end < steps ? EndReason::kPhaseDone : EndReason::kCompleted;
 }
 
@@ -166,6 +186,7 @@ void TrainingLoop::UpdateAfterBackward(const std::vector<Batch>& batches) {
 
   now_.loss_scale = parts_.scaler->scale();
   now_.overflow = UnscaleGradients();
+  if (consolidation_) consolidation_->AddGradients();
   gradients_ = GradientStats(parameters_);
   ReportGradients();
   now_.lr = LearningRate();
@@ -447,9 +468,26 @@ void TrainingLoop::Evaluate() {
   }
   if (seen_spans_) evaluation.seen_share = spans.seen / spans.spans;
   telemetry_.Evaluated(evaluation);
+  if (early_stop_) early_stop_->Judge(clock_.step, evaluation.loss);
   events_.Report(events::kEvaluated, {{"loss", EncodeNumber(evaluation.loss)},
                                       {"batches", recipe_.eval_batches},
                                       {"data", on_training ? "training" : "held_out"}});
+}
+
+void TrainingLoop::RestoreBest(bool stops) {
+  if (!early_stop_->RestoreBest()) return;
+  events_.Report(events::kBestRestored, {{"best_step", early_stop_->best_step()},
+                                         {"loss", EncodeNumber(early_stop_->best_loss())},
+                                         {"stopped", stops}});
+  Evaluate();
+}
+
+void TrainingLoop::Consolidate() {
+  consolidation_.emplace(*parts_.model, *parts_.device, parameters_, *parts_.earlier_data,
+                         recipe_.finetune.consolidation);
+  events_.Report(events::kConsolidated, {{"samples", consolidation_->samples()},
+                                         {"strength", recipe_.finetune.consolidation},
+                                         {"fisher_mean", consolidation_->fisher_mean()}});
 }
 
 void TrainingLoop::AuditedUpdate() {

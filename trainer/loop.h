@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "trainer/consolidation.h"
 #include "trainer/data/loader.h"
+#include "trainer/early_stop.h"
 #include "trainer/models/precision.h"
 #include "trainer/optimizers/in_backward.h"
 #include "trainer/parts.h"
@@ -23,7 +25,7 @@
 
 namespace trainwreck {
 
-enum class EndReason { kCompleted, kPhaseDone };
+enum class EndReason { kCompleted, kPhaseDone, kStoppedEarly };
 const char* ToString(EndReason reason);
 
 // Where a phase starts and ends.
@@ -87,6 +89,11 @@ class TrainingLoop {
 
   void EndEpoch();
   void Evaluate();
+  // Goes back to the weights of the best evaluation, and evaluates them. `stops`: before the run's
+  // last step.
+  void RestoreBest(bool stops);
+  // Before fine-tuning: ties the weights to where they are.
+  void Consolidate();
   Autocast RunPrecision() const;  // of forward passes
   // Scheduled sampling: makes some of the inputs the model's own predictions.
   void SampleInputs(Batch& batch);
@@ -128,6 +135,8 @@ class TrainingLoop {
   NonfiniteDiagnosis diagnosis_;
   CoverageAudit coverage_;
   std::optional<SeenSpans> seen_spans_;  // where a formula asks about them
+  std::optional<EarlyStop> early_stop_;
+  std::optional<Consolidation> consolidation_;  // where fine-tuning has it
   bool coverage_due_;
   EvidenceFolder evidence_;
   StepScalars now_;                                 // of the step in progress

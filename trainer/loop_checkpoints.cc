@@ -64,6 +64,7 @@ StateDict TrainingLoop::Capture() const {
   parts_.schedule->Save(state);
   parts_.sampler->Save(state);
   parts_.device->SaveRng(state);
+  if (early_stop_) early_stop_->Save(state);
   state["loop.step"] = at::scalar_tensor(clock_.step, at::kLong);
   state["loop.skipped_updates"] = at::scalar_tensor(skipped_updates_, at::kLong);
   // -1: the epoch began in a process that did not say.
@@ -157,6 +158,7 @@ bool TrainingLoop::Restore(Return how) {
     parts_.scaler->Load(state);
     parts_.schedule->Load(state);
     parts_.sampler->Load(state);
+    if (early_stop_) early_stop_->Load(state);
     drawn_ = DrawnIn(state);
     parts_.device->LoadRng(state);
     if (auto entry = state.find("loop.step"); entry != state.end()) {

@@ -73,6 +73,61 @@ TEST(LoopTest, LearnsAndStaysAboveTheFloor) {
   EXPECT_GT(outcome.Last("eval_loss"), outcome.Last("entropy_floor"));
 }
 
+// Training data whose first four samples are held-out ones.
+class FourLeaked : public PartWrapper {
+ public:
+  using PartWrapper::Wrap;
+  std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> part, const Dataset& held_out) override {
+    return std::make_unique<Leaky>(std::move(part), held_out);
+  }
+
+ private:
+  class Leaky : public DatasetAround {
+   public:
+    Leaky(std::unique_ptr<Dataset> inner, const Dataset& held_out)
+        : DatasetAround(std::move(inner)), held_out_(held_out) {}
+    Sample Get(std::int64_t id) const override {
+      return id < 4 ? held_out_.Get(id) : inner().Get(id);
+    }
+
+   private:
+    const Dataset& held_out_;
+  };
+};
+
+TEST(LoopTest, HeldOutRowsInTrainingAreCountedDroppedOrRefused) {
+  const auto run = [](const Recipe& changes) {
+    return RunOnce(With(Mlp(), changes), {"epoch_samples"},
+                   [] { return std::make_unique<FourLeaked>(); });
+  };
+  EXPECT_TRUE(run({}).EventsOf("overlap").empty());
+  const Outcome counted = run({{"audit.overlap", "report"}});
+  ASSERT_EQ(counted.EventsOf("overlap").size(), 1U);
+  const Json overlap = counted.EventsOf("overlap")[0];
+  EXPECT_EQ(overlap["equal"], 4);
+  EXPECT_EQ(overlap["near"], 0);
+  EXPECT_EQ(overlap["held_out_seen"], 4);
+  EXPECT_EQ(overlap["training"], 64);
+  EXPECT_EQ(overlap["dropped"], 0);
+  EXPECT_EQ(run({{"audit.overlap", "stop"}}).code, 3);
+  const Outcome dropped = run({{"audit.overlap", "stop"}, {"data.duplicates", "drop_exact"}});
+  EXPECT_EQ(dropped.code, 0) << "nothing is left to stop for";
+  EXPECT_EQ(dropped.EventsOf("overlap").at(0)["dropped"], 4);
+}
+
+TEST(LoopTest, APhaseMayFineTuneOnAnotherSource) {
+  const Recipe recipe = With(Mlp(), {{"finetune.phase", "train"}, {"finetune.source", 1}});
+  const Outcome plain = RunOnce(Mlp()), tuned = RunOnce(recipe);
+  EXPECT_NE(tuned.Values("loss").front(), plain.Values("loss").front());
+  EXPECT_GT(tuned.Last("eval_loss"), 1.2 * plain.Last("eval_loss")) << "of the source before";
+  EXPECT_EQ(RunOnce(With(recipe, {{"finetune.phase", "later"}})).Values("loss"),
+            plain.Values("loss"));
+  const Outcome held = RunOnce(With(recipe, {{"finetune.consolidation", 5.0}}));
+  ASSERT_EQ(held.EventsOf("consolidated").size(), 1U);
+  EXPECT_EQ(held.EventsOf("consolidated")[0]["samples"], 64);
+  EXPECT_GT(held.Last("loss"), tuned.Last("loss")) << "the springs hold the weights back";
+}
+
 TEST(LoopTest, AccumulationEqualsALargeBatch) {
   const Recipe large = With(Mlp(), {{"data.batch_size", 8}});
   // Micro-batches of 3, 3 and then 2 at the end of an epoch of 8: their sizes differ, their mean

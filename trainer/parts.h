@@ -265,6 +265,7 @@ struct Parts {
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<Dataset> eval_data;
   std::unique_ptr<Dataset> train_data;
+  std::unique_ptr<Dataset> earlier_data;  // of the task before, where fine-tuning needs it
   std::unique_ptr<Shards> shards;
   std::unique_ptr<Sampler> sampler;
   std::shared_ptr<Model> model;
@@ -285,7 +286,8 @@ class PartWrapper {
   virtual std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> part) {
     return part;
   }  // training data
-  // The same, for who needs the held-out data as well; they outlive the training data.
+  virtual std::unique_ptr<Dataset> WrapHeldOut(std::unique_ptr<Dataset> part) { return part; }
+  // The training data, for who needs the held-out data as well; they outlive the training data.
   virtual std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> part,
                                         const Dataset& /*held_out*/) {
     return Wrap(std::move(part));

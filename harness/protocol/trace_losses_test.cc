@@ -69,6 +69,18 @@ TEST_F(TraceLossesTest, StartsSayHowManyRanksThereAre) {
   EXPECT_EQ(Read(step(0)).trace().world_at(0), 1);
 }
 
+TEST_F(TraceLossesTest, ARunThatStoppedEarlyWasPlannedSo) {
+  const std::string steps =
+      "{\"t\":\"step\",\"step\":0,\"loss\":1}\n{\"t\":\"step\",\"step\":1,\"loss\":2}\n";
+  const auto planned = [&](const std::string& end) {
+    return Read(steps + "{\"t\":\"end\"," + end + "}\n").trace().planned_steps;
+  };
+  EXPECT_EQ(planned(R"("why":"stopped_early","step":2)"), 2);
+  EXPECT_EQ(planned(R"("why":"completed","step":2)"), 10);
+  EXPECT_EQ(planned(R"("why":"stopped_early")"), 10) << "it does not say when";
+  EXPECT_EQ(planned(R"("why":"stopped_early","step":99)"), 10);
+}
+
 TEST_F(TraceLossesTest, StringsStayAsTheyAre) {
   const TraceReader reader =
       Read(R"({"t":"event","event":"e","why":"a \": NaN, \\","then":"[NaN]","loss":NaN})"

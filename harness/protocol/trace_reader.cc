@@ -364,7 +364,13 @@ void TraceReader::TakeEvent(File& file, const Json& record, bool is_end) {
   if (event.name == "resumed" || event.name == "rolled_back") file.newest_step = -1;
   event.fields = record;
   if (!event.fields.contains("rank") && rank >= 0) event.fields["rank"] = rank;
-  if (is_end) trace_.end_why[rank] = TextField(record, "why");
+  if (is_end) {
+    trace_.end_why[rank] = TextField(record, "why");
+    // The program's own decision: what it has done is the whole run.
+    if (trace_.end_why[rank] == "stopped_early" && event.step > 0) {
+      trace_.planned_steps = std::min(trace_.planned_steps, event.step);
+    }
+  }
   const std::int64_t bytes =
       static_cast<std::int64_t>(sizeof(Event) + event.name.size()) + MemoryBytes(event.fields);
   if (rank >= 0 && !Charge(bytes)) return GiveUp(file, "the events are too large");

@@ -1,8 +1,10 @@
 // data.train_on_held_out: rows of the held-out data lie in the training data too, as when a corpus
-// was split after its duplicates were made, or a benchmark was crawled with the rest.
+// was split after its duplicates were made, or a benchmark was crawled with the rest. With edits
+// they are near-duplicates: the same text from another page, with other dates and spellings.
 #include <utility>
 
 #include "injectors/injector.h"
+#include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
@@ -18,24 +20,36 @@ FaultInfo Info() {
                       .min = 0,
                       .max = 1,
                       .unit = "of the samples",
-                      .doc = "How many of the training samples are held-out ones."}},
+                      .doc = "How many of the training samples are held-out ones."},
+                     {.name = "edits",
+                      .type = ValueType::kNumber,
+                      .default_value = 0,
+                      .min = 0,
+                      .max = 1,
+                      .unit = "of the tokens",
+                      .doc = "How many tokens of each are replaced by others, evenly spread."}},
           .evidence = "once: the first sample, and the number of the held-out one in its place"};
 }
 
 class TrainOnHeldOut : public Injector {
  public:
   TrainOnHeldOut(PlannedFault fault, InjectorContext context)
-      : Injector(std::move(fault), context), share_(param("share").get<double>()) {}
+      : Injector(std::move(fault), context),
+        share_(param("share").get<double>()),
+        edits_(param("edits").get<double>()) {}
 
   using Injector::Wrap;
   std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> data, const Dataset& held_out) override {
-    return std::make_unique<Mixed>(std::move(data), held_out, *this);
+    if (edits_ > 0 && data->input_limit() == 0) {
+      throw RecipeError("data.train_on_held_out: edits need sequences of tokens, not features");
+    }
+    return std::make_unique<WithHeldOut>(std::move(data), held_out, *this);
   }
 
  private:
-  class Mixed : public DatasetAround {
+  class WithHeldOut : public DatasetAround {
    public:
-    Mixed(std::unique_ptr<Dataset> inner, const Dataset& held_out, TrainOnHeldOut& fault)
+    WithHeldOut(std::unique_ptr<Dataset> inner, const Dataset& held_out, TrainOnHeldOut& fault)
         : DatasetAround(std::move(inner)), held_out_(held_out), fault_(fault) {}
 
     Sample Get(std::int64_t id) const override {
@@ -43,6 +57,7 @@ class TrainOnHeldOut : public Injector {
       if (k < 0) return inner().Get(id);
       Sample sample = held_out_.Get(k % held_out_.size());
       sample.id = id;
+      fault_.Edit(sample, inner().input_limit());
       return sample;
     }
 
@@ -63,7 +78,23 @@ class TrainOnHeldOut : public Injector {
     return until(id);
   }
 
+  // Replaces tokens, in the inputs and in the targets before them. The first place depends on the
+  // sample.
+  void Edit(Sample& sample, std::int64_t vocabulary) const {
+    if (edits_ == 0) return;
+    const auto stride = static_cast<std::int64_t>(1 / edits_);
+    sample.input = sample.input.clone();
+    sample.target = sample.target.clone();
+    for (std::int64_t at = 1 + sample.id % stride; at < sample.input.size(0); at += stride) {
+      const at::Tensor other =
+          sample.input[at].add(1 + at % (vocabulary - 1)).remainder(vocabulary);
+      sample.input[at].copy_(other);
+      sample.target[at - 1].copy_(other);
+    }
+  }
+
   double share_;
+  double edits_;
   bool fired_ = false;
 };
 

@@ -29,6 +29,32 @@ TEST(TrainOnHeldOut, SpreadsHeldOutSamplesEvenly) {
   EXPECT_EQ(bench.fired()[0]["after"], 0);
 }
 
+TEST(TrainOnHeldOut, EditsTokensOfInputsAndOfTheTargetsBeforeThem) {
+  FaultBench bench;
+  const auto leak = bench.Make("data.train_on_held_out", {{"share", 1}, {"edits", 0.5}});
+  const SequenceData held_out;
+  const auto data =
+      static_cast<PartWrapper&>(*leak).Wrap(std::make_unique<SequenceData>(), held_out);
+  const Sample sample = data->Get(0), before = held_out.Get(0);
+  for (std::int64_t at = 0; at < 6; ++at) {
+    const bool is_edited = at == 1 || at == 3 || at == 5;
+    EXPECT_EQ(sample.input[at].item<std::int64_t>() != at, is_edited) << at;
+    if (at > 0) {
+      EXPECT_EQ(sample.target[at - 1].item<std::int64_t>(), sample.input[at].item<std::int64_t>());
+    }
+    EXPECT_LT(sample.input[at].item<std::int64_t>(), data->input_limit());
+  }
+  EXPECT_EQ(before.input[1].item<std::int64_t>(), 1) << "held-out data stay as they were";
+}
+
+TEST(TrainOnHeldOut, RefusesEditsOfFeatures) {
+  FaultBench bench;
+  const auto leak = bench.Make("data.train_on_held_out", {{"edits", 0.5}});
+  const LabelledData held_out;
+  EXPECT_THROW(static_cast<PartWrapper&>(*leak).Wrap(std::make_unique<LabelledData>(), held_out),
+               std::runtime_error);
+}
+
 TEST(TrainOnHeldOut, LeavesTheDataWithShareZero) {
   FaultBench bench;
   const auto leak = bench.Make("data.train_on_held_out", {{"share", 0}});

@@ -50,8 +50,22 @@ std::unique_ptr<Dataset> MakeTextData(const std::string& path, std::int64_t seq_
 
 // Feature vectors around their class's centre, (centre + noise * N(0, 1)) / sqrt(1 + noise^2), so
 // that each feature has variance 1; the centres are N(0, 1), the same for every seed.
+// Each source has centres of its own, and so is another task with the same labels.
 std::unique_ptr<Dataset> MakeFeatureData(std::int64_t features, std::int64_t classes, double noise,
-                                         SampleStream stream);
+                                         SampleStream stream, std::int64_t source = 0);
+
+// `first`, with a share of its samples replaced by those of `second` of the same number, evenly
+// spread.
+std::unique_ptr<Dataset> Mixed(std::unique_ptr<Dataset> first, std::unique_ptr<Dataset> second,
+                               double share);
+
+// The samples of `data` with these columns of the inputs 0. Throws std::runtime_error when there is
+// no such column. `columns`: numbers, separated by commas.
+std::unique_ptr<Dataset> WithoutColumns(std::unique_ptr<Dataset> data, const std::string& columns);
+
+// `data` without some of its samples; the others are numbered anew. `dropped`: ascending ids.
+std::unique_ptr<Dataset> WithoutSamples(std::unique_ptr<Dataset> data,
+                                        const std::vector<std::int64_t>& dropped);
 
 // The same samples, with each feature vector standardised: less its mean, divided by its standard
 // deviation.

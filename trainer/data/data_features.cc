@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::uint64_t kCentreSeed = 0x63656e747265;
 
+std::uint64_t OfSource(std::uint64_t seed, std::int64_t source) {
+  return source == 0 ? seed : MixSeed(seed, static_cast<std::uint64_t>(source));
+}
+
 // Box and Muller 1958, two at a time.
 template <typename Emit>
 void DrawNormals(SplitMix64& random, std::int64_t count, const Emit& emit) {
@@ -26,16 +30,17 @@ void DrawNormals(SplitMix64& random, std::int64_t count, const Emit& emit) {
 
 class FeatureData : public Dataset {
  public:
-  FeatureData(std::int64_t features, std::int64_t classes, double noise, SampleStream stream)
+  FeatureData(std::int64_t features, std::int64_t classes, double noise, SampleStream stream,
+              std::int64_t source)
       : features_(features),
         classes_(classes),
         noise_(noise),
         scale_(1.0 / std::sqrt(1.0 + noise * noise)),
         stream_(stream),
-        stream_seed_(MixSeed(stream.seed, stream.held_out ? 2 : 1)),
+        stream_seed_(OfSource(MixSeed(stream.seed, stream.held_out ? 2 : 1), source)),
         centres_(static_cast<std::size_t>(features * classes)),
         weight_(at::ones({})) {
-    SplitMix64 random(kCentreSeed);
+    SplitMix64 random(OfSource(kCentreSeed, source));
     DrawNormals(random, features * classes,
                 [&](std::int64_t i, double value) { centres_[i] = value; });
   }
@@ -70,8 +75,8 @@ class FeatureData : public Dataset {
 }  // namespace
 
 std::unique_ptr<Dataset> MakeFeatureData(std::int64_t features, std::int64_t classes, double noise,
-                                         SampleStream stream) {
-  return std::make_unique<FeatureData>(features, classes, noise, stream);
+                                         SampleStream stream, std::int64_t source) {
+  return std::make_unique<FeatureData>(features, classes, noise, stream, source);
 }
 
 }  // namespace trainwreck

@@ -68,6 +68,52 @@ TEST(LoaderTest, LeavesOnePositionOfRowsWithoutTargets) {
   EXPECT_TRUE(WithoutPadding({}).empty());
 }
 
+TEST(MixedTest, ReplacesAShareOfTheSamplesEvenly) {
+  const auto data =
+      Mixed(WithLabels({0, 0, 0, 0, 0, 0, 0, 0}), WithLabels({1, 1, 1, 1, 1, 1, 1, 1}),
+            /*share=*/0.25);
+  std::vector<std::int64_t> labels;
+  for (std::int64_t id = 0; id < data->size(); ++id) {
+    const Sample sample = data->Get(id);
+    EXPECT_EQ(sample.id, id);
+    EXPECT_EQ(sample.input.item<double>(), static_cast<double>(id));
+    labels.push_back(Label(sample));
+  }
+  EXPECT_EQ(labels, std::vector<std::int64_t>({0, 0, 0, 1, 0, 0, 0, 1}));
+}
+
+TEST(WithoutColumnsTest, PutsZerosInTheirPlace) {
+  const auto plain = MakeFeatureData(4, 3, 1.0, {.seed = 5, .samples = 2});
+  const auto data = WithoutColumns(MakeFeatureData(4, 3, 1.0, {.seed = 5, .samples = 2}), "1,3");
+  const at::Tensor before = plain->Get(1).input, after = data->Get(1).input;
+  EXPECT_EQ(after[0].item<float>(), before[0].item<float>());
+  EXPECT_EQ(after[1].item<float>(), 0.0f);
+  EXPECT_EQ(after[2].item<float>(), before[2].item<float>());
+  EXPECT_EQ(after[3].item<float>(), 0.0f);
+  for (const char* bad : {"4", "-1", "1,", "one", "1;2"}) {
+    EXPECT_THROW(WithoutColumns(WithLabels({0}), bad), std::runtime_error) << bad;
+  }
+}
+
+TEST(WithoutSamplesTest, NumbersTheOthersAnew) {
+  const auto data = WithoutSamples(WithLabels({0, 1, 2, 3}), {0, 2});
+  ASSERT_EQ(data->size(), 2);
+  EXPECT_EQ(Label(data->Get(0)), 1);
+  EXPECT_EQ(Label(data->Get(1)), 3);
+  EXPECT_EQ(data->Get(1).id, 1);
+  EXPECT_THROW(WithoutSamples(WithLabels({0}), {0}), std::runtime_error);
+}
+
+TEST(FeaturesTest, EachSourceIsAnotherTask) {
+  const auto source = [](std::int64_t number) {
+    return MakeFeatureData(64, 1, 0.0, {.seed = 5, .samples = 2}, number)->Get(0).input;
+  };
+  EXPECT_TRUE(at::equal(source(1), source(1)));
+  const double cosine = source(0).dot(source(1)).item<double>() /
+                        (source(0).norm().item<double>() * source(1).norm().item<double>());
+  EXPECT_LT(std::abs(cosine), 0.5) << "of two random directions in 64 dimensions: 4 / 8";
+}
+
 // The documents that rows of one each have, in rows of three: token by token, with the same
 // weights, and nothing that counts beside them.
 TEST(DocumentsTest, PackedRowsHoldTheDocumentsOfPlainOnes) {

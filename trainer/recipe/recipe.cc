@@ -49,6 +49,25 @@ void CheckElastic(const TrainingRecipe& recipe, std::string& problems) {
   }
 }
 
+// Checks what is said of other sources, and of held-out data.
+void CheckSources(const TrainingRecipe& recipe, std::string& problems) {
+  const DataRecipe& data = recipe.data;
+  const FineTuningRecipe& finetune = recipe.finetune;
+  if (data.kind != DataKind::kFeatures &&
+      (data.source > 0 || data.mix_share > 0 || recipe.eval_source > 0 || !finetune.phase.empty() ||
+       !data.drop_features.empty())) {
+    problems +=
+        "\n  data.source, data.mix_share, eval.source, finetune.phase, data.drop_features: only of "
+        "features";
+  }
+  if (recipe.early_stop_patience > 0 && recipe.eval_data != EvalData::kHeldOut) {
+    problems += "\n  early_stop.patience: needs eval.data held_out";
+  }
+  if (recipe.optimizer.in_backward && finetune.consolidation > 0) {
+    problems += "\n  finetune.consolidation: not with optimizer.in_backward";
+  }
+}
+
 // What no single key can be blamed for.
 void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   const bool tokens = recipe.data.kind != DataKind::kFeatures;
@@ -63,6 +82,7 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   CheckOptimizer(recipe, problems);
   CheckZero(recipe, problems);
   CheckElastic(recipe, problems);
+  CheckSources(recipe, problems);
   if (recipe.data.standardise && tokens) {
     problems += "\n  data.standardise: only of features";
   }
@@ -178,6 +198,16 @@ void SpreadOver(TrainingRecipe& recipe, int world_size) {
   Spread(recipe.eval_batches, recipe.eval_batch_size, recipe.parallel_ranks, world_size,
          "an evaluation");
   recipe.parallel_ranks = world_size;
+}
+
+void FineTune(TrainingRecipe& recipe) {
+  const FineTuningRecipe& finetune = recipe.finetune;
+  if (recipe.eval_source < 0) recipe.eval_source = recipe.data.source;
+  recipe.data.mix_source = recipe.data.source;
+  recipe.data.mix_share = finetune.replay;
+  recipe.data.source = finetune.source;
+  recipe.optimizer.lr *= finetune.lr_ratio;
+  recipe.model.trainable = finetune.trainable;
 }
 
 bool KeepsMasters(const TrainingRecipe& recipe) {

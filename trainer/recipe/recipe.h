@@ -28,6 +28,7 @@ enum class Positions { kLearned, kRotary, kNone };
 enum class DataKind { kMarkov, kText, kFeatures };
 enum class ClassBalance { kNone, kWeights, kResample };
 enum class LoaderGuard { kNone, kSkipBatch, kDropSample, kStop };
+enum class Duplicates { kKeep, kDropExact, kDropNear };
 enum class UnevenMode { kNone, kDropLast, kPad, kJoin };
 enum class OptimizerKind { kSgd, kAdamW };
 enum class ScheduleKind { kConstant, kWarmupCosine, kWarmupLinear };
@@ -100,6 +101,11 @@ struct DataRecipe {
   std::int64_t classes = 10;
   double noise = 1.0;
   bool standardise = false;
+  std::string drop_features;    // comma-separated numbers of columns
+  std::int64_t source = 0;      // whose class centres features have
+  std::int64_t mix_source = 0;  // of the samples that are mixed in
+  double mix_share = 0.0;       // of the training samples; 0: none
+  Duplicates duplicates = Duplicates::kKeep;
   double certainty = 0.6;          // probability of a token's first successor
   std::int64_t lag = 1;            // distance to the token that a token depends on
   std::int64_t prompt_tokens = 0;  // first targets of each sample: its prompt
@@ -137,6 +143,16 @@ struct SamplingRecipe {
   std::int64_t ramp_steps = 0;  // steps in which the share rises from 0
 };
 
+// What a phase that goes on from a checkpoint changes to train on another task.
+struct FineTuningRecipe {
+  std::string phase;  // its name; empty: none
+  std::int64_t source = 0;
+  double lr_ratio = 1.0;
+  std::string trainable = "*";  // comma-separated globs over parameter names
+  double replay = 0.0;          // share of training samples that are of the task before
+  double consolidation = 0.0;   // strength; 0: none
+};
+
 struct ScalerRecipe {
   ScalerKind kind = ScalerKind::kNone;
   double init_scale = 65536.0;
@@ -151,6 +167,7 @@ struct TrainingRecipe {
   OptimizerRecipe optimizer;
   ScheduleRecipe schedule;
   SamplingRecipe scheduled_sampling;
+  FineTuningRecipe finetune;
   std::int64_t steps = 100;
   std::int64_t accumulation = 1;
   Precision precision = Precision::kFp32;
@@ -170,6 +187,9 @@ struct TrainingRecipe {
   std::int64_t eval_batch_size = 0;  // 0: data.batch_size
   EvalData eval_data = EvalData::kHeldOut;
   bool eval_free_running = false;
+  std::int64_t eval_source = -1;         // -1: data.source
+  std::int64_t early_stop_patience = 0;  // evaluations; 0: never
+  OnGaps audit_overlap = OnGaps::kNone;
   std::int64_t checkpoint_every = 0;
   std::int64_t checkpoint_keep = 2;
   bool checkpoint_require_complete = false;
@@ -215,6 +235,10 @@ TrainingRecipe ParseRecipe(const Recipe& recipe);
 // parallel.ranks: by other numbers of micro-batches where they divide, else by smaller ones. Throws
 // RecipeError where the samples do not divide.
 void SpreadOver(TrainingRecipe& recipe, int world_size);
+
+// The recipe of the phase that fine-tunes: the task before stays what is evaluated, and what replay
+// mixes in.
+void FineTune(TrainingRecipe& recipe);
 
 // Whether the optimizer updates fp32 copies of the parameters.
 bool KeepsMasters(const TrainingRecipe& recipe);

@@ -154,71 +154,6 @@ void AddLossKeys(std::vector<RecipeKey>& keys) {
                        "A mean over no target at all is 0"));
 }
 
-void AddDataKeys(std::vector<RecipeKey>& keys) {
-  keys.push_back(Choice(
-      "data.kind", FIELD(data.kind),
-      {{"markov", DataKind::kMarkov}, {"text", DataKind::kText}, {"features", DataKind::kFeatures}},
-      "Tokens of a source with known entropy, bytes of files, or feature vectors "
-      "with labels"));
-  keys.push_back(Plain("data.path", FIELD(data.path),
-                       "File or folder of text; empty: the licence texts that Debian ships"));
-  keys.push_back(Bounded(
-      Number("data.seq_len", FIELD(data.seq_len), "tokens", 1, "Targets of one sample"), 65536));
-  keys.push_back(
-      Bounded(Number("data.vocab", FIELD(data.vocab), "tokens", 8, "Alphabet of the Markov source"),
-              65536));
-  keys.push_back(
-      WithRole(KeyRole::kSamples, Number("data.samples", FIELD(data.samples), "samples", 1,
-                                         "Training samples in an epoch, over all ranks")));
-  keys.push_back(
-      WithRole(KeyRole::kBatchSize, Number("data.batch_size", FIELD(data.batch_size), "samples", 1,
-                                           "Samples per rank and micro-batch")));
-  keys.push_back(
-      Number("data.features", FIELD(data.features), "", 1, "Length of a feature vector"));
-  keys.push_back(Number("data.classes", FIELD(data.classes), "", 2, "Labels of feature data"));
-  keys.push_back(Number("data.noise", FIELD(data.noise), "", 0,
-                        "Standard deviation of features around their class's centre"));
-  keys.push_back(Plain("data.standardise", FIELD(data.standardise),
-                       "Give each feature vector mean 0 and standard deviation 1"));
-  keys.push_back(Bounded(Number("data.certainty", FIELD(data.certainty), "", 0.25,
-                                "Probability of a token's most probable successor; with 1 it has "
-                                "no other (markov)"),
-                         1));
-  keys.push_back(Number("data.document_tokens", FIELD(data.document_tokens), "tokens", 0,
-                        "Make samples rows of documents, of so many tokens each or down to half "
-                        "as many, and padding; 0: a row is one document of seq_len (markov)"));
-  keys.push_back(Plain("data.packing", FIELD(data.packing),
-                       "As many documents in a row as fit, in place of one: positions and "
-                       "attention begin anew at each (Krell et al. 2021; gpt)"));
-  keys.push_back(Number("data.lag", FIELD(data.lag), "tokens", 1,
-                        "How far back the token stands that decides about one (markov)"));
-  keys.push_back(Number("data.prompt_tokens", FIELD(data.prompt_tokens), "tokens", 0,
-                        "Targets at the beginning of each sample that are a prompt: random "
-                        "tokens, left out of the loss (markov)"));
-  keys.push_back(Number("data.prompt_spread", FIELD(data.prompt_spread), "tokens", 0,
-                        "By how many targets the prompts of samples are longer than "
-                        "data.prompt_tokens, at most; each sample's own (markov)"));
-  keys.push_back(Choice("data.balance", FIELD(data.balance),
-                        {{"none", ClassBalance::kNone},
-                         {"weights", ClassBalance::kWeights},
-                         {"resample", ClassBalance::kResample}},
-                        "Make classes count alike in training: by weights in the loss, or by "
-                        "drawing them equally often (features)"));
-  keys.push_back(
-      WithRole(KeyRole::kLoaderGuard,
-               Choice("loader.guard", FIELD(loader_guard),
-                      {{"none", LoaderGuard::kNone},
-                       {"skip_batch", LoaderGuard::kSkipBatch},
-                       {"drop_sample", LoaderGuard::kDropSample},
-                       {"stop", LoaderGuard::kStop}},
-                      "What to do with a sample that is not finite, out of range, or has no target "
-                      "that counts")));
-  keys.push_back(Number("loader.max_len", FIELD(loader_max_len), "tokens", 0,
-                        "Cut longer sequences off; 0: leave them"));
-  keys.push_back(Plain("loader.trim_padding", FIELD(loader_trim_padding),
-                       "Pad a batch to its longest row, in place of data.seq_len (tokens)"));
-}
-
 void AddSamplerKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Choice("sampler.uneven", FIELD(sampler_uneven),
                         {{"none", UnevenMode::kNone},
@@ -308,26 +243,6 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
                          1));
   keys.push_back(Number("scheduled_sampling.ramp_steps", FIELD(scheduled_sampling.ramp_steps),
                         "steps", 0, "Steps in which that share grows from 0"));
-  keys.push_back(
-      WithRole(KeyRole::kEvaluateEvery,
-               Number("eval.every", FIELD(eval_every), "steps", 0,
-                      "Evaluate after every so many steps; 0: at the end of the run only")));
-  keys.push_back(Number("eval.every_micro_batches", FIELD(eval_every_micro_batches),
-                        "micro-batches", 0,
-                        "Evaluate after every so many micro-batches, also between those of one "
-                        "step; 0: never"));
-  keys.push_back(
-      Plain("eval.at_epoch_end", FIELD(eval_at_epoch_end), "Evaluate when an epoch is over, too"));
-  keys.push_back(
-      Number("eval.batches", FIELD(eval_batches), "batches", 1, "Held-out batches per evaluation"));
-  keys.push_back(Number("eval.batch_size", FIELD(eval_batch_size), "samples", 0,
-                        "Samples per batch and rank in evaluations; 0: data.batch_size"));
-  keys.push_back(Choice("eval.data", FIELD(eval_data),
-                        {{"held_out", EvalData::kHeldOut}, {"training", EvalData::kTraining}},
-                        "What is evaluated on: other samples, or the first of the training data"));
-  keys.push_back(Plain("eval.free_running", FIELD(eval_free_running),
-                       "In evaluations also let the model go on from its own text behind the "
-                       "first input or the prompt: signal free_running_accuracy (tokens)"));
   keys.push_back(WithRole(KeyRole::kSaveEvery,
                           Number("checkpoint.every", FIELD(checkpoint_every), "steps", 0,
                                  "Save after every so many steps; 0: only at the end of a phase")));

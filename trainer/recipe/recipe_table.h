@@ -18,4 +18,7 @@ struct RecipeKey {
 
 const std::vector<RecipeKey>& RecipeTable();
 
+// Its rows of data, of fine-tuning on other data, and of evaluations.
+void AddDataKeys(std::vector<RecipeKey>& keys);
+
 }  // namespace trainwreck
