@@ -68,39 +68,9 @@ void CheckSources(const TrainingRecipe& recipe, std::string& problems) {
   }
 }
 
-// What no single key can be blamed for.
-void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
+// Prompts, documents and padding of tokens.
+void CheckTokens(const TrainingRecipe& recipe, std::string& problems) {
   const bool tokens = recipe.data.kind != DataKind::kFeatures;
-  const auto kind = ModelKinds().find(recipe.model.kind);
-  if (kind != ModelKinds().end() && tokens != kind->second.takes_tokens) {
-    problems += "\n  model.kind: " + kind->first + " needs data.kind " +
-                (kind->second.takes_tokens ? "markov or text" : "features");
-  }
-  if (recipe.model.dtype != ModelDtype::kFp32 && !tokens) {
-    problems += "\n  model.dtype: only fp32 for features";
-  }
-  CheckOptimizer(recipe, problems);
-  CheckZero(recipe, problems);
-  CheckElastic(recipe, problems);
-  CheckSources(recipe, problems);
-  if (recipe.data.standardise && tokens) {
-    problems += "\n  data.standardise: only of features";
-  }
-  if (recipe.model.loss.per_sequence && !tokens) {
-    problems += "\n  loss.per_sequence: only of tokens";
-  }
-  if (recipe.model.loss.label_smoothing > 0 && recipe.model.loss.form != LossForm::kFused) {
-    problems += "\n  loss.label_smoothing: only with loss.form fused";
-  }
-  if (!tokens && (recipe.eval_free_running || recipe.scheduled_sampling.share > 0)) {
-    problems += "\n  eval.free_running, scheduled_sampling.share: only of tokens";
-  }
-  if (recipe.schedule.restart_step > 0 && recipe.schedule.kind == ScheduleKind::kConstant) {
-    problems += "\n  schedule.restart_step: a constant rate has nothing to restart";
-  }
-  if (recipe.data.balance != ClassBalance::kNone && tokens) {
-    problems += "\n  data.balance: only of features";
-  }
   const std::int64_t prompt = recipe.data.prompt_tokens + recipe.data.prompt_spread;
   if (prompt > 0 && recipe.data.kind != DataKind::kMarkov) {
     problems += "\n  data.prompt_tokens, data.prompt_spread: need data.kind markov";
@@ -126,6 +96,42 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   }
   if (recipe.loader_trim_padding && !tokens) {
     problems += "\n  loader.trim_padding: only of tokens";
+  }
+}
+
+// What no single key can be blamed for.
+void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
+  const bool tokens = recipe.data.kind != DataKind::kFeatures;
+  const auto kind = ModelKinds().find(recipe.model.kind);
+  if (kind != ModelKinds().end() && tokens != kind->second.takes_tokens) {
+    problems += "\n  model.kind: " + kind->first + " needs data.kind " +
+                (kind->second.takes_tokens ? "markov or text" : "features");
+  }
+  if (recipe.model.dtype != ModelDtype::kFp32 && !tokens) {
+    problems += "\n  model.dtype: only fp32 for features";
+  }
+  CheckOptimizer(recipe, problems);
+  CheckZero(recipe, problems);
+  CheckElastic(recipe, problems);
+  CheckSources(recipe, problems);
+  CheckTokens(recipe, problems);
+  if (recipe.data.standardise && tokens) {
+    problems += "\n  data.standardise: only of features";
+  }
+  if (recipe.model.loss.per_sequence && !tokens) {
+    problems += "\n  loss.per_sequence: only of tokens";
+  }
+  if (recipe.model.loss.label_smoothing > 0 && recipe.model.loss.form != LossForm::kFused) {
+    problems += "\n  loss.label_smoothing: only with loss.form fused";
+  }
+  if (!tokens && (recipe.eval_free_running || recipe.scheduled_sampling.share > 0)) {
+    problems += "\n  eval.free_running, scheduled_sampling.share: only of tokens";
+  }
+  if (recipe.schedule.restart_step > 0 && recipe.schedule.kind == ScheduleKind::kConstant) {
+    problems += "\n  schedule.restart_step: a constant rate has nothing to restart";
+  }
+  if (recipe.data.balance != ClassBalance::kNone && tokens) {
+    problems += "\n  data.balance: only of features";
   }
   if (recipe.sampler_bucket_batches > 0 && (!recipe.sampler_shuffle || recipe.sampler_deal_out)) {
     problems += "\n  sampler.bucket_batches: needs sampler.shuffle, without sampler.deal_out";

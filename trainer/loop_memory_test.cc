@@ -1,0 +1,73 @@
+// The memory of whole runs of one rank: its limit, and whose it is.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "trainer/loop.h"
+#include "trainer/test_run.h"
+
+namespace trainwreck {
+namespace {
+
+TEST(MemoryTest, ARunFitsIntoItsPeakAndNotIntoAByteLess) {
+  RunOnce(Gpt());  // LibTorch keeps some tensors of a process's first run
+  const Outcome free = RunOnce(Gpt());
+  std::int64_t peak = 0;
+  for (double bytes : free.Values("memory_peak_bytes")) {
+    peak = std::max(peak, static_cast<std::int64_t>(bytes));
+  }
+  const Outcome tight = RunOnce(With(Gpt(), {{"memory.limit_bytes", peak}}));
+  EXPECT_EQ(tight.code, 0);
+  EXPECT_EQ(BitsOf(tight), BitsOf(free));
+
+  const Outcome short_of_one = RunOnce(With(Gpt(), {{"memory.limit_bytes", peak - 1}}));
+  EXPECT_EQ(short_of_one.code, 1);
+  EXPECT_EQ(short_of_one.trace.end_why.at(0), "exception");
+  ASSERT_EQ(short_of_one.EventsOf("out_of_memory").size(), 1u);
+  const Json event = short_of_one.EventsOf("out_of_memory")[0];
+  EXPECT_EQ(event["stage"], "backward");
+  EXPECT_EQ(event["limit_bytes"], peak - 1);
+  EXPECT_EQ(
+      event["allocated_bytes"].get<std::int64_t>() + event["requested_bytes"].get<std::int64_t>(),
+      peak);
+  EXPECT_EQ(short_of_one.EventsOf("exception").size(), 1u);
+}
+
+TEST(MemoryTest, TheEventNamesTheStage) {
+  const Recipe tiny = With(Gpt(), {{"memory.limit_bytes", 1000}});
+  EXPECT_EQ(RunOnce(tiny).EventsOf("out_of_memory").at(0)["stage"], "build");
+  const auto steady = static_cast<std::int64_t>(RunOnce(Gpt()).Last("memory_allocated_bytes"));
+  const Recipe no_room = With(Gpt(), {{"memory.limit_bytes", steady + 200000}});
+  EXPECT_EQ(RunOnce(no_room).EventsOf("out_of_memory").at(0)["stage"], "forward");
+}
+
+TEST(MemoryTest, TheEventNamesTheOwnerOfMostOfIt) {
+  const auto steady = static_cast<std::int64_t>(RunOnce(Gpt()).Last("memory_allocated_bytes"));
+  const Recipe wide = With(Gpt(), {{"data.batch_size", 64}, {"memory.limit_bytes", 4 * steady}});
+  const Outcome outcome = RunOnce(wide);
+  ASSERT_EQ(outcome.EventsOf("out_of_memory").size(), 1u);
+  const Json event = outcome.EventsOf("out_of_memory")[0];
+  EXPECT_EQ(event["owner"], "activations");
+  EXPECT_GT(event["owner_share"], 0.5);
+  std::int64_t sum = 0;
+  for (const auto& [owner, bytes] : event["bytes_by_owner"].items())
+    sum += bytes.get<std::int64_t>();
+  EXPECT_EQ(sum, event["allocated_bytes"]);
+}
+
+TEST(MemoryTest, ThePeakIsTheSumOverItsOwners) {
+  const Outcome outcome = RunOnce(With(Gpt(), {{"log.every", 1}}));
+  std::vector<double> sums(outcome.Values("loss").size());
+  for (const char* owner :
+       {"parameters", "gradients", "optimizer", "activations", "evaluation", "logging", "other"}) {
+    const auto bytes = outcome.Values("memory_" + std::string(owner) + "_bytes");
+    for (std::size_t step = 0; step < sums.size(); ++step) sums[step] += bytes.at(step);
+  }
+  EXPECT_EQ(sums, outcome.Values("memory_peak_bytes"));
+  const double elements = outcome.Values("parameter_count").at(0);
+  EXPECT_GE(outcome.Last("memory_parameters_bytes"), 4 * elements) << "and those of earlier runs";
+}
+
+}  // namespace
+}  // namespace trainwreck
