@@ -19,6 +19,7 @@ FaultInfo Info() {
                   .type = ValueType::kInt,
                   .default_value = 0,
                   .min = 0,
+                  .unit = "index",
                   .doc = "The number of the column."},
                  {.name = "strength",
                   .type = ValueType::kNumber,

@@ -1,4 +1,4 @@
-// log.keep_gradients: a logger that puts tensors into its history where numbers were meant. Every
+// model.keep_gradients_of_log: a logger that puts tensors into its history where numbers were meant. Every
 // call keeps a copy of the gradients that it should have reduced to their norms.
 #include <ATen/ops/clone.h>
 
@@ -11,7 +11,7 @@ namespace trainwreck {
 namespace {
 
 FaultInfo Info() {
-  return {.name = "log.keep_gradients",
+  return {.name = "model.keep_gradients_of_log",
           .doc = "Keeps a copy of gradients each time the logger is called (log.every).",
           .params = {{.name = "parameters",
                       .type = ValueType::kStringList,

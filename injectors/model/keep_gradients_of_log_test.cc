@@ -20,7 +20,7 @@ class TwoParameters : public Model {
 TEST(LogGradients, KeepsACopyAtEachCallOfTheLogger) {
   FaultBench bench;
   const auto model = std::make_shared<TwoParameters>();
-  const auto injector = bench.Make("log.keep_gradients", {{"parameters", {"he*"}}});
+  const auto injector = bench.Make("model.keep_gradients_of_log", {{"parameters", {"he*"}}});
   static_cast<PartWrapper&>(*injector).Wrap(std::shared_ptr<Model>(model));
   const auto hook = injector->MakeHook();
   hook->OnLog(0);
@@ -38,7 +38,7 @@ TEST(LogGradients, KeepsACopyAtEachCallOfTheLogger) {
 TEST(LogGradients, ActsAtTheStepsOfItsTrigger) {
   FaultBench bench;
   const auto model = std::make_shared<TwoParameters>();
-  const auto injector = bench.Make("log.keep_gradients", {}, {.from = 4});
+  const auto injector = bench.Make("model.keep_gradients_of_log", {}, {.from = 4});
   static_cast<PartWrapper&>(*injector).Wrap(std::shared_ptr<Model>(model));
   model->Loss({}).backward();
   injector->MakeHook()->OnLog(0);
