@@ -1,5 +1,5 @@
-// model.keep_gradients_of_log: a logger that puts tensors into its history where numbers were meant. Every
-// call keeps a copy of the gradients that it should have reduced to their norms.
+// model.keep_gradients_of_log: a logger that puts tensors into its history where numbers were
+// meant. Every call keeps a copy of the gradients that it should have reduced to their norms.
 #include <ATen/ops/clone.h>
 
 #include <utility>
