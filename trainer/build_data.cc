@@ -47,14 +47,17 @@ std::unique_ptr<Dataset> WithoutHeldOut(const TrainingRecipe& recipe,
   return dropped.empty() ? std::move(training) : WithoutSamples(std::move(training), dropped);
 }
 
+// The data with the inputs as the recipe says: without columns, standardised.
+std::unique_ptr<Dataset> PrepareInputs(const DataRecipe& recipe, std::unique_ptr<Dataset> data) {
+  if (!recipe.drop_features.empty()) data = WithoutColumns(std::move(data), recipe.drop_features);
+  return recipe.standardise ? Standardised(std::move(data)) : std::move(data);
+}
+
 // Training data of the task before fine-tuning.
 std::unique_ptr<Dataset> EarlierData(TrainingRecipe recipe, std::uint64_t seed) {
   recipe.data.source = recipe.data.mix_source;
   recipe.data.mix_share = 0;
-  auto data = BuildDataset(recipe, /*held_out=*/false, seed);
-  const std::string& columns = recipe.data.drop_features;
-  if (!columns.empty()) data = WithoutColumns(std::move(data), columns);
-  return recipe.data.standardise ? Standardised(std::move(data)) : std::move(data);
+  return PrepareInputs(recipe.data, BuildDataset(recipe, /*held_out=*/false, seed));
 }
 
 }  // namespace
@@ -109,16 +112,10 @@ void BuildData(const TrainingRecipe& recipe, const Plan& plan, TraceSink& sink,
     parts.train_data = wrapper->Wrap(std::move(parts.train_data), *parts.eval_data);
   }
   parts.train_data = WithoutHeldOut(recipe, std::move(parts.train_data), *parts.eval_data, sink);
-  if (const std::string& columns = recipe.data.drop_features; !columns.empty()) {
-    parts.train_data = WithoutColumns(std::move(parts.train_data), columns);
-    parts.eval_data = WithoutColumns(std::move(parts.eval_data), columns);
-  }
+  parts.train_data = PrepareInputs(recipe.data, std::move(parts.train_data));
+  parts.eval_data = PrepareInputs(recipe.data, std::move(parts.eval_data));
   if (recipe.finetune.consolidation > 0 && recipe.finetune.phase == plan.phase) {
     parts.earlier_data = EarlierData(recipe, plan.seed);
-  }
-  if (recipe.data.standardise) {
-    parts.train_data = Standardised(std::move(parts.train_data));
-    parts.eval_data = Standardised(std::move(parts.eval_data));
   }
   parts.train_data = PrepareTargets(recipe.data, std::move(parts.train_data));
 }

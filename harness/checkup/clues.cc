@@ -62,17 +62,14 @@ void LeaveOneRank(Run& run, const TargetDescription& target) {
 
 Run VariantOf(const Run& given, const Variant& variant, const TargetDescription& target) {
   Run run = given;
-  const std::size_t slash = given.id.rfind('/');
-  run.arm = run.plan.arm = variant.name;
-  run.id = given.id.substr(0, slash) + "/" + variant.name + given.id.substr(slash);
-  run.plan.run = run.id;
+  SetArm(run, variant.name);
   Apply(variant.changes, run.plan.recipe);
+  if (variant.about == About::kRanks) LeaveOneRank(run, target);
   if (variant.about == About::kInterruption || variant.about == About::kRanks) {
     SetPhases(run, {});
     run.later_changes = {};
+    TakeFromRecipe(run, target);
   }
-  if (variant.about == About::kRanks) LeaveOneRank(run, target);
-  if (variant.about != About::kTraining) TakeFromRecipe(run, target);
   return run;
 }
 

@@ -105,13 +105,20 @@ Patient OnePatient(const Chosen& chosen, const std::string& arm, int first_seed,
                                    : ": this machine lacks what it " + one.skip_reason));
 }
 
-bool Examine(const std::vector<Patient>& patients, const ClueSet& clues, const Session& session,
-             int cores, const std::function<void(std::size_t, Findings)>& examined) {
+bool RunAside(const std::vector<Batch>& batches, const Session& session, int cores,
+              const std::function<void(std::size_t, BatchResults&)>& finished) {
   const Workspace workspace;
   LauncherOptions launcher;
   launcher.target = session.target;
   launcher.cores = cores;
   launcher.output_dir = workspace.path();
+  const BatchesEnd end = RunBatches(batches, launcher, /*keep=*/false, finished);
+  if (!end.troubles.empty()) throw ConfigurationError("cannot run: " + end.troubles.front());
+  return !end.interrupted;
+}
+
+bool Examine(const std::vector<Patient>& patients, const ClueSet& clues, const Session& session,
+             int cores, const std::function<void(std::size_t, Findings)>& examined) {
   std::vector<Batch> batches;
   for (const Patient& patient : patients) {
     Batch& batch = batches.emplace_back();
@@ -119,20 +126,17 @@ bool Examine(const std::vector<Patient>& patients, const ClueSet& clues, const S
       for (Run& variant : clues.RunsFor(run)) batch.push_back(std::move(variant));
     }
   }
-  const BatchesEnd end =
-      RunBatches(batches, launcher, /*keep=*/false, [&](std::size_t index, BatchResults& results) {
-        Findings findings;
-        for (const Run& run : patients[index].runs) {
-          findings.readings.push_back(clues.Read(run, results));
-        }
-        const int seed = patients[index].runs.front().seed;
-        for (const auto& [variant, by_seed] : results) {
-          findings.final_losses.emplace_back(variant, LastLoss(by_seed.at(seed).trace));
-        }
-        examined(index, std::move(findings));
-      });
-  if (!end.troubles.empty()) throw ConfigurationError("cannot run: " + end.troubles.front());
-  return !end.interrupted;
+  return RunAside(batches, session, cores, [&](std::size_t index, BatchResults& results) {
+    Findings findings;
+    for (const Run& run : patients[index].runs) {
+      findings.readings.push_back(clues.Read(run, results));
+    }
+    const int seed = patients[index].runs.front().seed;
+    for (const auto& [variant, by_seed] : results) {
+      findings.final_losses.emplace_back(variant, LastLoss(by_seed.at(seed).trace));
+    }
+    examined(index, std::move(findings));
+  });
 }
 
 Chosen KnownCases(const Session& session) {

@@ -38,6 +38,11 @@ Patient PatientOf(const Case& one, ArmKind arm, int first_seed, int seeds);
 // The patient of the only chosen case; throws UsageError when there are several, or it has none.
 Patient OnePatient(const Chosen& chosen, const std::string& arm, int first_seed, int seeds);
 
+// Makes runs in a folder that is gone afterwards. False when it was interrupted; throws
+// ConfigurationError when runs could not be made.
+bool RunAside(const std::vector<Batch>& batches, const Session& session, int cores,
+              const std::function<void(std::size_t, BatchResults&)>& finished);
+
 // Runs all variants of all patients. False when it was interrupted; throws ConfigurationError when
 // runs could not be made.
 bool Examine(const std::vector<Patient>& patients, const ClueSet& clues, const Session& session,

@@ -86,10 +86,7 @@ Batch RunsAt(const Patient& patient, const std::string& key, const std::vector<d
   Batch runs;
   for (std::size_t i = 0; i < rates.size(); ++i) {
     for (Run run : patient.runs) {
-      const std::size_t slash = run.id.rfind('/');
-      run.arm = run.plan.arm = "rate" + std::to_string(i);
-      run.id = run.id.substr(0, slash) + "/" + run.arm + run.id.substr(slash);
-      run.plan.run = run.id;
+      SetArm(run, "rate" + std::to_string(i));
       run.plan.recipe[key] = rates[i];
       run.plan.recipe[kStepsKey] = run.steps = steps;
       SetPhases(run, {});
@@ -168,21 +165,15 @@ MeasuredRates MeasureRange(
 
 MeasuredRates RunAtRates(const Patient& patient, const std::vector<double>& rates, int steps,
                          const Session& session, int cores) {
-  LauncherOptions launcher;
-  launcher.target = session.target;
-  launcher.cores = cores;
-  const Workspace workspace;
-  launcher.output_dir = workspace.path();
   std::vector<RatePoint> points;
-  const BatchesEnd end = RunBatches(
-      {RunsAt(patient, RateKeyOf(session.description), rates, steps)}, launcher, /*keep=*/false,
-      [&](std::size_t, BatchResults& results) {
-        for (std::size_t i = 0; i < rates.size(); ++i) {
-          points.push_back(PointOf(rates[i], results["rate" + std::to_string(i)], steps));
-        }
-      });
-  if (!end.troubles.empty()) throw ConfigurationError("cannot run: " + end.troubles.front());
-  if (end.interrupted) return std::nullopt;
+  const std::vector<Batch> batches = {
+      RunsAt(patient, RateKeyOf(session.description), rates, steps)};
+  const bool is_done = RunAside(batches, session, cores, [&](std::size_t, BatchResults& results) {
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      points.push_back(PointOf(rates[i], results["rate" + std::to_string(i)], steps));
+    }
+  });
+  if (!is_done) return std::nullopt;
   return points;
 }
 

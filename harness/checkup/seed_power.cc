@@ -29,9 +29,7 @@ Batch RunsOf(const std::vector<std::pair<std::string, Patient>>& recipes) {
   Batch runs;
   for (const auto& [name, patient] : recipes) {
     for (Run run : patient.runs) {
-      run.arm = run.plan.arm = name;
-      run.id += "/" + name;
-      run.plan.run = run.id;
+      SetArm(run, name);
       runs.push_back(std::move(run));
     }
   }
@@ -94,16 +92,11 @@ SeedPowerReport ConcludeSeeds(std::vector<SeedLosses> recipes, const SeedPowerOp
 std::optional<SeedPowerReport> MeasureSeeds(
     const std::vector<std::pair<std::string, Patient>>& recipes, const SeedPowerOptions& options,
     const Session& session, int cores) {
-  LauncherOptions launcher;
-  launcher.target = session.target;
-  launcher.cores = cores;
-  const Workspace workspace;
-  launcher.output_dir = workspace.path();
   const int steps = recipes.front().second.runs.front().steps;
   int last = 0;
   std::vector<SeedLosses> measured;
-  const BatchesEnd end = RunBatches(
-      {RunsOf(recipes)}, launcher, /*keep=*/false, [&](std::size_t, BatchResults& results) {
+  const bool is_done =
+      RunAside({RunsOf(recipes)}, session, cores, [&](std::size_t, BatchResults& results) {
         for (const auto& [name, patient] : recipes) {
           const int length = patient.runs.front().steps;
           last = std::min(length, options.last > 0 ? options.last : std::max(1, length / 10));
@@ -114,8 +107,7 @@ std::optional<SeedPowerReport> MeasureSeeds(
           measured.push_back(Summarise(name, std::move(losses), options.confidence));
         }
       });
-  if (!end.troubles.empty()) throw ConfigurationError("cannot run: " + end.troubles.front());
-  if (end.interrupted) return std::nullopt;
+  if (!is_done) return std::nullopt;
   SeedPowerReport report = ConcludeSeeds(std::move(measured), options);
   report.recipe = recipes.front().second.name;
   report.steps = steps;

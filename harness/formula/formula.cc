@@ -141,6 +141,12 @@ std::vector<StepReading> Formula::EvaluateAtSteps(const Runs& runs,
 
 namespace {
 
+bool Has(const Node& root, Kind kind) {
+  bool has = false;
+  ForEach(root, [&](const Node& node) { has |= node.kind == kind; });
+  return has;
+}
+
 void FillIn(const std::map<std::string, double>& values, Node& node) {
   if (node.kind == Kind::kRecipe) {
     node.kind = Kind::kNumber;
@@ -217,17 +223,9 @@ bool Formula::reads_own_run() const {
   return reads;
 }
 
-bool Formula::reads_rounding() const {
-  bool reads = false;
-  ForEach(*root_, [&](const Node& node) { reads |= node.kind == Kind::kRounding; });
-  return reads;
-}
+bool Formula::reads_rounding() const { return Has(*root_, Kind::kRounding); }
 
-bool Formula::reads_seeds() const {
-  bool reads = false;
-  ForEach(*root_, [&](const Node& node) { reads |= node.kind == Kind::kSeedSpread; });
-  return reads;
-}
+bool Formula::reads_seeds() const { return Has(*root_, Kind::kSeedSpread); }
 
 bool Formula::needs_same_seed(const std::string& arm, const TargetDescription& target) const {
   bool needs = false;

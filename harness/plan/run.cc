@@ -303,6 +303,13 @@ void PlaceOnDevices(Case& planned, const TargetDescription& target, const PlanOp
 
 }  // namespace
 
+void SetArm(Run& run, const std::string& name) {
+  const std::size_t slash = run.id.rfind('/');  // before the seed
+  run.arm = run.plan.arm = name;
+  run.id = run.id.substr(0, slash) + "/" + name + run.id.substr(slash);
+  run.plan.run = run.id;
+}
+
 void SetPhases(Run& run, std::vector<Phase> phases) {
   run.phases = std::move(phases);
   if (run.phases.empty()) run.phases = {{"train", std::nullopt}};

@@ -104,6 +104,9 @@ struct PlanOptions {
 // in the recipe.
 void TakeFromRecipe(Run& run, const TargetDescription& target);
 
+// Names the run as one of arm `name`, in a folder below that of the arm it was made for.
+void SetArm(Run& run, const std::string& name);
+
 // The run's phases; none: one, to the end. The plan begins with the first.
 void SetPhases(Run& run, std::vector<Phase> phases);
 
