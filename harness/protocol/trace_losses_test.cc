@@ -121,12 +121,21 @@ TEST_F(TraceLossesTest, OverALimitIsLost) {
 }
 
 TEST_F(TraceLossesTest, AHalfLastLineIsLostAWholeOneCounts) {
-  const TraceReader torn = Read(R"({"t":"step","step":0,"loss":1)");
+  const TraceReader torn = Read(R"({"after":2,"before":1,"event":"fir)");
   EXPECT_EQ(torn.trace().lost.count(0), 1u);
   EXPECT_TRUE(torn.problems().empty());  // it is what a SIGKILL leaves
   const TraceReader whole = Read(R"({"t":"step","step":0,"loss":NaN})");
   EXPECT_TRUE(whole.trace().lost.empty());
   EXPECT_EQ(whole.trace().last_step(0), 0);
+}
+
+TEST_F(TraceLossesTest, AHalfStepIsAStepThatTheRunDidNotReach) {
+  const TraceReader torn = Read(
+      "{\"t\":\"step\",\"step\":0,\"loss\":2}\n"
+      "{\"t\":\"step\",\"step\":1,\"loss\":1");
+  EXPECT_TRUE(torn.trace().lost.empty());
+  EXPECT_EQ(torn.trace().last_step(0), 0);
+  EXPECT_EQ(Read(R"({"t":"st)").trace().lost.count(0), 1u);  // it may be any record
 }
 
 TEST_F(TraceLossesTest, AStartAfterAnEndGoesOn) {

@@ -104,6 +104,14 @@ void TraceReader::TakeChunk(File& file, std::size_t size) {
   file.tail.clear();
 }
 
+// A kill within a write leaves a torn line. A step's is no loss: the run ended within this step, as
+// if it had been killed a moment earlier. Any other line may be an event of which a claim asks.
+void TraceReader::LoseTail(const File& file) {
+  constexpr std::string_view kStep = R"({"t":"step",)";
+  const std::string_view tail = file.tail;
+  if (tail.substr(0, kStep.size()) != kStep) trace_.lost.insert(file.rank);
+}
+
 // What a killed process left of its last line, or a last line that its writer did not end.
 void TraceReader::TakeTail(File& file) {
   if (file.tail.find_first_not_of(kSpaces) == std::string::npos) return;
@@ -111,7 +119,7 @@ void TraceReader::TakeTail(File& file) {
     ++file.line;
     Take(file, file.Completed(""));
   } else {
-    trace_.lost.insert(file.rank);
+    LoseTail(file);
   }
   file.tail.clear();
 }
@@ -137,8 +145,8 @@ void TraceReader::CutTornTails() {
     // Never more than the tail: bytes that were not read yet are no tail.
     if (file.tail.empty() || lseek(file.fd.get(), 0, SEEK_END) != file.offset) continue;
     file.offset -= static_cast<std::int64_t>(file.tail.size());
+    LoseTail(file);
     file.tail.clear();
-    trace_.lost.insert(file.rank);
     if (truncate((folder_ + "/" + file.name).c_str(), file.offset) != 0) {
       problems_.push_back(file.name + ": its torn last line cannot be cut off");
     }

@@ -89,6 +89,7 @@ class TraceReader {
   void AddCollective(File& file, Collective collective, std::size_t bytes);
   void Complain(const File& file, const std::string& what);
   void GiveUp(File& file, const std::string& what);
+  void LoseTail(const File& file);
   void TakeTail(File& file);
   // False when it would exceed a limit.
   bool Charge(std::int64_t bytes);

@@ -16,8 +16,10 @@ FaultInfo Info() {
   return {.name = "checkpoint.cut_write",
           .doc =
               "Lets files grow to a share of the checkpoint's bytes while it is written; the "
-              "kernel refuses what comes behind (RLIMIT_FSIZE, the quota of one writer). The "
-              "trigger's steps are steps done: `at: 50` is the checkpoint after 50 steps.",
+              "kernel refuses what comes behind (RLIMIT_FSIZE, the quota of one writer). It limits "
+              "each file that the process writes meanwhile: beside training, let the checkpoint "
+              "be larger than the trace. The trigger's steps are steps done: `at: 50` is the "
+              "checkpoint after 50 steps.",
           .params = {{.name = "share",
                       .type = ValueType::kNumber,
                       .default_value = 0.5,
