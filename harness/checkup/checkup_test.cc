@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "harness/session/fake_suite.h"
 
@@ -120,6 +122,34 @@ TEST(Checkup, NamesAFaultOfRanksAndOneOfPhases) {
     return one.first == kUninterrupted;
   })) << "it is run in one phase, too";
   for (const NamedRow& row : phases->named) EXPECT_NE(row.row, "fake/rank_dies");
+}
+
+std::vector<std::string> LinesOf(const std::string& file) {
+  std::ifstream stream(file);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Checkup, LearningThatWasCutOffGoesOnWhereItEnded) {
+  const FakeSuite suite;
+  WriteSuite(suite);
+  const auto learn = [&] { return Practice(suite.Open(), suite.common(), kCores).signatures; };
+  const std::string file =
+      SignaturesFile(Practice(suite.Open(), suite.common(), kCores).clues, suite.Open());
+  std::filesystem::remove(file);  // other tests have the same target and clues
+  const std::vector<Signature> whole = learn();
+  std::vector<std::string> lines = LinesOf(file);
+  ASSERT_EQ(lines.size(), 4u);
+  const std::string last = lines.back();
+  lines.resize(2);
+  std::ofstream(file) << lines[0] << "\n" << lines[1] << "\n" << last.substr(0, 40) << "\n";
+  const std::vector<Signature> again = learn();
+  EXPECT_EQ(LinesOf(file).size(), 5u) << "two are kept, the torn one too, and two are learnt";
+  ASSERT_EQ(again.size(), whole.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_EQ(ToJson(again[i]), ToJson(whole[i])) << whole[i].name;
+  }
 }
 
 TEST(Checkup, IsScoredOnSeedsThatNobodyLearntFrom) {

@@ -1,22 +1,26 @@
 #include "harness/checkup/known.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <sstream>
 #include <tuple>
 #include <utility>
 
 #include "harness/launch/private_file.h"
 #include "harness/protocol/digest.h"
 #include "harness/protocol/parse_json.h"
+#include "harness/protocol/trace.h"
 #include "harness/session/storage.h"
 
 namespace trainwreck {
 namespace {
 
-constexpr const char* kSignaturesSchema = "trainwreck/signatures";
-constexpr int kSignaturesVersion = 2;
+constexpr const char* kSignatureSchema = "trainwreck/signature";
+constexpr int kSignatureVersion = 3;
 
 double LastLoss(const RunTrace& trace) {
   const Series* loss = trace.Find("loss", 0);
@@ -60,20 +64,71 @@ Trainings TrainingsOf(const std::vector<Patient>& patients) {
   return trainings;
 }
 
-std::vector<Signature> Read(const std::string& file, std::size_t clues) {
-  std::vector<Signature> signatures;
-  try {
-    const Json json = ParseJson(ReadOwnFile(file));
-    if (json.at("schema") != kSignaturesSchema || json.at("version") != kSignaturesVersion)
-      return {};
-    for (const Json& item : json.at("signatures")) {
-      signatures.push_back(SignatureFromJson(item));
-      if (signatures.back().counts.size() != clues) return {};
+// Names what was learnt from: the case, what it claims, and the arm.
+std::string KeyOf(const Patient& patient) {
+  return patient.name + " " + patient.digest + " " + ToString(patient.arm);
+}
+
+// What was learnt before, by KeyOf. A line a signature, written when its runs are over: learning
+// that was cut off goes on where it ended. A damaged line is learnt again.
+std::map<std::string, Signature> ReadLearnt(const std::string& file, std::size_t clues) {
+  std::map<std::string, Signature> learnt;
+  std::istringstream lines(ReadOwnFile(file));
+  for (std::string line; std::getline(lines, line);) {
+    try {
+      const Json json = ParseJson(line);
+      if (json.at("schema") != kSignatureSchema || json.at("version") != kSignatureVersion)
+        continue;
+      Signature signature = SignatureFromJson(json.at("signature"));
+      if (signature.counts.size() != clues) continue;
+      learnt[json.at("of").get<std::string>()] = std::move(signature);
+    } catch (const std::exception&) {
+      continue;
     }
-  } catch (const std::exception&) {  // not there, or damaged: learnt again
-    return {};
   }
-  return signatures;
+  return learnt;
+}
+
+std::vector<Count> CountsOf(const Findings& findings, std::size_t clues) {
+  std::vector<Count> counts(clues);
+  for (const ClueReadings& run : findings.readings) {
+    for (std::size_t clue = 0; clue < run.size(); ++clue) {
+      counts[clue].holds += run[clue] == formula::Truth::kTrue;
+      counts[clue].fails += run[clue] == formula::Truth::kFalse;
+    }
+  }
+  return counts;
+}
+
+// Adds their signatures to `learnt` and to the file, each when its runs are over. False when it was
+// interrupted.
+bool Learn(const std::vector<Patient>& patients, const ClueSet& clues, const Session& session,
+           int cores, const std::string& file, std::map<std::string, Signature>& learnt) {
+  const Trainings trainings = TrainingsOf(patients);
+  std::size_t runs = 0;
+  for (const Patient& patient : trainings.made) {
+    for (const Run& run : patient.runs) runs += clues.RunsFor(run).size();
+  }
+  std::cerr << "# learning what " << patients.size()
+            << " faults and healthy recipes look like: " << runs
+            << " runs, once for this target and these scenarios\n";
+  TraceWriter writer(file);
+  return Examine(trainings.made, clues, session, cores,
+                 [&](std::size_t index, const Findings& findings) {
+                   for (std::size_t i = 0; i < patients.size(); ++i) {
+                     if (trainings.of[i] != index) continue;
+                     const Patient& patient = patients[i];
+                     const bool is_fault = patient.arm == ArmKind::kFault;
+                     const Signature signature{patient.name, is_fault ? patient.scenario : "",
+                                               ReachOf(patient.runs.front()),
+                                               CountsOf(findings, clues.size())};
+                     writer.Write({{"schema", kSignatureSchema},
+                                   {"version", kSignatureVersion},
+                                   {"of", KeyOf(patient)},
+                                   {"signature", ToJson(signature)}});
+                     learnt[KeyOf(patient)] = signature;
+                   }
+                 });
 }
 
 }  // namespace
@@ -147,6 +202,11 @@ Chosen KnownCases(const Session& session) {
   return ChooseCases(session, selection, plan, /*points=*/{});
 }
 
+std::string SignaturesFile(const ClueSet& clues, const Session& session) {
+  return CacheFolder() + "/signatures-" +
+         DigestText(DigestOfTarget(session.target) + clues.digest()) + ".jsonl";
+}
+
 std::vector<Signature> KnownSignatures(const std::vector<Case>& cases, const ClueSet& clues,
                                        const Session& session, int cores) {
   const std::vector<Patient> patients = PatientsToLearnFrom(cases);
@@ -155,44 +215,14 @@ std::vector<Signature> KnownSignatures(const std::vector<Case>& cases, const Clu
         "nothing to compare with: no scenario that this target can run under " +
         session.scenarios_root);
   }
-  std::string key = DigestOfTarget(session.target) + clues.digest();
-  for (const Patient& patient : patients) key += patient.name + patient.digest;
-  const std::string file = CacheFolder() + "/signatures-" + DigestText(key) + ".json";
-  std::vector<Signature> signatures = Read(file, clues.size());
-  if (signatures.size() == patients.size() && !signatures.empty()) return signatures;
-  const Trainings trainings = TrainingsOf(patients);
-  std::size_t runs = 0;
-  for (const Patient& patient : trainings.made) {
-    for (const Run& run : patient.runs) runs += clues.RunsFor(run).size();
-  }
-  std::cerr << "# learning what " << patients.size()
-            << " faults and healthy recipes look like: " << runs
-            << " runs, once for this target and these scenarios\n";
-  std::vector<std::vector<Count>> counts(trainings.made.size(), std::vector<Count>(clues.size()));
-  const bool is_done = Examine(trainings.made, clues, session, cores,
-                               [&](std::size_t index, const Findings& findings) {
-                                 for (const ClueReadings& run : findings.readings) {
-                                   for (std::size_t clue = 0; clue < run.size(); ++clue) {
-                                     Count& count = counts[index][clue];
-                                     count.holds += run[clue] == formula::Truth::kTrue;
-                                     count.fails += run[clue] == formula::Truth::kFalse;
-                                   }
-                                 }
-                               });
-  if (!is_done) return {};
-  signatures.clear();
-  for (std::size_t i = 0; i < patients.size(); ++i) {
-    const bool is_fault = patients[i].arm == ArmKind::kFault;
-    signatures.push_back({patients[i].name, is_fault ? patients[i].scenario : "",
-                          ReachOf(patients[i].runs.front()), counts[trainings.of[i]]});
-  }
-  Json items = Json::array();
-  for (const Signature& signature : signatures) items.push_back(ToJson(signature));
-  WriteWholeFile(
-      file,
-      Json({{"schema", kSignaturesSchema}, {"version", kSignaturesVersion}, {"signatures", items}})
-              .dump() +
-          "\n");
+  const std::string file = SignaturesFile(clues, session);
+  std::map<std::string, Signature> learnt = ReadLearnt(file, clues.size());
+  std::vector<Patient> missing;
+  std::copy_if(patients.begin(), patients.end(), std::back_inserter(missing),
+               [&](const Patient& patient) { return !learnt.contains(KeyOf(patient)); });
+  if (!missing.empty() && !Learn(missing, clues, session, cores, file, learnt)) return {};
+  std::vector<Signature> signatures;
+  for (const Patient& patient : patients) signatures.push_back(learnt.at(KeyOf(patient)));
   return signatures;
 }
 

@@ -51,7 +51,10 @@ bool Examine(const std::vector<Patient>& patients, const ClueSet& clues, const S
 // All scenarios that are not tagged `negative`, under the scenarios root.
 Chosen KnownCases(const Session& session);
 
-// The signatures, from the cache or learnt now. Empty when interrupted.
+// Where the signatures of this target and these clues are kept: a line each.
+std::string SignaturesFile(const ClueSet& clues, const Session& session);
+
+// The signatures, from the cache or learnt now. Empty when interrupted: what was learnt is kept.
 std::vector<Signature> KnownSignatures(const std::vector<Case>& cases, const ClueSet& clues,
                                        const Session& session, int cores);
 
