@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Packs programs, the libraries of theirs that a bare machine lacks, and the scenarios: see gpu_bundle.sh.
 
-    gpu_bundle.py OUT.tar.gz --commit NAME --scenarios FOLDER PROGRAM...
+    gpu_bundle.py OUT.tar.gz --commit NAME --scenarios FOLDER [--torch VERSION] [--nccl VERSION] PROGRAM...
+
+BUILT.json says what the programs were built against, for gpu_check.py to compare with.
 """
 import argparse
+import json
 import os
 import re
 import shutil
@@ -12,12 +15,15 @@ import sys
 import tarfile
 import tempfile
 
+from gpu_machine import newest
+
 MOST_BYTES = 64 << 20  # unpacked, what can be carried to such a machine
 FOLDER = "trainwreck-gpu"
 # What every Linux has, and what LibTorch brings: never packed.
 EVERYWHERE = re.compile(r"(ld-linux.*|linux-vdso|lib(c|m|dl|rt|pthread|util|gcc_s|stdc\+\+|gomp))\.so")
 OF_TORCH = re.compile(r"lib(torch|c10|cu|nv|nccl)")
 HERE = os.path.dirname(os.path.abspath(__file__))
+CHECK = ("gpu_check.sh", "gpu_check.py", "gpu_machine.py", "gpu_report.py")
 
 
 def libraries_of(program):
@@ -36,6 +42,15 @@ def libraries_of(program):
     return found
 
 
+def newest_needed(programs, prefix):
+    """The newest version of a symbol, as GLIBC_2.34, that the programs need."""
+    found = set()
+    for program in programs:
+        symbols = subprocess.run(["readelf", "-V", "--wide", program], check=True, capture_output=True, text=True).stdout
+        found |= set(re.findall(rf"Name: {prefix}_([\d.]+)", symbols))
+    return newest(found)
+
+
 def copy_stripped(path, folder):
     target = os.path.join(folder, os.path.basename(path))
     shutil.copyfile(os.path.realpath(path), target)
@@ -49,6 +64,8 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--scenarios", required=True)
+    parser.add_argument("--torch", default="", help="LibTorch's version")
+    parser.add_argument("--nccl", default="", help="NCCL's version")
     parser.add_argument("--most-bytes", type=int, default=MOST_BYTES)
     parser.add_argument("programs", nargs="+")
     options = parser.parse_args()
@@ -66,8 +83,12 @@ def main():
         shutil.copytree(options.scenarios, os.path.join(root, "scenarios"),
                         ignore=lambda folder, names: [n for n in names if not n.endswith(".yaml")
                                                       and not os.path.isdir(os.path.join(folder, n))])
-        for name in ("gpu_check.sh", "gpu_check.py"):
+        for name in CHECK:
             shutil.copy(os.path.join(HERE, name), root)
+        with open(os.path.join(root, "BUILT.json"), "w", encoding="utf-8") as file:
+            needed = [*options.programs, *libraries]
+            json.dump({"LibTorch": options.torch, "NCCL": options.nccl, "glibc": newest_needed(needed, "GLIBC"),
+                       "libstdc++": newest_needed(needed, "GLIBCXX")}, file)
         with open(os.path.join(root, "COMMIT"), "w", encoding="utf-8") as file:
             file.write(options.commit + "\n")
         print(f"{total / 2**20:8.2f} MiB  in all, of {options.most_bytes / 2**20:.0f}")

@@ -1,276 +1,302 @@
 #!/usr/bin/env python3
-"""Runs every check that needs a GPU, on the GPU where there is one, else on the CPU; writes one report. See gpu_check.sh."""
+"""Runs every check that needs a GPU and writes one report. See gpu_check.sh."""
 import argparse
 import datetime
-import glob
 import json
 import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 import traceback
 
+import gpu_machine
+from gpu_report import ABSENT, FAILED, PARTLY, PASSED, Results
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-PASSED, FAILED, ABSENT = "passed", "FAILED", "NOT VERIFIED"
-
-
-def find_torch(python):
-    """The folder of LibTorch's libraries, and those of the libraries that they need."""
-    if python is None and os.environ.get("TORCH_HOME"):
-        home = os.environ["TORCH_HOME"]
-        return home + "/lib", glob.glob("/usr/local/cuda/lib64")
-    code = "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
-    result = subprocess.run([python or "python3", "-c", code], capture_output=True, text=True)
-    if result.returncode != 0:
-        sys.exit("gpu_check: no torch: set TORCH_HOME, or name a Python that has it with --python")
-    torch = result.stdout.strip()
-    return torch + "/lib", glob.glob(torch + "/../nvidia/*/lib") + glob.glob("/usr/local/cuda/lib64")
+# As the harness's exit statuses are.
+EXIT_PASSED, EXIT_FAILED, EXIT_NOTHING, EXIT_INFRASTRUCTURE = 0, 1, 4, 7
+ENOUGH_S = 10  # what a check needs to be worth starting
+WIND_UP_S = 25  # after an interrupt the harness ends its runs and writes what it has
 
 
 class Check:
-    def __init__(self, options):
+    def __init__(self, options, results):
         self.bundle = os.path.abspath(options.bundle)
-        self.limit_s = options.limit_s
-        torch, others = find_torch(options.python)
-        self.torch = torch
+        self.options, self.results = options, results
+        self.end = time.monotonic() + options.call_limit_s
+        self.torch, self.others = gpu_machine.find_torch(options.python)
         self.environment = {**os.environ, "OMP_NUM_THREADS": "1",
-                            "LD_LIBRARY_PATH": ":".join([self.bundle + "/lib", torch, *others])}
-        self.rows, self.sections, self.not_verified = [], [], []
+                            "LD_LIBRARY_PATH": gpu_machine.library_path(self.bundle, self.torch, self.others)}
+        self.versions = gpu_machine.versions(self.torch, self.others)
+        self.devices, self.why_none, self.cuda_starts = [], "", False
 
     def program(self, name):
         return f"{self.bundle}/bin/{name}"
 
-    def call(self, command, limit_s=None, environment=None):
-        """Exit code (124: too long), output and seconds."""
+    def left_s(self):
+        return self.end - time.monotonic()
+
+    def call(self, command, environment=None):
+        """Exit code (124: too long), output and seconds. A program that must end is interrupted first: it may have something to say."""
         began = time.monotonic()
-        try:
-            result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                    errors="replace", stdin=subprocess.DEVNULL, timeout=limit_s or self.limit_s,
-                                    env={**self.environment, **(environment or {})})
-            code, output = result.returncode, result.stdout
-        except subprocess.TimeoutExpired as error:
-            code, output = 124, (error.stdout or b"").decode(errors="replace")
-        except OSError as error:
-            code, output = 127, str(error)
-        return code, output, time.monotonic() - began
-
-    def record(self, what, status, seconds, words):
-        print(f"{status:12s} {seconds:7.1f} s  {what}: {words}", flush=True)
-        self.rows.append((what, status, seconds, words))
-
-    def lacks(self, what, why):
-        self.not_verified.append(f"{what}: {why}")
-        self.record(what, ABSENT, 0.0, why)
-
-    def keep(self, title, text, lines=200):
-        kept = text.rstrip().splitlines()
-        if len(kept) > lines:
-            kept = kept[:lines // 2] + [f"... {len(kept) - lines} lines ..."] + kept[-lines // 2:]
-        self.sections.append((title, "\n".join(kept)))
+        with tempfile.TemporaryFile(mode="w+", errors="replace") as output:
+            try:
+                process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                           env={**self.environment, **(environment or {})}, start_new_session=True)
+            except OSError as error:
+                return 127, str(error), 0.0
+            try:
+                code = process.wait(max(1, self.left_s() - WIND_UP_S))
+            except subprocess.TimeoutExpired:
+                code = 124
+                process.send_signal(signal.SIGINT)
+                try:
+                    process.wait(WIND_UP_S)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+            output.seek(0)
+            return code, output.read(), time.monotonic() - began
 
     # What there is.
 
     def look(self):
-        code, output, _ = self.call(["sh", "-c", '"$0" --describe 2>/dev/null || "$0" --describe',
-                                     self.program("trainwreck-trainer-cuda")])
+        code, output, _ = self.call(["sh", "-c", '"$0" --describe 2>/dev/null || "$0" --describe', self.program("trainwreck-trainer-cuda")])
         self.cuda_starts = code == 0
-        self.devices = []
         if self.cuda_starts:
             self.devices = [d for d in json.loads(output)["devices"] if d["kind"] == "cuda"]
+            self.why_none = "" if self.devices else "no GPU"
         else:
-            self.lacks("start of the trainer with GPUs", output.strip().splitlines()[-1][:200] if output else str(code))
-        self.target = self.program("trainwreck-trainer-cuda" if self.cuda_starts else "trainwreck-trainer")
-        self.device = "cuda" if self.devices else "cpu"
+            self.why_none = "the trainer with GPUs does not start: " + (output.strip().splitlines() or [f"exit {code}"])[-1][:200]
+
+    def device(self):
+        return "cuda" if self.devices else "cpu"
+
+    def target(self):
+        return self.program("trainwreck-trainer-cuda" if self.cuda_starts else "trainwreck-trainer")
 
     # gtest programs.
 
-    def gtest(self, what, command, needs_gpu, environment=None, limit_s=None):
-        code, output, seconds = self.call(command, limit_s, environment)
+    def gtest(self, what, command, needs_gpu=True):
+        if needs_gpu and not self.devices:
+            return self.results.lacks(what, self.why_none)
+        code, output, seconds = self.call(command)
         passed = output.count("[       OK ]")
-        skipped = len(re.findall(r"^\[  SKIPPED \] \S+ \(\d+ ms\)", output, re.MULTILINE))
+        skipped = sorted(set(re.findall(r"^\[  SKIPPED \] (\S+) \(\d+ ms\)", output, re.MULTILINE)))
         failed = len(re.findall(r"^\[  FAILED  \] \S+(?:, where .*)? \(\d+ ms\)", output, re.MULTILINE))
-        words = f"{passed} passed, {failed} failed, {skipped} skipped"
-        if code != 0 or passed + failed + skipped == 0:  # a filter that matches nothing exits with 0
-            self.record(what, FAILED, seconds, f"exit {code}, {words}")
-            self.keep(f"{what}: output", output)
-        elif needs_gpu and passed == 0:
-            self.lacks(what, f"{words}; no GPU")
+        words = f"{passed} passed, {failed} failed, {len(skipped)} skipped"
+        if code == 124:
+            self.results.record(what, FAILED if failed else PARTLY, seconds, f"cut short: {words}")
+            self.results.also_lacks(f"{what}: cut short after {seconds:.0f} s: {words}")
+        elif code != 0 or passed + failed + len(skipped) == 0:  # a filter that matches nothing exits with 0
+            self.results.record(what, FAILED, seconds, f"exit {code}, {words}")
+            self.results.keep(f"{what}: output", output)
+        elif passed == 0:
+            self.results.lacks(what, words)
         else:
-            self.record(what, PASSED, seconds, words)
+            self.results.record(what, PARTLY if skipped else PASSED, seconds, words)
+            for name in skipped:
+                self.results.also_lacks(f"{what}: {name}: skipped")
 
     def kernels(self):
-        program = self.program("kernels_cuda_test")
-        gpu = "*/cuda:Cuda*"
-        self.gtest("kernels against their oracles on the CPU", [program, f"--gtest_filter=-{gpu}"], needs_gpu=False)
-        self.gtest("kernels against their oracles on a GPU", [program, f"--gtest_filter={gpu}"], needs_gpu=True)
-        self.gtest("kernels over 2^31 elements on a GPU",
-                   [self.program("kernels_cuda_large_test"), "--gtest_filter=*_cuda"], needs_gpu=True)
+        program, gpu = self.program("kernels_cuda_test"), "*/cuda:Cuda*"
+        if not self.devices:
+            self.gtest("kernels against their oracles on the CPU", [program, f"--gtest_filter=-{gpu}"], needs_gpu=False)
+        self.gtest("kernels against their oracles on a GPU", [program, f"--gtest_filter={gpu}"])
+        self.gtest("kernels over 2^31 elements on a GPU", [self.program("kernels_cuda_large_test"), "--gtest_filter=*_cuda"])
 
     def sanitizer(self):
         tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
         for kind in ("memcheck", "racecheck"):
             what = f"compute-sanitizer {kind} on the kernels"
-            if not self.devices or not os.path.exists(tool):
-                self.lacks(what, "no GPU" if not self.devices else "no compute-sanitizer")
+            if self.devices and not os.path.exists(tool):
+                self.results.lacks(what, "no compute-sanitizer")
                 continue
-            command = [tool, "--tool", kind, "--error-exitcode", "9", self.program("kernels_cuda_test"),
-                       "--gtest_filter=*/cuda:Cuda*:-*uge*:*arge*"]
-            self.gtest(what, command, needs_gpu=True)
-
-    def benchmark(self, what, command):
-        code, output, seconds = self.call(command)
-        skipped = re.search(r"^SKIPPED.*$", output, re.MULTILINE)
-        if code == 0 and skipped:
-            self.lacks(what, skipped[0])
-            return
-        self.record(what, PASSED if code == 0 else FAILED, seconds, f"exit {code}")
-        self.keep(what[0].upper() + what[1:], output, lines=400)
+            self.gtest(what, [tool, "--tool", kind, "--error-exitcode", "9", self.program("kernels_cuda_test"),
+                              "--gtest_filter=*/cuda:Cuda*:-*uge*:*arge*"])
 
     def benchmarks(self):
-        self.benchmark("benchmark of the kernels on the CPU", [self.program("kernels_benchmark")])
-        self.benchmark("benchmark of the kernels against LibTorch on the CPU", [self.program("torch_benchmark")])
-        self.benchmark("benchmark of the kernels on the GPU", [self.program("kernels_cuda_benchmark")])
-        self.benchmark("benchmark of the kernels against LibTorch on the GPU",
-                       [self.program("torch_benchmark"), "--device=cuda"])
+        for what, command in (("benchmark of the kernels on the GPU", [self.program("kernels_cuda_benchmark")]),
+                              ("benchmark of the kernels against LibTorch on the GPU", [self.program("torch_benchmark"), "--device=cuda"])):
+            if not self.devices:
+                self.results.lacks(what, self.why_none)
+                continue
+            code, output, seconds = self.call(command)
+            skipped = re.search(r"^SKIPPED.*$", output, re.MULTILINE)
+            if code == 0 and skipped:
+                self.results.lacks(what, skipped[0])
+                continue
+            self.results.record(what, PASSED if code == 0 else FAILED, seconds, f"exit {code}")
+            self.results.keep(what[0].upper() + what[1:], output, lines=400)
 
     # The suite and the ranks.
 
-    def run_scenarios(self, what, paths, arguments, title):
+    def run_scenarios(self, what, paths, arguments):
+        if self.options.cores:
+            arguments = [*arguments, "-j", str(self.options.cores)]
         with tempfile.TemporaryDirectory() as folder:
             code, output, seconds = self.call(
                 [self.program("trainwreck"), "run", *paths, "--scenarios-root", self.bundle + "/scenarios",
-                 "--target", self.target, "--output", folder + "/run", *arguments],
-                environment={"TRAINWRECK_CACHE": folder})
-            counts, devices, skipped = {}, set(), {}
+                 "--target", self.target(), "--output", folder + "/run", *arguments], environment={"TRAINWRECK_CACHE": folder})
+            report = {"counts": {}, "verdicts": []}
             if os.path.exists(folder + "/run/verdicts.json"):
                 with open(folder + "/run/verdicts.json", encoding="utf-8") as file:
                     report = json.load(file)
-                counts = {name: n for name, n in report["counts"].items() if n}
-                devices = {device for verdict in report["verdicts"] for device in verdict["devices"]}
-                skipped = {verdict["case"]: verdict["reason"] for verdict in report["verdicts"]
-                           if verdict["verdict"] == "skip" and not verdict["expected_limit"]}
-        words = ", ".join(f"{n} {name}" for name, n in counts.items()) or f"exit {code}"
-        self.not_verified += [f"{what}: {case}: {reason}" for case, reason in skipped.items()]
-        status = PASSED if code == 0 else FAILED
-        self.record(what, status, seconds, f"{words}; on {', '.join(sorted(devices)) or 'nothing'}")
-        self.keep(title, output, lines=400)
+        devices = {device for verdict in report["verdicts"] for device in verdict["devices"]}
+        skipped = [verdict for verdict in report["verdicts"] if verdict["verdict"] == "skip" and not verdict["expected_limit"]]
+        for verdict in skipped:
+            self.results.also_lacks(f"{what}: {verdict['case']}: {verdict['reason']}")
+        words = ", ".join(f"{n} {name}" for name, n in report["counts"].items() if n) or f"exit {code}"
+        bad = report["counts"].get("fail", 0) + report["counts"].get("error", 0)
+        cut_off = re.search(r"\d+ cases? (?:was|were) cut off without a verdict", output)
+        if code == 124:
+            why = cut_off[0] if cut_off else "no verdict"
+            self.results.also_lacks(f"{what}: cut short after {seconds:.0f} s: {why}")
+            words = f"cut short: {words}; {why}"
+        status = FAILED if bad or code not in (0, 124) else PARTLY if skipped or code == 124 else PASSED
+        self.results.record(what, status, seconds, f"{words}; on {', '.join(sorted(devices)) or 'nothing'}")
+        self.results.keep(what[0].upper() + what[1:], output, lines=400)
 
-    def suite(self, paths):
-        arguments = ["--set", f"device={self.device}"]
-        if self.device == "cuda":
+    def suite(self, shard):
+        what = f"scenario suite with device={self.device()}" + (f", shard {shard}" if shard else "")
+        arguments = ["--set", f"device={self.device()}"] + (["--shard", shard] if shard else [])
+        if self.devices:
             arguments += ["--set", "deterministic=true"]
-        self.run_scenarios(f"scenario suite with device={self.device}", paths, arguments,
-                           f"The scenario suite with device={self.device}")
-        if self.device != "cuda":
-            self.not_verified.append("the scenario suite on a GPU: it ran on the CPU")
+        self.run_scenarios(what, self.options.scenarios or [self.bundle + "/scenarios"], arguments)
+        if not self.devices:
+            self.results.also_lacks("the scenario suite on a GPU: it ran on the CPU")
 
     def doctor(self):
         with tempfile.TemporaryDirectory() as folder:
-            code, output, seconds = self.call([self.program("trainwreck"), "doctor", "--target", self.target],
+            code, output, seconds = self.call([self.program("trainwreck"), "doctor", "--target", self.target()],
                                               environment={"TRAINWRECK_CACHE": folder})
         forked = "ok    train by fork" in output
-        self.record("training by fork and by exec", PASSED if code == 0 and forked else FAILED, seconds,
-                    "trainwreck doctor")
-        self.keep("trainwreck doctor", output)
+        self.results.record("training by fork and by exec", PASSED if code == 0 and forked else FAILED, seconds, "trainwreck doctor")
+        self.results.keep("trainwreck doctor", output)
 
     def nccl(self):
-        what = "NCCL communicator at every world size, generators, memory"
-        if not self.cuda_starts:
-            self.lacks(what, "the trainer with GPUs does not start here")
-            return
-        self.gtest(what, [self.program("communicator_nccl_check")], needs_gpu=True)
+        self.gtest("NCCL communicator at every world size, generators, memory", [self.program("communicator_nccl_check")])
         for ranks in range(2, len(self.devices) + 1):
             self.run_scenarios(f"training on {ranks} GPUs", [f"{self.bundle}/scenarios/nan/lr-too-high.yaml"],
-                               ["--seeds", "1", "--set", "device=cuda", "--set", f"parallel.ranks={ranks}"],
-                               f"Training on {ranks} GPUs")
+                               ["--seeds", "1", "--set", "device=cuda", "--set", f"parallel.ranks={ranks}"])
         if len(self.devices) < 2:
-            self.not_verified.append(f"NCCL between ranks: this machine has {len(self.devices)} GPUs")
-
-    # The report.
+            self.results.also_lacks(f"NCCL between ranks: this machine has {len(self.devices)} GPUs")
 
     def machine(self):
         names = sorted({d["name"] for d in self.devices})
         lines = [("device", f"{len(self.devices)} x {', '.join(names)}" if self.devices else "none: CPU only"),
-                 ("processor", cpu_name()), ("cores", str(len(os.sched_getaffinity(0)))),
-                 ("system", platform.platform()), ("LibTorch", version_of(self.torch))]
+                 ("processor", gpu_machine.cpu_name()), ("cores", str(len(os.sched_getaffinity(0)))), ("system", platform.platform())]
+        lines += [(name, version or "unknown") for name, version in self.versions.items()]
         if self.devices and shutil.which("nvidia-smi"):
             _, driver, _ = self.call(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"])
             lines.append(("driver", driver.strip().partition("\n")[0]))
-        with open(self.bundle + "/COMMIT", encoding="utf-8") as file:
-            lines.append(("commit", file.read().strip()))
-        return lines + [("date", datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"))]
-
-    def report(self):
-        text = ["# What was checked on a GPU", "", "Written by `ci/gpu_check.sh` from a bundle of `ci/gpu_bundle.sh`.", ""]
-        if not self.devices:
-            text += ["**Nothing yet: the machine of this report has no GPU.** The code for GPUs compiles, links and was",
-                     "run on the CPU as far as possible. The list below says what nobody has verified.", ""]
-        text += ["| | |", "|---|---|"] + [f"| {key} | {value} |" for key, value in self.machine()] + [""]
-        text += ["| check | result | seconds | |", "|---|---|---|---|"]
-        text += [f"| {what} | {status} | {seconds:.1f} | {words.replace('|', '/')} |"
-                 for what, status, seconds, words in self.rows] + [""]
-        if self.not_verified:
-            text += ["## Not verified"] + [
-                textwrap.fill(f"- {line}", width=100, subsequent_indent="  ", break_on_hyphens=False)
-                for line in dict.fromkeys(self.not_verified)] + [""]
-        for title, output in self.sections:
-            text += [f"## {title}", "```", output.replace("```", "'''").replace(self.bundle, "."), "```", ""]
-        return "\n".join(text)
+        return lines + [("commit", self.results.commit), ("date", datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"))]
 
 
-def cpu_name():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        found = re.search(r"^model name\s*: (.+)$", file.read(), re.MULTILINE)
-    return found[1] if found else platform.machine()
+def units_of(check, shards):
+    """What is run, in the order of the report. The first needs least time and finds most."""
+    units = {"doctor": check.doctor, "kernels": check.kernels, "nccl": check.nccl}
+    for index in range(1, shards + 1):
+        shard = f"{index}/{shards}" if shards > 1 else check.options.shard
+        units["suite" + (f" {shard}" if shard else "")] = lambda shard=shard: check.suite(shard)
+    return {**units, "sanitizer": check.sanitizer, "benchmarks": check.benchmarks}
 
 
-def version_of(torch):
-    """Of a Python package, else of the headers."""
-    files = {torch + "/../version.py": r"__version__ = '([^']+)",
-             torch + "/../include/torch/headeronly/version.h": r"define TORCH_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)"}
-    for path, pattern in files.items():
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                return ".".join(re.findall(pattern, file.read()))
-    return "unknown"
+def part_of(names, part, parts):
+    """1: all before the suite. The last: all behind it. Between: a shard each."""
+    if parts == 1:
+        return names
+    shards = [name for name in names if name.startswith("suite")]
+    before, behind = names[:names.index(shards[0])], names[names.index(shards[-1]) + 1:]
+    return before if part == 1 else behind if part == parts else [shards[part - 2]]
 
 
-def main():
+def chosen_part(text):
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    part, parts = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= part <= parts or parts == 2:
+        raise argparse.ArgumentTypeError(f"'{text}' is no part: write 1/1, or i/n with n of at least 3")
+    return part, parts
+
+
+def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bundle", default=HERE)
     parser.add_argument("--report", default="gpu.md")
+    parser.add_argument("--results", default="gpu.json", help="what the calls so far found; a part adds its own")
     parser.add_argument("--python")
-    parser.add_argument("--limit-s", type=float, default=1200, help="of one check")
-    parser.add_argument("--only", help="comma-separated: doctor,kernels,benchmarks,sanitizer,nccl,suite")
+    parser.add_argument("--part", type=chosen_part, default=(1, 1), help="i/n: one of n calls")
+    parser.add_argument("--call-limit-s", type=float, help="this call ends within it [540 for a part, else 3600]")
+    parser.add_argument("--shard", default="", help="of the suite, with --part 1/1: i/n")
+    parser.add_argument("-j", "--cores", type=int, help="cores for the suite")
+    parser.add_argument("--rehearse", action="store_true", help="without a GPU, run on the CPU what can be")
+    parser.add_argument("--only", help="comma-separated: doctor,kernels,nccl,suite,sanitizer,benchmarks")
+    parser.add_argument("--nodes", nargs="*", default=gpu_machine.NODES, help=argparse.SUPPRESS)
     parser.add_argument("scenarios", nargs="*", help="default: all of the bundle")
     options = parser.parse_args()
-    check = Check(options)
+    if options.call_limit_s is None:
+        options.call_limit_s = 540 if options.part[1] > 1 else 3600
+    return options
+
+
+def refuse_to_start(check):
+    """Why nothing may run here; None: go on. A GPU that cannot be used is an error, and no reason to test the CPU."""
+    wrong = gpu_machine.what_does_not_fit(gpu_machine.built_against(check.bundle), check.versions)
+    if wrong:
+        return EXIT_INFRASTRUCTURE, wrong
     check.look()
-    steps = {"doctor": check.doctor, "kernels": check.kernels, "nccl": check.nccl, "sanitizer": check.sanitizer,
-             "suite": lambda: check.suite(options.scenarios or [check.bundle + "/scenarios"]),
-             "benchmarks": check.benchmarks}
-    for name, step in steps.items():
-        if options.only is not None and name not in options.only.split(","):
-            check.not_verified.append(f"{name}: left out by --only")
-            continue
-        try:
-            step()
-        except Exception:  # the other checks are worth having
-            check.record(name, FAILED, 0.0, "the check itself failed")
-            check.keep(f"{name}: failure of the check", traceback.format_exc())
-        with open(options.report, "w", encoding="utf-8") as file:
-            file.write(check.report())
-    for line in dict.fromkeys(check.not_verified):
+    nodes = gpu_machine.gpu_nodes(check.options.nodes)
+    if not check.devices and nodes:
+        return EXIT_INFRASTRUCTURE, [f"this machine has GPUs ({', '.join(nodes)}), but none can be used: {check.why_none}"]
+    if not check.devices and not check.options.rehearse:
+        return EXIT_NOTHING, [f"{check.why_none}: nothing to verify (--rehearse runs on the CPU what can be)"]
+    return None
+
+
+def run(check, units, names):
+    for name in names:
+        check.results.begin(name)
+        if check.options.only is not None and name.split()[0] not in check.options.only.split(","):
+            check.results.also_lacks(f"{name}: left out by --only")
+        elif check.left_s() < ENOUGH_S:
+            check.results.lacks(name, f"no time was left of {check.options.call_limit_s:.0f} s")
+        else:
+            try:
+                units[name]()
+            except Exception:  # the other checks are worth having
+                check.results.record(name, FAILED, 0.0, "the check itself failed")
+                check.results.keep(f"{name}: failure of the check", traceback.format_exc())
+        check.results.store()
+        with open(check.options.report, "w", encoding="utf-8") as file:
+            file.write(check.results.text(check.machine(), check.device(), check.bundle))
+
+
+def main():
+    options = arguments()
+    with open(options.bundle + "/COMMIT", encoding="utf-8") as file:
+        commit = file.read().strip()
+    results = Results(options.results, [], commit)
+    check = Check(options, results)
+    part, parts = options.part
+    units = units_of(check, max(1, parts - 2))
+    results.units = list(units)
+    refused = refuse_to_start(check)
+    if refused is not None:
+        status, lines = refused
+        print("\n".join("gpu_check: " + line for line in lines), file=sys.stderr)
+        return status
+    run(check, units, part_of(list(units), part, parts))
+    for line in results.not_verified():
         print(f"NOT VERIFIED: {line}")
-    count = {kind: sum(status == kind for _, status, _, _ in check.rows) for kind in (PASSED, FAILED, ABSENT)}
-    failed = count[FAILED]
-    print(f"{count[PASSED]} passed, {failed} failed, {count[ABSENT]} not verified; report: {options.report}")
-    return 1 if failed else 0
+    passed, failed = results.count(PASSED, PARTLY), results.count(FAILED)
+    verified = passed - results.count(PASSED, unit="doctor")  # which says nothing about a GPU
+    print(f"{passed} passed ({results.count(PARTLY)} in part), {failed} failed, {results.count(ABSENT)} not verified; report: {options.report}")
+    return EXIT_FAILED if failed else EXIT_PASSED if verified else EXIT_NOTHING
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     gpu_bundle_test.py gpu_bundle.py SCENARIOS_FOLDER PROGRAM...
 """
+import json
 import os
 import re
 import subprocess
@@ -27,7 +28,7 @@ class Bundle(unittest.TestCase):
         cls.folder = cls.scratch.name
         archive = cls.folder + "/gpu.tar.gz"
         cls.packing = subprocess.run([sys.executable, PACKER, archive, "--commit", "of-a-test", "--scenarios", SCENARIOS,
-                                      *PROGRAMS], capture_output=True, text=True)
+                                      "--torch", "2.11.0", "--nccl", "2.28.9", *PROGRAMS], capture_output=True, text=True)
         if cls.packing.returncode == 0:
             with tarfile.open(archive) as packed:
                 packed.extractall(cls.folder)
@@ -49,15 +50,23 @@ class Bundle(unittest.TestCase):
         self.assertIn("too large to carry", result.stderr)
         self.assertFalse(os.path.exists(self.folder + "/small.tar.gz"))
 
+    def test_notes_what_it_was_built_against(self):
+        with open(self.folder + "/trainwreck-gpu/BUILT.json", encoding="utf-8") as file:
+            built = json.load(file)
+        self.assertEqual((built["LibTorch"], built["NCCL"]), ("2.11.0", "2.28.9"))
+        self.assertRegex(built["glibc"], r"^2\.\d+")
+        self.assertRegex(built["libstdc++"], r"^3\.4\.\d+$")
+
     @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "there is a GPU driver: run ci/gpu_check.sh itself")
     def test_its_one_command_says_what_it_could_not_verify(self):
         report = self.folder + "/gpu.md"
         scenario = self.folder + "/trainwreck-gpu/scenarios/nan/corrupt-sample.yaml"
-        result = subprocess.run([self.folder + "/trainwreck-gpu/gpu_check.sh", "--report", report, "--only",
-                                 "doctor,nccl,sanitizer,suite", scenario],
+        result = subprocess.run([self.folder + "/trainwreck-gpu/gpu_check.sh", "--report", report, "--results",
+                                 self.folder + "/gpu.json", "--rehearse", "--only", "doctor,nccl,sanitizer,suite", scenario],
                                 env={**os.environ, "TORCH_HOME": libtorch()}, capture_output=True, text=True, timeout=250)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.assertIn("NOT VERIFIED: compute-sanitizer racecheck on the kernels: no GPU", result.stdout)
+        self.assertRegex(result.stdout, "NOT VERIFIED: compute-sanitizer racecheck on the kernels: "
+                         "(no GPU|the trainer with GPUs does not start: .*)\n")
         self.assertIn("NOT VERIFIED: the scenario suite on a GPU: it ran on the CPU", result.stdout)
         with open(report, encoding="utf-8") as file:
             text = file.read()

@@ -1,0 +1,76 @@
+"""The results of gpu_check.py: kept in a file, so that several calls make one report."""
+import json
+import os
+import textwrap
+
+PASSED, PARTLY, FAILED, ABSENT = "passed", "PARTLY", "FAILED", "NOT VERIFIED"
+INTRODUCTION = ["# What was checked on a GPU", "", "Written by `ci/gpu_check.sh` from a bundle of `ci/gpu_bundle.sh`.", ""]
+
+
+class Results:
+    """By unit, in the order of `units`: a unit that is run again replaces what it said before."""
+
+    def __init__(self, path, units, commit):
+        self.path, self.units, self.commit = path, units, commit
+        self.done = {}
+        self.unit = None
+        if path and os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                kept = json.load(file)
+            if kept["commit"] == commit:  # the results of another commit say nothing about this one
+                self.done = kept["units"]
+
+    def begin(self, unit):
+        self.unit = self.done[unit] = {"rows": [], "sections": [], "not_verified": []}
+
+    def record(self, what, status, seconds, words):
+        print(f"{status:12s} {seconds:7.1f} s  {what}: {words}", flush=True)
+        self.unit["rows"].append([what, status, seconds, words])
+
+    def lacks(self, what, why):
+        self.unit["not_verified"].append(f"{what}: {why}")
+        self.record(what, ABSENT, 0.0, why)
+
+    def also_lacks(self, line):
+        self.unit["not_verified"].append(line)
+
+    def keep(self, title, text, lines=200):
+        kept = text.rstrip().splitlines()
+        if len(kept) > lines:
+            kept = kept[:lines // 2] + [f"... {len(kept) - lines} lines ..."] + kept[-lines // 2:]
+        self.unit["sections"].append([title, "\n".join(kept)])
+
+    def store(self):
+        if not self.path:
+            return
+        with open(self.path + ".new", "w", encoding="utf-8") as file:
+            json.dump({"commit": self.commit, "units": self.done}, file, indent=1)
+        os.replace(self.path + ".new", self.path)
+
+    def all(self, kind):
+        return [item for unit in self.units if unit in self.done for item in self.done[unit][kind]]
+
+    def not_verified(self):
+        left = [f"{unit}: not run yet" for unit in self.units if unit not in self.done]
+        return list(dict.fromkeys(self.all("not_verified") + left))
+
+    def count(self, *statuses, unit=None):
+        rows = self.all("rows") if unit is None else self.done.get(unit, {}).get("rows", [])
+        return sum(row[1] in statuses for row in rows)
+
+    def text(self, machine, device, bundle):
+        text = list(INTRODUCTION)
+        if device == "cpu":
+            text += ["**Nothing yet: the machine of this report has no GPU.** The code for GPUs compiles, links and was",
+                     "run on the CPU as far as possible. The list below says what nobody has verified.", ""]
+        text += ["| | |", "|---|---|"] + [f"| {key} | {value} |" for key, value in machine] + [""]
+        text += ["| check | result | seconds | |", "|---|---|---|---|"]
+        text += [f"| {what} | {status} | {seconds:.1f} | {words.replace('|', '/')} |"
+                 for what, status, seconds, words in self.all("rows")] + [""]
+        if self.not_verified():
+            text += ["## Not verified"] + [
+                textwrap.fill(f"- {line}", width=100, subsequent_indent="  ", break_on_hyphens=False)
+                for line in self.not_verified()] + [""]
+        for title, output in self.all("sections"):
+            text += [f"## {title}", "```", output.replace("```", "'''").replace(bundle, "."), "```", ""]
+        return "\n".join(text)
