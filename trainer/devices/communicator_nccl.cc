@@ -12,18 +12,18 @@
 #include <iostream>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #include <utility>
 #include <vector>
 
+#include "trainer/devices/nccl_log.h"
+#include "trainer/ranks/await_work.h"
 #include "trainer/ranks/communicator.h"
 #include "trainer/ranks/rendezvous.h"
 
 namespace trainwreck {
 namespace {
 
-constexpr std::chrono::microseconds kPollInterval(20);
 // A call that waits so long leaves a record of it, in case this process is stopped before the call
 // fails: the supervisor looks after a stalled run in seconds, too.
 constexpr std::chrono::seconds kSuspicious(1);
@@ -47,6 +47,7 @@ class NcclCommunicator : public Communicator {
   NcclCommunicator(const GroupOptions& options, at::Device device)
       : options_(options), device_(device) {
     LeaveErrorsToUs();
+    SetUpNcclEnvironment(options);
     RemoveDump();  // of an earlier attempt
     const auto store = Arrive(options);
     // NCCL itself would wait for ever for a rank that does not come.
@@ -56,18 +57,23 @@ class NcclCommunicator : public Communicator {
     try {
       group_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, options.rank, options.world_size,
                                                            std::move(group_options));
-      group_->eagerConnectSingleDevice(device);
+      // NCCL waits here for peers that have come, and may have died since.
+      BoundedCall(options.timeout_s,
+                  [group = group_, device] { group->eagerConnectSingleDevice(device); });
       std::vector<at::Tensor> token{at::zeros({1}, device)};
       Await(*group_->allreduce(token, c10d::AllreduceOptions()));
     } catch (const std::exception& error) {
-      throw RendezvousFailure(*store, options, error.what());
+      LeaveGroup();
+      throw RendezvousFailure(*store, options, WithWarning(error.what()).c_str());
     }
   }
 
-  // Only after a Barrier(): a group whose call has failed is left to the end of the process, since
-  // NCCL would wait here for what never comes.
+  // Only after a Barrier().
   ~NcclCommunicator() override {
-    if (failed_) return;
+    if (failed_) {
+      LeaveGroup();
+      return;
+    }
     try {
       group_->shutdown();
     } catch (const std::exception& error) {  // all results are there already
@@ -117,30 +123,22 @@ class NcclCommunicator : public Communicator {
     } catch (const std::exception& error) {
       failed_ = true;
       Dump();
-      throw std::runtime_error(CallFailure(op, call, options_, error.what()));
+      throw std::runtime_error(CallFailure(op, call, options_, WithWarning(error.what()).c_str()));
     }
   }
 
-  // By polling, since Work::wait() only orders streams: the host would not see a failure before it
-  // reads a result that never comes.
   void Await(c10d::Work& work) const {
-    const auto began = std::chrono::steady_clock::now();
-    bool dumped = false;
-    while (!work.isCompleted()) {
-      const auto waited = std::chrono::steady_clock::now() - began;
-      if (waited > kSuspicious && !dumped) {
-        Dump();
-        dumped = true;
-      }
-      if (waited > Milliseconds(options_.timeout_s)) {
-        throw std::runtime_error("timed out after " + std::to_string(options_.timeout_s) +
-                                 " s: a peer is gone, stalled or makes another call");
-      }
-      std::this_thread::sleep_for(kPollInterval);
-    }
-    if (const std::exception_ptr error = work.exception()) std::rethrow_exception(error);
-    work.wait();
-    if (dumped) RemoveDump();
+    const bool was_suspected = AwaitWork(work, options_.timeout_s, kSuspicious, [this] { Dump(); });
+    if (was_suspected) RemoveDump();
+  }
+
+  // A group that has failed stays until the process ends: its destructor aborts it, and then waits
+  // for a watchdog thread that sleeps for up to a minute.
+  void LeaveGroup() noexcept { static_cast<void>(group_.release()); }
+
+  std::string WithWarning(const char* what) const {
+    const std::string warning = LastNcclWarning(NcclLogPath(options_));
+    return FirstLine(what) + (warning.empty() ? "" : " (" + warning + ")");
   }
 
   std::string DumpPath() const {

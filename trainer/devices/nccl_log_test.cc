@@ -1,0 +1,43 @@
+#include "trainer/devices/nccl_log.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+namespace trainwreck {
+namespace {
+
+TEST(NcclLog, FindsTheLastWarning) {
+  const std::string path = testing::TempDir() + "/nccl.log";
+  EXPECT_EQ(LastNcclWarning(path), "");
+  std::ofstream(path) << "host:7:9 [0] NCCL INFO Bootstrap: using lo\n"
+                         "host:7:9 [0] init.cc:12 NCCL WARN Duplicate GPU detected\n"
+                         "host:7:9 [0] socket.cc:3 NCCL WARN socket: connection refused\n"
+                         "host:7:9 [0] NCCL INFO abort\n";
+  EXPECT_EQ(LastNcclWarning(path), "NCCL WARN socket: connection refused");
+}
+
+TEST(NcclLog, RanksOfOneMachineUseItsLoopback) {
+  EXPECT_TRUE(IsLocalGroup({.rendezvous_file = "/run/meet"}));
+  EXPECT_TRUE(IsLocalGroup({.address = "127.0.0.1", .port = 9}));
+  EXPECT_FALSE(IsLocalGroup({.address = "10.0.0.3", .port = 9}));
+  unsetenv("NCCL_SOCKET_IFNAME");
+  SetUpNcclEnvironment({.address = "10.0.0.3"});
+  EXPECT_EQ(getenv("NCCL_SOCKET_IFNAME"), nullptr);
+  SetUpNcclEnvironment({.rendezvous_file = "/run/meet"});
+  EXPECT_STREQ(getenv("NCCL_SOCKET_IFNAME"), "=lo");
+}
+
+TEST(NcclLog, WhatTheEnvironmentSaysStays) {
+  setenv("NCCL_SOCKET_IFNAME", "ib0", 1);
+  setenv("NCCL_DEBUG", "INFO", 1);
+  unsetenv("NCCL_DEBUG_FILE");
+  SetUpNcclEnvironment({.rank = 3, .rendezvous_file = "/run/meet", .dump_dir = "/run/7"});
+  EXPECT_STREQ(getenv("NCCL_SOCKET_IFNAME"), "ib0");
+  EXPECT_STREQ(getenv("NCCL_DEBUG"), "INFO");
+  EXPECT_STREQ(getenv("NCCL_DEBUG_FILE"), "/run/7/nccl-rank3.log");
+}
+
+}  // namespace
+}  // namespace trainwreck
