@@ -12,9 +12,12 @@ namespace {
 
 constexpr const char* kSchema = "trainwreck/checkup";
 constexpr const char* kScoreSchema = "trainwreck/checkup-score";
-constexpr int kSchemaVersion = 2;
+constexpr int kSchemaVersion = 3;
 constexpr std::size_t kNamed = 3;     // rows
 constexpr std::size_t kEvidence = 5;  // clues a row
+// The evidence of clues that depend on each other is counted several times, so that odds of one to
+// one by these bits are no reason for an alarm. docs/measured/findings.md has the rates.
+constexpr double kAlarmBits = 10;
 
 Chosen TriedCases(const CommonOptions& options, const Session& session) {
   Chosen known = KnownCases(session);
@@ -88,11 +91,13 @@ std::string FamilyOf(const std::string& row) { return row.substr(0, row.find('/'
 
 UnseenRows FindUnseenRows(const std::vector<Case>& cases,
                           const std::vector<Signature>& signatures) {
-  std::set<std::string> lacking, twins, rows, seen;
+  std::set<std::string> lacking, twins, named_by_invariants, rows, seen;
   for (const Case& one : cases) {
     const std::string& name = one.scenario->name;
     if (!one.skip_reason.empty()) {
       lacking.insert(name);
+    } else if (IsNamedByItsInvariant(*one.scenario)) {
+      named_by_invariants.insert(name);
     } else if (one.scenario->faults.empty()) {
       twins.insert(name);
     }
@@ -109,6 +114,7 @@ UnseenRows FindUnseenRows(const std::vector<Case>& cases,
   };
   put(lacking, unseen.lacking);
   put(twins, unseen.twins);
+  put(named_by_invariants, unseen.named_by_invariants);
   std::set_difference(rows.begin(), rows.end(), seen.begin(), seen.end(),
                       std::back_inserter(unseen.like_healthy));
   return unseen;
@@ -125,7 +131,7 @@ std::optional<CheckupReport> CheckUp(const Practice& practice, const Patient& pa
   report.seeds = static_cast<int>(patient.runs.size());
   report.final_losses = findings.final_losses;
   report.unseen = FindUnseenRows(practice.known.cases, practice.signatures);
-  const Diagnosis diagnosis(practice.signatures);
+  const Diagnosis diagnosis(practice.signatures, kAlarmBits);
   const Reach reach = ReachOf(patient.runs.front());
   const std::vector<Likeness> ranked = diagnosis.Rank(findings.readings, reach);
   if (ranked.front().row.empty()) report.healthy_like = ranked.front().signature;
@@ -180,6 +186,7 @@ Json ToJson(const CheckupReport& report) {
           {"not_seen",
            {{"lacking", report.unseen.lacking},
             {"twins", report.unseen.twins},
+            {"named_by_invariants", report.unseen.named_by_invariants},
             {"like_healthy", report.unseen.like_healthy}}}};
 }
 
@@ -210,7 +217,7 @@ std::vector<Patient> PatientsToScore(const std::vector<Case>& cases, int seeds) 
 
 std::optional<ScoreReport> ScoreCheckups(const Practice& practice,
                                          const std::vector<Patient>& patients) {
-  const Diagnosis diagnosis(practice.signatures);
+  const Diagnosis diagnosis(practice.signatures, kAlarmBits);
   std::map<std::string, int> cases_of;  // row -> cases with its fault
   for (const Signature& signature : practice.signatures) ++cases_of[signature.row];
   ScoreReport report;
@@ -225,6 +232,9 @@ std::optional<ScoreReport> ScoreCheckups(const Practice& practice,
                   const Reach reach = ReachOf(patient.runs[i]);
                   const auto ranked = diagnosis.Rank({findings.readings[i]}, reach, patient.name);
                   score.Add(row, ranked);
+                  if (!is_fault) {
+                    report.known_controls.Add(row, diagnosis.Rank({findings.readings[i]}, reach));
+                  }
                   if (is_fault && cases_of[row] > 1) {
                     report.unseen.Add(row, diagnosis.Rank({findings.readings[i]}, reach,
                                                           patient.name, Diagnosis::LeaveOut::kAll));

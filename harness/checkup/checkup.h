@@ -58,8 +58,9 @@ struct NamedRow {
 
 // Scenarios that no checkup with this target can name, each once.
 struct UnseenRows {
-  std::vector<std::string> lacking;  // the target or the machine lacks what they need
-  std::vector<std::string> twins;    // they have no fault
+  std::vector<std::string> lacking;              // the target or the machine lacks what they need
+  std::vector<std::string> twins;                // they have no fault
+  std::vector<std::string> named_by_invariants;  // and have no symptom that a clue could be
   // Each clue that their runs agree in reads so in some healthy run, too.
   std::vector<std::string> like_healthy;
 };
@@ -99,6 +100,7 @@ struct ScoredCheckup {
 struct ScoreReport {
   std::map<std::string, Score> faults;  // by family
   Score controls;                       // the recipe's own control unknown
+  Score known_controls;                 // known, with other seeds
   Score unseen;                         // fault arms of points that were never seen
   std::vector<ScoredCheckup> checkups;
 };

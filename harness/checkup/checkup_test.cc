@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "harness/session/fake_suite.h"
 
@@ -82,6 +83,24 @@ TEST(Checkup, SaysWhichRowsItCannotName) {
   EXPECT_EQ(unseen.lacking, Names{"fake/foreign"});
   EXPECT_EQ(unseen.twins, Names{"fake/twin"});
   EXPECT_EQ(unseen.like_healthy, Names{"fake/same"});
+}
+
+// The invariant names it in every run, and its training may look as any healthy one.
+TEST(Checkup, LearnsNoFaultThatAnInvariantNames) {
+  const auto scenario = std::make_shared<Scenario>();
+  scenario->name = "fake/broken";
+  scenario->breaks = {"finite"};
+  Case one;
+  one.name = scenario->name;
+  one.scenario = scenario;
+  one.arms.resize(2);
+  one.arms[1].kind = ArmKind::kFault;
+  for (ArmPlan& arm : one.arms) arm.runs.resize(1);
+  EXPECT_EQ(PatientOf(one, ArmKind::kControl, 0, 1).runs.size(), 1u);
+  EXPECT_TRUE(PatientOf(one, ArmKind::kFault, 0, 1).runs.empty());
+  EXPECT_EQ(FindUnseenRows({one}, {}).named_by_invariants, std::vector<std::string>{"fake/broken"});
+  scenario->breaks.clear();
+  EXPECT_EQ(PatientOf(one, ArmKind::kFault, 0, 1).runs.size(), 1u);
 }
 
 TEST(Checkup, FindsNothingInAHealthyRecipe) {

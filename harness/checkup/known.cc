@@ -133,9 +133,14 @@ bool Learn(const std::vector<Patient>& patients, const ClueSet& clues, const Ses
 
 }  // namespace
 
+bool IsNamedByItsInvariant(const Scenario& scenario) {
+  return scenario.symptoms.empty() && !scenario.breaks.empty();
+}
+
 Patient PatientOf(const Case& one, ArmKind kind, int first_seed, int seeds) {
   Patient patient{one.name, one.scenario->name, one.digest, kind, {}};
   if (!one.skip_reason.empty()) return patient;
+  if (kind == ArmKind::kFault && IsNamedByItsInvariant(*one.scenario)) return patient;
   for (const ArmPlan& arm : one.arms) {
     if (arm.kind != kind) continue;
     for (const Run& run : arm.runs) {

@@ -32,7 +32,8 @@ struct Findings {
   std::vector<std::pair<std::string, double>> final_losses;
 };
 
-// The patient of a case. No runs: it is skipped, or has no such arm.
+// The patient of a case. No runs: it is skipped, has no such arm, or its fault is named by an
+// invariant.
 Patient PatientOf(const Case& one, ArmKind arm, int first_seed, int seeds);
 
 // The patient of the only chosen case; throws UsageError when there are several, or it has none.
@@ -47,6 +48,10 @@ bool RunAside(const std::vector<Batch>& batches, const Session& session, int cor
 // runs could not be made.
 bool Examine(const std::vector<Patient>& patients, const ClueSet& clues, const Session& session,
              int cores, const std::function<void(std::size_t, Findings)>& examined);
+
+// Whether its only symptoms are broken invariants: these name the fault themselves, in every run,
+// and nothing else about its training need be wrong.
+bool IsNamedByItsInvariant(const Scenario& scenario);
 
 // All scenarios that are not tagged `negative`, under the scenarios root.
 Chosen KnownCases(const Session& session);

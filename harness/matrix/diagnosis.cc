@@ -46,7 +46,8 @@ Signature SignatureFromJson(const Json& json) {
 }
 
 // The overall rate of a clue gives every signature the same weight, however many runs it has.
-Diagnosis::Diagnosis(std::vector<Signature> signatures) : signatures_(std::move(signatures)) {
+Diagnosis::Diagnosis(std::vector<Signature> signatures, double alarm_bits)
+    : signatures_(std::move(signatures)), alarm_bits_(alarm_bits) {
   const std::size_t clues = signatures_.empty() ? 0 : signatures_.front().counts.size();
   for (std::size_t clue = 0; clue < clues; ++clue) {
     double sum = 0.5, weight = 1;
@@ -105,8 +106,9 @@ std::vector<Likeness> Diagnosis::Rank(const std::vector<ClueReadings>& readings,
   const double prior = -std::log(std::max<double>(1, static_cast<double>(rows.size()) - 1));
   std::vector<Likeness> ranked;
   for (const auto& [name, row] : rows) {
-    const double log_odds = name.empty() ? 0 : LogMeanExp(row.terms) + prior - base;
-    ranked.push_back({name, row.best, log_odds / std::log(2.0)});
+    const double bits =
+        name.empty() ? alarm_bits_ : (LogMeanExp(row.terms) + prior - base) / std::log(2.0);
+    ranked.push_back({name, row.best, bits});
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const Likeness& a, const Likeness& b) { return a.bits > b.bits; });

@@ -43,7 +43,9 @@ using ClueReadings = std::vector<formula::Truth>;  // by clue, of one run and it
 struct Likeness {
   std::string row;        // empty: healthy
   std::string signature;  // the case that it is most like
-  double bits = 0;  // log2 of the likelihood over that of a healthy recipe, the prior included
+  // log2 of the likelihood over that of a healthy recipe, the prior included. Of the healthy one:
+  // the bits that a fault needs to stand before it.
+  double bits = 0;
 };
 
 // A clue that speaks for a row.
@@ -56,8 +58,9 @@ struct ClueEvidence {
 
 class Diagnosis {
  public:
-  // All signatures have the same clues, and at least one is of healthy runs.
-  explicit Diagnosis(std::vector<Signature> signatures);
+  // All signatures have the same clues, and at least one is of healthy runs. Clues depend on each
+  // other, so the bits of an alarm are many: see alarm_bits.
+  explicit Diagnosis(std::vector<Signature> signatures, double alarm_bits = 0);
 
   // All rows that a run of this reach can have, and the healthy one, by likeness.
   // `readings`: one entry a seed. The signatures of the case `left_out` are not used, to measure
@@ -77,6 +80,7 @@ class Diagnosis {
   double LogLikelihood(const Signature& signature, const std::vector<ClueReadings>& readings) const;
 
   std::vector<Signature> signatures_;
+  double alarm_bits_;
   std::vector<double> overall_;  // by clue
 };
 

@@ -45,6 +45,15 @@ TEST(Diagnosis, NamesTheRowThatReadsAlike) {
   EXPECT_LT(healthy[1].bits, 0);
 }
 
+TEST(Diagnosis, AnAlarmNeedsItsBits) {
+  const std::vector<Signature> signatures = {Make("a", "", "---+"), Make("x", "x", "++--")};
+  const double bits = Diagnosis(signatures).Rank({Read("++--")}).front().bits;
+  EXPECT_EQ(Diagnosis(signatures, bits - 0.1).Rank({Read("++--")}).front().row, "x");
+  const auto healthy = Diagnosis(signatures, bits + 0.1).Rank({Read("++--")});
+  EXPECT_EQ(healthy.front().row, "");
+  EXPECT_EQ(healthy[1].bits, bits) << "it is still told what it is like";
+}
+
 TEST(Diagnosis, WhatCannotBeReadSaysNothing) {
   const std::vector<Likeness> ranked = Known().Rank({Read("????")});
   ASSERT_EQ(ranked.size(), 4u);

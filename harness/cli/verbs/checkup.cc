@@ -71,7 +71,8 @@ void PrintNamed(const NamedRow& row, std::size_t place) {
 void PrintUnseen(const UnseenRows& unseen) {
   std::string text;
   for (const auto& [names, what] : {std::pair(&unseen.lacking, " need what this target lacks"),
-                                    {&unseen.twins, " are twins, without a fault"}}) {
+                                    {&unseen.twins, " are twins, without a fault"},
+                                    {&unseen.named_by_invariants, " are named by an invariant"}}) {
     if (names->empty()) continue;
     text += (text.empty() ? "" : ", ") + std::to_string(names->size()) + what;
   }
@@ -136,7 +137,10 @@ int ScoreAll(const CheckupOptions& options, const Practice& practice) {
   const Score& controls = report->controls;
   std::cout << "# control arms: false alarms in "
             << Percent(controls.all - controls.healthy, controls.all)
-            << ", the recipe's own control unknown\n";
+            << ", the recipe's own control unknown; in "
+            << Percent(report->known_controls.all - report->known_controls.healthy,
+                       report->known_controls.all)
+            << " with it, on other seeds\n";
   WriteReport(options.report, ToJson(*report));
   return kExitPassed;
 }
