@@ -47,7 +47,7 @@ class PageTest(unittest.TestCase):
         cls.browser.close()
 
     def open(self, name="report.html", fragment=""):
-        self.browser.open("about:blank" if False else f"{self.output}/{name}", fragment)
+        self.browser.open(f"{self.output}/{name}", fragment)
         self.browser.wait("return document.readyState === 'complete'")
 
     def write_page(self, name, edit):
@@ -164,7 +164,7 @@ class PageTest(unittest.TestCase):
         self.browser.wait("return document.querySelector('.case[open] .chart canvas')")
         nameless = self.browser.run(
             "return [...document.querySelectorAll('button, select, input, a, svg[role=img], [role=img]')]"
-            ".filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.[0]?.textContent.trim()))"
+            ".filter((e) => e.checkVisibility() && !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.[0]?.textContent.trim()))"
             ".map((e) => e.outerHTML.slice(0, 200))")
         self.assertEqual(nameless, [])
         self.assertEqual(self.browser.run("return document.documentElement.lang"), "en")

@@ -51,9 +51,11 @@ std::string Heading(const std::vector<Verdict>& verdicts) {
 }
 
 std::string HowItRan(const RunInfo& info) {
-  std::string text = std::to_string(info.runs) + " trainings of " + info.target + " in " +
-                     FormatSeconds(info.wall_seconds) + " s on " + std::to_string(info.cores) +
-                     " cores of " + info.host + ", " + info.started_utc;
+  std::string text = info.runs == 0 ? "Stored runs of " + info.target
+                                    : std::to_string(info.runs) + " trainings of " + info.target +
+                                          " in " + FormatSeconds(info.wall_seconds) + " s on " +
+                                          std::to_string(info.cores) + " cores of " + info.host;
+  text += ", " + info.started_utc;
   if (!info.devices.empty()) text += ", device " + info.devices;
   if (!info.commit.empty()) {
     text += ", commit " + info.commit.substr(0, 12) + (info.is_dirty ? " with changes" : "");
@@ -96,6 +98,7 @@ std::string Failures(const std::vector<Verdict>& verdicts) {
             "</b>: " + Html(verdict.reason);
     for (const CheckResult& check : verdict.checks) {
       if (check.failure_class.empty()) continue;
+      if (verdict.reason.find(check.message) != std::string::npos) break;  // said already
       html += "<br><span class=why>" + Html(check.arm) + ", " + Html(check.check) + ": " +
               Html(check.message);
       if (!check.seen.empty()) html += "; " + Html(check.seen);
@@ -172,8 +175,6 @@ std::string Head(const std::string& title, const std::string& nonce) {
          "</style></head>\n";
 }
 
-}  // namespace
-
 std::string HtmlReport(const std::vector<Verdict>& verdicts, const RunInfo& info) {
   const std::vector<std::size_t> order = WorstFirst(verdicts);
   std::string body = "<body>" + Header(verdicts, info) + "<main>" + Failures(verdicts) +
@@ -188,7 +189,6 @@ std::string HtmlReport(const std::vector<Verdict>& verdicts, const RunInfo& info
          "\">" + kScript + "</script></body></html>\n";
 }
 
-namespace {
 const ReportRegistration registration(4, {.name = "html", .text = HtmlReport});
 }  // namespace
 

@@ -2,7 +2,8 @@
 
 // Okabe and Ito, and dashes besides: colour alone tells nothing.
 const TONES = {control: ['currentColor'], fault: ['#d55e00'],
-  remedy: ['#009e73', '#56b4e9', '#0072b2', '#3ccba2'], decoy: ['#cc79a7', '#e69f00', '#b8860b']};
+  remedy: ['#009e73', '#56b4e9', '#0072b2', '#3ccba2'], decoy: ['#cc79a7', '#e69f00', '#b8860b'],
+  reference: ['#8a8f98'], rounding: ['#8a8f98'], bug: ['#d55e00', '#cc79a7', '#e69f00']};
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 
 function stylesOf(arms) {
@@ -17,6 +18,21 @@ function stylesOf(arms) {
       dash: DASHES[(arm.kind === 'decoy' ? index + 1 : index) % DASHES.length]});
   }
   return styles;
+}
+
+function toneOf(name) {
+  return getComputedStyle(document.body).getPropertyValue(name);
+}
+
+// Words on a chart, on a patch of paper.
+function writeOn(context, words, x, y, tone) {
+  context.font = '12px sans-serif';
+  context.globalAlpha = .8;
+  context.fillStyle = toneOf('--paper');
+  context.fillRect(x - 2, y - 11, context.measureText(words).width + 4, 15);
+  context.globalAlpha = 1;
+  context.fillStyle = tone;
+  context.fillText(words, x, y);
 }
 
 class Chart {
@@ -137,15 +153,15 @@ class Chart {
     labels.forEach((label, i) => { series[label] = {strokePattern: styles[i].dash.length ? styles[i].dash : null}; });
     const rows = rowsOf(lines);
     const single = rows.length === 1;
-    const ink = getComputedStyle(document.body);
     this.graph = new Dygraph(this.canvas, rows, {
       labels: ['step', ...labels], colors: styles.map((style) => style.color), series,
       logscale: this.log && lines.some(({points}) => points.some(([, y]) => y > 0)),
       connectSeparatedPoints: true, drawPoints: single, pointSize: 3, strokeWidth: 1.4, legend: 'never',
-      xlabel: 'step', ylabel: nameOf(this.signal) + this.unit(), axisLineColor: ink.getPropertyValue('--line'),
-      gridLineColor: ink.getPropertyValue('--line'), dateWindow: this.zoom ?? this.wholeWindow(rows),
-      highlightCircleSize: 3, xRangePad: 6, yRangePad: 12, animatedZooms: false, axes: {y: {axisLabelWidth: 64}},
-      underlayCallback: (context, area, graph) => this.underlay(context, area, graph),
+      xlabel: 'step', ylabel: nameOf(this.signal) + this.unit(), axisLineColor: toneOf('--line'),
+      gridLineColor: toneOf('--line'), dateWindow: this.zoom ?? this.wholeWindow(rows),
+      highlightCircleSize: 3, xRangePad: 6, yRangePad: 12, animatedZooms: false, axes: {y: {axisLabelWidth: 100}},
+      underlayCallback: (context, area, graph) => this.shadeWindows(context, area, graph),
+      plugins: [{activate: () => ({didDrawChart: ({drawingContext, dygraph}) => this.drawOver(drawingContext, dygraph)})}],
       highlightCallback: (event, step) => this.showCursor(step),
       unhighlightCallback: () => this.cursor.replaceChildren(),
       drawCallback: (graph) => this.lane.draw(graph),
@@ -177,7 +193,7 @@ class Chart {
   // The part of the formula that is drawn stands out.
   markFormula([check, arm, , broken, , , formula]) {
     const code = add(this.claim, 'code');
-    const drawn = this.sketchesOf(this.check).filter((sketch) => this.nameIn(sketch) === this.signal);
+    const drawn = this.drawnSketches();
     const bytes = new TextEncoder().encode(formula);
     const text = (from, to) => new TextDecoder().decode(bytes.slice(from, to));
     let done = 0;
@@ -203,50 +219,60 @@ class Chart {
     }
   }
 
-  underlay(context, area, graph) {
-    if (this.check) this.drawCheck(context, area, graph);
-    this.drawFired(context, area, graph);
-    this.drawLost(context, area, graph);
+  drawnSketches() {
+    return this.sketchesOf(this.check).filter((sketch) => this.nameIn(sketch) === this.signal);
   }
 
-  drawCheck(context, area, graph) {
-    const warn = getComputedStyle(document.body).getPropertyValue('--open');
+  shadeWindows(context, area, graph) {
+    context.save();
+    context.globalAlpha = .13;
+    context.fillStyle = toneOf('--open');
+    for (const [, , , , , from, to] of this.drawnSketches()) {
+      const left = Math.max(graph.toDomXCoord(from - .5), area.x);
+      const right = Math.min(graph.toDomXCoord(to - .5), area.x + area.w);
+      context.fillRect(left, area.y, Math.max(right - left, 0), area.h);
+    }
+    context.restore();
+  }
+
+  drawOver(context, graph) {
+    const area = graph.getArea();
     context.save();
     context.beginPath();
     context.rect(area.x, area.y, area.w, area.h);
     context.clip();
-    for (const sketch of this.sketchesOf(this.check)) {
-      if (this.nameIn(sketch) !== this.signal) continue;
-      const [, , , , , from, to, comparison, curve] = sketch;
+    for (const [, , , , , from, to, comparison, curve] of this.drawnSketches()) {
       const left = graph.toDomXCoord(from - .5), right = graph.toDomXCoord(to - .5);
-      context.globalAlpha = .13;
-      context.fillStyle = warn;
-      context.fillRect(left, area.y, right - left, area.h);
-      context.globalAlpha = 1;
-      if (curve) this.drawThreshold(context, graph, pointsOf(curve), left, right, comparison, warn);
+      if (curve) this.drawThreshold(context, graph, pointsOf(curve), left, right, comparison);
     }
-    this.drawHolds(context, area, graph);
+    if (this.check) this.drawHolds(context, area, graph);
+    this.drawFired(context, area, graph);
+    this.drawLost(context, area, graph);
     context.restore();
   }
 
-  drawThreshold(context, graph, points, left, right, comparison, color) {
-    context.strokeStyle = context.fillStyle = color;
-    context.lineWidth = 2;
-    context.setLineDash([6, 4]);
-    context.beginPath();
+  drawThreshold(context, graph, points, left, right, comparison) {
+    const path = new Path2D();
     if (points.length === 1) {
-      const y = graph.toDomYCoord(points[0][1]);
-      context.moveTo(left, y);
-      context.lineTo(right, y);
-      context.font = '12px sans-serif';
-      context.fillText(`${comparison} ${shortNumber(points[0][1])}`, Math.max(left, 70) + 4, y - 5);
+      path.moveTo(left, graph.toDomYCoord(points[0][1]));
+      path.lineTo(right, graph.toDomYCoord(points[0][1]));
     } else {
       for (const [step, value] of points) {
-        if (Number.isFinite(value)) context.lineTo(graph.toDomXCoord(step), graph.toDomYCoord(value));
+        if (Number.isFinite(value)) path.lineTo(graph.toDomXCoord(step), graph.toDomYCoord(value));
       }
     }
-    context.stroke();
+    // A pale line below makes it stand out from the curves.
+    for (const [tone, width, dash] of [['--paper', 5, []], ['--open', 2.5, [6, 4]]]) {
+      context.strokeStyle = toneOf(tone);
+      context.lineWidth = width;
+      context.setLineDash(dash);
+      context.stroke(path);
+    }
     context.setLineDash([]);
+    if (points.length === 1) {
+      writeOn(context, `${comparison} ${shortNumber(points[0][1])}`, Math.max(left, graph.getArea().x) + 4,
+          graph.toDomYCoord(points[0][1]) - 8, toneOf('--open'));
+    }
   }
 
   // Where the check was decided in each seed in which it holds.
@@ -273,26 +299,26 @@ class Chart {
     const step = Math.max(Math.min(...steps), 0);
     const x = graph.toDomXCoord(step);
     context.save();
-    context.strokeStyle = context.fillStyle = this.styles.get(arm.arm).color;
+    context.strokeStyle = this.styles.get(arm.arm).color;
     context.setLineDash([2, 2]);
     context.beginPath();
     context.moveTo(x, area.y);
     context.lineTo(x, area.y + area.h);
     context.stroke();
-    context.font = '11px sans-serif';
-    const near = x > area.x + area.w - 120;
-    context.textAlign = near ? 'right' : 'left';
-    context.fillText(`fault fired, step ${step}`, x + (near ? -4 : 4), area.y + 11);
     context.restore();
+    const near = x > area.x + area.w - 130;
+    writeOn(context, `fault fired, step ${step}`, x + (near ? -124 : 4), area.y + 12, this.styles.get(arm.arm).color);
   }
 
-  // A cross at the upper edge where a curve leaves the finite numbers.
+  // A cross where a curve leaves the finite numbers; a line of crosses for each arm.
   drawLost(context, area, graph) {
+    const arms = [...this.styles.keys()];
     for (const line of this.lines) {
       const lost = line.points.find(([, value]) => !Number.isFinite(value));
       if (!lost) continue;
-      const x = graph.toDomXCoord(lost[0]), y = area.y + 20;
+      const x = graph.toDomXCoord(lost[0]), y = area.y + 20 + 9 * (arms.indexOf(line.arm) % 10);
       context.strokeStyle = this.styles.get(line.arm).color;
+      context.setLineDash([]);
       context.lineWidth = 2;
       context.beginPath();
       context.moveTo(x - 4, y - 4);

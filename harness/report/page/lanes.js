@@ -33,7 +33,7 @@ class Lane {
     if (rows.length === 0) return;
     const part = add(place, 'details', {className: 'part'});
     add(part, 'summary', {textContent: 'Events of the first seed of each arm'});
-    const table = add(add(part, 'div', {className: 'scroll'}), 'table');
+    const table = add(add(part, 'div', {className: 'scroll', tabIndex: 0, role: 'region', ariaLabel: 'events'}), 'table');
     const head = table.insertRow();
     for (const name of ['arm', 'seed', 'step', 'rank', 'event', 'what it says']) add(head, 'th', {textContent: name});
     for (const row of rows) {
@@ -54,9 +54,8 @@ class Lane {
       const y = row * LANE + LANE / 2;
       addSvg(this.svg, 'path', {class: 'axis', d: `M${left} ${y}h${w}`});
       this.drawEvents(arm, y, graph, left, left + w);
-      const name = arm.arm.length > 12 ? arm.arm.slice(0, 11) + '…' : arm.arm;
-      addSvg(this.svg, 'text', {x: left - 6, y: y + 4, 'text-anchor': 'end', textLength: Math.min(left - 8, name.length * 6.2),
-        lengthAdjust: 'spacingAndGlyphs'}, name);
+      const name = arm.arm.length > 15 ? arm.arm.slice(0, 14) + '…' : arm.arm;
+      addSvg(this.svg, 'text', {x: left - 8, y: y + 4, 'text-anchor': 'end'}, name);
     });
   }
 
