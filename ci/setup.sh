@@ -46,6 +46,7 @@ DEBIAN_PACKAGES=(
   "libxml2-utils:/usr/bin/xmllint"
   "libsqlite3-dev:/usr/include/sqlite3.h"
   "libsimdjson-dev:/usr/include/simdjson.h"
+  "libjs-dygraphs:/usr/share/javascript/dygraphs/dygraph.min.js"
   "libboost1.81-dev:/usr/include/boost/math/distributions/normal.hpp"
 )
 BAZEL_PACKAGES=(

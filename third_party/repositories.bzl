@@ -8,6 +8,7 @@ In the WORKSPACE of a repository of your own, after `trainwreck` itself (docs/gu
 """
 
 load(":cuda_repository.bzl", "cuda_repository")
+load(":dygraphs.bzl", "dygraphs_repository")
 load(":libtorch.bzl", "libtorch_repository")
 load(":system.bzl", "system_library_repository")
 
@@ -42,5 +43,6 @@ def trainwreck_repositories():
         workspace_file = Label("//third_party/coverage_tools:WORKSPACE"),
     )
     cuda_repository(name = "cuda")
+    dygraphs_repository(name = "dygraphs")
     libtorch_repository(name = "libtorch")
     system_library_repository(name = "system")

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "harness/picture/picture.h"
 #include "harness/process/interruption.h"
 #include "harness/protocol/digest.h"
 #include "harness/session/storage.h"
@@ -13,6 +14,12 @@ constexpr const char* kAgain = ".again";
 
 bool Counts(const Verdict& verdict) {
   return verdict.verdict == VerdictKind::kPass || verdict.verdict == VerdictKind::kSkip;
+}
+
+std::size_t RunsIn(const CaseResults& results) {
+  std::size_t runs = 0;
+  for (const auto& [arm, by_seed] : results.runs) runs += by_seed.size();
+  return runs;
 }
 
 }  // namespace
@@ -131,6 +138,10 @@ void Campaign::JudgeCase(std::size_t index) {
   const std::string difference = CompareRepetitions(progress);
   if (!difference.empty()) {
     FailAsNondeterministic(*cases_[index].scenario, difference, verdict);
+  }
+  if (options_.picture_bytes > 0 && !verdict.runs.empty()) {
+    verdict.picture =
+        PictureOf(progress.results, target_, {options_.picture_bytes * RunsIn(progress.results)});
   }
   const bool keep =
       options_.keep == KeepRuns::kAll || (options_.keep == KeepRuns::kFailed && !Counts(verdict));

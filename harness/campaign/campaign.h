@@ -28,6 +28,7 @@ struct CampaignOptions {
   bool fail_fast = false;
   bool verify_determinism = false;
   KeepRuns keep = KeepRuns::kFailed;
+  std::size_t picture_bytes = 0;  // for each run, in the pictures of verdicts; 0: there are none
 };
 
 struct CampaignResult {

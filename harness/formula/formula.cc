@@ -10,6 +10,7 @@
 #include "harness/formula/explain.h"
 #include "harness/formula/node.h"
 #include "harness/formula/parser.h"
+#include "harness/formula/sketch.h"
 #include "harness/formula/vacuous.h"
 
 namespace trainwreck::formula {
@@ -156,6 +157,10 @@ void FillIn(const std::map<std::string, double>& values, Node& node) {
 }
 
 }  // namespace
+
+std::vector<Sketch> Formula::Sketches(const Runs& runs, const TargetDescription& target) const {
+  return SketchesOf(Evaluator(runs, target), *root_);
+}
 
 Formula Formula::WithRecipe(const std::map<std::string, double>& values) const {
   ParsedTree tree = ParseTree(text_);

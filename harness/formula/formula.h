@@ -92,6 +92,20 @@ struct Runs {
   std::vector<Runs> seeds = {};
 };
 
+// A part of a formula as a chart can show it: a signal, the steps at which it is read, and the
+// number that it is compared with there.
+struct Sketch {
+  std::string signal;  // "loss", "update_norm{head.*}"
+  std::string arm;     // whose signal; empty: the run's own
+  int rank = 0;
+  std::size_t begin = 0;  // of the comparison or detector, in the formula's text
+  std::size_t end = 0;
+  int from = 0;  // steps [from, to)
+  int to = 0;
+  std::string comparison;  // "<", with the signal on the left; empty: with no number that is known
+  std::vector<double> threshold;  // one for all steps, or one for each step of the run
+};
+
 // A bare name in a formula: an event, or a name that the caller gives a meaning.
 struct Mention {
   std::string name;
@@ -120,6 +134,10 @@ class Formula {
   Reading Evaluate(const Runs& runs, const TargetDescription& target) const;
   // Evaluates at each step, as if the formula stood inside a temporal operator.
   std::vector<StepReading> EvaluateAtSteps(const Runs& runs, const TargetDescription& target) const;
+
+  // What it compares, in the order of the text: at most eight parts. Windows inside of another
+  // window, of the past or in seconds are not drawn.
+  std::vector<Sketch> Sketches(const Runs& runs, const TargetDescription& target) const;
 
   // The formula with numbers in place of recipe(KEY); `values` must have all keys. Without them,
   // any comparison with recipe(KEY) is unknown.

@@ -104,6 +104,7 @@ struct Verdict {
   formula::Unit worst_margin_unit = formula::Unit::kPlain;
   double wall_seconds = 0;
   double cpu_seconds = 0;
+  std::string picture;  // curves of its runs for report.html, see harness/picture; may be empty
 };
 
 // The runs of a case so far; missing runs make checks unknown.

@@ -93,7 +93,9 @@ std::optional<ReportFormat> FindReportFormat(const std::string& name) {
 
 void WriteReport(const ReportFormat& format, const std::string& path,
                  const std::vector<Verdict>& verdicts, const RunInfo& info) {
-  ReplaceFile(path, format.text(verdicts, info));
+  RunInfo of_file = info;
+  of_file.report_file = path;
+  ReplaceFile(path, format.text(verdicts, of_file));
 }
 
 bool AppendStepSummary(const std::vector<Verdict>& verdicts, const RunInfo& info) {

@@ -33,6 +33,7 @@ struct RunInfo {
   std::string started_utc;  // "2026-01-31T12:00:00Z"
   std::string host;
   std::string output_dir;
+  std::string report_file;  // the one being written, for links from it; set by WriteReport
   int cores = 0;
   int runs = 0;  // trainings executed
   double wall_seconds = 0;

@@ -9,8 +9,11 @@
 #include <map>
 #include <set>
 
+#include "harness/campaign/campaign.h"
 #include "harness/cli/verb.h"
 #include "harness/judge/verdict.h"
+#include "harness/picture/files.h"
+#include "harness/picture/picture.h"
 #include "harness/report/console.h"
 #include "harness/report/report.h"
 #include "harness/session/chosen.h"
@@ -86,7 +89,8 @@ std::string Missing(const std::map<std::string, std::vector<std::string>>& runs_
   return text;
 }
 
-Judged JudgeCase(const Case& one, KeptRuns& kept_runs, const TargetDescription& target) {
+Judged JudgeCase(const Case& one, KeptRuns& kept_runs, const TargetDescription& target,
+                 std::size_t picture_bytes) {
   CaseResults results;
   results.plan = &one;
   Judged judged;
@@ -105,6 +109,7 @@ Judged JudgeCase(const Case& one, KeptRuns& kept_runs, const TargetDescription& 
     }
   }
   judged.verdict = Judge(results, target);
+  if (picture_bytes > 0) judged.verdict.picture = PictureOf(results, target, {picture_bytes});
   if (judged.missing == 0) return judged;
   const std::string why = std::to_string(judged.missing) + " of " + std::to_string(wanted) +
                           " runs are missing: " + Missing(missing);
@@ -186,19 +191,23 @@ int JudgeVerb(const JudgeOptions& options) {
   std::vector<Verdict> verdicts;
   int missing = 0;
   KeptRuns kept_runs(folder);
+  const std::size_t picture_bytes = PictureBytesOfRun(CountRuns(cases));
   for (const Case& one : cases) {
-    Judged judged = JudgeCase(one, kept_runs, session.description);
+    Judged judged =
+        JudgeCase(one, kept_runs, session.description, picture_bytes * CountRuns({one}));
     console.Finished(judged.verdict);
     missing += judged.missing;
     verdicts.push_back(std::move(judged.verdict));
   }
-  std::vector<ReportRequest> requests = {{"json", output + "/verdicts.json"}};
+  std::vector<ReportRequest> requests = {{"json", output + "/verdicts.json"},
+                                         {"html", output + "/report.html"}};
   requests.insert(requests.end(), judge.reports.begin(), judge.reports.end());
   std::vector<std::string> files;
   for (const ReportRequest& request : requests) {
     WriteReport(*FindReportFormat(request.kind), request.path, verdicts, info);
     files.push_back(request.path);
   }
+  WriteWholeFile(output + "/" + kPicturesFile, PicturesText(verdicts));
   console.End(verdicts, info, files);
   if (missing > 0) {
     std::cerr << "trainwreck: " << missing << (missing == 1 ? " run is" : " runs are")

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "harness/cli/verb.h"
+#include "harness/picture/files.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
 #include "harness/targets/event_file.h"
@@ -26,7 +27,11 @@ StoredReport ReadVerdicts(const std::string& run) {
     throw UsageError("'" + run + "' is no finished invocation: there is no " + path);
   }
   try {
-    return ReadJsonReport(path);
+    StoredReport stored = ReadJsonReport(path);
+    // Without the file, pages have the losses that verdicts.json has.
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    ReadPictures((folder / kPicturesFile).string(), stored.verdicts);
+    return stored;
   } catch (const std::exception& error) {
     throw ConfigurationError(error.what());
   }

@@ -17,6 +17,8 @@
 #include "harness/cli/clean_output.h"
 #include "harness/cli/verb.h"
 #include "harness/cli/verbs/dry_run.h"
+#include "harness/picture/files.h"
+#include "harness/picture/picture.h"
 #include "harness/plan/device.h"
 #include "harness/report/console.h"
 #include "harness/report/report.h"
@@ -90,8 +92,12 @@ int StatusOf(const RunOptions& options, const std::vector<Verdict>& verdicts) {
   return kExitRequirement;
 }
 
+// Not of a step of a search, which nobody reads.
+bool HasPage(const RunOptions& options) { return options.html && !options.each_seed; }
+
 std::vector<ReportRequest> ReportsOf(const RunOptions& options, const std::string& output) {
   std::vector<ReportRequest> requests = {{"json", output + "/verdicts.json"}};
+  if (HasPage(options)) requests.push_back({"html", output + "/report.html"});
   requests.insert(requests.end(), options.reports.begin(), options.reports.end());
   return requests;
 }
@@ -119,14 +125,20 @@ WrittenReports WriteReports(const RunOptions& options, const std::string& output
         [&] { WriteReport(*FindReportFormat(request.kind), request.path, verdicts, info); });
     if (is_there) written.files.push_back(request.path);
   }
+  if (!options.each_seed) {  // what 'report' makes the page from
+    attempt([&] { WriteWholeFile(output + "/" + kPicturesFile, PicturesText(verdicts)); });
+  }
   attempt([&] { AppendStepSummary(verdicts, info); });
   return written;
 }
 
 // Near enough: what a case and a run take in verdicts.json, and as much again for the others.
 std::int64_t ReportBytes(const std::vector<Case>& cases) {
-  constexpr std::int64_t kLeast = 256 << 10, kOfCase = 32 << 10, kOfRun = 2 << 10;
-  return kLeast + kOfCase * static_cast<std::int64_t>(cases.size()) + kOfRun * CountRuns(cases);
+  constexpr std::int64_t kLeast = 512 << 10, kOfCase = 64 << 10, kOfRun = 2 << 10;
+  const int runs = CountRuns(cases);
+  const auto of_picture = static_cast<std::int64_t>(PictureBytesOfRun(runs));
+  return kLeast + kOfCase * static_cast<std::int64_t>(cases.size()) +
+         (kOfRun + 2 * of_picture) * runs;
 }
 
 std::string DevicesOf(const std::vector<Case>& cases, const TargetDescription& target) {
@@ -155,6 +167,8 @@ int ExecuteAll(Invocation& invocation) {
   const int cases = static_cast<int>(invocation.cases.size());
   console.Begin(invocation.info, cases * options.repeat,
                 CountRuns(invocation.cases) * options.repeat);
+  const std::size_t picture_bytes =
+      options.each_seed ? 0 : PictureBytesOfRun(CountRuns(invocation.cases) * options.repeat);
   std::vector<Verdict> verdicts;
   CampaignResult last;
   int unjudged = 0;
@@ -166,7 +180,8 @@ int ExecuteAll(Invocation& invocation) {
                       {.stop_early = !options.full,
                        .fail_fast = options.fail_fast,
                        .verify_determinism = options.verify_determinism,
-                       .keep = options.keep});
+                       .keep = options.keep,
+                       .picture_bytes = picture_bytes});
     last = campaign.Execute(
         [&](const Verdict& verdict) {
           console.Finished(verdict);
@@ -351,6 +366,9 @@ void DeclareRun(VerbArguments& arguments, RunOptions& options) {
                    "This scenario must have run and passed, else exit 6; may be repeated", "NAME");
   arguments.Option("--max-skips", options.max_skips, "More skipped cases than this: exit 6", "N");
   arguments.Reports(options.reports);
+  arguments.Flag(
+      "--no-html", [&options] { options.html = false; },
+      "Write no report.html beside verdicts.json");
   arguments.Option("--output", options.output,
                    "Folder for traces and reports [.trainwreck/runs/<UTC time>]", "DIR");
   arguments.HistoryFile(options.history);

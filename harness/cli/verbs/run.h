@@ -21,6 +21,7 @@ struct RunOptions {
   std::vector<std::string> require;
   std::optional<int> max_skips;
   std::vector<ReportRequest> reports;
+  bool html = true;     // report.html beside verdicts.json
   std::string output;   // empty: .trainwreck/runs/<UTC time>
   std::string history;  // the file; "none"; empty: see HistoryPath
   bool dry_run = false;

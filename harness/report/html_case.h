@@ -1,0 +1,28 @@
+// One case in report.html. Private to this package.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <tuple>
+
+#include "harness/judge/verdict.h"
+#include "harness/report/html_text.h"
+#include "harness/report/report.h"
+
+namespace trainwreck {
+
+Sign SignOf(const Verdict& verdict);
+
+// The smaller, the more it needs to be looked at.
+std::tuple<int, double> WeaknessOf(const Verdict& verdict);
+
+// ", margin +0.25 octaves"; empty: there is none.
+std::string MarginWords(const Verdict& verdict);
+
+// A link to the case, which is the `index`-th of the invocation.
+std::string LinkTo(const Verdict& verdict, std::size_t index);
+
+// A <details>: tables of its arms and checks, and its data for the charts.
+std::string CaseHtml(const Verdict& verdict, std::size_t index, const RunInfo& info);
+
+}  // namespace trainwreck

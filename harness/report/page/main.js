@@ -1,0 +1,13 @@
+function showCase(element) {
+  if (!element.open || element.isShown) return;
+  element.isShown = true;
+  const data = JSON.parse(element.querySelector('script[type="application/json"]').textContent);
+  const place = element.querySelector('.charts');
+  new Chart(place, data);
+  addRanks(place, data.picture);
+  addCommand(place, data.picture);
+  addLeftOut(place, data.picture);
+}
+
+for (const element of cases) element.addEventListener('toggle', () => showCase(element));
+startList();
