@@ -20,6 +20,7 @@
 #include "trainer/optimizers/clipping.h"
 #include "trainer/optimizers/master_weights.h"
 #include "trainer/ranks/bucket.h"
+#include "trainer/telemetry/batch_report.h"
 
 namespace trainwreck {
 namespace {
@@ -248,6 +249,10 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
     }
   }
   now_.skipped = static_cast<double>(loader_.skipped());
+  for (std::size_t i = 0; i < batches.size() && telemetry_.wants(events::kBatch.name()); ++i) {
+    const bool is_text = recipe_.data.kind == DataKind::kText;
+    events_.Report(events::kBatch, DescribeBatch(batches[i], i, is_text));
+  }
   return batches;
 }
 

@@ -11,6 +11,7 @@
 
 #include "harness/campaign/batches.h"
 #include "harness/protocol/recipe_view.h"
+#include "harness/statistics/trend.h"
 
 namespace trainwreck {
 namespace {
@@ -42,12 +43,6 @@ std::vector<double> Beyond(const std::vector<RatePoint>& points, bool above) {
   return rates;
 }
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 // The mean of the losses in [begin, end); infinite where one is missing or not finite.
 double MeanLoss(const RunTrace& trace, int begin, int end) {
   const Series* loss = trace.Find("loss", 0);
@@ -69,8 +64,8 @@ RatePoint PointOf(double rate, const std::map<int, RunResult>& by_seed, int step
     starts.push_back(MeanLoss(result.trace, 0, 1));
     point.diverged |= result.end != RunEnd::kCompleted || !std::isfinite(ends.back());
   }
-  point.start = Median(starts);
-  point.end = point.diverged ? kInfinity : Median(ends);
+  point.start = statistics::Median(std::move(starts));
+  point.end = point.diverged ? kInfinity : statistics::Median(std::move(ends));
   return point;
 }
 

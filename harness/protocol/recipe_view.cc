@@ -25,13 +25,19 @@ constexpr RoleName kRoles[] = {
     {KeyRole::kSaveEvery, "save_every", ""},
     {KeyRole::kPrecision, "precision", ""},
     {KeyRole::kLoaderGuard, "loader_guard", ""},
+    {KeyRole::kRegularisation, "regularisation", ""},
     {KeyRole::kCost, "cost", ""},
 };
+
+// Whether several keys may have the role.
+bool IsOfSeveralKeys(KeyRole role) {
+  return role == KeyRole::kRegularisation || role == KeyRole::kCost;
+}
 
 // The row of a name such as `role.learning_rate`; null: it is no such name.
 const RoleName* RowNamed(const std::string& path) {
   for (const RoleName& row : kRoles) {
-    if (row.role != KeyRole::kCost && path == std::string(kRolePrefix) + row.name) return &row;
+    if (!IsOfSeveralKeys(row.role) && path == std::string(kRolePrefix) + row.name) return &row;
   }
   return nullptr;
 }

@@ -27,19 +27,20 @@ inline constexpr char kResumeRanksKey[] = "supervisor.resume_ranks";
 
 // The purpose of a key, whatever its name: the target's description states it.
 enum class KeyRole {
-  kLearningRate,   // the peak, or the constant one
-  kClipNorm,       // largest global gradient norm
-  kWarmupSteps,    // of the learning rate, in optimizer steps
-  kWeightDecay,    // 0: none
-  kBatchSize,      // samples of one rank and micro-batch
-  kAccumulation,   // micro-batches of a step
-  kSamples,        // number in an epoch
-  kWorkers,        // processes or threads that load the data; 0: the loop itself does
-  kEvaluateEvery,  // steps between evaluations on held-out data
-  kSaveEvery,      // steps between checkpoints
-  kPrecision,      // has the choice "fp32"
-  kLoaderGuard,    // has the choice "stop": to end a run at a sample that is not sound
-  kCost,           // a step takes time in proportion to it; several keys may have this role
+  kLearningRate,    // the peak, or the constant one
+  kClipNorm,        // largest global gradient norm
+  kWarmupSteps,     // of the learning rate, in optimizer steps
+  kWeightDecay,     // 0: none
+  kBatchSize,       // samples of one rank and micro-batch
+  kAccumulation,    // micro-batches of a step
+  kSamples,         // number in an epoch
+  kWorkers,         // processes or threads that load the data; 0: the loop itself does
+  kEvaluateEvery,   // steps between evaluations on held-out data
+  kSaveEvery,       // steps between checkpoints
+  kPrecision,       // has the choice "fp32"
+  kLoaderGuard,     // has the choice "stop": to end a run at a sample that is not sound
+  kRegularisation,  // makes samples harder to fit; 0 or false: none; of several keys
+  kCost,            // a step takes time in proportion to it; of several keys
 };
 const char* ToString(KeyRole role);  // "learning_rate"
 std::vector<std::string> KeyRoleNames();
@@ -49,7 +50,7 @@ const ParamInfo* KeyWithRole(const TargetDescription& target, KeyRole role);
 // A scenario may name a key by its role, so that it can run on any target that has such a key:
 // `role.learning_rate`.
 inline constexpr char kRolePrefix[] = "role.";
-// The role of such a name; empty: it is no such name, or no one key can have the role (kCost).
+// The role of such a name; empty: it is no such name, or the role is of several keys.
 std::optional<KeyRole> RoleNamed(const std::string& path);
 // The key called `path`, else the one with the role that it names, else the one with the reference
 // trainer's name for that role; null: there is none.

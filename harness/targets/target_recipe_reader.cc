@@ -142,8 +142,10 @@ void TargetReader::ReadRole(const YamlNode& node, ParamInfo& info) {
                 nearest.empty() ? "one of: " + Join(known) : "did you mean '" + nearest + "'?");
     return;
   }
+  const bool is_of_several =
+      node.text == ToString(KeyRole::kCost) || node.text == ToString(KeyRole::kRegularisation);
   for (const ParamInfo& other : spec_.recipe) {
-    if (other.role != node.text || node.text == ToString(KeyRole::kCost)) continue;
+    if (other.role != node.text || is_of_several) continue;
     errors_.Add(node, "'" + other.name + "' has the role '" + node.text + "' already");
   }
   info.role = node.text;

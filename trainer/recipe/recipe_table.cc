@@ -61,10 +61,11 @@ void AddModelKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("model.residual", FIELD(model.residual),
                        "Add its input to each hidden layer's output, where both have the same "
                        "size (mlp)"));
-  keys.push_back(Bounded(Number("model.dropout", FIELD(model.dropout), "", 0,
-                                "Share of each sublayer's output that training sets to 0 "
-                                "(Srivastava et al. 2014; gpt)"),
-                         0.99));
+  keys.push_back(WithRole(KeyRole::kRegularisation,
+                          Bounded(Number("model.dropout", FIELD(model.dropout), "", 0,
+                                         "Share of each sublayer's output that training sets to 0 "
+                                         "(Srivastava et al. 2014; gpt)"),
+                                  0.99)));
 }
 
 // Keys of precision, attention, prototypes, and of the model's trainable part.
@@ -138,15 +139,19 @@ void AddLossKeys(std::vector<RecipeKey>& keys) {
                         "sum exp without subtracting it"));
   keys.push_back(Number("loss.eps", FIELD(model.loss.eps), "", 0,
                         "Added to what a logarithm is taken of; not in the form fused"));
-  keys.push_back(Bounded(Number("loss.label_smoothing", FIELD(model.loss.label_smoothing), "", 0,
-                                "Share of each target that is spread evenly over all classes; "
-                                "only in the form fused"),
-                         1));
+  keys.push_back(
+      WithRole(KeyRole::kRegularisation,
+               Bounded(Number("loss.label_smoothing", FIELD(model.loss.label_smoothing), "", 0,
+                              "Share of each target that is spread evenly over all classes; "
+                              "only in the form fused"),
+                       1)));
   keys.push_back(Number("loss.weight", FIELD(model.loss.weight), "", 0,
                         "Factor on the loss, as that of one task among several"));
-  keys.push_back(Number("loss.z_loss", FIELD(model.loss.z_loss), "", 0,
-                        "Factor on an auxiliary loss of training, the squared logarithm of the "
-                        "softmax's denominator at each target (Chowdhery et al. 2022); 0: none"));
+  keys.push_back(
+      WithRole(KeyRole::kRegularisation,
+               Number("loss.z_loss", FIELD(model.loss.z_loss), "", 0,
+                      "Factor on an auxiliary loss of training, the squared logarithm of the "
+                      "softmax's denominator at each target (Chowdhery et al. 2022); 0: none")));
   keys.push_back(Plain("loss.per_sequence", FIELD(model.loss.per_sequence),
                        "Mean over each sequence's targets first, then over sequences, in place of "
                        "the mean over all targets of the batch"));
@@ -237,10 +242,12 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(WithRole(KeyRole::kAccumulation,
                           Number("accumulation", FIELD(accumulation), "micro-batches", 1,
                                  "Micro-batches whose gradients make one optimizer step")));
-  keys.push_back(Bounded(Number("scheduled_sampling.share", FIELD(scheduled_sampling.share), "", 0,
-                                "Share of the training inputs behind targets that count which are "
-                                "the model's own predictions, made one after the other (tokens)"),
-                         1));
+  keys.push_back(
+      WithRole(KeyRole::kRegularisation,
+               Bounded(Number("scheduled_sampling.share", FIELD(scheduled_sampling.share), "", 0,
+                              "Share of the training inputs behind targets that count which are "
+                              "the model's own predictions, made one after the other (tokens)"),
+                       1)));
   keys.push_back(Number("scheduled_sampling.ramp_steps", FIELD(scheduled_sampling.ramp_steps),
                         "steps", 0, "Steps in which that share grows from 0"));
   keys.push_back(WithRole(KeyRole::kSaveEvery,

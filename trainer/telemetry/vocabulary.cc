@@ -44,6 +44,7 @@ TargetDescription DescribeTrainer(std::vector<FaultInfo> faults) {
   description.recipe = RecipeKeys();
   description.signals = TrainerSignals();
   description.events = TrainerEvents();
+  for (EventInfo& event : description.events) event.on_demand = event.name == "batch";
   description.faults = std::move(faults);
   description.features = {"device:cpu", "backend:gloo", "fork-server"};
   return description;

@@ -1,0 +1,175 @@
+// trainwreck replay and inspect: one step of a stored run made again; and the batch that it works
+// with.
+#include "harness/inspect/replay.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <utility>
+
+#include "harness/cli/table.h"
+#include "harness/cli/verb.h"
+#include "harness/report/text.h"
+#include "harness/text/words.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr std::size_t kValuesShown = 16;
+constexpr std::size_t kSamplesShown = 4;
+
+struct ReplayOptions {
+  CommonOptions common;
+  std::string run;
+  std::optional<int> step;
+  int rank = 0;
+  bool all = false;
+};
+
+std::optional<Replay> MakeReplay(const ReplayOptions& options) {
+  const std::string folder = FindRunFolder(options.run);
+  const StoredTrace stored = LoadStoredTrace(folder);
+  if (!stored.run) throw UsageError("'" + folder + "' has no run.json: its plan is not known");
+  const Session session = OpenSession(options.common, /*builds=*/true);
+  const int step = options.step.value_or(
+      FailingStep(stored.trace).value_or(std::max(0, stored.trace.last_step(0))));
+  std::cout << "# step " << step << " of " << stored.run->id << ", rank " << options.rank << "\n";
+  return ReplayStep(stored, step, session);
+}
+
+void PrintSignals(const Replay& replay, const ReplayOptions& options) {
+  std::vector<std::vector<std::string>> rows = {{"signal", "stored", "now", ""}};
+  for (const ReplayedSignal& one : replay.signals) {
+    const bool is_main =
+        one.signal == "loss" || one.signal == "grad_norm" || one.signal == "lr" || !one.same;
+    if (one.rank != options.rank || !(is_main || options.all)) continue;
+    rows.push_back({one.signal, fmt::format("{:.17g}", one.stored), fmt::format("{:.17g}", one.now),
+                    one.same ? "" : "differs"});
+  }
+  PrintTable(std::cout, rows);
+}
+
+void PrintFailure(const Replay& replay, int rank) {
+  const auto text = [](const Json& fields, const char* name) {
+    if (!fields.contains(name)) return std::string();
+    return fields[name].is_string() ? fields[name].get<std::string>() : fields[name].dump();
+  };
+  if (const Event* first = replay.EventOf("first_nonfinite", rank)) {
+    const Json& fields = first->fields;
+    std::cout << "first " << text(fields, "kind") << ": stage " << text(fields, "stage")
+              << ", module " << text(fields, "module") << ", tensor " << text(fields, "tensor")
+              << ", " << text(fields, "count") << " of " << text(fields, "elements") << " elements";
+    const std::string op = text(fields, "backward_op");
+    std::cout << (op.empty() ? "" : "; first backward op with it: " + op) << "\n";
+  }
+  if (const Event* exception = replay.EventOf("exception", rank)) {
+    std::cout << "exception: " << text(exception->fields, "what") << "\n";
+  }
+}
+
+int ReplayVerb(const ReplayOptions& options) {
+  const auto replay = MakeReplay(options);
+  if (!replay) return kExitInterrupted;
+  PrintSignals(*replay, options);
+  PrintFailure(*replay, options.rank);
+  if (replay->signals.empty()) {
+    std::cout << "# the stored run has no record of this step to compare with; the replay "
+              << ToString(replay->end) << "\n";
+    return kExitInconclusive;
+  }
+  std::cout << "# " << replay->signals.size() - replay->different() << " of "
+            << replay->signals.size() << " signals have the same bits\n";
+  return replay->different() == 0 ? kExitPassed : kExitFailed;
+}
+
+std::string ValuesText(const Json& values) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(values.size(), kValuesShown); ++i) {
+    const Json& value = values[i];
+    text += (text.empty() ? "" : " ") + (value.is_number_float()
+                                             ? fmt::format("{:.4g}", value.get<double>())
+                                         : value.is_string() ? value.get<std::string>()
+                                                             : value.dump());
+  }
+  return text + (values.size() > kValuesShown ? " ..." : "");
+}
+
+void PrintTensors(const Json& tensors) {
+  std::vector<std::vector<std::string>> rows = {
+      {"tensor", "shape", "type", "least", "mean", "largest", "not finite"}};
+  const auto number = [](const Json& tensor, const char* name) {
+    return tensor.contains(name) ? FormatNumber(tensor[name].get<double>()) : "";
+  };
+  for (const auto& [name, tensor] : tensors.items()) {
+    rows.push_back({name, tensor.value("shape", Json()).dump(), tensor.value("dtype", ""),
+                    number(tensor, "min"), number(tensor, "mean"), number(tensor, "max"),
+                    tensor.value("nonfinite", Json(0)).dump()});
+  }
+  PrintTable(std::cout, rows);
+}
+
+void PrintBatch(const Json& batch, bool all) {
+  PrintTensors(batch.value("tensors", Json::object()));
+  const Json samples = batch.value("samples", Json::array());
+  const std::size_t shown = all ? samples.size() : std::min(samples.size(), kSamplesShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    std::cout << "sample " << samples[i].value("id", Json()).dump() << "\n";
+    for (const auto& [name, value] : samples[i].items()) {
+      if (name == "id") continue;
+      std::cout << "  " << fmt::format("{:<10}", name)
+                << (value.is_array() ? ValuesText(value) : value.dump()) << "\n";
+    }
+  }
+  const std::size_t more = samples.size() - shown + batch.value("left_out", std::size_t{0});
+  if (more > 0) std::cout << "# and " << more << " more samples\n";
+}
+
+int InspectVerb(const ReplayOptions& options) {
+  const auto replay = MakeReplay(options);
+  if (!replay) return kExitInterrupted;
+  const std::vector<const Event*> batches = replay->Batches(options.rank);
+  if (batches.empty()) {
+    std::cout << "# the target does not report batches: it has no event `batch`\n";
+    return kExitInconclusive;
+  }
+  for (const Event* batch : batches) {
+    if (batches.size() > 1) {
+      std::cout << "# micro-batch " << batch->fields.value("micro_batch", Json()).dump() << "\n";
+    }
+    PrintBatch(batch->fields, options.all);
+  }
+  if (const Event* bad = replay->EventOf("nonfinite_batch", options.rank)) {
+    std::cout << "# not finite from here on; samples at fault: "
+              << bad->fields.value("samples", Json::array()).dump() << "\n";
+  }
+  return replay->different() == 0 ? kExitPassed : kExitFailed;
+}
+
+void DeclareCommon(VerbArguments& arguments, ReplayOptions& options) {
+  arguments
+      .Positional("RUN", options.run, "Folder of a run, or its id as nan/lr-too-high/sgd/fault/3")
+      .Required();
+  arguments.Option("--step", options.step, "The step [the one that failed, else the last]", "N")
+      .Between(0, 1 << 30);
+  arguments.Option("--rank", options.rank, "The rank [0]", "K").Between(0, 4096);
+  arguments.Common(options.common);
+}
+
+void DeclareReplay(VerbArguments& arguments, ReplayOptions& options) {
+  DeclareCommon(arguments, options);
+  arguments.Flag("--all", options.all, "Show all signals of the step");
+}
+
+void DeclareInspect(VerbArguments& arguments, ReplayOptions& options) {
+  DeclareCommon(arguments, options);
+  arguments.Flag("--all", options.all, "Show all samples that the target reports");
+}
+
+const VerbRegistration replay_registration(
+    "replay", "Repeat one step of a stored run, and say where it fails", kStored + 3, DeclareReplay,
+    ReplayVerb);
+const VerbRegistration inspect_registration("inspect", "Show the batch of a step of a stored run",
+                                            kStored + 4, DeclareInspect, InspectVerb);
+
+}  // namespace
+}  // namespace trainwreck

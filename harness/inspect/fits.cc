@@ -1,0 +1,257 @@
+#include "harness/inspect/fits.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "harness/protocol/recipe_view.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr int kSteps = 3;    // the second has all of the optimizer's state, the last evaluates
+constexpr int kRounds = 12;  // of a search, which needs one or two
+constexpr int kMostSize = 1 << 24;
+constexpr char kPeakSignal[] = "memory_peak_bytes";
+
+// Of the parabola through points[at], points[at + 1] and points[at + 2], in Newton's form.
+double Parabola(const std::vector<PeakAt>& points, std::size_t at, double x) {
+  const double x0 = points[at].size, x1 = points[at + 1].size, x2 = points[at + 2].size;
+  const double y0 = points[at].peak, y1 = points[at + 1].peak, y2 = points[at + 2].peak;
+  const double slope = (y1 - y0) / (x1 - x0);
+  const double bend = ((y2 - y1) / (x2 - x1) - slope) / (x2 - x0);
+  return y0 + slope * (x - x0) + bend * (x - x0) * (x - x1);
+}
+
+void Insert(std::vector<PeakAt>& points, const std::vector<PeakAt>& more) {
+  for (const PeakAt& point : more) {
+    const auto at = std::lower_bound(points.begin(), points.end(), point.size,
+                                     [](const PeakAt& one, int size) { return one.size < size; });
+    if (at == points.end() || at->size != point.size) points.insert(at, point);
+  }
+}
+
+const PeakAt* Find(const std::vector<PeakAt>& points, int size) {
+  for (const PeakAt& point : points) {
+    if (point.size == size) return &point;
+  }
+  return nullptr;
+}
+
+// Measures what `points` lack of these sizes. False: interrupted.
+bool MeasureMissing(std::vector<int> sizes, const MeasurePeaks& measure,
+                    std::vector<PeakAt>& points) {
+  std::erase_if(sizes, [&](int size) { return size < 1 || Find(points, size) != nullptr; });
+  if (sizes.empty()) return true;
+  const MeasuredPeaks more = measure(sizes);
+  if (!more) return false;
+  Insert(points, *more);
+  return true;
+}
+
+// Measures the largest size that should fit and the next, until both are as they should be.
+bool FindLargest(double budget, const MeasurePeaks& measure, std::vector<PeakAt>& points,
+                 FitsReport& report) {
+  for (int round = 0; round < kRounds; ++round) {
+    const int largest = PeakCurve(points).Largest(budget);
+    if (!MeasureMissing({largest, largest + 1}, measure, points)) return false;
+    const PeakAt* fits = Find(points, largest);
+    const PeakAt* exceeds = Find(points, largest + 1);
+    if ((fits != nullptr && fits->peak > budget) || exceeds->peak <= budget) continue;
+    report.largest = largest;
+    if (fits != nullptr) report.fits = *fits;
+    report.exceeds = *exceeds;
+    return true;
+  }
+  return true;  // the peak jumps about: there is no answer
+}
+
+// The runs at one size after the other.
+class Scales {
+ public:
+  Scales(const Patient& patient, const std::string& key, const TargetDescription& target)
+      : given_(patient.runs.front()), key_(key), target_(target) {}
+
+  Run At(int size) const {
+    Run run = given_;
+    SetArm(run, NameOf(size));
+    run.plan.recipe[key_] = size;
+    run.plan.recipe[kStepsKey] = run.steps = kSteps;
+    run.later_changes = {};
+    SetPhases(run, {});
+    LeaveEnoughSamples(run.plan.recipe);
+    return run;
+  }
+  static std::string NameOf(int size) { return "size" + std::to_string(size); }
+
+ private:
+  // An epoch of fewer samples than a batch would make the batch smaller.
+  void LeaveEnoughSamples(Recipe& recipe) const {
+    const ParamInfo* samples = KeyWithRole(target_, KeyRole::kSamples);
+    const RecipeView view(recipe, &target_);
+    if (samples == nullptr) return;
+    const int in_step = view.Int(KeyRole::kBatchSize).value_or(1) *
+                        view.Int(KeyRole::kAccumulation).value_or(1) *
+                        view.Int(kRanksKey).value_or(1);
+    if (view.Int(samples->name).value_or(0) < in_step) recipe[samples->name] = in_step;
+  }
+
+  const Run& given_;
+  const std::string& key_;
+  const TargetDescription& target_;
+};
+
+PeakAt PointOf(int size, const std::string& key, const RunResult& result) {
+  const MemoryReport memory = MemoryOf(result.trace, 0);
+  if (result.end != RunEnd::kCompleted || memory.signal != kPeakSignal) {
+    throw ConfigurationError("cannot measure with " + key + " = " + std::to_string(size) + ": " +
+                             ToString(result.end) +
+                             (result.detail.empty() ? "" : ", " + result.detail));
+  }
+  return {size, memory.peak, memory.parts};
+}
+
+std::string KeyToVary(const FitsOptions& options, const TargetDescription& target) {
+  const ParamInfo* key = options.key.empty() ? KeyWithRole(target, KeyRole::kBatchSize)
+                                             : ResolveKey(target, options.key);
+  if (key == nullptr) {
+    throw UsageError(options.key.empty() ? "no recipe key of target '" + target.name +
+                                               "' has the role 'batch_size'; name a key with --vary"
+                                         : "--vary: target '" + target.name +
+                                               "' has no recipe key '" + options.key + "'");
+  }
+  if (key->type != ValueType::kInt) throw UsageError("--vary: '" + key->name + "' is no integer");
+  if (target.FindSignal(kPeakSignal) == nullptr) {
+    throw UsageError("target '" + target.name + "' does not record " + kPeakSignal);
+  }
+  return key->name;
+}
+
+Json PointJson(const std::optional<PeakAt>& point) {
+  if (!point) return nullptr;
+  Json parts = Json::object();
+  for (const MemoryPart& part : point->parts) parts[part.owner] = part.at_peak;
+  return {{"size", point->size}, {"peak_bytes", point->peak}, {"parts", parts}};
+}
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+}  // namespace
+
+PeakCurve::PeakCurve(std::vector<PeakAt> points) : points_(std::move(points)) {}
+
+double PeakCurve::At(int size) const {
+  const auto above = std::find_if(points_.begin(), points_.end(),
+                                  [&](const PeakAt& point) { return point.size >= size; });
+  if (above == points_.end()) return Parabola(points_, points_.size() - 3, size);
+  if (above->size == size) return above->peak;
+  if (above == points_.begin()) return Parabola(points_, 0, size);
+  const PeakAt& below = *(above - 1);
+  return below.peak + (above->peak - below.peak) * (size - below.size) / (above->size - below.size);
+}
+
+int PeakCurve::Largest(double budget) const {
+  int fits = 0, exceeds = 1;
+  while (exceeds <= kMostSize && At(exceeds) <= budget) {
+    fits = exceeds;
+    exceeds *= 2;
+  }
+  while (exceeds - fits > 1) {
+    const int middle = fits + (exceeds - fits) / 2;
+    (At(middle) <= budget ? fits : exceeds) = middle;
+  }
+  return fits;
+}
+
+std::optional<double> PeakCurve::Miss() const {
+  if (points_.size() < 4) return std::nullopt;
+  const double predicted = Parabola(points_, points_.size() - 4, points_.back().size);
+  return std::abs(predicted - points_.back().peak) / points_.back().peak;
+}
+
+std::vector<int> SizesToMeasure(int own) {
+  const int first = std::max(1, own / 16);
+  return {first, 2 * first, 4 * first, 8 * first};
+}
+
+std::optional<FitsReport> FindWhatFits(int own, const FitsOptions& options,
+                                       const MeasurePeaks& measure) {
+  FitsReport report;
+  report.own = own;
+  std::vector<PeakAt> points;
+  if (!MeasureMissing(SizesToMeasure(own), measure, points)) return std::nullopt;
+  report.points = points;
+  const PeakCurve curve(points);
+  report.miss = curve.Miss();
+  report.predicted = curve.At(own);
+  report.is_measured = Find(points, own) != nullptr;
+  if (options.verify) {
+    if (!MeasureMissing({own}, measure, points)) return std::nullopt;
+    report.verified = Find(points, own)->peak;
+  }
+  if (options.budget && !FindLargest(*options.budget, measure, points, report)) {
+    return std::nullopt;
+  }
+  return report;
+}
+
+std::optional<FitsReport> MeasureFits(const Patient& patient, const FitsOptions& options,
+                                      const Session& session, int cores) {
+  const std::string key = KeyToVary(options, session.description);
+  const Scales scales(patient, key, session.description);
+  const auto measure = [&](const std::vector<int>& sizes) -> MeasuredPeaks {
+    Batch batch;
+    for (const int size : sizes) batch.push_back(scales.At(size));
+    std::vector<PeakAt> points;
+    const bool is_done = RunAside({batch}, session, cores, [&](std::size_t, BatchResults& results) {
+      for (const int size : sizes) {
+        points.push_back(PointOf(size, key, results.at(Scales::NameOf(size)).begin()->second));
+      }
+    });
+    if (!is_done) return std::nullopt;
+    return points;
+  };
+  const RecipeView recipe(patient.runs.front().plan.recipe, &session.description);
+  auto report = FindWhatFits(std::max(1, recipe.Int(key).value_or(1)), options, measure);
+  if (!report) return std::nullopt;
+  report->recipe = patient.name;
+  report->key = key;
+  return report;
+}
+
+double ParseBytes(const std::string& text) {
+  static const std::map<std::string, double> kUnits = {
+      {"", 1},     {"B", 1},      {"kB", 1e3},          {"MB", 1e6},
+      {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1024 * 1024}, {"GiB", 1024.0 * 1024 * 1024}};
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const auto unit = kUnits.find(end);
+  if (end == text.c_str() || unit == kUnits.end() || !(number > 0) || !std::isfinite(number)) {
+    throw UsageError("'" + text + "' is no amount of memory: say 24000000, 24MB or 1.5GiB");
+  }
+  return number * unit->second;
+}
+
+Json ToJson(const FitsReport& report) {
+  Json points = Json::array();
+  for (const PeakAt& point : report.points) points.push_back(PointJson(point));
+  return {{"schema", "trainwreck/fits"},
+          {"version", 1},
+          {"recipe", report.recipe},
+          {"key", report.key},
+          {"own", report.own},
+          {"points", points},
+          {"miss", OrNull(report.miss)},
+          {"predicted_bytes", report.predicted},
+          {"own_is_measured", report.is_measured},
+          {"verified_bytes", OrNull(report.verified)},
+          {"largest", OrNull(report.largest)},
+          {"fits", PointJson(report.fits)},
+          {"exceeds", PointJson(report.exceeds)}};
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,81 @@
+#include "harness/inspect/fits.h"
+
+#include <gtest/gtest.h>
+
+namespace trainwreck {
+namespace fits_test {
+
+// Counts what is asked for.
+struct Machine {
+  double (*peak)(int size);
+  std::vector<int> asked = {};
+
+  MeasurePeaks measure() {
+    return [this](const std::vector<int>& sizes) -> MeasuredPeaks {
+      std::vector<PeakAt> points;
+      for (const int size : sizes) {
+        asked.push_back(size);
+        points.push_back({size, peak(size), {}});
+      }
+      return points;
+    };
+  }
+};
+
+double Line(int size) { return 1000 + 10.0 * size; }
+double Square(int size) { return 1000 + 10.0 * size + 0.5 * size * size; }
+// The update needs more than small batches do.
+double Kinked(int size) { return std::max(5000.0, 1000 + 10.0 * size); }
+
+TEST(Fits, PredictsTheRecipeFromSmallerSizes) {
+  for (auto* peak : {Line, Square}) {
+    Machine machine{peak};
+    const auto report = FindWhatFits(64, {}, machine.measure());
+    ASSERT_TRUE(report);
+    EXPECT_EQ(machine.asked, std::vector<int>({4, 8, 16, 32}));
+    EXPECT_NEAR(report->predicted, peak(64), 1e-6);
+    EXPECT_NEAR(report->miss.value(), 0, 1e-9);
+    EXPECT_FALSE(report->is_measured);
+    EXPECT_FALSE(report->largest);
+  }
+  Machine small{Line};
+  EXPECT_TRUE(FindWhatFits(8, {}, small.measure())->is_measured);
+}
+
+TEST(Fits, FindsTheLargestSizeAndMeasuresItAndTheNext) {
+  Machine machine{Square};
+  const auto report = FindWhatFits(8, {.budget = Square(700) + 1}, machine.measure());
+  ASSERT_TRUE(report && report->largest);
+  EXPECT_EQ(*report->largest, 700);
+  EXPECT_EQ(machine.asked, std::vector<int>({1, 2, 4, 8, 700, 701}));
+  EXPECT_DOUBLE_EQ(report->fits->peak, Square(700));
+  EXPECT_DOUBLE_EQ(report->exceeds->peak, Square(701));
+}
+
+TEST(Fits, LearnsFromAMeasuredPeakThatContradicts) {
+  Machine machine{Kinked};
+  const auto report = FindWhatFits(8, {.budget = 9000.5}, machine.measure());
+  ASSERT_TRUE(report && report->largest);
+  EXPECT_EQ(*report->largest, 800);
+  EXPECT_LE(machine.asked.size(), 4u + 2 * 12);
+  EXPECT_EQ(FindWhatFits(8, {.budget = 500}, machine.measure())->largest, 0);
+}
+
+TEST(Fits, TheVerifiedPeakIsThatOfTheRecipe) {
+  Machine machine{Kinked};
+  const auto report = FindWhatFits(4096, {.verify = true}, machine.measure());
+  EXPECT_DOUBLE_EQ(report->verified.value(), Kinked(4096));
+  EXPECT_FALSE(FindWhatFits(8, {}, [](const auto&) { return MeasuredPeaks(); }));
+}
+
+TEST(Fits, ReadsAmountsOfMemory) {
+  EXPECT_DOUBLE_EQ(ParseBytes("24000000"), 24e6);
+  EXPECT_DOUBLE_EQ(ParseBytes("24MB"), 24e6);
+  EXPECT_DOUBLE_EQ(ParseBytes("1.5GiB"), 1.5 * 1024 * 1024 * 1024);
+  for (const char* text : {"", "MB", "-3", "3 parsecs", "nan"}) {
+    EXPECT_THROW(ParseBytes(text), UsageError) << text;
+  }
+}
+
+}  // namespace fits_test
+}  // namespace trainwreck

@@ -1,0 +1,143 @@
+#include "harness/inspect/memory_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "harness/statistics/trend.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr char kPeak[] = "memory_peak_bytes";
+constexpr char kAllocated[] = "memory_allocated_bytes";
+constexpr char kResident[] = "memory_bytes";
+
+// The owner that a signal is about; empty: none.
+std::string OwnerOf(const std::string& signal) {
+  constexpr std::string_view kBefore = "memory_", kBehind = "_bytes";
+  if (signal == kPeak || signal == kAllocated || signal == kResident) return "";
+  if (!signal.starts_with(kBefore) || !signal.ends_with(kBehind)) return "";
+  return signal.substr(kBefore.size(), signal.size() - kBefore.size() - kBehind.size());
+}
+
+std::optional<statistics::Estimate> GrowthOf(const Series& series, int from, int to) {
+  std::vector<double> steps, values;
+  for (int step = from; step <= to; ++step) {
+    if (!series.Has(step)) continue;
+    steps.push_back(step);
+    values.push_back(series.values[step]);
+  }
+  return statistics::Slope(std::move(steps), std::move(values), kMemoryConfidence);
+}
+
+void FindPeak(const Series& series, MemoryReport& use) {
+  for (int step = 0; step < static_cast<int>(series.values.size()); ++step) {
+    if (!series.Has(step)) continue;
+    use.settled_to = step;
+    if (use.peak_step >= 0 && series.values[step] <= use.peak) continue;
+    use.peak = series.values[step];
+    use.peak_step = step;
+  }
+  use.settled_from = (use.settled_to + 1) / 2;
+}
+
+Json EstimateJson(const std::optional<statistics::Estimate>& estimate) {
+  if (!estimate) return nullptr;
+  return {{"value", estimate->value}, {"interval", {estimate->lo, estimate->hi}}};
+}
+
+const char* WordOf(MemoryVerdict verdict) {
+  switch (verdict) {
+    case MemoryVerdict::kUnknown:
+      return "unknown";
+    case MemoryVerdict::kPlateau:
+      return "plateau";
+    case MemoryVerdict::kGrows:
+      return "grows";
+    case MemoryVerdict::kRanOut:
+      return "ran_out";
+  }
+  return "";
+}
+
+}  // namespace
+
+MemoryVerdict MemoryReport::verdict() const {
+  if (out_of_memory) return MemoryVerdict::kRanOut;
+  if (!growth) return MemoryVerdict::kUnknown;
+  return growth->lo > 0 ? MemoryVerdict::kGrows : MemoryVerdict::kPlateau;
+}
+
+MemoryReport MemoryOf(const RunTrace& trace, int rank) {
+  MemoryReport use;
+  for (const Event& event : trace.events) {
+    if (event.name == "out_of_memory" && event.rank == rank) use.out_of_memory = event;
+  }
+  const Series* peak = trace.Find(kPeak, rank);
+  use.signal = peak != nullptr ? kPeak : kResident;
+  if (peak == nullptr) peak = trace.Find(kResident, rank);
+  if (peak == nullptr) {
+    use.signal.clear();
+    return use;
+  }
+  FindPeak(*peak, use);
+  const Series* allocated = trace.Find(kAllocated, rank);
+  use.growth =
+      GrowthOf(allocated != nullptr ? *allocated : *peak, use.settled_from, use.settled_to);
+  for (const auto& [key, series] : trace.series) {
+    const std::string owner = OwnerOf(key.first);
+    if (key.second != rank || owner.empty() || !series.Has(use.peak_step)) continue;
+    use.parts.push_back({.owner = owner,
+                         .at_peak = series.values[use.peak_step],
+                         .growth = GrowthOf(series, use.settled_from, use.settled_to)});
+  }
+  std::stable_sort(use.parts.begin(), use.parts.end(),
+                   [](const MemoryPart& a, const MemoryPart& b) { return a.at_peak > b.at_peak; });
+  return use;
+}
+
+std::string BytesText(double bytes) {
+  constexpr const char* kUnits[] = {"kB", "MB", "GB", "TB"};
+  double scaled = std::abs(bytes);
+  if (!(scaled >= 1000)) return fmt::format("{:.4g} B", bytes);
+  int unit = -1;
+  while (scaled >= 999.95 && unit < 3) {
+    scaled /= 1000;
+    ++unit;
+  }
+  return fmt::format("{}{:.4g} {}", bytes < 0 ? "-" : "", scaled, kUnits[unit]);
+}
+
+std::string SharesText(const MemoryReport& use) {
+  std::string text;
+  for (const MemoryPart& part : use.parts) {
+    const double share = use.peak > 0 ? part.at_peak / use.peak : 0;
+    if (share < 0.01) continue;
+    text += fmt::format("{}{:.0f}% {}", text.empty() ? "" : ", ", 100 * share, part.owner);
+  }
+  return text;
+}
+
+Json ToJson(const MemoryReport& use) {
+  Json parts = Json::array();
+  for (const MemoryPart& part : use.parts) {
+    parts.push_back({{"owner", part.owner},
+                     {"at_peak_bytes", part.at_peak},
+                     {"growth", EstimateJson(part.growth)}});
+  }
+  return {{"schema", "trainwreck/memory"},
+          {"version", 1},
+          {"verdict", WordOf(use.verdict())},
+          {"signal", use.signal.empty() ? Json() : Json(use.signal)},
+          {"peak_bytes", use.signal.empty() ? Json() : Json(use.peak)},
+          {"peak_step", use.signal.empty() ? Json() : Json(use.peak_step)},
+          {"parts", parts},
+          {"settled_steps", {use.settled_from, use.settled_to}},
+          {"growth", EstimateJson(use.growth)},
+          {"out_of_memory", use.out_of_memory ? use.out_of_memory->fields : Json()}};
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,122 @@
+#include "harness/inspect/replay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "harness/inspect/layer_table.h"
+#include "harness/inspect/repeat.h"
+#include "harness/launch/trace_bits.h"
+#include "harness/protocol/recipe_view.h"
+
+namespace trainwreck {
+namespace {
+
+constexpr char kBefore[] = "before", kReplay[] = "replay", kBatchEvent[] = "batch";
+
+bool AreSame(double a, double b) {
+  return (std::isnan(a) && std::isnan(b)) || std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+void RefusePhases(const Run& run) {
+  bool has = run.phases.size() > 1 || !run.later_changes.empty();
+  for (const PlannedFault& fault : run.plan.faults) has = has || !fault.trigger.phase.empty();
+  if (!has) return;
+  throw UsageError(run.id +
+                   " has phases of its own; `trainwreck rerun` makes such a run again as a whole");
+}
+
+void Record(Run& run, const TargetDescription& target) {
+  for (const std::string& signal : LayerSignals()) {
+    if (target.FindSignal(signal) != nullptr) run.plan.record.push_back(signal + "{*}");
+  }
+  for (const EventInfo& event : target.events) {
+    if (event.on_demand) run.plan.record.push_back(event.name);
+  }
+}
+
+std::vector<ReplayedSignal> Compare(const RunTrace& stored, const RunTrace& now, int step) {
+  std::vector<ReplayedSignal> signals;
+  for (const auto& [key, series] : stored.series) {
+    const auto& [signal, rank] = key;
+    const Series* again = now.Find(signal, rank);
+    if (IsTimeOrMemory(signal) || !series.Has(step) || again == nullptr || !again->Has(step)) {
+      continue;
+    }
+    const double before = series.values[step], after = again->values[step];
+    signals.push_back({signal, rank, before, after, AreSame(before, after)});
+  }
+  return signals;
+}
+
+}  // namespace
+
+std::optional<int> FailingStep(const RunTrace& trace) {
+  std::optional<int> first;
+  const auto take = [&](int step) { first = std::min(first.value_or(step), step); };
+  for (int rank = 0; rank < trace.world_size; ++rank) {
+    const Series* loss = trace.Find("loss", rank);
+    for (int step = 0; loss != nullptr && step < static_cast<int>(loss->values.size()); ++step) {
+      if (loss->Has(step) && !std::isfinite(loss->values[step])) take(step);
+    }
+  }
+  for (const Event& event : trace.events) {
+    if ((event.name == "exception" || event.name == "first_nonfinite") && event.step >= 0) {
+      take(event.step);
+    }
+  }
+  return first;
+}
+
+Run ReplayOf(const Run& stored, int step, const TargetDescription& target) {
+  RefusePhases(stored);
+  if (step < 0 || step >= stored.steps) {
+    throw UsageError("step " + std::to_string(step) + ": " + stored.id + " has the steps 0 to " +
+                     std::to_string(stored.steps - 1));
+  }
+  Run run = stored;
+  Record(run, target);
+  std::vector<Phase> phases = {{kReplay, step + 1}};
+  if (step > 0) phases.insert(phases.begin(), {kBefore, step});
+  SetPhases(run, std::move(phases));
+  return run;
+}
+
+int Replay::different() const {
+  return static_cast<int>(std::count_if(signals.begin(), signals.end(),
+                                        [](const ReplayedSignal& one) { return !one.same; }));
+}
+
+const Event* Replay::EventOf(const std::string& name, int rank) const {
+  for (const Event& event : trace.events) {
+    if (event.name == name && event.rank == rank && event.step == step) return &event;
+  }
+  return nullptr;
+}
+
+std::vector<const Event*> Replay::Batches(int rank) const {
+  std::vector<const Event*> batches;
+  for (const Event& event : trace.events) {
+    if (event.name == kBatchEvent && event.rank == rank && event.step == step) {
+      batches.push_back(&event);
+    }
+  }
+  return batches;
+}
+
+std::optional<Replay> ReplayStep(const StoredTrace& stored, int step, const Session& session) {
+  Replay replay;
+  replay.step = step;
+  const Run run = ReplayOf(*stored.run, step, session.description);
+  const bool is_done = RepeatAside(run, session, [&](RunResult& result) {
+    replay.trace = std::move(result.trace);
+    replay.end = result.end;
+    replay.detail = result.detail;
+  });
+  if (!is_done) return std::nullopt;
+  replay.signals = Compare(stored.trace, replay.trace, step);
+  return replay;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,78 @@
+#include "harness/inspect/replay.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace trainwreck {
+namespace replay_test {
+
+Run Stored() {
+  Run run;
+  run.id = "fake/x/fault/0";
+  run.steps = 20;
+  SetPhases(run, {});
+  return run;
+}
+
+TargetDescription Target() {
+  TargetDescription target;
+  target.signals.push_back({.name = "grad_norm", .per_module = true});
+  target.events.push_back({.name = "batch", .on_demand = true});
+  target.events.push_back({.name = "resumed"});
+  return target;
+}
+
+TEST(Replay, MakesTheStepFromACheckpointBeforeIt) {
+  const auto run = ReplayOf(Stored(), 7, Target());
+  ASSERT_EQ(run.phases.size(), 2u);
+  EXPECT_EQ(run.phases[0].until, 7);
+  EXPECT_EQ(run.phases[1].until, 8);
+  EXPECT_EQ(run.plan.until, 7);
+  EXPECT_EQ(run.plan.record, std::vector<std::string>({"grad_norm{*}", "batch"}));
+}
+
+TEST(Replay, TheFirstStepNeedsNoCheckpoint) {
+  const auto run = ReplayOf(Stored(), 0, Target());
+  ASSERT_EQ(run.phases.size(), 1u);
+  EXPECT_EQ(run.plan.until, 1);
+}
+
+TEST(Replay, RefusesStepsAndRunsThatItCannotMake) {
+  EXPECT_THROW(ReplayOf(Stored(), 20, Target()), UsageError);
+  auto phased = Stored();
+  SetPhases(phased, {{"first", 5}, {"second", std::nullopt}});
+  EXPECT_THROW(ReplayOf(phased, 3, Target()), UsageError);
+  auto aimed = Stored();
+  aimed.plan.faults.push_back({.id = "x", .fault = "x.y", .with = {}, .trigger = {}});
+  EXPECT_NO_THROW(ReplayOf(aimed, 3, Target()));
+  aimed.plan.faults[0].trigger.phase = "train";
+  EXPECT_THROW(ReplayOf(aimed, 3, Target()), UsageError);
+}
+
+TEST(Replay, FindsTheStepThatFailed) {
+  RunTrace trace;
+  for (int step = 0; step < 9; ++step) trace.series[{"loss", 0}].Set(step, step < 6 ? 1 : NAN);
+  EXPECT_EQ(FailingStep(trace), 6);
+  trace.events.push_back({"first_nonfinite", 5, 0, 0, {}});
+  EXPECT_EQ(FailingStep(trace), 5) << "a gradient before the loss";
+  RunTrace died;
+  died.series[{"loss", 0}].Set(0, 1);
+  EXPECT_EQ(FailingStep(died), std::nullopt);
+  died.events.push_back({"exception", 3, 0, 0, {}});
+  EXPECT_EQ(FailingStep(died), 3);
+}
+
+TEST(Replay, FindsEventsOfItsStepAndRankAlone) {
+  Replay replay;
+  replay.step = 4;
+  replay.trace.events = {{"batch", 3, 0, 0, {}}, {"batch", 4, 1, 0, {}}, {"batch", 4, 0, 0, {}}};
+  EXPECT_EQ(replay.Batches(0).size(), 1u);
+  EXPECT_EQ(replay.EventOf("batch", 1), &replay.trace.events[1]);
+  EXPECT_EQ(replay.EventOf("exception", 0), nullptr);
+  replay.signals = {{"loss", 0, 1, 1, true}, {"lr", 0, 1, 2, false}};
+  EXPECT_EQ(replay.different(), 1);
+}
+
+}  // namespace replay_test
+}  // namespace trainwreck
