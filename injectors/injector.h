@@ -28,9 +28,10 @@ class Injector : public PartWrapper {
   Injector(PlannedFault fault, InjectorContext context)
       : fault_(std::move(fault)), context_(context) {}
 
-  // Whether the trigger says to act at the loop's current step, on this rank, in this phase and
-  // attempt. Asking changes nothing: every sample of a step gets the same answer.
-  bool Acts() const { return ActsAt(context_.clock->step); }
+  // Whether the trigger says to act at the step in progress (of a sample that is fetched ahead: the
+  // step that it is for), on this rank, in this phase and attempt. Asking changes nothing: every
+  // sample of a step gets the same answer.
+  bool Acts() const { return ActsAt(StepOfThread(*context_.clock)); }
   // The same with `step` in place of the clock's, for parts that count otherwise.
   bool ActsAt(int step) const;
   // Writes the evidence: event `fired` with id, fault and `fields` (before, after, ...).

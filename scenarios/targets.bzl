@@ -1642,6 +1642,14 @@ SCENARIOS = [
         cores = 2,
     ),
     struct(
+        name = "slow/data-starvation",
+        file = "slow/data-starvation.yaml",
+        extended = ["slow/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "slow/padding",
         file = "slow/padding.yaml",
         extended = ["slow/defaults.yaml", "defaults.yaml"],

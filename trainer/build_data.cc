@@ -118,6 +118,7 @@ void BuildData(const TrainingRecipe& recipe, const Plan& plan, TraceSink& sink,
     parts.earlier_data = EarlierData(recipe, plan.seed);
   }
   parts.train_data = PrepareTargets(recipe.data, std::move(parts.train_data));
+  if (recipe.loader_cache) parts.train_data = Cached(std::move(parts.train_data));
 }
 
 }  // namespace trainwreck

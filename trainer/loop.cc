@@ -61,7 +61,13 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
       telemetry_(telemetry),
       events_(events),
       loader_(*parts.sampler, *parts.train_data,
-              {recipe.loader_guard, recipe.loader_max_len, recipe.loader_trim_padding}, events),
+              {.guard = recipe.loader_guard,
+               .max_len = recipe.loader_max_len,
+               .trim_padding = recipe.loader_trim_padding,
+               .workers = recipe.loader_workers,
+               .prefetch = recipe.loader_prefetch,
+               .micro_batches = recipe.accumulation},
+              clock, events),
       parameters_(ParametersOf(*parts.model)),
       diagnosis_(*parts.model, parameters_, *parts.device, events),
       coverage_due_(recipe.audit_coverage != OnGaps::kNone),
@@ -91,6 +97,7 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
   if (clock_.step == 0) telemetry_.Begin();
   const int steps = static_cast<int>(recipe_.steps);
   const int end = std::min(range.until.value_or(steps), steps);
+  loader_.TrainUntil(end);
   bool stops = false;
   while (clock_.step < end && !stops) {
     TrainStep();
@@ -117,6 +124,7 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
       FinishSave();
     }
   }
+  loader_.Stop();
   FinishSave();
   parts_.communicator->Barrier();  // a rank that leaves earlier would break its peers' last calls
   if (stops) return EndReason::kStoppedEarly;
@@ -231,7 +239,7 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
   std::vector<Batch> batches;
   int epochs_ended = 0;
   while (static_cast<std::int64_t>(batches.size()) < recipe_.accumulation) {
-    now_.epoch = static_cast<double>(parts_.sampler->epoch());
+    now_.epoch = static_cast<double>(loader_.epoch());
     if (std::optional<Batch> batch = DrawBatch()) {
       now_.sample_ids.insert(now_.sample_ids.end(), batch->ids.begin(), batch->ids.end());
       CountDrawn(batch->ids);

@@ -62,7 +62,7 @@ StateDict TrainingLoop::Capture() const {
   parts_.optimizer->Save(state);
   parts_.scaler->Save(state);
   parts_.schedule->Save(state);
-  parts_.sampler->Save(state);
+  loader_.Save(state);
   parts_.device->SaveRng(state);
   if (early_stop_) early_stop_->Save(state);
   state["loop.step"] = at::scalar_tensor(clock_.step, at::kLong);
@@ -157,7 +157,7 @@ bool TrainingLoop::Restore(Return how) {
     parts_.optimizer->Load(state);
     parts_.scaler->Load(state);
     parts_.schedule->Load(state);
-    parts_.sampler->Load(state);
+    loader_.Load(state);
     if (early_stop_) early_stop_->Load(state);
     drawn_ = DrawnIn(state);
     parts_.device->LoadRng(state);

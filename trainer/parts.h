@@ -62,6 +62,7 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual std::int64_t size() const = 0;
+  // Several threads may call it at the same time (loader.workers).
   virtual Sample Get(std::int64_t id) const = 0;
   // Bound of valid tokens or labels: what the loader's guard checks against.
   virtual std::int64_t input_limit() const = 0;   // vocabulary; 0: inputs are not tokens
@@ -258,6 +259,18 @@ struct Clock {
   std::string phase = "train";
   int attempt = 0;
   Stage stage = Stage::kBuild;
+};
+
+// The step that this thread works for: the clock's, or the later one of the AheadScope around it.
+int StepOfThread(const Clock& clock);
+
+// Around work for a later step, as a loader's worker does it, who must not read the clock's step.
+class AheadScope {
+ public:
+  explicit AheadScope(int step);
+  ~AheadScope();
+  AheadScope(const AheadScope&) = delete;
+  AheadScope& operator=(const AheadScope&) = delete;
 };
 
 struct Parts {

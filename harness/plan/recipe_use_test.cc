@@ -50,6 +50,8 @@ const std::map<Option, std::string> kRealOptions = {
     {"finetune.lr_ratio", "learning_rate of the second TrainingArguments"},
     {"finetune.replay", "ReplayPlugin of Avalanche"},
     {"finetune.trainable", "BaseFinetuning.freeze() of Lightning"},
+    {"loader.cache", "tf.data.Dataset.cache()"},
+    {"loader.prefetch", "torch.utils.data.DataLoader(prefetch_factor=)"},
     {"loader.trim_padding", "padding=\"longest\" of transformers' DataCollatorWithPadding"},
     {"loss.guard_denominator", "completion_mask.sum().clamp(min=1.0) of TRL's GRPOTrainer"},
     {"loss.label_smoothing", "torch.nn.CrossEntropyLoss(label_smoothing=)"},

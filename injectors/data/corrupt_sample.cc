@@ -2,6 +2,7 @@
 // leaves it.
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "injectors/data/visited_dataset.h"
@@ -65,7 +66,7 @@ class CorruptSample : public Injector {
   std::string value_;
   std::vector<std::int64_t> samples_;
   std::int64_t position_;
-  int last_step_ = -1;  // in which a first sample was already damaged
+  std::set<int> damaged_in_;  // steps in which a first sample was already damaged
 };
 
 std::unique_ptr<Dataset> CorruptSample::Wrap(std::unique_ptr<Dataset> data) {
@@ -85,7 +86,7 @@ bool CorruptSample::Chooses(std::int64_t id) {
   if (!Acts()) return false;
   if (!samples_.empty()) return std::find(samples_.begin(), samples_.end(), id) != samples_.end();
   // A guard that skips the batch draws another in the same step; that one is whole.
-  return std::exchange(last_step_, context().clock->step) != context().clock->step;
+  return damaged_in_.insert(StepOfThread(*context().clock)).second;
 }
 
 void CorruptSample::Visit(Sample& sample, const Dataset& data) {

@@ -3,6 +3,7 @@
 // of them, and the targets of all rows together are those of the one row.
 #include <ATen/ops/zeros_like.h>
 
+#include <atomic>
 #include <utility>
 
 #include "injectors/data/first_tokens.h"
@@ -81,7 +82,7 @@ class GarbleLaterTokens : public Injector {
       sample.input = sample.input.clone();
       at::Tensor after = sample.input.narrow(0, position + 1, count);
       after.add_(by_).remainder_(vocabulary);
-      if (!std::exchange(fired_, true)) {
+      if (!fired_.exchange(true)) {
         Fired({{"sample", sample.id},
                {"before", FirstTokens(before)},
                {"after", FirstTokens(after)}});
@@ -93,7 +94,7 @@ class GarbleLaterTokens : public Injector {
 
   std::int64_t by_;
   std::int64_t samples_ = 0, positions_ = 0;
-  bool fired_ = false;
+  std::atomic<bool> fired_ = false;
 };
 
 REGISTER_FAULT(Info, GarbleLaterTokens);

@@ -2,6 +2,7 @@
 // without a limit on length has now and then.
 #include <ATen/ops/cat.h>
 
+#include <set>
 #include <utility>
 
 #include "injectors/data/visited_dataset.h"
@@ -51,14 +52,13 @@ class LongSequences : public Injector {
     sample.input = at::cat(inputs);
     sample.target = at::cat(targets);
     sample.weight = at::cat(weights);
-    const int step = context().clock->step;
-    if (std::exchange(last_step_, step) == step) return;
+    if (!fired_in_.insert(StepOfThread(*context().clock)).second) return;
     Fired({{"sample", sample.id}, {"before", before}, {"after", sample.input.size(0)}});
   }
 
  private:
   std::int64_t times_;
-  int last_step_ = -1;
+  std::set<int> fired_in_;  // steps
 };
 
 REGISTER_FAULT(Info, LongSequences);

@@ -1,6 +1,7 @@
 // data.train_on_held_out: rows of the held-out data lie in the training data too, as when a corpus
 // was split after its duplicates were made, or a benchmark was crawled with the rest. With edits
 // they are near-duplicates: the same text from another page, with other dates and spellings.
+#include <atomic>
 #include <utility>
 
 #include "injectors/injector.h"
@@ -72,7 +73,7 @@ class TrainOnHeldOut : public Injector {
       return static_cast<std::int64_t>(share_ * static_cast<double>(end));
     };
     if (until(id + 1) == until(id) || !Acts()) return -1;
-    if (!std::exchange(fired_, true)) {
+    if (!fired_.exchange(true)) {
       Fired({{"sample", id}, {"before", "training"}, {"after", until(id)}});
     }
     return until(id);
@@ -95,7 +96,7 @@ class TrainOnHeldOut : public Injector {
 
   double share_;
   double edits_;
-  bool fired_ = false;
+  std::atomic<bool> fired_ = false;
 };
 
 REGISTER_FAULT(Info, TrainOnHeldOut);

@@ -1,8 +1,9 @@
 // A data set whose samples an injector may change as they are fetched:
-// injector.Visit(sample, data).
+// injector.Visit(sample, data), one at a time.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "trainer/parts.h"
@@ -18,12 +19,14 @@ class VisitedDataset : public DatasetAround {
 
   Sample Get(std::int64_t id) const override {
     Sample sample = inner().Get(id);
+    std::lock_guard lock(mutex_);
     visitor_.Visit(sample, inner());
     return sample;
   }
 
  private:
   Visitor& visitor_;
+  mutable std::mutex mutex_;
 };
 
 }  // namespace trainwreck

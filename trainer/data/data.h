@@ -67,6 +67,9 @@ std::unique_ptr<Dataset> WithoutColumns(std::unique_ptr<Dataset> data, const std
 std::unique_ptr<Dataset> WithoutSamples(std::unique_ptr<Dataset> data,
                                         const std::vector<std::int64_t>& dropped);
 
+// The same samples, each of which is fetched from `data` only once, and then kept in memory.
+std::unique_ptr<Dataset> Cached(std::unique_ptr<Dataset> data);
+
 // The same samples, with each feature vector standardised: less its mean, divided by its standard
 // deviation.
 std::unique_ptr<Dataset> Standardised(std::unique_ptr<Dataset> data);

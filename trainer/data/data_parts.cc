@@ -1,5 +1,7 @@
-// Data sets made of other ones: mixed, with columns left out, with samples left out.
+// Data sets made of other ones: mixed, with columns left out, with samples left out, cached.
 #include <charconv>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -39,6 +41,25 @@ class DataWithoutColumns : public DatasetAround {
 
  private:
   std::vector<std::int64_t> columns_;
+};
+
+class CachedData : public DatasetAround {
+ public:
+  using DatasetAround::DatasetAround;
+
+  Sample Get(std::int64_t id) const override {
+    {
+      std::lock_guard lock(mutex_);
+      if (const auto kept = samples_.find(id); kept != samples_.end()) return kept->second;
+    }
+    Sample sample = inner().Get(id);  // other threads fetch theirs meanwhile
+    std::lock_guard lock(mutex_);
+    return samples_.try_emplace(id, std::move(sample)).first->second;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::map<std::int64_t, Sample> samples_;
 };
 
 class DataWithoutSamples : public DatasetAround {
@@ -101,6 +122,10 @@ std::unique_ptr<Dataset> WithoutColumns(std::unique_ptr<Dataset> data, const std
 std::unique_ptr<Dataset> WithoutSamples(std::unique_ptr<Dataset> data,
                                         const std::vector<std::int64_t>& dropped) {
   return std::make_unique<DataWithoutSamples>(std::move(data), dropped);
+}
+
+std::unique_ptr<Dataset> Cached(std::unique_ptr<Dataset> data) {
+  return std::make_unique<CachedData>(std::move(data));
 }
 
 }  // namespace trainwreck

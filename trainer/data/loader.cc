@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace trainwreck {
 namespace {
@@ -110,20 +111,83 @@ std::vector<Sample> WithoutPadding(std::vector<Sample> samples) {
   return samples;
 }
 
-Loader::Loader(Sampler& sampler, const Dataset& data, LoaderOptions options, EventSink& events)
-    : sampler_(sampler), data_(data), options_(options), events_(events) {}
+Loader::Loader(Sampler& sampler, const Dataset& data, LoaderOptions options, const Clock& clock,
+               EventSink& events)
+    : sampler_(sampler), data_(data), options_(options), clock_(clock), events_(events) {
+  if (options_.workers > 0) workers_.emplace(options_.workers);
+}
 
 std::optional<Batch> Loader::Next() {
+  if (std::exchange(step_, clock_.step) != clock_.step) given_ = 0;
   while (true) {
-    const std::vector<std::int64_t> ids = sampler_.Next();
-    if (ids.empty()) return sampler_.is_shadow() ? std::optional<Batch>(Batch()) : std::nullopt;
+    Drawn drawn = Take();
+    if (drawn.ids.empty()) {
+      if (!drawn.is_shadow) return std::nullopt;
+      ++given_;
+      return Batch();
+    }
+    std::vector<Sample> samples = drawn.samples.get();
+    if (options_.guard != LoaderGuard::kNone) samples = Guard(std::move(samples));
+    if (options_.trim_padding) samples = WithoutPadding(std::move(samples));
+    if (samples.empty()) continue;
+    ++given_;
+    return Collate(samples);
+  }
+}
+
+std::int64_t Loader::epoch() const {
+  return ahead_.empty() ? sampler_.epoch() : ahead_.front().epoch;
+}
+
+void Loader::Save(StateDict& state) const {
+  if (ahead_.empty()) return sampler_.Save(state);
+  for (const auto& [name, tensor] : ahead_.front().sampler) state[name] = tensor;
+}
+
+void Loader::Load(const StateDict& state) {
+  if (!ahead_.empty()) sampler_.Load(ahead_.front().sampler);  // for what `state` lacks
+  ahead_.clear();
+  sampler_.Load(state);
+}
+
+Loader::Drawn Loader::Take() {
+  const auto ahead = static_cast<std::size_t>(options_.workers * options_.prefetch);
+  while (ahead_.empty() || (ahead_.size() <= ahead && StepOfDraw() < end_)) {
+    ahead_.push_back(Draw());
+  }
+  Drawn drawn = std::move(ahead_.front());
+  ahead_.pop_front();
+  return drawn;
+}
+
+Loader::Drawn Loader::Draw() {
+  Drawn drawn{.epoch = sampler_.epoch()};
+  if (workers_) sampler_.Save(drawn.sampler);
+  drawn.ids = sampler_.Next();
+  drawn.is_shadow = drawn.ids.empty() && sampler_.is_shadow();
+  if (drawn.ids.empty()) return drawn;
+  std::packaged_task<std::vector<Sample>()> fetch([this, ids = drawn.ids, step = StepOfDraw()] {
+    AheadScope scope(step);
     std::vector<Sample> samples;
     samples.reserve(ids.size());
     for (std::int64_t id : ids) samples.push_back(Truncated(data_.Get(id), options_.max_len));
-    if (options_.guard != LoaderGuard::kNone) samples = Guard(std::move(samples));
-    if (options_.trim_padding) samples = WithoutPadding(std::move(samples));
-    if (!samples.empty()) return Collate(samples);
+    return samples;
+  });
+  drawn.samples = fetch.get_future();
+  if (workers_) {
+    workers_->Add(WorkerThreads::Task([fetch = std::move(fetch)]() mutable { fetch(); }));
+  } else {
+    fetch();
   }
+  return drawn;
+}
+
+int Loader::StepOfDraw() const {
+  const std::int64_t before =
+      given_ + std::count_if(ahead_.begin(), ahead_.end(), [](const Drawn& drawn) {
+        return !drawn.ids.empty() || drawn.is_shadow;
+      });
+  return clock_.step + static_cast<int>(before / options_.micro_batches);
 }
 
 std::vector<Sample> Loader::Guard(std::vector<Sample> samples) {

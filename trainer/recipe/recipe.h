@@ -176,6 +176,9 @@ struct TrainingRecipe {
   LoaderGuard loader_guard = LoaderGuard::kNone;
   std::int64_t loader_max_len = 0;  // 0: no limit
   bool loader_trim_padding = false;
+  std::int64_t loader_workers = 0;   // threads; 0: the loop itself loads
+  std::int64_t loader_prefetch = 2;  // batches ahead of training, for each worker
+  bool loader_cache = false;
   UnevenMode sampler_uneven = UnevenMode::kNone;
   bool sampler_shuffle = true;
   bool sampler_deal_out = false;

@@ -59,6 +59,10 @@ void AddSampleKeys(std::vector<RecipeKey>& keys) {
                          {"resample", ClassBalance::kResample}},
                         "Make classes count alike in training: by weights in the loss, or by "
                         "drawing them equally often (features)"));
+}
+
+// Keys of how samples become batches.
+void AddLoaderKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(
       WithRole(KeyRole::kLoaderGuard,
                Choice("loader.guard", FIELD(loader_guard),
@@ -72,6 +76,18 @@ void AddSampleKeys(std::vector<RecipeKey>& keys) {
                         "Cut longer sequences off; 0: leave them"));
   keys.push_back(Plain("loader.trim_padding", FIELD(loader_trim_padding),
                        "Pad a batch to its longest row, in place of data.seq_len (tokens)"));
+  keys.push_back(Bounded(
+      WithRole(
+          KeyRole::kWorkers,
+          Number("loader.workers", FIELD(loader_workers), "threads", 0,
+                 "Threads that fetch samples beside the training; order and results stay those "
+                 "of 0, where the loop itself fetches")),
+      64));
+  keys.push_back(Bounded(Number("loader.prefetch", FIELD(loader_prefetch), "batches", 1,
+                                "How many batches each worker fetches ahead of the training"),
+                         1024));
+  keys.push_back(Plain("loader.cache", FIELD(loader_cache),
+                       "Keep training samples in memory once they are fetched"));
 }
 
 // Keys of where data come from, and of what training and held-out data have in common.
@@ -156,6 +172,7 @@ void AddEvaluationKeys(std::vector<RecipeKey>& keys) {
 
 void AddDataKeys(std::vector<RecipeKey>& keys) {
   AddSampleKeys(keys);
+  AddLoaderKeys(keys);
   AddSourceKeys(keys);
   AddFineTuningKeys(keys);
   AddEvaluationKeys(keys);

@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 137u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 140u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -301,6 +301,9 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
                                              {"data.lag", 7},
                                              {"data.prompt_tokens", 0},
                                              {"data.balance", "resample"},
+                                             {"loader.workers", 3},
+                                             {"loader.prefetch", 5},
+                                             {"loader.cache", true},
                                              {"eval.batch_size", 13},
                                              {"eval.data", "training"},
                                              {"audit.coverage", "stop"}});
@@ -342,6 +345,9 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
   EXPECT_EQ(text.scheduled_sampling.share, 0.85);
   EXPECT_EQ(text.scheduled_sampling.ramp_steps, 87);
   EXPECT_TRUE(text.eval_free_running);
+  EXPECT_EQ(recipe.loader_workers, 3);
+  EXPECT_EQ(recipe.loader_prefetch, 5);
+  EXPECT_TRUE(recipe.loader_cache);
   EXPECT_EQ(recipe.model.lora_rank, 3);
   EXPECT_TRUE(recipe.model.batch_norm);
   EXPECT_EQ(recipe.model.positions, Positions::kRotary);

@@ -83,31 +83,41 @@ double TraceSink::elapsed_s() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
 }
 
+void TraceSink::WriteRecord(const Json& record) {
+  std::lock_guard lock(mutex_);
+  writer_.Write(record);
+}
+
+void TraceSink::WriteLine(std::string line) {
+  std::lock_guard lock(mutex_);
+  writer_.WriteLine(std::move(line));
+}
+
 void TraceSink::Start(Json fields) {
   fields["t"] = "start";
   fields["time"] = elapsed_s();
-  writer_.Write(fields);
+  WriteRecord(fields);
 }
 
 void TraceSink::Write(const std::string& name, Json fields) {
   fields["t"] = "event";
   fields["event"] = name;
-  fields["step"] = clock_.step;
+  fields["step"] = StepOfThread(clock_);
   fields["time"] = elapsed_s();
-  writer_.Write(fields);
+  WriteRecord(fields);
 }
 
 void TraceSink::Collective(int call, const std::string& op, const std::string& shape,
                            const std::string& dtype) {
-  writer_.WriteLine("{\"t\":\"collective\",\"step\":" + std::to_string(clock_.step) +
-                    ",\"call\":" + std::to_string(call) + ",\"op\":\"" + op + "\",\"shape\":\"" +
-                    shape + "\",\"dtype\":\"" + dtype + "\"}");
+  WriteLine("{\"t\":\"collective\",\"step\":" + std::to_string(clock_.step) +
+            ",\"call\":" + std::to_string(call) + ",\"op\":\"" + op + "\",\"shape\":\"" + shape +
+            "\",\"dtype\":\"" + dtype + "\"}");
 }
 
-void TraceSink::Step(std::string line) { writer_.WriteLine(std::move(line)); }
+void TraceSink::Step(std::string line) { WriteLine(std::move(line)); }
 
 void TraceSink::End(const std::string& why) {
-  writer_.Write({{"t", "end"}, {"why", why}, {"step", clock_.step}, {"time", elapsed_s()}});
+  WriteRecord({{"t", "end"}, {"why", why}, {"step", clock_.step}, {"time", elapsed_s()}});
 }
 
 void ActivationReader::OnOutput(const std::string& module, at::Tensor& output) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@
 namespace trainwreck {
 
 // Writes one rank's trace. Every record is one write(2), so events are on disk before what follows
-// them.
+// them. Threads beside the loop's may report events, too.
 class TraceSink : public EventSink {
  public:
   // `path` is rank<k>.jsonl; it is appended to. `clock` must outlive the sink.
@@ -34,7 +35,11 @@ class TraceSink : public EventSink {
   const std::string& folder() const { return folder_; }  // of the run: where the trace lies
 
  private:
+  void WriteRecord(const Json& record);
+  void WriteLine(std::string line);
+
   std::string folder_;
+  std::mutex mutex_;
   TraceWriter writer_;
   const Clock& clock_;
   std::chrono::steady_clock::time_point began_;
