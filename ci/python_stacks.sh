@@ -24,11 +24,13 @@ find_small_stacks() {
 # All of them, of today: 3 GB to download, 5 GB on disk.
 find_all_stacks() {
   local python="$TRAINWRECK_CACHE/python-stacks/bin/python3"
-  if ! "$python" -c 'import accelerate, lightning, mpi4py, pytest, sklearn, tensorboard, torch, transformers, x_transformers' 2>/dev/null; then
+  # MLflow without its server, which is most of it.
+  if ! "$python" -c 'import accelerate, alembic, lightning, mlflow, mpi4py, pyarrow, pytest, sklearn, sqlalchemy, tensorboard, torch
+import transformers, wandb, x_transformers' 2>/dev/null; then
     # Without a pip of its own, which would take one more Debian package.
     [ -x "$python" ] || python3 -m venv --without-pip "$TRAINWRECK_CACHE/python-stacks"
-    python3 -m pip --python "$python" install -q accelerate lightning mpi4py pytest scikit-learn tensorboard \
-      "torch==$TORCH_VERSION" transformers x-transformers >&2
+    python3 -m pip --python "$python" install -q accelerate alembic lightning mlflow-skinny mpi4py pyarrow pytest scikit-learn \
+      sqlalchemy tensorboard "torch==$TORCH_VERSION" transformers wandb x-transformers >&2
   fi
   STACKS+=("--test_env=TRAINWRECK_STACKS_PYTHON=$python")
 }

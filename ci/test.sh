@@ -4,7 +4,8 @@
 # link-time optimization that looks for two types of one name, and the example of a foreign repository built from outside.
 # The hooks in Python are tested with Debian's torch 1.13 (48 MB) and a Trainer of Hugging Face that runs with it (16 MB).
 # --with-python-stacks tests them with today's PyTorch, Hugging Face's Trainer and Lightning instead, and the adapter with scikit-learn,
-# TensorBoard, MPI, accelerate and x-transformers, too: 3 GB to download, 5 GB on disk, since PyTorch brings its CUDA libraries.
+# TensorBoard, MPI, accelerate and x-transformers, and exports with pyarrow, MLflow and wandb, too: 3 GB to download, 5 GB on disk, since
+# PyTorch brings its CUDA libraries.
 # Ends with a line `N passed, N failed, N skipped` that counts test cases, and says each skip with its reason.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

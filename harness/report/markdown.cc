@@ -65,10 +65,9 @@ std::string Arms(const Verdict& verdict) {
   return text + "\n";
 }
 
-std::string Details(const Verdict& verdict) {
-  std::string text = "<details><summary>" + EscapeMarkdown(verdict.case_name) + ": " +
-                     EscapeMarkdown(verdict.failure_class.text()) + "</summary>\n\n" +
-                     EscapeMarkdown(verdict.reason) + "\n\n" + Arms(verdict);
+// Reason, arms, remarks and failed checks.
+std::string Body(const Verdict& verdict) {
+  std::string text = EscapeMarkdown(verdict.reason) + "\n\n" + Arms(verdict);
   for (const std::string& remark : verdict.remarks) text += "- " + EscapeMarkdown(remark) + "\n";
   if (!verdict.remarks.empty()) text += "\n";
   for (const CheckResult& check : verdict.checks) {
@@ -78,7 +77,13 @@ std::string Details(const Verdict& verdict) {
     text += Fenced(block);
     text += "\n";
   }
-  return text + "</details>\n\n";
+  return text;
+}
+
+std::string Details(const Verdict& verdict) {
+  return "<details><summary>" + EscapeMarkdown(verdict.case_name) + ": " +
+         EscapeMarkdown(verdict.failure_class.text()) + "</summary>\n\n" + Body(verdict) +
+         "</details>\n\n";
 }
 
 // Notes for all readers: those of runs, or those of arms that were left out.
@@ -94,6 +99,11 @@ std::string Notes(const std::vector<Verdict>& verdicts, bool of_runs, const std:
 }
 
 }  // namespace
+
+std::string CaseMarkdown(const Verdict& verdict) {
+  return "**" + UpperCase(ToString(verdict.verdict)) + "** " + EscapeMarkdown(verdict.case_name) +
+         ": " + EscapeMarkdown(verdict.title) + "\n\n" + Body(verdict);
+}
 
 std::string MarkdownReport(const std::vector<Verdict>& verdicts, const RunInfo& info) {
   int passed = 0, skipped = 0;

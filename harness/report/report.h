@@ -64,6 +64,8 @@ bool AppendStepSummary(const std::vector<Verdict>& verdicts, const RunInfo& info
 // The texts that WriteReport writes.
 std::string JunitReport(const std::vector<Verdict>& verdicts, const RunInfo& info);
 std::string MarkdownReport(const std::vector<Verdict>& verdicts, const RunInfo& info);
+// One case: verdict, reason, arms, failed checks.
+std::string CaseMarkdown(const Verdict& verdict);
 std::string JsonReport(const std::vector<Verdict>& verdicts, const RunInfo& info);
 
 struct StoredReport {
