@@ -2,13 +2,13 @@
 
 #include <unistd.h>
 
-#include <chrono>
-#include <cstdio>
+#include <iostream>
 #include <memory>
 #include <utility>
 
 #include "harness/process/interruption.h"
 #include "harness/protocol/trace_reader.h"
+#include "harness/report/progress.h"
 #include "harness/session/storage.h"
 
 namespace trainwreck {
@@ -25,27 +25,6 @@ bool IsTrouble(RunEnd end) {
          end == RunEnd::kDiskBudget;
 }
 
-// A line that is overwritten, on terminals only.
-class ProgressLine {
- public:
-  ~ProgressLine() {
-    if (is_shown_) std::fputs("\r\x1b[K", stderr);
-  }
-  void Show(int running, int done, int total) {
-    const auto now = std::chrono::steady_clock::now();
-    if (isatty(STDERR_FILENO) == 0 || (is_shown_ && now - last_ < std::chrono::milliseconds(100))) {
-      return;
-    }
-    last_ = now;
-    is_shown_ = true;
-    std::fprintf(stderr, "\r\x1b[K# %d of %d runs done, %d running", done, total, running);
-  }
-
- private:
-  bool is_shown_ = false;
-  std::chrono::steady_clock::time_point last_{};
-};
-
 }  // namespace
 
 BatchesEnd RunBatches(const std::vector<Batch>& batches, const LauncherOptions& options, bool keep,
@@ -61,7 +40,7 @@ BatchesEnd RunBatches(const std::vector<Batch>& batches, const LauncherOptions& 
     }
   }
   BatchesEnd end;
-  ProgressLine progress;
+  ProgressLine progress(std::cerr, ProgressLine::ForStream(STDERR_FILENO), STDERR_FILENO);
   LauncherCallbacks callbacks;
   callbacks.progress = [&](int running, int done, int total) {
     progress.Show(running, done, total);

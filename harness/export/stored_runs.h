@@ -39,7 +39,7 @@ class StoredRuns {
   // trace.
   StoredRuns(std::string folder, std::vector<std::string> signals);
 
-  // In the order of names. What is wrong with a trace is said on stderr. Returns the number of runs.
+  // In the order of names; returns the number of runs. What is wrong with a trace goes to stderr.
   // Throws ConfigurationError where a run.json cannot be read. Ends early when the user interrupts.
   int Visit(const std::function<void(const ExportedRun&)>& visit) const;
 

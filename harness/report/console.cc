@@ -16,7 +16,6 @@
 namespace trainwreck {
 namespace {
 
-constexpr std::chrono::milliseconds kProgressInterval{100};
 constexpr int kSparkWidth = 40;
 
 std::string Environment(const char* name) {
@@ -79,14 +78,22 @@ ConsoleOptions ConsoleOptions::ForStream(int fd, ColorMode color) {
   const bool dumb = Environment("TERM") == "dumb";
   options.color = color == ColorMode::kAlways || (color == ColorMode::kAuto && terminal && !dumb &&
                                                   Environment("NO_COLOR").empty());
-  options.progress = terminal && !dumb;
+  options.progress = ProgressLine::ForStream(fd) == ProgressLine::Mode::kOverwritten;
   options.log = !options.progress;
+  if (terminal) options.width = WindowWidth(fd);
+  options.window = fd;
   options.unicode = LocaleIsUtf8();
   return options;
 }
 
 ConsoleReport::ConsoleReport(std::ostream& out, ConsoleOptions options)
-    : out_(out), options_(options) {}
+    : out_(out),
+      options_(options),
+      progress_(out,
+                options.progress ? ProgressLine::Mode::kOverwritten
+                : options.log    ? ProgressLine::Mode::kLog
+                                 : ProgressLine::Mode::kSilent,
+                options.window) {}
 
 std::string ConsoleReport::Paint(VerdictKind verdict, const std::string& text) const {
   return options_.color ? ColorOf(verdict) + text + "\x1b[0m" : text;
@@ -105,27 +112,11 @@ void ConsoleReport::Begin(const RunInfo& info, int cases, int runs) {
 }
 
 void ConsoleReport::Progress(int running, int done, int total) {
-  const auto now = std::chrono::steady_clock::now();
-  if (options_.log) {
-    const double seconds = std::chrono::duration<double>(now - begin_).count();
-    if (const auto line = log_.Line(seconds, running, done, total)) out_ << *line << std::flush;
-  }
-  if (!options_.progress) return;
-  if (progress_shown_ && now - last_progress_ < kProgressInterval) return;
-  last_progress_ = now;
-  progress_shown_ = true;
-  out_ << "\r\x1b[K# " << done << " of " << total << " runs done, " << running << " running";
-  out_.flush();
-}
-
-void ConsoleReport::ClearProgress() {
-  if (!progress_shown_) return;
-  out_ << "\r\x1b[K";
-  progress_shown_ = false;
+  progress_.Show(running, done, total);
 }
 
 void ConsoleReport::Finished(const Verdict& verdict) {
-  ClearProgress();
+  progress_.Clear();
   std::string margin = "-", unit = "-";
   if (verdict.worst_margin) {
     margin = FormatMargin(*verdict.worst_margin, formula::Unit::kPlain);
@@ -239,7 +230,7 @@ void ConsoleReport::PrintInvariants(const std::vector<Verdict>& verdicts) {
 
 void ConsoleReport::End(const std::vector<Verdict>& verdicts, const RunInfo& info,
                         const std::vector<std::string>& files) {
-  ClearProgress();
+  progress_.Clear();
   out_ << "#\n# " << verdicts.size() << (verdicts.size() == 1 ? " case:" : " cases:");
   bool any = false;
   for (const VerdictInfo& info : AllVerdicts()) {

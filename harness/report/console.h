@@ -10,13 +10,12 @@
 //   console.End(verdicts, info, {"out/verdicts.json"});
 #pragma once
 
-#include <chrono>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "harness/judge/verdict.h"
-#include "harness/report/progress_log.h"
+#include "harness/report/progress.h"
 #include "harness/report/report.h"
 
 namespace trainwreck {
@@ -29,7 +28,8 @@ struct ConsoleOptions {
   bool progress = false;  // a line that is overwritten: terminals only
   bool log = false;       // else a line now and then, when it takes long
   bool verbose = false;   // the arms' table of passing cases too
-  int width = 100;        // columns
+  int width = 100;        // columns of pictures and tables
+  int window = -1;        // the terminal's descriptor: its width may change
 
   // The options that fit the terminal, NO_COLOR, TERM and the locale.
   static ConsoleOptions ForStream(int fd, ColorMode color);
@@ -40,7 +40,6 @@ class ConsoleReport {
   ConsoleReport(std::ostream& out, ConsoleOptions options);
 
   void Begin(const RunInfo& info, int cases, int runs);
-  // Shows progress: on a terminal at most every 100 ms, in a log at most every 10 s.
   void Progress(int running, int done, int total);
   void Finished(const Verdict& verdict);
   // `files`: the reports that were written.
@@ -48,7 +47,6 @@ class ConsoleReport {
            const std::vector<std::string>& files);
 
  private:
-  void ClearProgress();
   void PrintFailures(const Verdict& verdict);
   void PrintArms(const Verdict& verdict);
   void PrintNotes(const Verdict& verdict, bool all);
@@ -58,10 +56,7 @@ class ConsoleReport {
 
   std::ostream& out_;
   ConsoleOptions options_;
-  bool progress_shown_ = false;
-  std::chrono::steady_clock::time_point last_progress_{};
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  ProgressLog log_;
+  ProgressLine progress_;
 };
 
 // The values of the lowest and the highest bar of sparklines.
