@@ -1,4 +1,7 @@
-// A Markdown summary: a table of all cases, then the details of those that did not pass.
+// A Markdown summary: the cases by family at a glance, those that did not pass with their details,
+// and the others folded away.
+#include <map>
+
 #include "harness/report/console.h"
 #include "harness/report/report.h"
 #include "harness/report/text.h"
@@ -33,6 +36,31 @@ const char* Icon(VerdictKind verdict) {
   }
   return "";
 }
+
+// A line for each family with the sign of each of its cases: how it went, in one look.
+std::string Families(const std::vector<Verdict>& verdicts) {
+  struct Family {
+    std::string signs;
+    int passed = 0, executed = 0;
+  };
+  std::map<std::string, Family> families;
+  for (const Verdict& verdict : verdicts) {
+    Family& family = families[verdict.scenario.substr(0, verdict.scenario.find('/'))];
+    family.signs += Icon(verdict.verdict);
+    family.passed += verdict.verdict == VerdictKind::kPass;
+    family.executed += verdict.verdict != VerdictKind::kSkip;
+  }
+  if (verdicts.size() < 2) return "";
+  std::string text = "| family | passed | cases |\n|---|---:|---|\n";
+  for (const auto& [name, family] : families) {
+    text += "| " + EscapeMarkdown(name) + " | " + std::to_string(family.passed) + " of " +
+            std::to_string(family.executed) + " | " + family.signs + " |\n";
+  }
+  return text + "\n";
+}
+
+constexpr const char* kTableHead =
+    "| | case | verdict | worst margin | run time (s) |\n|---|---|---|---:|---:|\n";
 
 std::string Row(const Verdict& verdict) {
   const std::string margin =
@@ -80,10 +108,10 @@ std::string Body(const Verdict& verdict) {
   return text;
 }
 
-std::string Details(const Verdict& verdict) {
-  return "<details><summary>" + EscapeMarkdown(verdict.case_name) + ": " +
-         EscapeMarkdown(verdict.failure_class.text()) + "</summary>\n\n" + Body(verdict) +
-         "</details>\n\n";
+std::string Details(const Verdict& verdict, bool is_open) {
+  return std::string(is_open ? "<details open>" : "<details>") + "<summary>" +
+         EscapeMarkdown(verdict.case_name) + ": " + EscapeMarkdown(verdict.failure_class.text()) +
+         "</summary>\n\n" + Body(verdict) + "</details>\n\n";
 }
 
 // Notes for all readers: those of runs, or those of arms that were left out.
@@ -118,14 +146,26 @@ std::string MarkdownReport(const std::vector<Verdict>& verdicts, const RunInfo& 
   text += "\n\n" + std::to_string(info.runs) + " trainings of " + EscapeMarkdown(info.target) +
           " in " + FormatSeconds(info.wall_seconds) + " s on " + std::to_string(info.cores) +
           " cores\n\n";
-  text += "| | case | verdict | worst margin | run time (s) |\n|---|---|---|---:|---:|\n";
-  for (const Verdict& verdict : verdicts) text += Row(verdict);
-  text += "\n" + Notes(verdicts, false, "Not run, because the target lacks a key for it") +
+  text += Families(verdicts);
+  std::string wrong, right;
+  for (const Verdict& verdict : verdicts) {
+    const bool is_fine =
+        verdict.verdict == VerdictKind::kPass || verdict.verdict == VerdictKind::kSkip;
+    (is_fine ? right : wrong) += Row(verdict);
+  }
+  if (!wrong.empty()) text += kTableHead + wrong + "\n";
+  if (!right.empty()) {
+    text += "<details><summary>Cases that passed or were skipped</summary>\n\n" +
+            std::string(kTableHead) + right + "\n</details>\n\n";
+  }
+  text += Notes(verdicts, false, "Not run, because the target lacks a key for it") +
           Notes(verdicts, true, "Strange, though no scenario asks about it");
   int left_out = 0;
+  bool is_first = true;  // its picture is seen without a click
   for (const Verdict& verdict : verdicts) {
     if (verdict.verdict == VerdictKind::kPass || verdict.verdict == VerdictKind::kSkip) continue;
-    const std::string details = Details(verdict);
+    const std::string details = Details(verdict, /*is_open=*/is_first);
+    is_first = false;
     if (text.size() + details.size() > kMaxTextBytes) {
       ++left_out;
     } else {

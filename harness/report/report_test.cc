@@ -243,7 +243,7 @@ TEST(MarkdownReportTest, SummarizesAndFoldsDetailsAway) {
   const std::string text = MarkdownReport(OneOfEach(), Info());
   EXPECT_THAT(text, HasSubstr("## trainwreck: 1 of 4 cases passed, 1 skipped"));
   EXPECT_THAT(text, HasSubstr("| nan/lr-too-high\\[sgd\\] | pass | +0.3125 octaves | 3.25 |"));
-  EXPECT_THAT(text, HasSubstr("<details><summary>nan/lr-too-high\\[adamw\\]"));
+  EXPECT_THAT(text, HasSubstr("<details open><summary>nan/lr-too-high\\[adamw\\]"));
   EXPECT_THAT(text, HasSubstr("a &lt; b &amp; \"c\" \\| \\`d\\`"));
   EXPECT_THAT(text, HasSubstr("repeat: trainwreck rerun out/"));
   EXPECT_THAT(text, HasSubstr("█"));
