@@ -65,6 +65,9 @@ struct SparkScale {
   double hi = 1;
   bool log = false;
 };
+// Where a value stands between them: 0 to 1.
+double ShareOf(double value, const SparkScale& scale);
+
 // A scale for all of `series` together, so that arms can be compared by eye. It is logarithmic
 // where values are positive and span a decade. Values above twice the start of a series get the
 // highest bar: otherwise an explosion would flatten everything else.

@@ -13,17 +13,17 @@ constexpr const char* kAscii[] = {"_", ".", "-", "=", "+", "*", "%", "#"};
 constexpr int kLevels = 8;
 constexpr double kExploded = 2;  // times where it began: higher values are all alike
 
-int LevelOf(double value, const SparkScale& scale) {
+}  // namespace
+
+double ShareOf(double value, const SparkScale& scale) {
   double share = 0.5;
   if (scale.hi > scale.lo) {
     share = scale.log
                 ? std::log(std::max(value, scale.lo) / scale.lo) / std::log(scale.hi / scale.lo)
                 : (value - scale.lo) / (scale.hi - scale.lo);
   }
-  return static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * (kLevels - 1)));
+  return std::clamp(share, 0.0, 1.0);
 }
-
-}  // namespace
 
 SparkScale FitScale(const std::vector<const std::vector<double>*>& series) {
   double lo = std::numeric_limits<double>::infinity();
@@ -60,7 +60,8 @@ std::string Sparkline(const std::vector<double>& values, int width, bool unicode
     if (!finite) {
       text += 'x';
     } else {
-      const int level = LevelOf(values[end - 1], scale);
+      const int level =
+          static_cast<int>(std::lround(ShareOf(values[end - 1], scale) * (kLevels - 1)));
       text += unicode ? kBlocks[level] : kAscii[level];
     }
   }

@@ -131,7 +131,7 @@ TEST(Docs, EveryVerbAndOptionIsDescribed) {
   const CliFolder folder;
   const std::string text = ReadAll("docs/guide/cli.md");
   for (const char* verb : {"run", "list", "validate", "explain", "doctor", "check", "rerun",
-                           "report", "export", "new", "schema", "matrix", "checkup",
+                           "report", "show", "export", "new", "schema", "matrix", "checkup",
                            "lr-range", "seeds", "history", "baseline", "compare"}) {
     EXPECT_TRUE(Contains(text, "\n## " + std::string(verb) + "\n")) << verb;
     std::istringstream words(folder.Call(std::string(verb) + " --help").out);
