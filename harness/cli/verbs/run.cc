@@ -50,9 +50,9 @@ ConsoleOptions ConsoleOptionsFor(const CommonOptions& common) {
 }
 
 // --require and --max-skips, with what is missing on stderr.
-bool MeetsRequirements(const RunOptions& options, const std::vector<Verdict>& verdicts) {
+bool MeetsRequirements(const Gates& gates, const std::vector<Verdict>& verdicts) {
   bool met = true;
-  for (const std::string& name : options.require) {
+  for (const std::string& name : gates.require) {
     int found = 0;
     for (const Verdict& verdict : verdicts) {
       if (!GlobMatches(name, verdict.scenario) && !GlobMatches(name, verdict.case_name) &&
@@ -76,20 +76,12 @@ bool MeetsRequirements(const RunOptions& options, const std::vector<Verdict>& ve
   const auto skips = std::count_if(verdicts.begin(), verdicts.end(), [](const Verdict& verdict) {
     return verdict.seen_verdict == VerdictKind::kSkip;  // an expected one, too
   });
-  if (options.max_skips && skips > *options.max_skips) {
+  if (gates.max_skips && skips > *gates.max_skips) {
     std::cerr << "trainwreck: " << skips << " cases were skipped, --max-skips allows "
-              << *options.max_skips << "\n";
+              << *gates.max_skips << "\n";
     met = false;
   }
   return met;
-}
-
-// What was seen on the way is worse than a requirement, a requirement is worse than "nothing".
-int StatusOf(const RunOptions& options, const std::vector<Verdict>& verdicts) {
-  const bool met = MeetsRequirements(options, verdicts);
-  const int status = ExitCode(verdicts);
-  if (met || status == kExitFailed || status == kExitInfrastructure) return status;
-  return kExitRequirement;
 }
 
 // Not of a step of a search, which nobody reads.
@@ -215,7 +207,7 @@ int ExecuteAll(Invocation& invocation) {
               << "\n";
   }
   if (last.interrupted) return kExitInterrupted;
-  const int status = StatusOf(options, verdicts);
+  const int status = GatedStatus({options.require, options.max_skips}, verdicts);
   if (!written.are_all && status != kExitFailed) return kExitInfrastructure;
   return is_empty && status == kExitNothingRun ? static_cast<int>(kExitPassed) : status;
 }
@@ -353,6 +345,13 @@ const VerbRegistration registration("run", "Run scenarios and judge them", kFirs
                                     RunVerb, /*prints_colors=*/true);
 
 }  // namespace
+
+int GatedStatus(const Gates& gates, const std::vector<Verdict>& verdicts) {
+  const bool met = MeetsRequirements(gates, verdicts);
+  const int status = ExitCode(verdicts);
+  if (met || status == kExitFailed || status == kExitInfrastructure) return status;
+  return kExitRequirement;
+}
 
 void DeclareRun(VerbArguments& arguments, RunOptions& options) {
   arguments.Selection(options.selection);

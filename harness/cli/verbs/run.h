@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/cli/arguments.h"
+#include "harness/judge/verdict.h"
 
 namespace trainwreck {
 
@@ -37,6 +38,16 @@ struct RunOptions {
   bool bisect_codes = false;                     // exit as `git bisect run` expects
   std::vector<std::string> points;
 };
+
+// What must hold of all verdicts together: --require and --max-skips.
+struct Gates {
+  std::vector<std::string> require;
+  std::optional<int> max_skips;
+};
+
+// The exit status of an invocation. What was seen on the way is worse than a gate that is violated
+// (which is said on stderr), and a gate is worse than "nothing".
+int GatedStatus(const Gates& gates, const std::vector<Verdict>& verdicts);
 
 void DeclareRun(VerbArguments& arguments, RunOptions& options);
 

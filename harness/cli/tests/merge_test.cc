@@ -1,0 +1,104 @@
+// `merge`: shards give what one invocation gives; what does not belong together is refused, and
+// what is missing is named.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/tests/cli_testing.h"
+
+namespace trainwreck {
+namespace {
+
+using Json = nlohmann::json;
+
+class MergeTest : public testing::Test {
+ protected:
+  MergeTest() {
+    for (const char* name : {"a", "b", "c"}) files.WritePassing(name);
+    files.WritePassing("weak", "quality: at_end loss < 0.0001\n");
+  }
+
+  Called Run(const std::string& output, const std::string& options) const {
+    return files.Call("run --history none --output " + output + " " + options);
+  }
+
+  Json Verdicts(const std::string& folder) const {
+    return Json::parse(files.Read(folder + "/verdicts.json"));
+  }
+
+  CliFolder files;
+};
+
+TEST_F(MergeTest, ShardsAreAsOneInvocation) {
+  const Called at_once = Run("all", "--report junit=all.xml");
+  for (const char* index : {"1", "2", "3"}) {
+    Run(std::string("s") + index, std::string("--shard ") + index + "/3");
+  }
+  const Called merged = files.Call(
+      "merge s3 s1 s2 --output one --report junit=one.xml,shields=one.json --history h.db");
+  EXPECT_EQ(merged.status, at_once.status) << merged.output();
+  EXPECT_EQ(merged.status, 1);
+  EXPECT_TRUE(Contains(merged.out, "# 4 cases: 3 pass, 1 fail; ")) << merged.out;
+  EXPECT_TRUE(Contains(merged.out, "history: run 1 in h.db")) << merged.out;
+  const Json one = Verdicts("one"), all = Verdicts("all");
+  EXPECT_EQ(one["counts"], all["counts"]);
+  EXPECT_EQ(one["run"]["runs"], all["run"]["runs"]);
+  std::map<std::string, Json> expected;
+  for (const Json& verdict : all["verdicts"]) expected[verdict["case"]] = verdict["checks"];
+  ASSERT_EQ(one["verdicts"].size(), 4u);
+  for (const Json& verdict : one["verdicts"]) {
+    const Json& checks = expected.at(verdict["case"]);
+    ASSERT_EQ(verdict["checks"].size(), checks.size());
+    for (std::size_t i = 0; i < checks.size(); ++i) {
+      EXPECT_EQ(verdict["checks"][i]["readings"], checks[i]["readings"]);
+    }
+  }
+  EXPECT_TRUE(Contains(files.Read("one.xml"), "tests=\"4\" failures=\"1\""));
+  EXPECT_TRUE(Contains(files.Read("one.json"), "1 of 4 failed"));
+  EXPECT_EQ(files.Call("compare all one --history none").status, 0);
+}
+
+TEST_F(MergeTest, MissingShardsAreNamed) {
+  Run("s2", "--shard 2/4 fake/a fake/b fake/c");
+  const Called merged = files.Call("merge s2 --output one --history h.db");
+  EXPECT_EQ(merged.status, 5) << merged.output();
+  EXPECT_TRUE(Contains(merged.err, "SHARDS ARE MISSING: 1/4, 3/4, 4/4")) << merged.err;
+  EXPECT_FALSE(files.Has("h.db"));
+}
+
+TEST_F(MergeTest, RequirementsAreThoseOfAllShards) {
+  Run("s1", "--shard 1/2 fake/a fake/b");
+  Run("s2", "--shard 2/2 fake/a fake/b");
+  const std::string merge = "merge s1 s2 --output one --history none ";
+  EXPECT_EQ(files.Call(merge + "--require fake/a --require fake/b").status, 0);
+  EXPECT_EQ(files.Call(merge + "--require fake/c").status, 6);
+}
+
+TEST_F(MergeTest, WhatDoesNotBelongTogetherIsRefused) {
+  Run("s1", "--shard 1/2");
+  Run("again", "--shard 1/2");
+  Run("set", "--shard 2/2 --set steps=10");
+  Run("less", "--shard 2/2 -k a");
+  Run("of3", "--shard 2/3");
+  files.Call("run --shard 2/2 --output commit --history none");
+  std::string other = files.Read("commit/verdicts.json");
+  const std::size_t at = other.find("\"commit\": \"");
+  ASSERT_NE(at, std::string::npos);
+  files.Write("commit/verdicts.json", other.insert(at + 11, "0123abcd"));
+  for (const auto& [folder, why] : std::map<std::string, std::string>{
+           {"again", "shard 1 is there twice: in s1 and in again"},
+           {"set", "the --set is '' in s1 and 'steps=10' in set"},
+           {"less", "the selection is"},
+           {"of3", "the number of shards is '2' in s1 and '3' in of3"},
+           {"commit", "the commit is"},
+           {"scenarios", "is no finished invocation"}}) {
+    const Called merged = files.Call("merge s1 " + folder + " --output one --history none");
+    EXPECT_EQ(merged.status, 2) << folder << merged.output();
+    EXPECT_TRUE(Contains(merged.err, why)) << merged.err;
+  }
+  EXPECT_FALSE(files.Has("one"));
+}
+
+}  // namespace
+}  // namespace trainwreck

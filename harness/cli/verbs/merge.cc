@@ -1,0 +1,205 @@
+// trainwreck merge: the reports of shards as those of one invocation.
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "harness/cli/verb.h"
+#include "harness/cli/verbs/run.h"
+#include "harness/report/console.h"
+#include "harness/report/report.h"
+#include "harness/session/recording.h"
+#include "harness/session/session.h"
+#include "harness/session/storage.h"
+#include "harness/text/words.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct MergeOptions {
+  CommonOptions common;
+  std::vector<std::string> folders;
+  std::string output;
+  std::vector<std::string> require;
+  std::optional<int> max_skips;
+  std::vector<ReportRequest> reports;
+  std::string history;
+};
+
+struct Shard {
+  std::string folder;
+  StoredReport report;
+  RunOptions options;
+};
+
+Shard ReadShard(const std::string& folder) {
+  Shard shard{.folder = folder, .report = {}, .options = {}};
+  const std::string file = folder + "/verdicts.json";
+  if (!fs::is_regular_file(file)) {
+    throw UsageError("'" + folder + "' is no finished invocation: there is no " + file);
+  }
+  try {
+    shard.report = ReadJsonReport(file);
+  } catch (const std::exception& error) {
+    throw ConfigurationError(error.what());
+  }
+  std::vector<std::string> words = SplitShellWords(shard.report.info.command_line);
+  const bool is_run = words.size() > 1 && words[1] == "run";
+  if (is_run) words.erase(words.begin(), words.begin() + 2);
+  if (!is_run || !ReadOptions(words, [&](VerbArguments& arguments) {
+        DeclareRun(arguments, shard.options);
+      })) {
+    throw UsageError("'" + folder + "' is no shard of 'trainwreck run': it was made by '" +
+                     shard.report.info.command_line + "'");
+  }
+  return shard;
+}
+
+// What all shards of one invocation have in common, by its name for people.
+std::map<std::string, std::string> InCommonOf(const Shard& shard) {
+  const RunInfo& info = shard.report.info;
+  const RunOptions& run = shard.options;
+  const SelectionOptions& selection = run.selection;
+  std::map<std::string, std::string> common = {
+      {"version of trainwreck", info.version},
+      {"commit", info.commit + (info.is_dirty ? " with changes" : "")},
+      {"target", info.target},
+      {"number of shards", std::to_string(selection.shard_count)},
+      {"selection", Join(selection.paths, " ") + " -k '" + selection.keyword + "' -t '" +
+                        selection.tag + "' --point " + Join(run.points, " ")},
+      {"--set", Join(run.set, " ")},
+      {"--seeds", std::to_string(run.seeds)},
+      {"--full", run.full ? "given" : "not given"},
+      {"--repeat", std::to_string(run.repeat)}};
+  // A commit says which program it is, even where each shard has built it; another compiler may
+  // give other bytes.
+  if (info.commit.empty() || info.is_dirty) common["program of the target"] = info.target_digest;
+  return common;
+}
+
+void RefuseDifferent(const std::vector<Shard>& shards) {
+  const std::map<std::string, std::string> first = InCommonOf(shards.front());
+  std::map<int, std::string> folder_of;  // by shard
+  for (const Shard& shard : shards) {
+    for (const auto& [what, value] : InCommonOf(shard)) {
+      if (value == first.at(what)) continue;
+      throw UsageError("these are not shards of one invocation: the " + what + " is '" +
+                       first.at(what) + "' in " + shards.front().folder + " and '" + value +
+                       "' in " + shard.folder);
+    }
+    const auto [known, is_new] =
+        folder_of.emplace(shard.options.selection.shard_index, shard.folder);
+    if (!is_new) {
+      throw UsageError("shard " + std::to_string(known->first) + " is there twice: in " +
+                       known->second + " and in " + shard.folder);
+    }
+  }
+}
+
+// "2/4, 3/4"; empty: all are there.
+std::string MissingShards(const std::vector<Shard>& shards) {
+  std::set<int> there;
+  for (const Shard& shard : shards) there.insert(shard.options.selection.shard_index);
+  const int count = shards.front().options.selection.shard_count;
+  std::vector<std::string> missing;
+  for (int index = 1; index <= count; ++index) {
+    if (!there.contains(index)) {
+      missing.push_back(std::to_string(index) + "/" + std::to_string(count));
+    }
+  }
+  return Join(missing);
+}
+
+// "a; b": each once.
+void AddWord(std::string& words, const std::string& word) {
+  if (word.empty() || ("; " + words + "; ").find("; " + word + "; ") != std::string::npos) return;
+  words += (words.empty() ? "" : "; ") + word;
+}
+
+// The shards ran beside each other: runs and processor time add up, the time is that of the last.
+StoredReport MergedOf(const std::vector<Shard>& shards, const MergeOptions& options) {
+  StoredReport merged;
+  RunInfo& info = merged.info = shards.front().report.info;
+  info.command_line = options.common.command_line;
+  info.output_dir = options.output;
+  info.host = info.devices = "";
+  info.runs = info.cores = 0;
+  info.wall_seconds = info.cpu_seconds = 0;
+  for (const Shard& shard : shards) {
+    const RunInfo& one = shard.report.info;
+    info.runs += one.runs;
+    info.cores += one.cores;
+    info.cpu_seconds += one.cpu_seconds;
+    info.wall_seconds = std::max(info.wall_seconds, one.wall_seconds);
+    info.started_utc = std::min(info.started_utc, one.started_utc);
+    AddWord(info.host, one.host);
+    AddWord(info.devices, one.devices);
+    for (const auto& [key, value] : one.environment) AddWord(info.environment[key], value);
+    merged.verdicts.insert(merged.verdicts.end(), shard.report.verdicts.begin(),
+                           shard.report.verdicts.end());
+  }
+  std::stable_sort(merged.verdicts.begin(), merged.verdicts.end(),
+                   [](const Verdict& a, const Verdict& b) { return a.case_name < b.case_name; });
+  return merged;
+}
+
+ConsoleOptions ConsoleFor(const CommonOptions& common) {
+  const ColorMode color = common.color == UseColor::kAlways  ? ColorMode::kAlways
+                          : common.color == UseColor::kNever ? ColorMode::kNever
+                                                             : ColorMode::kAuto;
+  ConsoleOptions options = ConsoleOptions::ForStream(STDOUT_FILENO, color);
+  options.verbose = common.verbose;
+  return options;
+}
+
+int MergeVerb(const MergeOptions& options) {
+  std::vector<Shard> shards;
+  for (const std::string& folder : options.folders) shards.push_back(ReadShard(folder));
+  RefuseDifferent(shards);
+  const std::string missing = MissingShards(shards);
+  const StoredReport merged = MergedOf(shards, options);
+  ConsoleReport console(std::cout, ConsoleFor(options.common));
+  console.Begin(merged.info, static_cast<int>(merged.verdicts.size()), merged.info.runs);
+  for (const Verdict& verdict : merged.verdicts) console.Finished(verdict);
+  std::vector<ReportRequest> requests = {{"json", options.output + "/verdicts.json"}};
+  requests.insert(requests.end(), options.reports.begin(), options.reports.end());
+  std::vector<std::string> files;
+  for (const ReportRequest& request : requests) {
+    WriteReport(*FindReportFormat(request.kind), request.path, merged.verdicts, merged.info);
+    files.push_back(request.path);
+  }
+  AppendStepSummary(merged.verdicts, merged.info);
+  console.End(merged.verdicts, merged.info, files);
+  std::cout << std::flush;
+  if (missing.empty()) {
+    AddToHistory(options.history, merged.verdicts, merged.info);
+  } else {
+    std::cerr << "trainwreck: SHARDS ARE MISSING: " << missing
+              << "; nothing is known of their cases, and the history gets no part of a run\n";
+  }
+  const int status = GatedStatus({options.require, options.max_skips}, merged.verdicts);
+  return status == kExitPassed && !missing.empty() ? static_cast<int>(kExitInconclusive) : status;
+}
+
+void Declare(VerbArguments& arguments, MergeOptions& options) {
+  arguments.Positional("DIR", options.folders, "Output folders of the shards").Required();
+  arguments.Option("--output", options.output, "Folder for the merged verdicts.json", "DIR")
+      .Required();
+  arguments.Option("--require", options.require,
+                   "This scenario must have run and passed, else exit 6; may be repeated", "NAME");
+  arguments.Option("--max-skips", options.max_skips, "More skipped cases than this: exit 6", "N");
+  arguments.Reports(options.reports);
+  arguments.HistoryFile(options.history);
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration("merge", "Merge the reports of shards into one", kStored,
+                                    Declare, MergeVerb, /*prints_colors=*/true);
+
+}  // namespace
+}  // namespace trainwreck
