@@ -50,9 +50,13 @@ class CasePage {
     if (!verdict_.reason.empty()) html += Element("p class=reason", verdict_.reason);
     for (const std::string& remark : verdict_.remarks) html += Element("p class=remark", remark);
     html += Claims() + "<div class=charts></div>" + Arms() + Checks() + Changes() + Notes() +
-            Folders() + "<script type=application/json>" + JsonInScript(Data()) +
-            "</script></div></details>\n";
+            Folders() + "</div></details>\n";
     return html;
+  }
+
+  std::string DataText() const {
+    return "<script type=application/json id=d" + std::to_string(index_) + ">" +
+           JsonInScript(Data()) + "</script>\n";
   }
 
  private:
@@ -352,8 +356,9 @@ std::string LinkTo(const Verdict& verdict, std::size_t index) {
          "\">" + sign.symbol + " " + Html(verdict.case_name) + "</a>";
 }
 
-std::string CaseHtml(const Verdict& verdict, std::size_t index, const RunInfo& info) {
-  return CasePage(verdict, index, info).Text();
+CaseHtml HtmlOf(const Verdict& verdict, std::size_t index, const RunInfo& info) {
+  const CasePage page(verdict, index, info);
+  return {page.Text(), page.DataText()};
 }
 
 }  // namespace trainwreck
