@@ -135,7 +135,7 @@ class CasePage {
     for (const ArmSummary& arm : verdict_.arms) all.push_back(&arm.loss);
     const SparkScale scale = FitScale(all);
     std::string html =
-        "<h3>Arms</h3><div class=scroll tabindex=0 role=region "
+        "<h3>Arms</h3><div class=scroll tabindex=0 role=group "
         "aria-label=arms><table><tr><th>arm<th>kind<th>status<th>final loss<th>loss "
         "of the median seed<th>ended</tr>";
     for (const ArmSummary& arm : verdict_.arms) {
@@ -190,7 +190,7 @@ class CasePage {
     for (const CheckResult& check : verdict_.checks) {
       (check.failure_class.empty() ? held : broken) += Row(check);
     }
-    return "<h3>Checks</h3><div class=scroll tabindex=0 role=region aria-label=checks><table "
+    return "<h3>Checks</h3><div class=scroll tabindex=0 role=group aria-label=checks><table "
            "class=checks><tr><th>arm<th>claim<th>check"
            "<th>formula<th>seeds<th>margin<th>seen</tr>" +
            broken + held + "</table></div>";
