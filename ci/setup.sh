@@ -8,6 +8,7 @@
 #   CUDA_HOME   a CUDA toolkit; default: /usr/local/cuda when it is there
 #   BAZEL       the bazel to use; default: the one on PATH, else Debian's bazel-bootstrap
 #   WITH_PYTHON_TORCH  when not empty, also Debian's torch for Python (600 MB), if it is to be had: ci/test.sh tests hooks with it
+#   WITH_BROWSER  when not empty, also Chromium and its driver (300 MB), if they are to be had: ci/test.sh opens pages with it
 #   WITH_PYTHON_STACKS  when not empty, also what ci/test.sh --with-python-stacks needs
 #   WITH_CLANG_TOOLS  when not empty, also clang-tidy (400 MB), for ci/tidy.sh
 #   TRAINWRECK_CACHE  where downloads are unpacked; default: ${XDG_CACHE_HOME:-$HOME/.cache}/trainwreck
@@ -87,6 +88,14 @@ install_python_torch() {
   [ -e /usr/lib/python3/dist-packages/torch/__init__.py ] && return 0
   install_with_apt python3-torch ||
     say "warning: python3-torch cannot be installed: the tests of the hooks in Python are skipped"
+}
+
+# So is the browser.
+install_browser() {
+  [ -n "${WITH_BROWSER:-}" ] || return 0
+  [ -e /usr/bin/chromium ] && [ -e /usr/bin/chromedriver ] && return 0
+  install_with_apt chromium chromium-driver ||
+    say "warning: chromium cannot be installed: the tests of pages are skipped"
 }
 
 # A folder is a usable LibTorch when the CPU library and the headers are in it.
@@ -212,6 +221,7 @@ write_bazelrc_local() {
 setup() {
   install_debian_packages
   install_python_torch
+  install_browser
   BAZEL="${BAZEL:-$(command -v bazel)}"
   if [ -z "${CUDA_HOME:-}" ] && [ -x /usr/local/cuda/bin/nvcc ]; then CUDA_HOME=/usr/local/cuda; fi
   if [ -z "${WITHOUT_TORCH:-}" ]; then

@@ -11,6 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 WITH_PYTHON_STACKS=""
 WITH_PYTHON_TORCH=1
+WITH_BROWSER=1
 ALL=""
 while true; do
   case "${1:-}" in

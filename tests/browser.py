@@ -26,7 +26,8 @@ class Browser:
                    + (["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if dark else [])}
         if not javascript:
             options["prefs"] = {"profile.managed_default_content_settings.javascript": 2}
-        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
+        wanted = {"goog:chromeOptions": options, "timeouts": {"script": 100_000},  # a machine may be busy
+                  "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
         self.root += "/" + self.call("POST", "", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
 
     def call(self, method, path, body=None):

@@ -88,7 +88,7 @@ class PageTest(unittest.TestCase):
         self.open()
         for index, verdict in enumerate(self.stored["verdicts"]):
             picture = json.loads(self.browser.run(
-                "return document.querySelector(`#c${arguments[0]} script`).textContent", index))["picture"]
+                "return document.getElementById('d' + arguments[0]).textContent", index))["picture"]
             self.assertEqual(picture["case"], verdict["case"])
             for arm, drawn in zip(verdict["arms"], picture["arms"]):
                 self.assertEqual(len(arm["runs"]), len(drawn["runs"]), arm["arm"])

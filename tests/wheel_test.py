@@ -116,7 +116,7 @@ class WheelTest(unittest.TestCase):
     def test_it_brings_the_licences_and_the_sources(self):
         with zipfile.ZipFile(self.wheel) as file:
             names = file.namelist()
-        self.assertEqual(sum("/licenses/" in name for name in names), len(BUNDLED) + 2, names)
+        self.assertEqual(sum("/licenses/" in name for name in names), len(BUNDLED) + 3, names)
         self.assertLessEqual(set(dict(wheel.sources_of("."))), set(names))
         self.assertIn("trainwreck/py.typed", names)
 

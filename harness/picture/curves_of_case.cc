@@ -16,6 +16,7 @@ using Key = std::pair<std::string, int>;  // signal and rank, as in RunTrace::se
 constexpr int kPoints[] = {240, 160, 100, 60, 40, 24, 12};
 constexpr int kPointsOfOthers = 60;
 constexpr std::size_t kMostNamesLeftOut = 60;
+constexpr std::size_t kLeastBytes = 20;  // of a curve
 
 std::string BaseOf(const std::string& signal) { return signal.substr(0, signal.find('{')); }
 
@@ -113,8 +114,10 @@ CurvesOfCase ChooseCurves(const CaseResults& results, const TargetDescription& t
   std::size_t used = 0;
   for (const Candidate& candidate : candidates) {
     const int own = order.IsFirst(candidate.key) ? points : std::min(points, kPointsOfOthers);
-    const std::size_t needed = BytesOf(candidate, own);
     const bool is_loss = candidate.key == Key("loss", 0);
+    // Thousands of signals may be left when the room is full: they are not looked at.
+    const bool is_full = used + kLeastBytes * candidate.series.size() > bytes;
+    const std::size_t needed = is_full && !is_loss ? bytes + 1 : BytesOf(candidate, own);
     if (!is_loss && used + needed > bytes) {
       if (chosen.left_out.size() < kMostNamesLeftOut) {
         chosen.left_out.push_back(NameOf(candidate.key));

@@ -148,11 +148,16 @@ constexpr const char kFilter[] =
     "<option value=seconds>run time</option></select></label> "
     "<output id=shown aria-live=polite></output></form>";
 
+// The list of cases; their data is added to `data`.
 std::string Cases(const std::vector<Verdict>& verdicts, const std::vector<std::size_t>& order,
-                  const RunInfo& info) {
+                  const RunInfo& info, std::string& data) {
   std::string html = "<section aria-labelledby=h-cases><h2 id=h-cases>Cases</h2>" +
                      std::string(kFilter) + "<div id=cases>";
-  for (std::size_t i : order) html += CaseHtml(verdicts[i], i, info);
+  for (std::size_t i : order) {
+    CaseHtml one = HtmlOf(verdicts[i], i, info);
+    html += one.part;
+    data += one.data;
+  }
   return html + "</div></section>";
 }
 
@@ -177,12 +182,14 @@ std::string Head(const std::string& title, const std::string& nonce) {
 
 std::string HtmlReport(const std::vector<Verdict>& verdicts, const RunInfo& info) {
   const std::vector<std::size_t> order = WorstFirst(verdicts);
-  std::string body = "<body>" + Header(verdicts, info) + "<main>" + Failures(verdicts) +
-                     Grid(verdicts, order) + Cases(verdicts, order, info) +
-                     "</main><footer><p>trainwreck " + Html(info.version) +
-                     ". Numbers are those of verdicts.json.</p><details><summary>Licence of "
-                     "dygraphs, the library that draws the curves</summary><pre>" +
-                     Html(kLicence) + "</pre></details></footer>";
+  std::string body =
+      "<body>" + Header(verdicts, info) + "<main>" + Failures(verdicts) + Grid(verdicts, order);
+  std::string data;
+  body += Cases(verdicts, order, info, data) + "</main><footer><p>trainwreck " +
+          Html(info.version) +
+          ". Numbers are those of verdicts.json.</p><details><summary>Licence of dygraphs, the "
+          "library that draws the curves</summary><pre>" +
+          Html(kLicence) + "</pre></details></footer>" + data;
   // Only our own script has it: a text that got past the escaping would not run.
   const std::string nonce = DigestText(body);
   return Head("trainwreck: " + Heading(verdicts), nonce) + body + "<script nonce=\"" + nonce +

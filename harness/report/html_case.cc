@@ -50,9 +50,13 @@ class CasePage {
     if (!verdict_.reason.empty()) html += Element("p class=reason", verdict_.reason);
     for (const std::string& remark : verdict_.remarks) html += Element("p class=remark", remark);
     html += Claims() + "<div class=charts></div>" + Arms() + Checks() + Changes() + Notes() +
-            Folders() + "<script type=application/json>" + JsonInScript(Data()) +
-            "</script></div></details>\n";
+            Folders() + "</div></details>\n";
     return html;
+  }
+
+  std::string DataText() const {
+    return "<script type=application/json id=d" + std::to_string(index_) + ">" +
+           JsonInScript(Data()) + "</script>\n";
   }
 
  private:
@@ -131,7 +135,7 @@ class CasePage {
     for (const ArmSummary& arm : verdict_.arms) all.push_back(&arm.loss);
     const SparkScale scale = FitScale(all);
     std::string html =
-        "<h3>Arms</h3><div class=scroll tabindex=0 role=region "
+        "<h3>Arms</h3><div class=scroll tabindex=0 role=group "
         "aria-label=arms><table><tr><th>arm<th>kind<th>status<th>final loss<th>loss "
         "of the median seed<th>ended</tr>";
     for (const ArmSummary& arm : verdict_.arms) {
@@ -186,7 +190,7 @@ class CasePage {
     for (const CheckResult& check : verdict_.checks) {
       (check.failure_class.empty() ? held : broken) += Row(check);
     }
-    return "<h3>Checks</h3><div class=scroll tabindex=0 role=region aria-label=checks><table "
+    return "<h3>Checks</h3><div class=scroll tabindex=0 role=group aria-label=checks><table "
            "class=checks><tr><th>arm<th>claim<th>check"
            "<th>formula<th>seeds<th>margin<th>seen</tr>" +
            broken + held + "</table></div>";
@@ -352,8 +356,9 @@ std::string LinkTo(const Verdict& verdict, std::size_t index) {
          "\">" + sign.symbol + " " + Html(verdict.case_name) + "</a>";
 }
 
-std::string CaseHtml(const Verdict& verdict, std::size_t index, const RunInfo& info) {
-  return CasePage(verdict, index, info).Text();
+CaseHtml HtmlOf(const Verdict& verdict, std::size_t index, const RunInfo& info) {
+  const CasePage page(verdict, index, info);
+  return {page.Text(), page.DataText()};
 }
 
 }  // namespace trainwreck

@@ -22,7 +22,11 @@ std::string MarginWords(const Verdict& verdict);
 // A link to the case, which is the `index`-th of the invocation.
 std::string LinkTo(const Verdict& verdict, std::size_t index);
 
-// A <details>: tables of its arms and checks, and its data for the charts.
-std::string CaseHtml(const Verdict& verdict, std::size_t index, const RunInfo& info);
+struct CaseHtml {
+  std::string part;  // a <details>: tables of its arms and checks
+  std::string data;  // a <script> of JSON for its charts; they stand at the page's end, so that
+                     // browsers show the tables first
+};
+CaseHtml HtmlOf(const Verdict& verdict, std::size_t index, const RunInfo& info);
 
 }  // namespace trainwreck

@@ -85,6 +85,24 @@ TEST_F(CliTest, PassingRunGivesZeroReportsAndNoRunFolders) {
   EXPECT_FALSE(folder.Has(".trainwreck/runs/latest/fake"));
 }
 
+TEST_F(CliTest, APageIsWrittenLeftOutAndMadeAgainWithItsCurves) {
+  folder.WritePassing("ok");
+  ASSERT_EQ(folder.Call("run --output out").status, 0);
+  const std::string page = folder.Read("out/report.html");
+  EXPECT_TRUE(Contains(page, "the case passed"));
+  EXPECT_TRUE(Contains(page, "\"seed\":0")) << "no curves";
+  ASSERT_EQ(folder.Call("run --no-html --output plain").status, 0);
+  EXPECT_FALSE(folder.Has("plain/report.html"));
+  ASSERT_EQ(folder.Call("report plain --report html=again.html").status, 0);
+  EXPECT_TRUE(Contains(folder.Read("again.html"), "\"seed\":0"));
+  EXPECT_EQ(folder.Call("report out --report html=out/report.html").status, 0);
+  EXPECT_EQ(folder.Read("out/report.html"), page);
+  // An older invocation has no file of curves: the losses of verdicts.json are shown.
+  ASSERT_EQ(folder.Shell("rm plain/pictures.jsonl", "").status, 0);
+  ASSERT_EQ(folder.Call("report plain --report html=losses.html").status, 0);
+  EXPECT_TRUE(Contains(folder.Read("losses.html"), "\"curves\":{\"loss\":"));
+}
+
 TEST_F(CliTest, FailureGivesOneAndKeepsItsRuns) {
   folder.WritePassing("fails", "quality: at_end loss < 0.0001\n");
   const Called called = folder.Call("run");

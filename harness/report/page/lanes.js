@@ -33,7 +33,7 @@ class Lane {
     if (rows.length === 0) return;
     const part = add(place, 'details', {className: 'part'});
     add(part, 'summary', {textContent: 'Events of the first seed of each arm'});
-    const table = add(add(part, 'div', {className: 'scroll', tabIndex: 0, role: 'region', ariaLabel: 'events'}), 'table');
+    const table = add(add(part, 'div', {className: 'scroll', tabIndex: 0, role: 'group', ariaLabel: 'events'}), 'table');
     const head = table.insertRow();
     for (const name of ['arm', 'seed', 'step', 'rank', 'event', 'what it says']) add(head, 'th', {textContent: name});
     for (const row of rows) {

@@ -1,7 +1,7 @@
 function showCase(element) {
   if (!element.open || element.isShown) return;
   element.isShown = true;
-  const data = JSON.parse(element.querySelector('script[type="application/json"]').textContent);
+  const data = JSON.parse(document.getElementById(element.id.replace('c', 'd')).textContent);
   const place = element.querySelector('.charts');
   new Chart(place, data);
   addRanks(place, data.picture);
