@@ -6,7 +6,6 @@
 #include <ATen/ops/rand_like.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <chrono>
 #include <cmath>
@@ -20,24 +19,11 @@
 #include "trainer/optimizers/clipping.h"
 #include "trainer/optimizers/master_weights.h"
 #include "trainer/ranks/bucket.h"
+#include "trainer/stopwatch.h"
 #include "trainer/telemetry/batch_report.h"
 
 namespace trainwreck {
 namespace {
-
-// Adds the seconds until its end to `total_s`.
-class Stopwatch {
- public:
-  explicit Stopwatch(double& total_s)
-      : total_s_(total_s), began_(std::chrono::steady_clock::now()) {}
-  ~Stopwatch() {
-    total_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-  }
-
- private:
-  double& total_s_;
-  std::chrono::steady_clock::time_point began_;
-};
 
 // What the loss of a batch is a mean over: the weights of its targets, or its sequences.
 double CountOf(const Batch& batch, bool per_sequence) {
@@ -84,6 +70,7 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
     }
     early_stop_.emplace(recipe.early_stop_patience, std::move(weights));
   }
+  if (recipe.parallel_overlap && parts.communicator->world_size() > 1) PrepareOverlap();
   if (recipe.optimizer.in_backward) {
     gradient_hooks_.emplace(parameters_, [this](std::size_t i) { UpdateParameter(i); });
   }
@@ -149,8 +136,10 @@ void TrainingLoop::TrainStep() {
 void TrainingLoop::UpdateAfterBackward(const std::vector<Batch>& batches) {
   if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
   const std::vector<double> counts = CountsOf(batches);
+  if (overlap_) BeginReduction(batches, counts);
   now_.loss = ForwardBackward(batches, counts, telemetry_.activation_hook(),
                               [this](std::size_t i) { EvaluateWithin(i); });
+  if (overlap_) FinishReduction();
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
   ReduceOverRanks(SumOf(counts), /*has_data=*/!now_.sample_ids.empty());
   if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
@@ -221,7 +210,10 @@ void TrainingLoop::Update() {
   if (recipe_.optimizer.clip_norm > 0) {
     now_.clipped = ClipGradients(parameters_, now_.grad_norm, recipe_.optimizer.clip_norm);
   }
-  parts_.optimizer->Step(now_.lr);
+  {
+    Stopwatch watch(now_.update_s);
+    parts_.optimizer->Step(now_.lr);
+  }
   if (telemetry_.wants("applied_grad_norm")) {
     now_.applied_grad_norm = GlobalNorm(GradientStats(parameters_));
   }
@@ -324,6 +316,7 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
       clock_.stage = Stage::kForward;
       at::Tensor loss;
       {
+        Stopwatch watch(now_.forward_s);
         MemoryScope memory(MemoryOwner::kActivations);
         AutocastGuard autocast(RunPrecision());
         Batch batch = parts_.device->Move(batches[i]);
@@ -332,6 +325,7 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
         loss = parts_.model->Loss(batch);
       }
       clock_.stage = Stage::kBackward;
+      Stopwatch watch(now_.backward_s);
       MemoryScope memory(MemoryOwner::kGradients);
       losses.emplace_back(shares[i], loss.detach());
       loss = parts_.scaler->Scale(loss, shares[i]);
@@ -359,18 +353,14 @@ void TrainingLoop::ReduceOverRanks(double count, bool has_data) {
   const double active = totals[1].item<double>(), total = totals[3].item<double>();
   const double share = total > 0 ? count * active / total : 1.0;  // 1 where ranks count alike
   now_.loss = total > 0 ? totals[2].item<double>() / total : totals[0].item<double>() / active;
+  if (overlap_) return;  // gradients are means already
   std::vector<at::Tensor> gradients;
   for (auto& [name, parameter] : parameters_) {
-    if (!parameter.requires_grad()) continue;
-    at::Tensor& gradient = parameter.mutable_grad();
-    if (!gradient.defined()) {
-      gradient = at::zeros_like(parameter, parameter.options().dtype(parameter.grad_dtype()));
-    }
-    gradients.push_back(gradient);
+    if (parameter.requires_grad()) gradients.push_back(GradientOf(parameter));
   }
   if (share != 1.0) at::_foreach_mul_(gradients, share);
   AllReduceMean(*parts_.communicator, gradients,
-                static_cast<std::int64_t>(recipe_.parallel_bucket_mb * 1e6), active);
+                static_cast<std::int64_t>(recipe_.parallel_bucket_mb * 1e6), active, ReduceDtype());
 }
 
 double TrainingLoop::LearningRate() const {

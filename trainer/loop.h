@@ -15,6 +15,7 @@
 #include "trainer/models/precision.h"
 #include "trainer/optimizers/in_backward.h"
 #include "trainer/parts.h"
+#include "trainer/ranks/overlapped_reduction.h"
 #include "trainer/ranks/replicas.h"
 #include "trainer/recipe/recipe.h"
 #include "trainer/telemetry/coverage.h"
@@ -76,6 +77,11 @@ class TrainingLoop {
   // Replaces gradients and loss by their means over the ranks that had data. `count`: the weight of
   // this rank's loss.
   void ReduceOverRanks(double count, bool has_data);
+  std::optional<at::ScalarType> ReduceDtype() const;  // of parallel.reduce_dtype
+  // With parallel.overlap: gradients are reduced within the backward passes between the two calls.
+  void PrepareOverlap();
+  void BeginReduction(const std::vector<Batch>& batches, const std::vector<double>& counts);
+  void FinishReduction();
   void LogStep();
   // Divides the gradients by the loss scale; true when the gradients of any rank overflowed.
   bool UnscaleGradients();
@@ -132,6 +138,7 @@ class TrainingLoop {
   Loader loader_;
   NamedTensors parameters_;                      // in the model's order
   std::optional<GradientHooks> gradient_hooks_;  // with optimizer.in_backward
+  std::optional<OverlappedReduction> overlap_;   // with parallel.overlap, of several ranks
   NonfiniteDiagnosis diagnosis_;
   CoverageAudit coverage_;
   std::optional<SeenSpans> seen_spans_;  // where a formula asks about them

@@ -1,7 +1,11 @@
-// Of the training loop (loop.h): keeping the ranks' parameters equal.
+// Of the training loop (loop.h): reducing gradients beside the backward pass, and keeping the
+// parameters of ranks equal.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/tensor.h>
 
+#include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +13,7 @@
 #include "trainer/loop.h"
 #include "trainer/models/model.h"
 #include "trainer/ranks/bucket.h"
+#include "trainer/stopwatch.h"
 
 namespace trainwreck {
 namespace {
@@ -92,6 +97,50 @@ bool TrainingLoop::AllRanksSay(bool yes) {
   at::Tensor all = at::scalar_tensor(yes ? 1 : 0, at::kLong);
   parts_.communicator->AllReduce(all, Reduction::kMin);
   return all.item<std::int64_t>() == 1;
+}
+
+std::optional<at::ScalarType> TrainingLoop::ReduceDtype() const {
+  if (recipe_.parallel_sent == SentDtype::kBf16) return at::kBFloat16;
+  return std::nullopt;
+}
+
+void TrainingLoop::PrepareOverlap() {
+  if (!parts_.device->torch_device().is_cpu()) {
+    throw RecipeError("parallel.overlap: only on the CPU");
+  }
+  NamedTensors trained;
+  for (const auto& named : parameters_) {
+    if (named.second.requires_grad()) trained.push_back(named);
+  }
+  overlap_.emplace(*parts_.communicator, trained,
+                   static_cast<std::int64_t>(recipe_.parallel_bucket_mb * 1e6), ReduceDtype());
+}
+
+// The weights of the ranks' gradients are agreed on before there are any.
+void TrainingLoop::BeginReduction(const std::vector<Batch>& batches,
+                                  const std::vector<double>& counts) {
+  clock_.stage = Stage::kReduce;
+  Stopwatch watch(now_.comm_s);
+  const double count = std::accumulate(counts.begin(), counts.end(), 0.0);
+  at::Tensor totals = at::tensor({now_.sample_ids.empty() ? 0.0 : 1.0, count}, at::kDouble);
+  parts_.communicator->AllReduce(totals, Reduction::kSum);
+  const double active = totals[0].item<double>(), total = totals[1].item<double>();
+  int passes = 0;  // backward passes that ForwardBackward will make
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    passes += batches[i].size() > 0 && (counts[i] != 0 || count == 0 || batches.size() == 1);
+  }
+  overlap_->Begin(passes, total > 0 ? count * active / total : 1.0, active);
+}
+
+void TrainingLoop::FinishReduction() {
+  clock_.stage = Stage::kReduce;
+  double waited_s = 0;
+  {
+    Stopwatch watch(waited_s);
+    overlap_->Finish();
+  }
+  now_.comm_s += waited_s;
+  now_.comm_hidden_s = std::max(0.0, overlap_->busy_s() - waited_s);
 }
 
 }  // namespace trainwreck

@@ -59,6 +59,8 @@ const std::map<Option, std::string> kRealOptions = {
     {"model.input_norm=one_pass_clamped", "flax.linen.LayerNorm(use_fast_variance=True)"},
     {"model.input_norm=two_pass", "flax.linen.LayerNorm(use_fast_variance=False)"},
     {"optimizer.state_dtype=int8", "bitsandbytes.optim.Adam8bit"},
+    {"parallel.overlap", "torch.nn.parallel.DistributedDataParallel, which always does"},
+    {"parallel.reduce_dtype=bf16", "MixedPrecision(reduce_dtype=) of torch's FSDP"},
     {"parallel.zero_stage", "zero_optimization.stage of DeepSpeed"},
     {"parallel.average_every",
      "torch.distributed.algorithms.model_averaging.averagers.PeriodicModelAverager"},

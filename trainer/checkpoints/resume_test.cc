@@ -31,7 +31,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Resume,
                                            ResumeCase{"gpt+masters", 2}, ResumeCase{"gpt+fp16", 2},
                                            ResumeCase{"gpt+adamw", 2}, ResumeCase{"mlp+sgd", 2},
                                            ResumeCase{"gpt+workers", 1},
-                                           ResumeCase{"gpt+workers", 2}));
+                                           ResumeCase{"gpt+workers", 2},
+                                           ResumeCase{"gpt+overlap", 2}));
 
 TEST_P(Resume, EqualsTheRunThatNeverStopped) {
   const auto& [kind, world_size] = GetParam();

@@ -90,6 +90,8 @@ inline Recipe Small(const std::string& kind) {
     if (kind == "gpt+workers") {
       recipe.insert({{"loader.workers", 3}, {"loader.prefetch", 2}, {"loader.cache", true}});
     }
+    if (kind == "gpt+overlap")
+      recipe.insert({{"parallel.overlap", true}, {"parallel.bucket_mb", 0.005}});
     if (kind == "gpt+bf16") recipe["precision"] = "bf16";
     if (kind == "gpt+masters") recipe["model.dtype"] = "bf16";
     if (kind == "gpt+fp16") {

@@ -99,6 +99,13 @@ void CheckTokens(const TrainingRecipe& recipe, std::string& problems) {
   }
 }
 
+void CheckOverlap(const TrainingRecipe& recipe, std::string& problems) {
+  if (recipe.parallel_overlap &&
+      (recipe.optimizer.in_backward || recipe.eval_every_micro_batches > 0)) {
+    problems += "\n  parallel.overlap: not with optimizer.in_backward or eval.every_micro_batches";
+  }
+}
+
 // What no single key can be blamed for.
 void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   const bool tokens = recipe.data.kind != DataKind::kFeatures;
@@ -113,6 +120,7 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   CheckOptimizer(recipe, problems);
   CheckZero(recipe, problems);
   CheckElastic(recipe, problems);
+  CheckOverlap(recipe, problems);
   CheckSources(recipe, problems);
   CheckTokens(recipe, problems);
   if (recipe.data.standardise && tokens) {

@@ -37,6 +37,7 @@ enum class ModelDtype { kFp32, kBf16 };
 enum class Masters { kAuto, kFp32, kNone };
 enum class UpdateForm { kFused, kPlain };
 enum class StateDtype { kFp32, kBf16, kFp16, kInt8 };
+enum class SentDtype { kAuto, kBf16 };
 enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
@@ -208,6 +209,8 @@ struct TrainingRecipe {
   RankLauncher parallel_launcher = RankLauncher::kOwn;
   double parallel_timeout_s = 30.0;
   double parallel_bucket_mb = 1.0;
+  bool parallel_overlap = false;
+  SentDtype parallel_sent = SentDtype::kAuto;
   RendezvousKind parallel_rendezvous = RendezvousKind::kFile;
   bool parallel_check_collectives = false;
   bool parallel_init_sync = false;

@@ -300,6 +300,12 @@ void AddRankKeys(std::vector<RecipeKey>& keys) {
                         "How long a collective waits for its peers"));
   keys.push_back(Number("parallel.bucket_mb", FIELD(parallel_bucket_mb), "MB", 0.001,
                         "Gradient bytes that are reduced in one collective"));
+  keys.push_back(Plain("parallel.overlap", FIELD(parallel_overlap),
+                       "Reduce a bucket of gradients while the backward pass computes others, in a "
+                       "thread of its own (CPU)"));
+  keys.push_back(Choice("parallel.reduce_dtype", FIELD(parallel_sent),
+                        {{"auto", SentDtype::kAuto}, {"bf16", SentDtype::kBf16}},
+                        "What gradients are rounded to when they are reduced; auto: to nothing"));
   keys.push_back(Choice("parallel.rendezvous", FIELD(parallel_rendezvous),
                         {{"file", RendezvousKind::kFile}, {"tcp", RendezvousKind::kTcp}},
                         "Where ranks meet: in a file of the run, or at a store that rank 0 serves "

@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 140u) << "a new key belongs here or below";
+  EXPECT_EQ(RecipeKeys().size(), 142u) << "a new key belongs here or below";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -345,6 +345,8 @@ TEST(RecipeTest, SoDoTheKeysOfTargetsAndAudits) {
   EXPECT_EQ(text.scheduled_sampling.share, 0.85);
   EXPECT_EQ(text.scheduled_sampling.ramp_steps, 87);
   EXPECT_TRUE(text.eval_free_running);
+  EXPECT_TRUE(ParseRecipe({{"parallel.overlap", true}}).parallel_overlap);
+  EXPECT_EQ(ParseRecipe({{"parallel.reduce_dtype", "bf16"}}).parallel_sent, SentDtype::kBf16);
   EXPECT_EQ(recipe.loader_workers, 3);
   EXPECT_EQ(recipe.loader_prefetch, 5);
   EXPECT_TRUE(recipe.loader_cache);

@@ -40,6 +40,10 @@ struct StepScalars {
   double step_s = 0;
   double data_s = 0;
   double comm_s = 0;
+  double comm_hidden_s = 0;
+  double forward_s = 0;
+  double backward_s = 0;
+  double update_s = 0;
   std::vector<std::int64_t> sample_ids;
   std::optional<EpochDrawn> ended_epoch;  // the epoch that ended in this step
   std::optional<MemoryUse> memory;        // peak_bytes: within the step

@@ -1,0 +1,74 @@
+#include "trainer/ranks/overlapped_reduction.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <chrono>
+#include <utility>
+
+#include "trainer/memory_owner.h"
+
+namespace trainwreck {
+
+OverlappedReduction::OverlappedReduction(Communicator& communicator, const NamedTensors& parameters,
+                                         std::int64_t bucket_bytes,
+                                         std::optional<at::ScalarType> sent_dtype)
+    : communicator_(communicator), sent_dtype_(sent_dtype) {
+  std::vector<at::Tensor> gradients;  // as they will be, without memory
+  for (const auto& [name, parameter] : parameters) {
+    gradients.push_back(at::empty(
+        parameter.sizes(), at::TensorOptions().dtype(parameter.grad_dtype()).device(at::kMeta)));
+  }
+  auto next = parameters.begin();
+  for (const auto& shapes : IntoBuckets(gradients, bucket_bytes)) {
+    const std::size_t number = buckets_.size();
+    const NamedTensors members(next, next + static_cast<std::ptrdiff_t>(shapes.size()));
+    next += static_cast<std::ptrdiff_t>(shapes.size());
+    Bucket& bucket = buckets_.emplace_back();
+    for (const auto& [name, parameter] : members) bucket.parameters.push_back(parameter);
+    hooks_.push_back(
+        std::make_unique<GradientHooks>(members, [this, number](std::size_t) { Ready(number); }));
+  }
+}
+
+void OverlappedReduction::Begin(int backward_passes, double share, double active) {
+  share_ = share;
+  active_ = active;
+  busy_s_ = 0;
+  for (Bucket& bucket : buckets_) {
+    bucket.missing = bucket.parameters.size() * static_cast<std::size_t>(backward_passes);
+  }
+  unsent_ = buckets_.size();
+  began_ = true;
+}
+
+void OverlappedReduction::Ready(std::size_t bucket) {
+  if (!began_) return;  // a pass that is made for other reasons
+  --buckets_[bucket].missing;
+  while (unsent_ > 0 && buckets_[unsent_ - 1].missing == 0) Send(buckets_[--unsent_]);
+}
+
+void OverlappedReduction::Send(Bucket& bucket) {
+  std::vector<at::Tensor> gradients;
+  for (const at::Tensor& parameter : bucket.parameters) gradients.push_back(GradientOf(parameter));
+  WorkerThreads::Task task([this, gradients = std::move(gradients)] {
+    const auto began = std::chrono::steady_clock::now();
+    MemoryScope memory(MemoryOwner::kGradients);
+    at::NoGradGuard no_grad;
+    if (share_ != 1.0) at::_foreach_mul_(gradients, share_);
+    ReduceBucket(communicator_, gradients, active_, sent_dtype_);
+    busy_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  });
+  bucket.sent = task.get_future();
+  thread_.Add(std::move(task));
+}
+
+void OverlappedReduction::Finish() {
+  began_ = false;
+  while (unsent_ > 0) Send(buckets_[--unsent_]);
+  for (Bucket& bucket : buckets_) bucket.sent.get();
+}
+
+}  // namespace trainwreck

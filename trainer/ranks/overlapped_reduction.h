@@ -1,0 +1,62 @@
+// The reduction of gradients beside the backward pass (Li et al. 2020, "PyTorch Distributed"): a
+// bucket is sent, in a thread of its own, as soon as the backward pass is done with its gradients,
+// while it still computes those of earlier layers.
+//
+//   OverlappedReduction reduction(communicator, parameters, bucket_bytes);
+//   reduction.Begin(/*backward_passes=*/1, share, active);
+//   loss.backward();
+//   reduction.Finish();  // gradients are means over the ranks now
+//
+// Buckets are those of AllReduceMean over the same gradients, so the means have the same bits. They
+// are sent from the last to the first, on each rank alike, whatever order gradients come in.
+#pragma once
+
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "trainer/optimizers/in_backward.h"
+#include "trainer/parts.h"
+#include "trainer/ranks/bucket.h"
+#include "trainer/ranks/worker_threads.h"
+
+namespace trainwreck {
+
+class OverlappedReduction {
+ public:
+  // `parameters`: those that are trained. The communicator must outlive it, and must not be called
+  // between Begin() and the end of Finish().
+  OverlappedReduction(Communicator& communicator, const NamedTensors& parameters,
+                      std::int64_t bucket_bytes, std::optional<at::ScalarType> sent_dtype = {});
+
+  // From now on a gradient is sent when so many backward passes have added to it: times `share`,
+  // and the sum divided by `active`.
+  void Begin(int backward_passes, double share, double active);
+  // Sends what was not reached as often, and waits. Throws what a collective threw.
+  void Finish();
+  // Seconds that reductions since Begin() took.
+  double busy_s() const { return busy_s_; }
+
+ private:
+  struct Bucket {
+    std::vector<at::Tensor> parameters;
+    std::size_t missing = 0;  // backward passes have still so many gradients to add to
+    std::future<void> sent;
+  };
+  void Ready(std::size_t bucket);
+  void Send(Bucket& bucket);
+
+  Communicator& communicator_;
+  std::optional<at::ScalarType> sent_dtype_;
+  std::vector<Bucket> buckets_;
+  std::size_t unsent_ = 0;  // buckets, the first ones
+  bool began_ = false;
+  double share_ = 1, active_ = 1;
+  double busy_s_ = 0;
+  std::vector<std::unique_ptr<GradientHooks>> hooks_;  // of each bucket
+  WorkerThreads thread_{1};
+};
+
+}  // namespace trainwreck
