@@ -96,6 +96,8 @@ void TraceSink::WriteLine(std::string line) {
 void TraceSink::Start(Json fields) {
   fields["t"] = "start";
   fields["time"] = elapsed_s();
+  // All processes of a machine share this clock.
+  fields["clock_s"] = std::chrono::duration<double>(began_.time_since_epoch()).count();
   WriteRecord(fields);
 }
 
@@ -111,7 +113,7 @@ void TraceSink::Collective(int call, const std::string& op, const std::string& s
                            const std::string& dtype) {
   WriteLine("{\"t\":\"collective\",\"step\":" + std::to_string(clock_.step) +
             ",\"call\":" + std::to_string(call) + ",\"op\":\"" + op + "\",\"shape\":\"" + shape +
-            "\",\"dtype\":\"" + dtype + "\"}");
+            "\",\"dtype\":\"" + dtype + "\",\"time\":" + std::to_string(elapsed_s()) + "}");
 }
 
 void TraceSink::Step(std::string line) { WriteLine(std::move(line)); }
