@@ -131,10 +131,10 @@ TEST(Docs, EveryVerbAndOptionIsDescribed) {
   const CliFolder folder;
   const std::string text = ReadAll("docs/guide/cli.md");
   for (const char* verb :
-       {"run",      "list",    "validate", "explain",  "doctor",  "check",  "rerun",
-        "report",   "merge",   "show",     "export",   "new",     "schema", "matrix",
-        "checkup",  "lr-range", "seeds",    "history",  "baseline", "compare", "layers",
-        "memory",   "replay",  "inspect",  "overfit",  "fits",   "timeline"}) {
+       {"run",     "list",     "validate", "explain", "doctor",   "check",   "rerun",
+        "report",  "merge",    "show",     "export",  "new",      "schema",  "matrix",
+        "checkup", "lr-range", "seeds",    "history", "baseline", "compare", "layers",
+        "memory",  "replay",   "inspect",  "overfit", "fits",     "timeline"}) {
     EXPECT_TRUE(Contains(text, "\n## " + std::string(verb) + "\n")) << verb;
     std::istringstream words(folder.Call(std::string(verb) + " --help").out);
     for (std::string word; words >> word;) {
