@@ -1534,7 +1534,7 @@ SCENARIOS = [
         file = "portable/workers.yaml",
         extended = ["portable/defaults.yaml", "defaults.yaml"],
         tags = ["portable"],
-        size = "small",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -1558,7 +1558,7 @@ SCENARIOS = [
         file = "resume/disk-full.yaml",
         extended = ["resume/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "medium",
+        size = "large",
         cores = 1,
     ),
     struct(
@@ -1574,7 +1574,7 @@ SCENARIOS = [
         file = "resume/killed-saving.yaml",
         extended = ["resume/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "medium",
+        size = "large",
         cores = 1,
     ),
     struct(

@@ -93,7 +93,11 @@ int LastStepWithLayers(const RunTrace& trace, int rank) {
   return last;
 }
 
-void AddNorm(double value, std::optional<double>& sum) { sum = std::hypot(sum.value_or(0), value); }
+// Not std::hypot, which would ask for a newer glibc.
+void AddNorm(double value, std::optional<double>& sum) {
+  const double before = sum.value_or(0);
+  sum = std::sqrt(before * before + value * value);
+}
 
 class TableMaker {
  public:

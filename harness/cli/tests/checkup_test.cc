@@ -73,13 +73,16 @@ TEST(Checkup, FindsNothingInAHealthyRecipe) {
   EXPECT_FALSE(Contains(called.out, "next:")) << called.out;
 }
 
-TEST(Checkup, LearnsAgainWhenAScenarioChanges) {
+TEST(Checkup, LearnsOnlyWhatIsNewOrChanged) {
   const CliFolder folder;
   WriteSuite(folder);
   EXPECT_TRUE(Contains(folder.Call("checkup fake/slow").err, "learning"));
   EXPECT_FALSE(Contains(folder.Call("checkup fake/slow").err, "learning"));
   folder.WritePassing("more");
-  EXPECT_TRUE(Contains(folder.Call("checkup fake/slow").err, "learning what 6"));
+  EXPECT_TRUE(Contains(folder.Call("checkup fake/slow").err, "learning what 2 faults"));
+  folder.WritePassing("more", "quality: at_end loss < 9\n");
+  EXPECT_TRUE(Contains(folder.Call("checkup fake/slow").err, "learning what"));
+  EXPECT_FALSE(Contains(folder.Call("checkup fake/slow").err, "learning"));
 }
 
 TEST(Checkup, CountsItsRightAnswers) {

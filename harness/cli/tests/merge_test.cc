@@ -56,6 +56,8 @@ TEST_F(MergeTest, ShardsAreAsOneInvocation) {
   }
   EXPECT_TRUE(Contains(files.Read("one.xml"), "tests=\"4\" failures=\"1\""));
   EXPECT_TRUE(Contains(files.Read("one.json"), "1 of 4 failed"));
+  EXPECT_TRUE(Contains(files.Read("one/report.html"), "fake/weak"));
+  EXPECT_FALSE(files.Read("one/pictures.jsonl").empty());
   EXPECT_EQ(files.Call("compare all one --history none").status, 0);
 }
 

@@ -9,6 +9,7 @@
 
 #include "harness/cli/verb.h"
 #include "harness/cli/verbs/run.h"
+#include "harness/picture/files.h"
 #include "harness/report/console.h"
 #include "harness/report/report.h"
 #include "harness/session/recording.h"
@@ -28,6 +29,7 @@ struct MergeOptions {
   std::vector<std::string> require;
   std::optional<int> max_skips;
   std::vector<ReportRequest> reports;
+  bool html = true;
   std::string history;
 };
 
@@ -45,6 +47,7 @@ Shard ReadShard(const std::string& folder) {
   }
   try {
     shard.report = ReadJsonReport(file);
+    ReadPictures(folder + "/" + kPicturesFile, shard.report.verdicts);
   } catch (const std::exception& error) {
     throw ConfigurationError(error.what());
   }
@@ -167,12 +170,14 @@ int MergeVerb(const MergeOptions& options) {
   console.Begin(merged.info, static_cast<int>(merged.verdicts.size()), merged.info.runs);
   for (const Verdict& verdict : merged.verdicts) console.Finished(verdict);
   std::vector<ReportRequest> requests = {{"json", options.output + "/verdicts.json"}};
+  if (options.html) requests.push_back({"html", options.output + "/report.html"});
   requests.insert(requests.end(), options.reports.begin(), options.reports.end());
   std::vector<std::string> files;
   for (const ReportRequest& request : requests) {
     WriteReport(*FindReportFormat(request.kind), request.path, merged.verdicts, merged.info);
     files.push_back(request.path);
   }
+  WriteWholeFile(options.output + "/" + kPicturesFile, PicturesText(merged.verdicts));
   AppendStepSummary(merged.verdicts, merged.info);
   console.End(merged.verdicts, merged.info, files);
   std::cout << std::flush;
@@ -194,6 +199,9 @@ void Declare(VerbArguments& arguments, MergeOptions& options) {
                    "This scenario must have run and passed, else exit 6; may be repeated", "NAME");
   arguments.Option("--max-skips", options.max_skips, "More skipped cases than this: exit 6", "N");
   arguments.Reports(options.reports);
+  arguments.Flag(
+      "--no-html", [&options] { options.html = false; },
+      "Write no report.html beside verdicts.json");
   arguments.HistoryFile(options.history);
   arguments.Common(options.common);
 }
