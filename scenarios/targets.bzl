@@ -1370,6 +1370,14 @@ SCENARIOS = [
         cores = 2,
     ),
     struct(
+        name = "portable/rank-mismatched-collective",
+        file = "portable/rank-mismatched-collective.yaml",
+        extended = ["portable/defaults.yaml", "defaults.yaml"],
+        tags = ["portable"],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "portable/rank-misses-collective",
         file = "portable/rank-misses-collective.yaml",
         extended = ["portable/defaults.yaml", "defaults.yaml"],
@@ -1646,7 +1654,7 @@ SCENARIOS = [
         file = "slow/comm-bound.yaml",
         extended = ["slow/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "small",
+        size = "medium",
         cores = 2,
     ),
     struct(
