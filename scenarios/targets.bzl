@@ -1162,6 +1162,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "portable/generator-lost",
+        file = "portable/generator-lost.yaml",
+        extended = ["portable/defaults.yaml", "defaults.yaml"],
+        tags = ["portable"],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "portable/gradient-scale",
         file = "portable/gradient-scale.yaml",
         extended = ["portable/defaults.yaml", "defaults.yaml"],

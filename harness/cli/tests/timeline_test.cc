@@ -37,7 +37,8 @@ TEST(TimelineTest, WritesWhatTheTraceHasAndNamesTheRest) {
       << called.output();
   EXPECT_TRUE(Contains(called.out, "left out: lines that cannot be read: 2")) << called.output();
   int steps = 0;
-  for (const Json& event : Json::parse(files.Read("timeline.json")).at("traceEvents")) {
+  const Json timeline = Json::parse(files.Read("timeline.json"));
+  for (const Json& event : timeline.at("traceEvents")) {
     if (event.value("cat", "") != "step") continue;
     ++steps;
     EXPECT_NEAR(event.at("dur").get<double>(), 40'000, 1);
