@@ -168,6 +168,7 @@ class StacksTest(unittest.TestCase):
         for scenario in ("lr-too-high", "same-seed", "micro-batches"):
             done = self.run_scenario("portable/" + scenario, "images", suite=True)
             self.assertRegex(done.stdout, rf"PASS .* portable/{scenario}")
+        self.run_scenario("portable/generator-lost", "hooked", suite=True)
 
     # `adapter: python`: no pattern reads anything.
 
