@@ -1,8 +1,8 @@
 // For LD_PRELOAD: takes the place of NCCL's calls, does to them what TRAINWRECK_NCCL says
 // (nccl_rules.h), and passes them on. Each act is a line of JSON in the file that
-// TRAINWRECK_NCCL_LOG names, written before the act, so that it is there when the program then hangs.
-// Works with every program that uses a shared libnccl: linked, loaded with dlopen, or called through
-// Python's ctypes.
+// TRAINWRECK_NCCL_LOG names. It is written before the act, so that it is there when the program
+// hangs because of it. Works with every program that uses a shared libnccl: linked, loaded with
+// dlopen, or called through Python's ctypes.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
