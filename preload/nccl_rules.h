@@ -1,5 +1,6 @@
 // What the shim of NCCL does to which calls: rules, read from one line of text, and the counting of
-// calls that decides when each of them acts. Plain C++: the shim is loaded into programs of any kind.
+// calls that decides when each of them acts. Plain C++: the shim is loaded into programs of any
+// kind.
 //
 //     op=all_reduce call=12 ranks=1 do=delay ms=300; op=any call=40 calls=2 do=error code=3
 //
@@ -15,7 +16,8 @@
 //     code      of error: the ncclResult_t that is returned, while nothing is called; default 3, an
 //               internal error
 //     elements  of fewer: by how many the count is reduced; default 1
-//     datatype  of retype: the ncclDataType_t that takes the place of the program's; default 6, half
+//     datatype  of retype: the ncclDataType_t that takes the place of the program's; default 6,
+//               half precision
 //     id        repeated in the evidence
 #pragma once
 
