@@ -5,8 +5,8 @@
 // - Between two barriers the threads of a block run one after another in a random order, and so do
 //   the blocks. A seed repeats it.
 // - A barrier that not all threads of the block reach, or that they reach at different lines, is an
-//   error. So is a shuffle with a mask that leaves out its caller or the lane that it reads, or that
-//   names a lane which does not come to the same shuffle.
+//   error. So is a shuffle with a mask that leaves out its caller or the lane that it reads, or
+//   that names a lane which does not come to the same shuffle.
 // - Shared memory is filled with NaN when a block begins; that of templates is not, since the
 //   compiler gives it a place of its own.
 // - Device memory ends at a page that cannot be touched, and the host cannot touch device memory at

@@ -5,9 +5,6 @@
 #include <charconv>
 #include <iterator>
 #include <limits>
-#include <map>
-#include <sstream>
-#include <stdexcept>
 
 namespace trainwreck::preload {
 namespace {
@@ -21,13 +18,24 @@ constexpr std::array<std::string_view, 6> kActions = {"delay",   "drop",  "error
 // the two of eight bits.
 constexpr std::array<std::size_t, 12> kBytes = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
 
+// The parts that are not empty. (Not by a stream: its library would be loaded with the shim.)
+std::vector<std::string> Split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 long Number(const std::string& key, const std::string& text, long least, long most) {
   long value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end || value < least || value > most) {
-    throw std::invalid_argument(key + "=" + text + ": a whole number from " +
-                                std::to_string(least) + " is needed");
+    throw NcclRuleError(key + "=" + text + ": a whole number from " + std::to_string(least) +
+                        " is needed");
   }
   return value;
 }
@@ -36,17 +44,16 @@ template <typename Enum, std::size_t kSize>
 Enum Named(const std::string& key, const std::string& text,
            const std::array<std::string_view, kSize>& names) {
   const auto found = std::find(names.begin(), names.end(), text);
-  if (found == names.end()) throw std::invalid_argument(key + "=" + text + ": no such " + key);
+  if (found == names.end()) throw NcclRuleError(key + "=" + text + ": no such " + key);
   return static_cast<Enum>(found - names.begin());
 }
 
 std::vector<int> Ranks(const std::string& text) {
   std::vector<int> ranks;
-  std::istringstream list(text);
-  for (std::string one; std::getline(list, one, ',');) {
+  for (const std::string& one : Split(text, ',')) {
     ranks.push_back(static_cast<int>(Number("ranks", one, 0, std::numeric_limits<int>::max())));
   }
-  if (ranks.empty()) throw std::invalid_argument("ranks=: none");
+  if (ranks.empty()) throw NcclRuleError("ranks=: none");
   return ranks;
 }
 
@@ -74,26 +81,25 @@ void Set(NcclRule& rule, const std::string& key, const std::string& value) {
   } else if (key == "datatype") {
     rule.datatype = static_cast<int>(Number(key, value, 0, kBytes.size() - 1));
   } else {
-    throw std::invalid_argument(key + ": no such field");
+    throw NcclRuleError(key + ": no such field");
   }
 }
 
 NcclRule ParseRule(const std::string& text) {
   NcclRule rule;
   bool acts = false;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
+  for (const std::string& word : Split(text, ' ')) {
     const std::size_t equals = word.find('=');
-    if (equals == std::string::npos) throw std::invalid_argument(word + ": no key=value");
+    if (equals == std::string::npos) throw NcclRuleError(word + ": no key=value");
     const std::string key = word.substr(0, equals);
     Set(rule, key, word.substr(equals + 1));
     acts = acts || key == "do";
   }
-  if (!acts) throw std::invalid_argument("'" + text + "' does not say what to do");
+  if (!acts) throw NcclRuleError("'" + text + "' does not say what to do");
   const bool fits_groups = rule.action == NcclAction::kDelay || rule.action == NcclAction::kError;
   if (!rule.any_op && !MovesData(rule.op) && !fits_groups) {
-    throw std::invalid_argument("do=" + std::string(NameOf(rule.action)) +
-                                ": the begin and the end of a group can be delayed or fail");
+    throw NcclRuleError("do=" + std::string(NameOf(rule.action)) +
+                        ": the begin and the end of a group can be delayed or fail");
   }
   return rule;
 }
@@ -109,8 +115,7 @@ bool NcclRule::ActsOnRank(int rank) const {
 
 std::vector<NcclRule> ParseNcclRules(const std::string& text) {
   std::vector<NcclRule> rules;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ';');) {
+  for (const std::string& part : Split(text, ';')) {
     if (part.find_first_not_of(' ') != std::string::npos) rules.push_back(ParseRule(part));
   }
   return rules;

@@ -22,9 +22,11 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace trainwreck::preload {
@@ -62,7 +64,16 @@ struct NcclRule {
   bool ActsOnRank(int rank) const;
 };
 
-// Throws std::invalid_argument: a fault that is misspelt must not become a healthy run.
+class NcclRuleError : public std::exception {
+ public:
+  explicit NcclRuleError(std::string what) : what_(std::move(what)) {}
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
+};
+
+// Throws NcclRuleError: a fault that is misspelt must not become a healthy run.
 std::vector<NcclRule> ParseNcclRules(const std::string& text);
 
 // Bytes of an element of this ncclDataType_t; 0: an unknown one.

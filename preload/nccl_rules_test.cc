@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <stdexcept>
-
 namespace trainwreck::preload {
 namespace {
 
@@ -45,7 +43,7 @@ TEST(NcclRules, RefuseWhatTheyCannotRead) {
     try {
       ParseNcclRules(text);
       ADD_FAILURE() << text;
-    } catch (const std::invalid_argument& error) {
+    } catch (const NcclRuleError& error) {
       EXPECT_THAT(error.what(), HasSubstr(why)) << text;
     }
   }

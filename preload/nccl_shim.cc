@@ -289,6 +289,10 @@ using trainwreck::preload::TheShim;
 
 extern "C" {
 
+// A name of the newest C library alone, which a part of the C++ library wants that nothing here
+// uses.
+__attribute__((visibility("hidden"))) unsigned arc4random() { std::abort(); }
+
 TRAINWRECK_EXPORT ncclResult_t ncclAllReduce(const void* send, void* receive, std::size_t count,
                                              ncclDataType_t datatype, ncclRedOp_t reduction,
                                              ncclComm_t comm, cudaStream_t stream) {
