@@ -1,6 +1,7 @@
 // The threads of a block as threads of the system, for the thread sanitizer: a missing barrier is a
 // race that it reports, whatever the order. Barriers order memory, and so do the ends of blocks.
-// Shuffles do not, as on a device: their values travel by relaxed atomics, which x86 keeps in order.
+// Shuffles do not, as on a device: their values travel by relaxed atomics, which x86 keeps in
+// order.
 #include <pthread.h>
 #include <sched.h>
 
