@@ -1,3 +1,4 @@
+// cuda_calls.h by the CUDA runtime. Not run on a GPU yet, nor are the kernels.
 #include <cuda_runtime.h>
 
 #include <atomic>
