@@ -22,6 +22,8 @@ ncclResult_t ncclBroadcast(const void*, void*, std::size_t, ncclDataType_t, int,
 ncclResult_t ncclBcast(void*, std::size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
 ncclResult_t ncclAllGather(const void*, void*, std::size_t, ncclDataType_t, ncclComm_t,
                            cudaStream_t);
+ncclResult_t ncclAlltoAll(const void*, void*, std::size_t, ncclDataType_t, ncclComm_t,
+                          cudaStream_t);
 ncclResult_t ncclReduceScatter(const void*, void*, std::size_t, ncclDataType_t, ncclRedOp_t,
                                ncclComm_t, cudaStream_t);
 ncclResult_t ncclSend(const void*, std::size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
@@ -52,6 +54,8 @@ int main() {
       {"ncclBcast", [&] { return ncclBcast(to, kCount, kFloat32, 0, comm, nullptr); }},
       {"ncclAllGather",
        [&] { return ncclAllGather(send.data(), to, kCount, kFloat32, comm, nullptr); }},
+      {"ncclAlltoAll",
+       [&] { return ncclAlltoAll(send.data(), to, kCount, kFloat32, comm, nullptr); }},
       {"ncclReduceScatter",
        [&] { return ncclReduceScatter(send.data(), to, kCount, kFloat32, 0, comm, nullptr); }},
       {"ncclSend", [&] { return ncclSend(send.data(), kCount, kFloat32, 0, comm, nullptr); }},

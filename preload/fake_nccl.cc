@@ -195,6 +195,19 @@ ncclResult_t ncclReduceScatter(const void* send, void* receive, std::size_t coun
   return kNcclSuccess;
 }
 
+ncclResult_t ncclAlltoAll(const void* send, void* receive, std::size_t count,
+                          ncclDataType_t datatype, ncclComm_t comm, cudaStream_t) {
+  Log("ncclAlltoAll", count, datatype, -1);
+  const std::size_t bytes = count * BytesOfDatatype(datatype);
+  comm->Give(send, bytes * static_cast<std::size_t>(comm->ranks));
+  for (int peer = 0; peer < comm->ranks; ++peer) {
+    std::memcpy(static_cast<char*>(receive) + static_cast<std::size_t>(peer) * bytes,
+                comm->meeting->data[peer] + static_cast<std::size_t>(comm->rank) * bytes, bytes);
+  }
+  comm->Meet();
+  return kNcclSuccess;
+}
+
 // A pair meets as all do: tests have two ranks.
 ncclResult_t ncclSend(const void* send, std::size_t count, ncclDataType_t datatype, int peer,
                       ncclComm_t comm, cudaStream_t) {

@@ -9,9 +9,9 @@
 namespace trainwreck::preload {
 namespace {
 
-constexpr std::array<std::string_view, 9> kOps = {"all_reduce", "broadcast",      "reduce",
-                                                  "all_gather", "reduce_scatter", "send",
-                                                  "recv",       "group_start",    "group_end"};
+constexpr std::array<std::string_view, 10> kOps = {
+    "all_reduce", "broadcast", "reduce", "all_gather",  "reduce_scatter",
+    "all_to_all", "send",      "recv",   "group_start", "group_end"};
 constexpr std::array<std::string_view, 6> kActions = {"delay",   "drop",  "error",
                                                       "reorder", "fewer", "retype"};
 // By ncclDataType_t: int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16 and

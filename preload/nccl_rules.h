@@ -7,8 +7,8 @@
 // Rules are separated by semicolons, their fields by spaces:
 //
 //     do        delay, drop, error, reorder, fewer, retype (needed)
-//     op        all_reduce, broadcast, reduce, all_gather, reduce_scatter, send, recv, group_start,
-//               group_end, or any (the default): one of those that move data
+//     op        all_reduce, broadcast, reduce, all_gather, reduce_scatter, all_to_all, send, recv,
+//               group_start, group_end, or any (the default): one of those that move data
 //     call      the first call to act on, counted by op in each process from 0; default 0
 //     calls     how many calls from there on; 0: all; default 1
 //     ranks     "0,2": act on these alone; default: all
@@ -37,6 +37,7 @@ enum class NcclOp {
   kReduce,
   kAllGather,
   kReduceScatter,
+  kAllToAll,
   kSend,
   kRecv,
   kGroupStart,

@@ -108,6 +108,7 @@ ncclResult_t Issue(const Call& c) {
       }
       return CallReal(c.function, c.send, c.receive, c.count, c.datatype, c.peer, c.comm, c.stream);
     case NcclOp::kAllGather:
+    case NcclOp::kAllToAll:
       return CallReal(c.function, c.send, c.receive, c.count, c.datatype, c.comm, c.stream);
     case NcclOp::kReduceScatter:
       return CallReal(c.function, c.send, c.receive, c.count, c.datatype, c.reduction, c.comm,
@@ -362,6 +363,19 @@ TRAINWRECK_EXPORT ncclResult_t ncclAllGather(const void* send, void* receive, st
                        .stream = stream});
 }
 
+TRAINWRECK_EXPORT ncclResult_t ncclAlltoAll(const void* send, void* receive, std::size_t count,
+                                            ncclDataType_t datatype, ncclComm_t comm,
+                                            cudaStream_t stream) {
+  return TheShim().Do({.op = NcclOp::kAllToAll,
+                       .function = "ncclAlltoAll",
+                       .send = send,
+                       .receive = receive,
+                       .count = count,
+                       .datatype = datatype,
+                       .comm = comm,
+                       .stream = stream});
+}
+
 TRAINWRECK_EXPORT ncclResult_t ncclReduceScatter(const void* send, void* receive, std::size_t count,
                                                  ncclDataType_t datatype, ncclRedOp_t reduction,
                                                  ncclComm_t comm, cudaStream_t stream) {
@@ -439,11 +453,12 @@ namespace {
 Interposed* Find(const char* name) {
 #define TRAINWRECK_OURS(function) \
   { #function, reinterpret_cast < void*>(&function) }
-  static std::array<Interposed, 12> all{{
+  static std::array<Interposed, 13> all{{
       TRAINWRECK_OURS(ncclAllReduce),
       TRAINWRECK_OURS(ncclReduce),
       TRAINWRECK_OURS(ncclBroadcast),
       TRAINWRECK_OURS(ncclBcast),
+      TRAINWRECK_OURS(ncclAlltoAll),
       TRAINWRECK_OURS(ncclAllGather),
       TRAINWRECK_OURS(ncclReduceScatter),
       TRAINWRECK_OURS(ncclSend),

@@ -13,7 +13,7 @@ import unittest
 SHIM, FAKE, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:4])
 
 FUNCTIONS = ["ncclGroupStart", "ncclAllReduce", "ncclGroupEnd", "ncclReduce", "ncclBroadcast", "ncclBcast", "ncclAllGather",
-             "ncclReduceScatter", "ncclSend", "ncclRecv"]
+             "ncclAlltoAll", "ncclReduceScatter", "ncclSend", "ncclRecv"]
 
 # Python's own way to a library: a handle that is nobody else's, and functions that are asked of it.
 CTYPES = """
@@ -84,6 +84,7 @@ class NcclShimTest(unittest.TestCase):
 
     def test_every_function_can_be_dropped(self):
         ops = {"ncclAllReduce": "all_reduce", "ncclReduce": "reduce", "ncclBroadcast": "broadcast", "ncclAllGather": "all_gather",
+               "ncclAlltoAll": "all_to_all",
                "ncclReduceScatter": "reduce_scatter", "ncclRecv": "recv", "ncclSend": "send"}
         for function, op in ops.items():
             with self.subTest(op):

@@ -73,7 +73,7 @@ std::vector<ParamInfo> WithCommon(std::vector<ParamInfo> params) {
         .type = ValueType::kString,
         .default_value = "any",
         .choices = {"any", "all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter",
-                    "send", "recv"},
+                    "all_to_all", "send", "recv"},
         .doc = "The calls that count."},
        Whole("call", 0, 0, kMany, "calls", "The first to act on; each process counts from 0."),
        Whole("calls", 1, 0, kMany, "calls", "On how many to act; 0: on all that follow.")});
