@@ -4,7 +4,6 @@ import os
 import textwrap
 
 PASSED, PARTLY, FAILED, ABSENT = "passed", "PARTLY", "FAILED", "NOT VERIFIED"
-INTRODUCTION = ["# What was checked on a GPU", "", "Written by `ci/gpu_check.sh` from a bundle of `ci/gpu_bundle.sh`.", ""]
 
 
 class Results:
@@ -59,7 +58,9 @@ class Results:
         return sum(row[1] in statuses for row in rows)
 
     def text(self, machine, device, bundle):
-        text = list(INTRODUCTION)
+        text = ["# What was checked on a GPU", "",
+                f"Written by `ci/gpu_check.sh` from a bundle of `ci/gpu_bundle.sh`, at commit `{self.commit}`. It says",
+                "nothing of later commits.", ""]
         if device == "cpu":
             text += ["**Nothing yet: the machine of this report has no GPU.** The code for GPUs compiles, links and was",
                      "run on the CPU as far as possible. The list below says what nobody has verified.", ""]

@@ -39,6 +39,8 @@ LD_LIBRARY_PATH="\$lib\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}" exec "\$lib/train
 END
   chmod 755 "$bin/trainwreck-trainer"
 fi
+mkdir -p "$lib"
+command -p install -m 644 preload/libtrainwreck_nccl.so "$lib/"
 find -L scenarios -name '*.yaml' | while read -r file; do
   command -p install -D -m 644 "$file" "$share/$file"
 done

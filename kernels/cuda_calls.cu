@@ -1,10 +1,11 @@
+// cuda_calls.h by the CUDA runtime. Not run on a GPU yet, nor are the kernels.
 #include <cuda_runtime.h>
 
 #include <atomic>
-#include <new>
 #include <stdexcept>
 
 #include "kernels/cuda_calls.h"
+#include "kernels/out_of_memory.h"
 
 namespace trainwreck::kernels::cuda {
 namespace {
@@ -49,7 +50,7 @@ void* AllocateDevice(std::size_t bytes) {
   const cudaError_t status = cudaMalloc(&data, bytes);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // clears it
-    throw std::bad_alloc();
+    throw OutOfDeviceMemory(bytes);
   }
   Check(status, "cudaMalloc");
   return data;

@@ -30,8 +30,8 @@ using Event = void*;   // a cudaEvent_t
 
 // All throw std::runtime_error with the runtime's message when a call fails.
 
-// Synchronising calls, for set-up and tear-down. AllocateDevice throws std::bad_alloc when the
-// device's memory does not suffice.
+// Synchronising calls, for set-up and tear-down. AllocateDevice throws OutOfDeviceMemory
+// (out_of_memory.h) when the device's memory does not suffice.
 void* AllocateDevice(std::size_t bytes);
 void* AllocatePinned(std::size_t bytes);
 void FreeDevice(void* data) noexcept;

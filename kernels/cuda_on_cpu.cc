@@ -1,93 +1,123 @@
 #include "kernels/cuda_on_cpu.h"
 
-#include <ucontext.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <map>
-#include <memory>
+#include <new>
 #include <stdexcept>
-#include <vector>
+
+#include "kernels/cuda_blocks_on_cpu.h"
+
+// The linker's names for the begin and the end of a section.
+extern char kSharedBegin[] __asm__("__start_cuda_shared") __attribute__((weak));
+extern char kSharedEnd[] __asm__("__stop_cuda_shared") __attribute__((weak));
 
 namespace trainwreck::kernels::cuda {
 namespace {
 
-constexpr std::size_t kStackBytes = std::size_t{64} * 1024;
+constexpr unsigned char kFresh = 0xa5;   // nobody may count on zeros
+constexpr unsigned char kPoison = 0xff;  // NaN, or -1
+constexpr std::size_t kAlignment = 16;   // the widest load
 
-// The threads of one block. Each runs until it needs another's value or a barrier, then the next
-// one runs.
-class Block {
+std::size_t PageBytes() {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+std::size_t RoundUp(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+
+// Pages of their own, with one at each end that cannot be touched. The data lie at the far end.
+struct Allocation {
+  char* pages = nullptr;
+  std::size_t page_bytes = 0;
+  std::size_t bytes = 0;
+  bool is_device = false;
+
+  void Protect(int protection) const {
+    if (mprotect(pages, page_bytes, protection) != 0) throw std::bad_alloc();
+  }
+};
+
+// By the address of the data.
+std::map<char*, Allocation>& Allocations() {
+  static auto& all = *new std::map<char*, Allocation>;
+  return all;
+}
+
+void* Allocate(std::size_t bytes, bool is_device) {
+  const std::size_t page = PageBytes();
+  Allocation made{.page_bytes = RoundUp(std::max<std::size_t>(bytes, 1), page),
+                  .bytes = bytes,
+                  .is_device = is_device};
+  void* all =
+      mmap(nullptr, made.page_bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (all == MAP_FAILED) throw std::bad_alloc();
+  made.pages = static_cast<char*>(all) + page;
+  made.Protect(PROT_READ | PROT_WRITE);
+  std::memset(made.pages, kFresh, made.page_bytes);
+  char* const data = made.pages + made.page_bytes - RoundUp(bytes, kAlignment);
+  if (is_device) made.Protect(PROT_NONE);
+  Allocations().emplace(data, made);
+  return data;
+}
+
+// What lies around the data, up to the pages that cannot be touched, is as it was.
+void CheckSurroundings(const char* data, const Allocation& made) {
+  const auto is_fresh = [](const char* begin, const char* end) {
+    return std::all_of(begin, end,
+                       [](char byte) { return static_cast<unsigned char>(byte) == kFresh; });
+  };
+  made.Protect(PROT_READ | PROT_WRITE);
+  const char* const end = made.pages + made.page_bytes;
+  if (is_fresh(made.pages, data) && is_fresh(data + made.bytes, end)) return;
+  std::fprintf(stderr, "a buffer of %zu bytes was written outside of its bounds\n", made.bytes);
+  std::abort();
+}
+
+void Free(void* data) {
+  if (data == nullptr) return;
+  const auto found = Allocations().find(static_cast<char*>(data));
+  if (found == Allocations().end()) {
+    std::fprintf(stderr, "memory was freed that was not allocated, or was freed before\n");
+    std::abort();
+  }
+  CheckSurroundings(found->first, found->second);
+  munmap(found->second.pages - PageBytes(), found->second.page_bytes + 2 * PageBytes());
+  Allocations().erase(found);
+}
+
+void RequireKnown(const void* data, std::size_t bytes) {
+  const char* const begin = static_cast<const char*>(data);
+  auto after = Allocations().upper_bound(const_cast<char*>(begin));
+  if (after != Allocations().begin()) {
+    const auto& [start, made] = *--after;
+    if (begin + bytes <= start + made.bytes) return;
+  }
+  throw std::runtime_error("a copy of memory that is neither the device's nor pinned");
+}
+
+// Device memory can be touched while this lives: a kernel or a copy runs.
+class OnDevice {
  public:
-  Block(unsigned threads, const std::function<void()>& body)
-      : body_(body), fibers_(threads), gives_(threads) {
-    for (Fiber& fiber : fibers_) Prepare(fiber);
-  }
-
-  void Run() {
-    running_ = this;
-    bool any = true;
-    while (any) {
-      any = false;
-      for (current_ = 0; current_ < fibers_.size(); ++current_) {
-        if (fibers_[current_].finished) continue;
-        any = true;
-        threadIdx.x = static_cast<unsigned>(current_);
-        swapcontext(&scheduler_, &fibers_[current_].context);
-      }
-    }
-    running_ = nullptr;
-  }
-
-  // Returns when every other thread has come to its own next call.
-  void Yield() {
-    Fiber& fiber = fibers_[current_];
-    swapcontext(&fiber.context, &scheduler_);
-  }
-
-  std::uint64_t Exchange(std::uint64_t bits, unsigned mask) {
-    const std::size_t self = current_;
-    gives_[self] = bits;
-    Yield();
-    const std::uint64_t other = gives_[self ^ mask];
-    Yield();  // nobody gives anew before all have taken
-    return other;
-  }
-
-  static Block* running() { return running_; }
+  OnDevice() { Protect(PROT_READ | PROT_WRITE); }
+  ~OnDevice() { Protect(PROT_NONE); }
+  OnDevice(const OnDevice&) = delete;
 
  private:
-  struct Fiber {
-    ucontext_t context;
-    bool finished = false;
-  };
-
-  void Prepare(Fiber& fiber) {
-    const std::size_t index = static_cast<std::size_t>(&fiber - fibers_.data());
-    // Stacks are kept: a test starts thousands of blocks, one after another.
-    static std::vector<std::unique_ptr<char[]>> stacks;
-    while (stacks.size() <= index) stacks.push_back(std::make_unique<char[]>(kStackBytes));
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = stacks[index].get();
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = &scheduler_;
-    makecontext(&fiber.context, &Block::Enter, 0);
+  static void Protect(int protection) {
+    for (const auto& [data, made] : Allocations()) {
+      if (made.is_device) made.Protect(protection);
+    }
   }
-
-  static void Enter() {
-    Block* const block = running_;
-    block->body_();
-    block->fibers_[block->current_].finished = true;
-  }
-
-  static inline Block* running_ = nullptr;
-  const std::function<void()>& body_;
-  std::vector<Fiber> fibers_;
-  std::vector<std::uint64_t> gives_;
-  std::size_t current_ = 0;
-  ucontext_t scheduler_;
 };
 
 std::map<Stream, std::deque<std::function<void()>>> queues;
+std::string sticky_error;
 
 struct EventState {
   Stream stream = nullptr;
@@ -96,32 +126,58 @@ struct EventState {
 
 CallCounts counts;
 
+void RequireNoError() {
+  if (!sticky_error.empty()) throw std::runtime_error("cudaErrorLaunchFailure: " + sticky_error);
+}
+
 bool RunOne(Stream stream) {
   auto& queue = queues[stream];
   if (queue.empty()) return false;
   const std::function<void()> work = std::move(queue.front());
   queue.pop_front();
-  work();
+  try {
+    const OnDevice running;
+    work();
+  } catch (const std::exception& error) {
+    sticky_error = error.what();
+    for (auto& [other, waiting] : queues) waiting.clear();
+    RequireNoError();
+  }
   return true;
+}
+
+void FinishAll() noexcept {
+  // As on a device: what is under way may still use the memory.
+  try {
+    for (auto& [stream, queue] : queues) {
+      while (RunOne(stream)) continue;
+    }
+  } catch (const std::exception&) {
+    // The next call reports it.
+  }
 }
 
 }  // namespace
 
-void __syncthreads() { Block::running()->Yield(); }
+void PoisonSharedMemory() {
+  if (kSharedBegin != nullptr) {
+    std::memset(kSharedBegin, kPoison, static_cast<std::size_t>(kSharedEnd - kSharedBegin));
+  }
+}
 
-std::uint64_t ExchangeBits(std::uint64_t bits, unsigned mask) {
-  return Block::running()->Exchange(bits, mask);
+void ResetDevice() {
+  sticky_error.clear();
+  queues.clear();
 }
 
 void Enqueue(std::function<void()> thread, unsigned blocks, unsigned threads, Stream stream) {
+  RequireNoError();
   if (blocks == 0 || threads == 0 || threads > 1024) {
     throw std::runtime_error("cudaLaunchKernel: invalid configuration argument");
   }
   ++counts.launches;
-  queues[stream].push_back([thread = std::move(thread), blocks, threads] {
-    blockDim.x = threads;
-    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) Block(threads, thread).Run();
-  });
+  queues[stream].push_back(
+      [thread = std::move(thread), blocks, threads] { RunBlocks(thread, blocks, threads); });
 }
 
 std::string WhyUnusable() { return ""; }
@@ -129,16 +185,19 @@ std::string DeviceName() { return "none: the kernels run on the CPU"; }
 CallCounts Counts() { return counts; }
 
 void* AllocateDevice(std::size_t bytes) {
+  RequireNoError();
   ++counts.synchronising;
-  void* data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  std::memset(data, 0xa5, bytes);  // nobody may count on zeros
-  return data;
+  return Allocate(bytes, /*is_device=*/true);
 }
-void* AllocatePinned(std::size_t bytes) { return AllocateDevice(bytes); }
+void* AllocatePinned(std::size_t bytes) {
+  RequireNoError();
+  ++counts.synchronising;
+  return Allocate(bytes, /*is_device=*/false);
+}
 void FreeDevice(void* data) noexcept {
-  // As on a device: what is under way may still use the memory.
-  for (auto& [stream, queue] : queues) WaitForStream(stream);
-  std::free(data);
+  ++counts.synchronising;
+  FinishAll();
+  Free(data);
 }
 void FreePinned(void* data) noexcept { FreeDevice(data); }
 
@@ -146,33 +205,42 @@ Event MakeEvent() { return new EventState; }
 void FreeEvent(Event event) noexcept { delete static_cast<EventState*>(event); }
 
 void WaitFor(Event event) {
+  RequireNoError();
   ++counts.synchronising;
   EventState* state = static_cast<EventState*>(event);
   while (!state->done && RunOne(state->stream)) continue;
 }
 
 void WaitForStream(Stream stream) {
+  RequireNoError();
   ++counts.synchronising;
   while (RunOne(stream)) continue;
 }
 
 void CopyAsync(void* to, const void* from, std::size_t bytes, Stream stream) {
+  RequireNoError();
+  RequireKnown(to, bytes);
+  RequireKnown(from, bytes);
   ++counts.copies;
   queues[stream].push_back([=] { std::memcpy(to, from, bytes); });
 }
 
 void ClearAsync(void* data, std::size_t bytes, Stream stream) {
+  RequireNoError();
+  RequireKnown(data, bytes);
   ++counts.copies;
   queues[stream].push_back([=] { std::memset(data, 0, bytes); });
 }
 
 void Record(Event event, Stream stream) {
+  RequireNoError();
   EventState* state = static_cast<EventState*>(event);
   *state = {stream, false};
   queues[stream].push_back([=] { state->done = true; });
 }
 
 bool IsDone(Event event) {
+  RequireNoError();
   const EventState* state = static_cast<EventState*>(event);
   if (!state->done) RunOne(state->stream);
   return state->done;

@@ -1,13 +1,28 @@
 // Runs CUDA kernels on the CPU, for tests on machines without a GPU: it stands in for the few words
 // of CUDA that the kernels here use. Threads of a block are fibers that change at shuffles and
-// barriers, so the indexing and the order of every sum are those of the device. Streams are queues
-// that do nothing until someone asks (IsDone runs one entry, WaitFor all), so code that relies on
-// work being done early fails. What it cannot show: races between threads, alignment faults, speed.
+// barriers, so the indexing and the order of every sum are those of the device. It is stricter than
+// a device:
+// - Between two barriers the threads of a block run one after another in a random order, and so do
+//   the blocks. A seed repeats it.
+// - A barrier that not all threads of the block reach, or that they reach at different lines, is an
+//   error. So is a shuffle with a mask that leaves out its caller or the lane that it reads, or
+//   that names a lane which does not come to the same shuffle.
+// - Shared memory is filled with NaN when a block begins; that of templates is not, since the
+//   compiler gives it a place of its own.
+// - Device memory ends at a page that cannot be touched, and the host cannot touch device memory at
+//   all. Copies want pinned memory.
+// - Loads at addresses that do not fit their type end the program.
+// - Streams are queues that do nothing until someone asks (IsDone runs one entry, WaitFor all), so
+//   code that relies on work being done early fails. Errors are late and sticky, as a device's: the
+//   call that waits reports them, and every later call reports them again.
+// What it cannot show: races between threads that no order of them shows (kernels_tsan_test looks
+// for those), races between blocks, speed.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <source_location>
 #include <type_traits>
 
 #include "kernels/cuda_calls.h"
@@ -17,7 +32,7 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline
-#define __shared__ static
+#define __shared__ static __attribute__((section("cuda_shared")))
 #define __launch_bounds__(threads)
 // NOLINTEND(bugprone-reserved-identifier)
 
@@ -29,7 +44,11 @@ inline constexpr unsigned kAllLanes = 0xffffffffu;
 struct Index {
   unsigned x = 0;
 };
+#ifdef TRAINWRECK_CUDA_THREADS
+inline thread_local Index threadIdx, blockIdx, blockDim;
+#else
 inline Index threadIdx, blockIdx, blockDim;
+#endif
 
 struct alignas(8) uint2 {
   std::uint32_t x, y;
@@ -41,25 +60,27 @@ struct alignas(16) ulonglong2 {
   unsigned long long x, y;
 };
 
-void __syncthreads();  // NOLINT(bugprone-reserved-identifier)
-// The bits that the thread with lane `lane ^ mask` of this warp passes in the same call.
-std::uint64_t ExchangeBits(std::uint64_t bits, unsigned mask);
+using Site = std::source_location;
+
+void __syncthreads(Site site = Site::current());  // NOLINT(bugprone-reserved-identifier)
+// The bits that the thread with lane `lane ^ lane_mask` of this warp passes in the same call.
+std::uint64_t ExchangeBits(unsigned mask, std::uint64_t bits, unsigned lane_mask, Site site);
 
 template <typename T>
-T __shfl_xor_sync(unsigned, T value, unsigned mask) {  // NOLINT(bugprone-reserved-identifier)
+T __shfl_xor_sync(unsigned mask, T value,
+                  unsigned lane_mask,  // NOLINT(bugprone-reserved-identifier)
+                  Site site = Site::current()) {
   static_assert(sizeof(T) <= sizeof(std::uint64_t));
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
-  bits = ExchangeBits(bits, mask);
+  bits = ExchangeBits(mask, bits, lane_mask, site);
   std::memcpy(&value, &bits, sizeof value);
   return value;
 }
 
 template <typename T>
 T atomicAdd(T* address, T value) {
-  const T before = *address;
-  *address += value;
-  return before;
+  return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
 }
 
 // Puts `thread`, run by every thread of every block, into the stream's queue.
@@ -70,5 +91,10 @@ void Launch(void (*kernel)(Parameters...), std::int64_t blocks, unsigned threads
             std::type_identity_t<Parameters>... arguments) {
   Enqueue([=] { kernel(arguments...); }, static_cast<unsigned>(blocks), threads, stream);
 }
+
+// The order of threads and blocks from now on; the first one is that of seed 1.
+void SetSchedule(std::uint64_t seed);
+// Forgets an error, and what was queued: a test that wants it goes on.
+void ResetDevice();
 
 }  // namespace trainwreck::kernels::cuda

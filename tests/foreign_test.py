@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Targets of trainwreck.yaml from end to end: programs of level 0, 1 and 2, their faults, and those that misbehave.
 
-Usage: foreign_test.py TRAINWRECK FOLDER [unittest options]
+Usage: foreign_test.py TRAINWRECK FOLDER FAKE_NCCL [unittest options]
 """
 import json
 import os
@@ -17,7 +17,7 @@ import unittest
 import unittest_xml
 from processes import processes_with
 
-TRAINWRECK, FOLDER = map(os.path.abspath, sys.argv[1:3])
+TRAINWRECK, FOLDER, FAKE_NCCL = map(os.path.abspath, sys.argv[1:4])
 
 LEARNS = "mean(loss[-5:]) < 0.5 * mean(loss[:3])"
 SCENARIO = {
@@ -45,7 +45,7 @@ class ForeignTest(unittest.TestCase):
         os.makedirs(self.folder + "/scenarios/t")
         self.marker = f"FOREIGN_TEST={os.getpid()}.{self.id()}"
         name, value = self.marker.split("=")
-        self.environment = {**os.environ, "TRAINWRECK_CACHE": self.folder + "/.cache", name: value}
+        self.environment = {**os.environ, "TRAINWRECK_CACHE": self.folder + "/.cache", "FAKE_NCCL": FAKE_NCCL, name: value}
         for variable in ("TRAINWRECK_TARGET", "TEST_SRCDIR", "RUNFILES_DIR", "BAD_LUCK", "PYTHONUNBUFFERED"):
             self.environment.pop(variable, None)
 
@@ -524,6 +524,41 @@ class ForeignTest(unittest.TestCase):
             symptoms={"dies": "exited(rank=1, signal=9)", "lives": "exited(rank=1, signal=9) and not exited(rank=0, signal=9)"},
             remedies=None, no_remedy="none")
 
+    # NCCL's calls, of a fake libnccl.
+
+    def test_nccl_call_that_fails(self):
+        case, _ = self.assert_verdict(
+            "pass", target="averages", recipe={"parallel.ranks": 2},
+            inject={"fails": {"fault": "nccl.fail", "ranks": [1], "attempt": 0, "with": {"call": 5, "code": 6, "op": "all_reduce"}}},
+            healthy={"completes": "ended(rank=0, why=completed)"},
+            symptoms={"dies": "exited(rank=1, code=1)", "lost": "not ended(rank=1, why=completed)"},
+            remedies={"supervisor": {"set": {"supervisor.max_restarts": 1}, "resolves": ["lost"]}},
+            budget={"seconds": 100, "stall_seconds": 3})
+        self.assertEqual(case["scenario"], "t/x")
+        fired, = self.fired(name="rank1.jsonl")
+        self.assertEqual([fired[key] for key in ("id", "fault", "op", "call", "rank", "before", "after")],
+                         ["fails", "nccl.fail", "all_reduce", 5, 1, 0, 6])
+        self.assertEqual(self.fired(), [], "on rank 1 alone")
+        self.assertEqual(len(self.fired("supervisor", "rank1.jsonl")), 1, "the second attempt has a fault no more")
+        with open(self.folder + "/out/t/x/fault/0/rank1.stderr", encoding="utf-8") as file:
+            self.assertIn("NCCL error 6 in all_reduce", file.read())
+
+    def test_nccl_call_that_is_left_out(self):
+        self.assert_verdict(
+            "pass", target="averages", recipe={"parallel.ranks": 2},
+            inject={"left_out": {"fault": "nccl.drop", "ranks": [1], "with": {"call": 7}}},
+            healthy={"completes": "ended(rank=0, why=completed)"},
+            symptoms={"waits": "stalled", "rank_1_ends": "ended(rank=1, why=completed) and stalled"}, remedies=None, no_remedy="none",
+            budget={"seconds": 100, "stall_seconds": 3})
+
+    def test_nccl_fault_that_is_never_reached_is_no_pass(self):
+        case, done = self.judge(
+            target="averages", recipe={"parallel.ranks": 2}, inject={"late": {"fault": "nccl.delay", "with": {"call": 1000}}},
+            healthy={"completes": "ended(rank=0, why=completed)"}, symptoms={"ends": "not ended(rank=0, why=completed)"},
+            remedies=None, no_remedy="none")
+        self.assertNotEqual(case["verdict"], "pass", done.stdout)
+        self.assertIn("fault_not_fired", json.dumps(case), done.stdout)
+
     def test_environment(self):
         self.assert_verdict(
             "pass", inject={"bad_luck": {"fault": "environment.set", "with": {"name": "BAD_LUCK", "value": "3"}}},
@@ -649,4 +684,4 @@ class ForeignTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest_xml.main(sys.argv[3:])
+    unittest_xml.main(sys.argv[4:])

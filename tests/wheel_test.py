@@ -97,7 +97,8 @@ class WheelTest(unittest.TestCase):
 
     def test_libraries_that_are_left_out_are_found(self):
         def without_libraries(record):
-            return "".join(line for line in record.splitlines(keepends=True) if not line.startswith("trainwreck/lib/"))
+            lines = record.splitlines(keepends=True)
+            return "".join(line for line in lines if not line.startswith("trainwreck/lib/") or wheel.SHIM in line)
 
         expected = [f"trainwreck needs {name}, which is neither in the wheel nor on every Linux" for name in BUNDLED]
         self.assertEqual(sorted(self.refusals(leave_out=BUNDLED, RECORD=without_libraries)), expected)

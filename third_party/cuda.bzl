@@ -16,14 +16,17 @@ driver. Code is made for Hopper (sm_90); other GPUs from Ampere on compile the P
 
 load("@cuda//:defs.bzl", "HAVE_CUDA", "NVCC", "NVCC_VERSION")
 
-_FLAGS = [
+NVCC_FLAGS = [
     "-std=c++20",
     "-O3",
     "-gencode=arch=compute_90,code=sm_90",
     "-gencode=arch=compute_80,code=compute_80",
     "-Xcompiler=-fPIC,-Wall,-Wextra,-Wno-unused-parameter",
     "-expt-relaxed-constexpr",  # std::bit_cast on the device
-    "-Werror=cross-execution-space-call",
+    "-fmad=false",  # a product is rounded before it is added, as on the CPU: the same bits
+    # Warnings are errors, those of ptxas too: registers that spill, local memory.
+    "-Werror=all-warnings",
+    "-Xptxas=-warn-spills,-warn-lmem-usage",
 ]
 
 def _cuda_object_impl(ctx):
@@ -32,7 +35,7 @@ def _cuda_object_impl(ctx):
     ).compilation_context
     output = ctx.actions.declare_file(ctx.label.name + ".pic.o")
     arguments = ctx.actions.args()
-    arguments.add_all(_FLAGS)
+    arguments.add_all(NVCC_FLAGS)
     arguments.add_all(ctx.attr.copts)
     arguments.add_all(context.defines, format_each = "-D%s")
     arguments.add_all(depset(transitive = [context.includes, context.system_includes]), format_each = "-I%s")

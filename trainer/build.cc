@@ -23,6 +23,7 @@
 #include "trainer/data/shards.h"
 #include "trainer/devices/cpu_memory.h"
 #include "trainer/devices/device.h"
+#include "trainer/devices/device_memory.h"
 #include "trainer/devices/rng.h"
 #include "trainer/loop.h"
 #include "trainer/models/model.h"
@@ -319,6 +320,12 @@ void ReportOutOfMemory(Process& process, const std::string& what) {
     fields["allocated_bytes"] = refusal->allocated_bytes;
     fields["limit_bytes"] = refusal->limit_bytes;
     fields.update(FilledBy(refusal->by_owner));
+  } else if (const auto refused = LastDeviceRefusal()) {
+    fields["requested_bytes"] = refused->requested_bytes;
+    fields["allocated_bytes"] = refused->numbers.allocated_bytes;
+    fields["limit_bytes"] = refused->numbers.limit_bytes;
+    fields["reserved_bytes"] = refused->numbers.reserved_bytes;
+    fields["free_bytes"] = refused->numbers.free_bytes;
   }
   process.sink->Report(events::kOutOfMemory, std::move(fields));
 }

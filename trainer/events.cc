@@ -96,9 +96,10 @@ const EventKind kException(
 const EventKind kOutOfMemory(
     "out_of_memory",
     {"stage", "requested_bytes", "allocated_bytes", "limit_bytes", "what", "owner", "owner_share",
-     "bytes_by_owner"},
+     "bytes_by_owner", "reserved_bytes", "free_bytes"},
     "An allocation failed; stage is build, restore, data, forward, backward, reduce, "
-    "update, log, evaluate or checkpoint. On the CPU, owner is what most of the memory was for: "
+    "update, log, evaluate or checkpoint. On a GPU, reserved_bytes are LibTorch's, its cache "
+    "included, and free_bytes the device's. On the CPU, owner is what most of the memory was for: "
     "parameters, gradients, optimizer, activations, evaluation, logging or other. The run ends "
     "with an exception");
 const EventKind kDeviceOpened("device_opened", {"kind", "name"},

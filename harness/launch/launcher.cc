@@ -101,6 +101,7 @@ class Packing {
       : options_(options),
         callbacks_(callbacks),
         guards_(guards),
+        room_(options.target.devices, options.target.device_limits),
         total_(static_cast<int>(runs.size())),
         waiting_(runs.begin(), runs.end()) {
     waiting_.sort([](const Run* a, const Run* b) { return a->cost > b->cost; });
@@ -118,6 +119,7 @@ class Packing {
   const LauncherOptions& options_;
   const LauncherCallbacks& callbacks_;
   GuardSource& guards_;
+  DeviceRoom room_;
   int total_ = 0;
   int done_ = 0;
   int overtakes_ = 0;              // of the first that waits, by smaller ones
@@ -129,7 +131,7 @@ class Packing {
 // starve.
 std::list<const Run*>::iterator Packing::NextThatFits(int free) {
   for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
-    if (CoresOf(**it) <= free) return it;
+    if (CoresOf(**it) <= free && room_.Fits(**it)) return it;
     if (it == waiting_.begin() && overtakes_ >= 2 * options_.cores) return waiting_.end();
   }
   return waiting_.end();
@@ -147,6 +149,7 @@ void Packing::StartWhatFits() {
     overtakes_ = next == waiting_.begin() ? 0 : overtakes_ + 1;
     const Run& run = **next;
     waiting_.erase(next);
+    room_.Take(run);
     ActiveRun& started = active_.emplace_back(run, options_, callbacks_);
     try {
       started.Start(guards_.Open());
@@ -187,6 +190,7 @@ void Packing::HandOverFinished() {
     RunResult result = it->TakeResult();
     guards_.Keep(it->TakeGuard());
     it = active_.erase(it);
+    room_.Give(run);
     ++done_;
     if (callbacks_.finished) callbacks_.finished(run, std::move(result));
     if (callbacks_.progress) callbacks_.progress(static_cast<int>(active_.size()), done_, total_);

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/launch/device_room.h"
 #include "harness/launch/pace.h"
 #include "harness/launch/trace_bits.h"
 #include "harness/plan/run.h"
@@ -24,8 +25,10 @@ class TraceRoom;
 struct Target {
   std::vector<std::string> command;  // argv
   std::map<std::string, std::string> environment;
-  std::string folder;            // to run in; empty: the harness's own
-  bool has_fork_server = false;  // understands --fork-server
+  std::string folder;               // to run in; empty: the harness's own
+  bool has_fork_server = false;     // understands --fork-server
+  std::vector<DeviceInfo> devices;  // that it sees: runs on GPUs are packed by them, too
+  DeviceLimits device_limits;
   // Whether to set RANK, WORLD_SIZE and the other variables of launchers. False for a
   // single-process program that does not speak the protocol: some programs form a group when they
   // see these variables.

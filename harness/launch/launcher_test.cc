@@ -445,5 +445,32 @@ TEST(LauncherEnvironmentTest, SetsTheEnvironmentOfEveryLauncher) {
   EXPECT_EQ(line, "1/2/1/2 127.0.0.1 environment mine");
 }
 
+// The most runs that there were at a time, of six with a device, on eight cores and one GPU for
+// two.
+int MostAtATime(const std::string& device) {
+  std::list<trainwreck::Run> runs;
+  for (int i = 0; i < 6; ++i) {
+    runs.push_back(FakeRun("gpu" + std::to_string(i), "completes", {{"fake.step_ms", 10}}));
+    runs.back().device = device;
+  }
+  int most = 0;
+  const auto results = RunFakes(
+      runs, Isolation::kFork,
+      [](LauncherOptions& options) {
+        options.cores = 8;
+        options.target.devices = {{.kind = "cuda", .name = "Fake", .memory_bytes = 80LL << 30}};
+        options.target.device_limits.runs = 2;
+      },
+      {}, [&](int running, int, int) { most = std::max(most, running + 1); });
+  for (const auto& [id, result] : results) EXPECT_EQ(result.end, RunEnd::kCompleted) << id;
+  EXPECT_EQ(results.size(), 6u);
+  return most;
+}
+
+TEST(LauncherDevicesTest, PacksRunsByTheGpusAsWellAsByTheCores) {
+  EXPECT_EQ(MostAtATime("cuda"), 2);
+  EXPECT_GT(MostAtATime("cpu"), 2);
+}
+
 }  // namespace
 }  // namespace trainwreck

@@ -84,7 +84,7 @@ RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
       for (const auto& entry : fs::directory_iterator(path_)) {
         const std::string name = entry.path().filename();
         for (const char* prefix :
-             {"plan.", "environment.", "rendezvous.", "rank", "launcher.jsonl"}) {
+             {"plan.", "environment.", "rendezvous.", "nccl.", "rank", "launcher.jsonl"}) {
           if (name.rfind(prefix, 0) == 0) fs::remove(entry.path());
         }
       }

@@ -371,6 +371,7 @@ Session OpenSession(const CommonOptions& options, bool builds) {
   }
   if (found.spec) session.description.calibration = LoadCalibration(*found.spec);
   session.target.has_fork_server = SaysForkServer(session.description);
+  session.target.devices = session.description.devices;
   session.scenarios_root = FindScenariosRoot(options);
   session.color = WantsColor(options.color, STDERR_FILENO);
   AddFaultFiles(session);

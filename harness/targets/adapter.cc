@@ -26,6 +26,7 @@
 #include "harness/protocol/trace.h"
 #include "harness/targets/globs.h"
 #include "harness/targets/growing_file.h"
+#include "harness/targets/nccl_faults.h"
 #include "harness/targets/outside_faults.h"
 #include "harness/targets/python_hooks.h"
 #include "harness/targets/rank_watch.h"
@@ -91,7 +92,10 @@ class Adapter {
         trace_(folder_ + "/rank" + std::to_string(rank_) + ".jsonl"),
         begin_(Now()),
         faults_(performed_, rank_, ranks_, spec.launcher,
-                [this](Json fields) { WriteEvent("fired", std::move(fields)); }) {
+                [this](Json fields) { WriteEvent("fired", std::move(fields)); }),
+        nccl_faults_(performed_, rank_, spec.launcher,
+                     folder_ + "/nccl.rank" + std::to_string(rank_) + ".jsonl",
+                     [this](Json fields) { WriteEvent("fired", std::move(fields)); }) {
     sink_.step = [this](const StepValues& values) { WriteStep(values); };
     sink_.unreadable = [this](const std::string& source, const std::string& text,
                               const std::string& why) {
@@ -138,6 +142,7 @@ class Adapter {
   TraceWriter trace_;
   const double begin_;
   OutsideFaults faults_;
+  NcclFaults nccl_faults_;
   SignalSink sink_;
   std::vector<std::unique_ptr<SignalReader>> readers_;
   std::optional<RankWatch> ranks_watch_;  // of those that the program starts
@@ -235,6 +240,7 @@ pid_t Adapter::StartProgram(const Invocation& invocation) {
     environment["TRAINWRECK_ADAPTER_STEPS"] = ArgumentText(plan_.recipe.at(kStepsKey));
   }
   faults_.ChangeEnvironment(environment);
+  nccl_faults_.ChangeEnvironment(environment);
   WriteProcessFile(invocation, environment);
   const pid_t self = getpid();
   const pid_t pid = fork();
@@ -327,9 +333,11 @@ void Adapter::Watch(pid_t program, int& status) {
     if (ranks_watch_) ranks_watch_->Look();
     if (step_ >= 0) faults_.ActAtStep(step_, program);
     faults_.ActOnWrites(step_);
+    nccl_faults_.Read();
   }
   if (ended >= 0) close(ended);
   ReadSignals(/*last=*/true);
+  nccl_faults_.Read();
 }
 
 void Adapter::WriteRankEvent(const std::string& name, Json fields) {

@@ -2,6 +2,7 @@
 // can be done to it from outside.
 #include <algorithm>
 
+#include "harness/targets/nccl_faults.h"
 #include "harness/targets/python_hooks.h"
 #include "harness/targets/target_spec.h"
 
@@ -105,6 +106,7 @@ void AddOutsideFaults(const TargetSpec& spec, std::vector<FaultInfo>& faults) {
               "`phase` or `attempt`: before the first start there are none.",
        .params = DamageParams(),
        .evidence = "the files, their size and digest before and after"});
+  for (FaultInfo& fault : NcclFaultInfos()) faults.push_back(std::move(fault));
   if (spec.data.empty()) return;
   faults.push_back({.name = "data.damage_file",
                     .doc = "Gives the run a copy of the target's data in which files are damaged.",
@@ -151,6 +153,7 @@ TargetDescription DescribeTarget(const TargetSpec& spec) {
   target.features = spec.features;
   target.features.push_back("device:cpu");
   target.features.push_back(kAdapterFeature);
+  if (!FindNcclShim().empty()) target.features.push_back(kNcclFeature);
   if (spec.CanResume()) target.features.push_back("resume");
   if (spec.Mentions("run.until")) target.features.push_back("phases");
   if (spec.launcher != LauncherKind::kOwn) target.features.push_back("one-process");

@@ -1,5 +1,5 @@
 // Collectives over NVIDIA GPUs, one rank to a GPU (NCCL refuses two on one). Linked only into the
-// CUDA program.
+// CUDA program. Not run on a GPU yet.
 #pragma once
 
 #include <ATen/core/Tensor.h>

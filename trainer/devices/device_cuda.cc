@@ -1,4 +1,5 @@
 // NVIDIA GPUs as a kind of device. Linked only into trainwreck-trainer-cuda; registers itself.
+// Not run on a GPU yet.
 //
 // A rank gets the GPU of its number and works on that GPU's default stream. Nothing here is called
 // before a fork: a child cannot use a CUDA context of its parent (see WarmUp in main.cc).
@@ -13,14 +14,15 @@
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
-#include <new>
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/corrupt_cuda.h"
 #include "kernels/digest_cuda.h"
 #include "kernels/tensor_stats_cuda.h"
 #include "trainer/devices/communicator_nccl.h"
 #include "trainer/devices/device.h"
+#include "trainer/devices/device_memory.h"
 #include "trainer/devices/nvml.h"
 #include "trainer/devices/rng.h"
 #include "trainer/tensor_views.h"
@@ -47,6 +49,33 @@ cudaDeviceProp PropertiesOf(int index) {
   return properties;
 }
 
+DeviceMemoryNumbers NumbersOf(c10::DeviceIndex index) {
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(index);
+  std::size_t free = 0, all = 0;
+  C10_CUDA_CHECK(cudaMemGetInfo(&free, &all));
+  return {stats.allocated_bytes[0].current, stats.reserved_bytes[0].current,
+          static_cast<std::int64_t>(free), static_cast<std::int64_t>(all)};
+}
+
+DeviceCache CacheOfLibTorch() {
+  return {[] { c10::cuda::CUDACachingAllocator::emptyCache(); },
+          [] { return NumbersOf(c10::cuda::current_device()); }};
+}
+
+// LibTorch's own allocations that fail, for the report. `limit` is the device's memory or the share
+// that LimitMemory allows.
+void WatchRefusals() {
+  static bool is_watched = false;
+  if (std::exchange(is_watched, true)) return;
+  c10::cuda::CUDACachingAllocator::attachOutOfMemoryObserver(
+      [](std::int64_t device, std::size_t requested, std::size_t limit, std::size_t free) {
+        DeviceMemoryNumbers numbers = NumbersOf(static_cast<c10::DeviceIndex>(device));
+        numbers.free_bytes = static_cast<std::int64_t>(free);
+        numbers.limit_bytes = static_cast<std::int64_t>(limit);
+        RecordDeviceRefusal({static_cast<std::int64_t>(requested), numbers});
+      });
+}
+
 class CudaDevice : public Device {
  public:
   explicit CudaDevice(const DevicePlace& place)
@@ -59,6 +88,7 @@ class CudaDevice : public Device {
     at::globalContext().setBenchmarkCuDNN(false);
     at::globalContext().lazyInitDevice(at::kCUDA);
     c10::cuda::set_device(index_);
+    WatchRefusals();
     nvml_ = Nvml::Load();
     bus_id_ = PciBusId(index_);
   }
@@ -148,13 +178,7 @@ auto RunKernel(std::span<const kernels::TensorView> tensors) {
   const auto launch = [&] {
     return kernel->Launch(tensors, /*tag=*/0, c10::cuda::getCurrentCUDAStream().stream());
   };
-  bool launched = false;
-  try {
-    launched = launch();
-  } catch (const std::bad_alloc&) {  // LibTorch's cache may hold what is free
-    c10::cuda::CUDACachingAllocator::emptyCache();
-    launched = launch();
-  }
+  const bool launched = CallWithDeviceMemory(CacheOfLibTorch(), launch);
   if (!launched) throw std::runtime_error("an earlier launch of this kernel has failed");
   return *kernel->Wait();
 }
@@ -165,8 +189,10 @@ const RegisterDeviceKernels kernels_of_gpus(
      .digests = [](auto tensors) { return RunKernel<kernels::CudaDigests>(tensors).digests; },
      .corrupt =
          [](const auto& tensor, const auto& corruption) {
-           return kernels::CorruptCuda(tensor, corruption,
-                                       c10::cuda::getCurrentCUDAStream().stream());
+           return CallWithDeviceMemory(CacheOfLibTorch(), [&] {
+             return kernels::CorruptCuda(tensor, corruption,
+                                         c10::cuda::getCurrentCUDAStream().stream());
+           });
          }});
 
 const RegisterDeviceKind registration({

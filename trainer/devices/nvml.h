@@ -1,6 +1,6 @@
 // Temperature, clock and memory errors of an NVIDIA GPU, from NVML: the library of the driver that
 // nvidia-smi reads. It is loaded at run time, so a program needs neither header nor library to be
-// built, and a machine without the driver just has no sensors.
+// built, and a machine without the driver just has no sensors. Not run on a GPU yet.
 //
 //   std::unique_ptr<Nvml> nvml = Nvml::Load();
 //   if (nvml) health = nvml->Read("00000000:3B:00.0");

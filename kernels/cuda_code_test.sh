@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+exec python3 kernels/cuda_code_test.py "$@"
