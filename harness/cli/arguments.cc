@@ -233,6 +233,9 @@ void VerbArguments::Shard(SelectionOptions& selection) {
   Parsed(
       "--shard", [&selection](const std::string& text) { ParseShard(text, selection); },
       "Only the i-th of n parts of the cases", "i/n");
+  Option("--shard-costs", selection.shard_costs,
+         "A verdicts.json: split by what its cases took [estimated]; the same in every shard",
+         "FILE");
 }
 
 void VerbArguments::Cores(int& cores) {

@@ -84,6 +84,9 @@ CREATE TABLE IF NOT EXISTS bits(
 CREATE INDEX IF NOT EXISTS bits_verdict ON bits(verdict_id);
 )";
 
+// So, too. Without it, reading is the same and slower.
+constexpr const char* kTimeIndex = "CREATE INDEX IF NOT EXISTS run_started ON run(started_utc)";
+
 RecordSummary SummaryFrom(const Statement& row) {
   RecordSummary summary;
   summary.id = row.Integer(0);
@@ -137,9 +140,11 @@ void RunHistory::Prepare(Mode mode) {
                        ": use a newer trainwreck, or another file with --history FILE");
   }
   if (mode == Mode::kWrite && version < kSchemaVersion) CreateTables();
-  if (mode == Mode::kWrite && !HasTable(database_, "bits")) {
+  const bool is_new = !HasTable(database_, "bits") || !HasTable(database_, "run_started");
+  if (mode == Mode::kWrite && is_new) {
     Transaction transaction(database_, Transaction::Kind::kWrite);
     database_.Execute(kBitsTable);
+    database_.Execute(kTimeIndex);
     transaction.Commit();
   }
   if (mode == Mode::kRead && version == 0) {
@@ -231,6 +236,50 @@ void RunHistory::AddSeeds(std::int64_t id, const Record& more) {
   transaction.Commit();
 }
 
+std::optional<std::int64_t> RunHistory::Find(const Record& record) {
+  Statement row(database_,
+                "SELECT id FROM run WHERE started_utc = ? AND host = ? AND output_dir = ? AND "
+                "command_line = ?");
+  row.Bind(record.started_utc).Bind(record.host).Bind(record.output_dir);
+  row.Bind(record.command_line);
+  if (!row.Step()) return std::nullopt;
+  return row.Integer(0);
+}
+
+MergeCounts RunHistory::MergeFrom(RunHistory& other) {
+  MergeCounts counts;
+  std::vector<std::int64_t> ids;
+  Statement row(other.database_, "SELECT id FROM run ORDER BY id");
+  while (row.Step()) ids.push_back(row.Integer(0));
+  std::map<std::int64_t, std::int64_t> id_here;
+  for (const std::int64_t id : ids) {
+    const std::optional<Record> record = other.Load(id);
+    if (!record) continue;
+    const std::optional<std::int64_t> known = Find(*record);
+    if (known) {
+      AddSeeds(*known, *record);
+      ++counts.known;
+    } else {
+      ++counts.added;
+    }
+    id_here[id] = known ? *known : Add(*record);
+  }
+  std::map<std::string, std::int64_t> here;
+  for (const Baseline& one : Baselines()) here[one.name] = one.run;
+  for (const Baseline& one : other.Baselines()) {
+    const auto run = id_here.find(one.run);
+    if (run == id_here.end()) continue;
+    const auto known = here.find(one.name);
+    if (known == here.end()) {
+      SetBaseline(one.name, run->second, one.set_utc);
+      counts.baselines.push_back(one.name);
+    } else if (known->second != run->second) {
+      counts.left_out.push_back(one.name);
+    }
+  }
+  return counts;
+}
+
 bool RunHistory::Has(std::int64_t id) {
   Statement row(database_, "SELECT 1 FROM run WHERE id = ?");
   row.Bind(id);
@@ -280,8 +329,8 @@ std::optional<Record> RunHistory::Load(std::int64_t id) {
 
 std::vector<RecordSummary> RunHistory::List(int limit) {
   std::vector<RecordSummary> summaries;
-  Statement row(database_,
-                std::string("SELECT ") + kSummaryColumns + " FROM run ORDER BY id DESC LIMIT ?");
+  Statement row(database_, std::string("SELECT ") + kSummaryColumns +
+                               " FROM run ORDER BY started_utc DESC, id DESC LIMIT ?");
   row.Bind(limit);
   Statement count(database_, "SELECT verdict, count(*) FROM verdict WHERE run_id = ? GROUP BY 1");
   while (row.Step()) {
@@ -295,26 +344,51 @@ std::vector<RecordSummary> RunHistory::List(int limit) {
   return summaries;
 }
 
+// From one name to the next by the index, so the number of records does not matter.
+std::vector<std::string> RunHistory::CasesLike(const std::string& scenario) {
+  std::vector<std::string> names;
+  Statement next(database_,
+                 "SELECT case_name, scenario FROM verdict WHERE case_name > ? ORDER BY case_name "
+                 "LIMIT 1");
+  for (std::string last;; next.Reset()) {
+    next.Bind(last);
+    if (!next.Step()) return names;
+    last = next.Text(0);
+    const bool matches =
+        last == scenario || GlobMatches(scenario, last) || GlobMatches(scenario, next.Text(1));
+    if (matches) names.push_back(last);
+  }
+}
+
 std::vector<std::pair<RecordSummary, CaseRecord>> RunHistory::ListCases(const std::string& scenario,
                                                                         int limit) {
-  std::vector<std::pair<RecordSummary, CaseRecord>> cases;
-  Statement row(database_,
-                std::string("SELECT ") + kSummaryColumns + ", " + kCaseColumns +
-                    " FROM verdict JOIN run ON run.id = run_id ORDER BY verdict.id DESC");
-  while (static_cast<int>(cases.size()) < limit && row.Step()) {
-    CaseRecord one = CaseFrom(row, 6);
-    if (one.name != scenario && !GlobMatches(scenario, one.name) &&
-        !GlobMatches(scenario, one.scenario)) {
-      continue;
+  using Listed = std::pair<RecordSummary, CaseRecord>;
+  std::vector<std::pair<std::int64_t, Listed>> found;  // by the verdict's number
+  Statement row(database_, std::string("SELECT ") + kSummaryColumns + ", " + kCaseColumns +
+                               " FROM verdict JOIN run ON run.id = run_id WHERE case_name = ? "
+                               "ORDER BY verdict.id DESC LIMIT ?");
+  for (const std::string& name : CasesLike(scenario)) {
+    row.Reset();
+    row.Bind(name).Bind(limit);
+    while (row.Step()) {
+      found.emplace_back(row.Integer(6), Listed(SummaryFrom(row), CaseFrom(row, 6)));
     }
-    ReadTrainings(database_, row.Integer(6), one);
-    cases.emplace_back(SummaryFrom(row), std::move(one));
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    const std::string &x = a.second.first.started_utc, &y = b.second.first.started_utc;
+    return x != y ? x > y : a.first > b.first;
+  });
+  if (static_cast<int>(found.size()) > limit) found.resize(limit);
+  std::vector<Listed> cases;
+  for (auto& [verdict_id, one] : found) {
+    ReadTrainings(database_, verdict_id, one.second);
+    cases.push_back(std::move(one));
   }
   return cases;
 }
 
 std::optional<std::int64_t> RunHistory::Newest() {
-  Statement row(database_, "SELECT id FROM run ORDER BY id DESC LIMIT 1");
+  Statement row(database_, "SELECT id FROM run ORDER BY started_utc DESC, id DESC LIMIT 1");
   if (!row.Step()) return std::nullopt;
   return row.Integer(0);
 }
@@ -322,9 +396,9 @@ std::optional<std::int64_t> RunHistory::Newest() {
 std::vector<std::int64_t> RunHistory::OfCommit(const std::string& hash_prefix) {
   std::vector<std::int64_t> ids;
   Statement row(database_,
-                "SELECT id FROM run WHERE dirty = 0 AND substr(commit_hash, 1, ?) = ? "
-                "ORDER BY id DESC");
-  row.Bind(static_cast<int>(hash_prefix.size())).Bind(hash_prefix);
+                "SELECT id FROM run WHERE dirty = 0 AND commit_hash >= ? AND commit_hash < ? "
+                "ORDER BY started_utc DESC, id DESC");
+  row.Bind(hash_prefix).Bind(hash_prefix + "g");  // behind all hexadecimal digits
   while (row.Step()) ids.push_back(row.Integer(0));
   return ids;
 }

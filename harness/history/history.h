@@ -41,6 +41,14 @@ struct Baseline {
   std::string set_utc;
 };
 
+// What came of a merge.
+struct MergeCounts {
+  int added = 0;
+  int known = 0;                       // were there already
+  std::vector<std::string> baselines;  // that were added
+  std::vector<std::string> left_out;   // baselines of a name that is another run's here
+};
+
 class RunHistory {
  public:
   enum class Mode { kRead, kWrite };
@@ -54,9 +62,14 @@ class RunHistory {
   // Adds to a stored run the seeds of its cases that it lacks. Its verdicts stay as they were
   // judged.
   void AddSeeds(std::int64_t id, const Record& more);
+  // Adds what `other` has and this one lacks: records, seeds of records, baselines. A record is
+  // known by its time, host, folder and command line. Each record is one transaction, so a merge
+  // that was cut off can be made again.
+  MergeCounts MergeFrom(RunHistory& other);
   bool Has(std::int64_t id);
   std::optional<Record> Load(std::int64_t id);
-  std::vector<RecordSummary> List(int limit);  // newest first
+  // Newest first, by the time of the start: a merge may add older ones.
+  std::vector<RecordSummary> List(int limit);
   // The cases whose name, or scenario's name, matches the glob
   // `scenario`; newest first. They have `trainings`, but no checks.
   std::vector<std::pair<RecordSummary, CaseRecord>> ListCases(const std::string& scenario,
@@ -74,6 +87,8 @@ class RunHistory {
   void Prepare(Mode mode);
   State ReadState();
   void CreateTables();
+  std::optional<std::int64_t> Find(const Record& record);
+  std::vector<std::string> CasesLike(const std::string& scenario);
   Database database_;
 };
 

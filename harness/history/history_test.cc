@@ -281,5 +281,67 @@ TEST(History, SurvivesWritersThatAreKilled) {
   ExpectWhole(path, said + 1);
 }
 
+Record RecordAt(const std::string& started_utc, const std::string& host) {
+  Record record = TestRecord("abc", "d00d");
+  record.started_utc = started_utc;
+  record.host = host;
+  return record;
+}
+
+TEST(History, MergesInTheOrderOfTime) {
+  const std::string path = NewPath(), other_path = NewPath();
+  RunHistory history(path, RunHistory::Mode::kWrite);
+  history.Add(RecordAt("2026-01-01T00:00:00Z", "a"));
+  history.Add(RecordAt("2026-01-03T00:00:00Z", "a"));
+  RunHistory other(other_path, RunHistory::Mode::kWrite);
+  other.Add(RecordAt("2026-01-02T00:00:00Z", "b"));
+  Record same = RecordAt("2026-01-01T00:00:00Z", "a");
+  same.cases[0].trainings.push_back(same.cases[0].trainings[0]);
+  same.cases[0].trainings.back().seed = 9;
+  same.cases[0].margins[0].by_seed[9] = 2.5;
+  other.SetBaseline("weekly", other.Add(same), "2026-02-01T00:00:00Z");
+
+  const MergeCounts counts = history.MergeFrom(other);
+  EXPECT_EQ(counts.added, 1);
+  EXPECT_EQ(counts.known, 1);
+  EXPECT_EQ(counts.baselines, (std::vector<std::string>{"weekly"}));
+  std::vector<std::string> times;
+  for (const RecordSummary& one : history.List(10)) times.push_back(one.started_utc);
+  EXPECT_EQ(times, (std::vector<std::string>{"2026-01-03T00:00:00Z", "2026-01-02T00:00:00Z",
+                                             "2026-01-01T00:00:00Z"}));
+  EXPECT_EQ(history.Newest(), 2);
+  const auto first = history.Load(1);
+  EXPECT_EQ(first->cases[0].margins[0].by_seed.at(9), 2.5);
+  EXPECT_EQ(first->cases[0].trainings.size(), 6u);
+  EXPECT_EQ(history.Baselines().at(0).run, 1);
+  const auto cases = history.ListCases("nan/*", 3);
+  ASSERT_EQ(cases.size(), 3u);
+  EXPECT_EQ(cases[0].first.id, 2);
+  EXPECT_EQ(cases[2].first.id, 3);
+
+  const MergeCounts again = history.MergeFrom(other);
+  EXPECT_EQ(again.added, 0);
+  EXPECT_EQ(again.known, 2);
+  EXPECT_TRUE(again.baselines.empty());
+  EXPECT_EQ(history.List(10).size(), 3u);
+}
+
+TEST(History, KeepsItsBaselineWhereAnotherHasTheName) {
+  RunHistory history(NewPath(), RunHistory::Mode::kWrite);
+  RunHistory other(NewPath(), RunHistory::Mode::kWrite);
+  history.SetBaseline("main", history.Add(RecordAt("2026-01-01T00:00:00Z", "a")), "");
+  other.SetBaseline("main", other.Add(RecordAt("2026-01-02T00:00:00Z", "b")), "");
+  EXPECT_EQ(history.MergeFrom(other).left_out, (std::vector<std::string>{"main"}));
+  EXPECT_EQ(history.Baselines().at(0).run, 1);
+}
+
+TEST(History, FindsCommitsByTheirFirstDigits) {
+  RunHistory history(NewPath(), RunHistory::Mode::kWrite);
+  for (const char* commit : {"abcf", "abd0", "abcf"}) history.Add(TestRecord(commit, ""));
+  EXPECT_EQ(history.OfCommit("abc"), (std::vector<std::int64_t>{3, 1}));
+  EXPECT_EQ(history.OfCommit("abd"), (std::vector<std::int64_t>{2}));
+  EXPECT_TRUE(history.OfCommit("abe").empty());
+}
+
 }  // namespace history_test
 }  // namespace trainwreck

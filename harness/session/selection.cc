@@ -9,10 +9,12 @@
 #include <set>
 #include <utility>
 
+#include "harness/protocol/parse_json.h"
 #include "harness/protocol/plan.h"
 #include "harness/session/session.h"
 #include "harness/spec/fault_file.h"
 #include "harness/text/clean_text.h"
+#include "harness/text/files.h"
 #include "harness/text/glob.h"
 #include "harness/text/nearest.h"
 
@@ -332,6 +334,44 @@ double CostOf(const Case& one) {
   return cost;
 }
 
+// Seconds by case, of a verdicts.json.
+std::map<std::string, double> ReadCosts(const std::string& path) {
+  if (path.empty()) return {};
+  std::map<std::string, double> seconds;
+  try {
+    const Json report = ParseJson(ReadFile(path).value_or(""));
+    for (const Json& verdict : report.at("verdicts")) {
+      const auto took = verdict.at("wall_seconds").get<double>();
+      if (took > 0) seconds[verdict.at("case").get<std::string>()] = took;  // not what was skipped
+    }
+  } catch (const std::exception& error) {
+    throw UsageError("--shard-costs " + path +
+                     " is no verdicts.json that can be read: " + error.what());
+  }
+  return seconds;
+}
+
+// What each case takes; in seconds, if any was measured.
+std::vector<double> CostsOf(const std::vector<Case>& cases,
+                            const std::map<std::string, double>& measured) {
+  std::vector<double> costs;
+  double estimated = 0, seconds = 0;  // of those that were measured
+  for (const Case& one : cases) {
+    costs.push_back(CostOf(one));
+    const auto found = measured.find(one.name);
+    if (found == measured.end()) continue;
+    estimated += costs.back();
+    seconds += found->second;
+  }
+  if (seconds <= 0) return costs;
+  const double scale = estimated > 0 ? seconds / estimated : 1;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const auto found = measured.find(cases[i].name);
+    costs[i] = found == measured.end() ? costs[i] * scale : found->second;
+  }
+  return costs;
+}
+
 bool PointIsWanted(const Case& one, const std::vector<SelectedFile>& files,
                    const std::vector<std::string>& points) {
   if (!points.empty() && std::none_of(points.begin(), points.end(), [&](const std::string& glob) {
@@ -350,11 +390,11 @@ bool PointIsWanted(const Case& one, const std::vector<SelectedFile>& files,
 
 }  // namespace
 
-std::vector<int> AssignShards(const std::vector<Case>& cases, int shard_count) {
+std::vector<int> AssignShards(const std::vector<Case>& cases, int shard_count,
+                              const std::map<std::string, double>& measured) {
   std::vector<std::size_t> order(cases.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::vector<double> costs;
-  for (const Case& one : cases) costs.push_back(CostOf(one));
+  const std::vector<double> costs = CostsOf(cases, measured);
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(-costs[a], cases[a].name) < std::pair(-costs[b], cases[b].name);
   });
@@ -390,7 +430,7 @@ std::vector<Case> SelectCases(std::vector<Case> cases, const SelectionOptions& o
 
 std::vector<Case> KeepShard(std::vector<Case> cases, const SelectionOptions& options) {
   if (options.shard_count <= 1) return cases;
-  std::vector<int> shard = AssignShards(cases, options.shard_count);
+  std::vector<int> shard = AssignShards(cases, options.shard_count, ReadCosts(options.shard_costs));
   std::vector<Case> mine;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (shard[i] == options.shard_index - 1) mine.push_back(std::move(cases[i]));

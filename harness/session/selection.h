@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,11 +50,13 @@ std::vector<Case> SelectCases(std::vector<Case> cases, const SelectionOptions& o
                               const std::vector<SelectedFile>& files,
                               const std::vector<std::string>& points);
 
-// Only the cases of this shard.
+// Only the cases of this shard. Throws UsageError for costs that cannot be read.
 std::vector<Case> KeepShard(std::vector<Case> cases, const SelectionOptions& options);
 
 // Case -> shard from 0: the most expensive cases first, each to the shard with the least cost so
-// far. Every shard computes the same.
-std::vector<int> AssignShards(const std::vector<Case>& cases, int shard_count);
+// far. Every shard computes the same. What a case took is `measured`, in seconds by its name; of
+// others it is estimated from the plan, scaled to those that were measured.
+std::vector<int> AssignShards(const std::vector<Case>& cases, int shard_count,
+                              const std::map<std::string, double>& measured = {});
 
 }  // namespace trainwreck

@@ -122,6 +122,22 @@ TEST(Shards, EveryCaseIsInOneAndTheLoadIsEven) {
   EXPECT_EQ(there, std::vector<int>(back.rbegin(), back.rend()));
 }
 
+TEST(Shards, MeasuredCostsGoBeforeEstimates) {
+  // x/0 looks cheap and takes long; x/3 was not measured: ten times its estimate.
+  const std::vector<Case> cases = {MakeCase("x/0", "", 1), MakeCase("x/1", "", 3),
+                                   MakeCase("x/2", "", 6), MakeCase("x/3", "", 4)};
+  const auto shards = AssignShards(cases, 2, {{"x/0", 80}, {"x/1", 10}, {"x/2", 10}});
+  EXPECT_EQ(shards, (std::vector<int>{0, 1, 1, 1}));
+  EXPECT_EQ(AssignShards(cases, 2), (std::vector<int>{0, 1, 0, 1}));
+}
+
+TEST(Shards, CostsThatCannotBeReadAreNamed) {
+  SelectionOptions options;
+  options.shard_count = 2;
+  options.shard_costs = "/nowhere/verdicts.json";
+  EXPECT_THROW(KeepShard({}, options), UsageError);
+}
+
 class FilesTest : public ::testing::Test {
  protected:
   FilesTest() : root_(::testing::TempDir() + "/selection") {

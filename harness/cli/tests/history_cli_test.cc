@@ -52,6 +52,23 @@ TEST_F(HistoryCliTest, EveryRunIsRecordedAndListed) {
   EXPECT_EQ(folder.Call("history fake/none").status, 2);
 }
 
+TEST_F(HistoryCliTest, HistoriesOfOtherMachinesAreMerged) {
+  folder.Call("run --history a.db");
+  folder.Call("run --history b.db");
+  folder.Call("baseline set --name weekly --history b.db");
+  const Called merged = folder.Call("history merge a.db b.db --history team/all.db");
+  EXPECT_EQ(merged.status, 0) << merged.output();
+  EXPECT_TRUE(Contains(merged.out, "a.db: 1 run added")) << merged.out;
+  EXPECT_TRUE(Contains(merged.out, "baseline weekly added")) << merged.out;
+  const Called again = folder.Call("history merge a.db b.db --history team/all.db");
+  EXPECT_TRUE(Contains(again.out, "b.db: 0 runs added, 1 known")) << again.out;
+  EXPECT_EQ(Listed("--history team/all.db")["runs"].size(), 2U);
+  EXPECT_EQ(folder.Call("history merge --history team/all.db").status, 2);
+  EXPECT_EQ(folder.Call("history merge a.db --history a.db").status, 2);
+  EXPECT_EQ(folder.Call("history merge none.db --history team/all.db").status, 3);
+  EXPECT_EQ(folder.Call("history fake/ok fake/ok").status, 2);
+}
+
 TEST_F(HistoryCliTest, TheFileCanBeChosenAndMustBeUsableWhenItIs) {
   EXPECT_EQ(folder.Call("history").status, 3);  // there is none yet
   EXPECT_EQ(folder.Call("run --history none").status, 0);

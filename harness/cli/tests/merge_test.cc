@@ -102,5 +102,32 @@ TEST_F(MergeTest, WhatDoesNotBelongTogetherIsRefused) {
   EXPECT_FALSE(files.Has("one"));
 }
 
+// `slow` takes longer than all others.
+std::string CostsWhere(const std::string& slow) {
+  Json verdicts = Json::array();
+  for (const char* name : {"fake/a", "fake/b", "fake/c", "fake/weak"}) {
+    verdicts.push_back({{"case", name}, {"wall_seconds", name == slow ? 100 : 1}});
+  }
+  return Json({{"verdicts", verdicts}}).dump();
+}
+
+TEST_F(MergeTest, ShardsAreSplitByMeasuredCosts) {
+  files.Write("costs.json", CostsWhere("fake/b"));
+  const std::string costs = " --shard-costs costs.json";
+  Run("s1", "--shard 1/2" + costs);
+  EXPECT_EQ(Verdicts("s1")["verdicts"].size(), 1u);
+  EXPECT_EQ(Verdicts("s1")["verdicts"][0]["case"], "fake/b");
+  Run("s2", "--shard 2/2" + costs);
+  const Called merged = files.Call("merge s1 s2 --output one --history none");
+  EXPECT_TRUE(Contains(merged.out, "# 4 cases: ")) << merged.output();
+  // The file changed between the shards: fake/b is in both, and nobody runs fake/c.
+  files.Write("costs.json", CostsWhere("fake/c"));
+  Run("other", "--shard 2/2" + costs);
+  const Called refused = files.Call("merge s1 other --output two --history none");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_TRUE(Contains(refused.err, "fake/b is in s1 and in other")) << refused.err;
+  EXPECT_EQ(Run("bad", "--shard 1/2 --shard-costs a.yaml").status, 2);
+}
+
 }  // namespace
 }  // namespace trainwreck

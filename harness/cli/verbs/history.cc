@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 
 #include "harness/cli/table.h"
@@ -18,8 +19,8 @@ namespace {
 
 struct HistoryOptions {
   CommonOptions common;
-  std::string file;      // of the history; empty: see HistoryPath
-  std::string scenario;  // a name or a glob; empty: invocations, not cases
+  std::string file;                // of the history; empty: see HistoryPath
+  std::vector<std::string> words;  // a name or a glob, or merge FILE...; empty: invocations
   std::string format = "text";
   int limit = 20;
 };
@@ -117,9 +118,10 @@ int ListRuns(RunHistory& history, const HistoryOptions& options) {
 }
 
 int ListCases(RunHistory& history, const HistoryOptions& options) {
-  const auto cases = history.ListCases(options.scenario, options.limit);
+  const std::string& scenario = options.words.front();
+  const auto cases = history.ListCases(scenario, options.limit);
   if (cases.empty()) {
-    throw UsageError("the history has no case '" + options.scenario +
+    throw UsageError("the history has no case '" + scenario +
                      "': a name as 'nan/lr-too-high', or a glob as 'nan/*'");
   }
   if (options.format == "json") {
@@ -145,10 +147,39 @@ int ListCases(RunHistory& history, const HistoryOptions& options) {
   return kExitPassed;
 }
 
+int MergeHistories(const HistoryOptions& options) {
+  if (options.words.size() < 2) throw UsageError("merge what? 'trainwreck history merge FILE...'");
+  const std::string path = HistoryPath(options.file);
+  if (path.empty()) throw UsageError("--history none leaves nothing to merge into");
+  try {
+    RunHistory history(path, RunHistory::Mode::kWrite);
+    for (auto file = options.words.begin() + 1; file != options.words.end(); ++file) {
+      if (std::error_code error; std::filesystem::equivalent(*file, path, error)) {
+        throw UsageError("cannot merge " + path + " into itself");
+      }
+      RunHistory other(*file, RunHistory::Mode::kRead);
+      const MergeCounts counts = history.MergeFrom(other);
+      std::cout << *file << ": " << counts.added << (counts.added == 1 ? " run" : " runs")
+                << " added, " << counts.known << " known\n";
+      for (const std::string& name : counts.baselines) {
+        std::cout << "baseline " << name << " added\n";
+      }
+      for (const std::string& name : counts.left_out) {
+        std::cout << "baseline " << name << " left out: it is another run in " << path << "\n";
+      }
+    }
+  } catch (const HistoryError& error) {
+    throw ConfigurationError(error.what());
+  }
+  return kExitPassed;
+}
+
 int HistoryVerb(const HistoryOptions& options) {
+  if (!options.words.empty() && options.words.front() == "merge") return MergeHistories(options);
+  if (options.words.size() > 1) throw UsageError("one scenario or glob, in quotation marks");
   const auto opened = OpenHistory(options.file);
   RunHistory& history = *opened;
-  return options.scenario.empty() ? ListRuns(history, options) : ListCases(history, options);
+  return options.words.empty() ? ListRuns(history, options) : ListCases(history, options);
 }
 
 int BaselineVerb(const BaselineOptions& options) {
@@ -180,7 +211,8 @@ int BaselineVerb(const BaselineOptions& options) {
 }
 
 void DeclareHistory(VerbArguments& arguments, HistoryOptions& options) {
-  arguments.Positional("SCENARIO", options.scenario, "Cases of this name or glob, instead of runs");
+  arguments.Positional("SCENARIO", options.words,
+                       "Cases of this name or glob, instead of runs; or: merge FILE...");
   arguments.Option("--limit", options.limit, "Newest rows to show [20]", "N").Between(1, 1000000);
   arguments.Option("--format", options.format, "text or json [text]", "FORMAT")
       .OneOf({"text", "json"});

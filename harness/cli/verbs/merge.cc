@@ -74,7 +74,8 @@ std::map<std::string, std::string> InCommonOf(const Shard& shard) {
       {"target", info.target},
       {"number of shards", std::to_string(selection.shard_count)},
       {"selection", Join(selection.paths, " ") + " -k '" + selection.keyword + "' -t '" +
-                        selection.tag + "' --point " + Join(run.points, " ")},
+                        selection.tag + "' --point " + Join(run.points, " ") +
+                        (selection.shard_costs.empty() ? "" : " with --shard-costs")},
       {"--set", Join(run.set, " ")},
       {"--seeds", std::to_string(run.seeds)},
       {"--full", run.full ? "given" : "not given"},
@@ -99,6 +100,19 @@ void RefuseDifferent(const std::vector<Shard>& shards) {
         folder_of.emplace(shard.options.selection.shard_index, shard.folder);
     if (!is_new) {
       throw UsageError("shard " + std::to_string(known->first) + " is there twice: in " +
+                       known->second + " and in " + shard.folder);
+    }
+  }
+}
+
+// Shards that were split otherwise, by other costs for example.
+void RefuseCasesOfTwo(const std::vector<Shard>& shards) {
+  std::map<std::string, std::string> folder_of;
+  for (const Shard& shard : shards) {
+    for (const Verdict& verdict : shard.report.verdicts) {
+      const auto [known, is_new] = folder_of.emplace(verdict.case_name, shard.folder);
+      if (is_new || known->second == shard.folder) continue;
+      throw UsageError("these are not shards of one split: " + verdict.case_name + " is in " +
                        known->second + " and in " + shard.folder);
     }
   }
@@ -164,6 +178,7 @@ int MergeVerb(const MergeOptions& options) {
   std::vector<Shard> shards;
   for (const std::string& folder : options.folders) shards.push_back(ReadShard(folder));
   RefuseDifferent(shards);
+  RefuseCasesOfTwo(shards);
   const std::string missing = MissingShards(shards);
   const StoredReport merged = MergedOf(shards, options);
   ConsoleReport console(std::cout, ConsoleFor(options.common));
