@@ -139,6 +139,8 @@ class Check:
     def run_scenarios(self, what, paths, arguments):
         if self.options.cores:
             arguments = [*arguments, "-j", str(self.options.cores)]
+        if self.options.gpu_runs:
+            arguments = [*arguments, "--gpu-runs", str(self.options.gpu_runs)]
         with tempfile.TemporaryDirectory() as folder:
             code, output, seconds = self.call(
                 [self.program("trainwreck"), "run", *paths, "--scenarios-root", self.bundle + "/scenarios",
@@ -160,7 +162,8 @@ class Check:
             words = f"cut short: {words}; {why}"
         status = FAILED if bad or code not in (0, 124) else PARTLY if skipped or code == 124 else PASSED
         self.results.record(what, status, seconds, f"{words}; on {', '.join(sorted(devices)) or 'nothing'}")
-        self.results.keep(what[0].upper() + what[1:], output, lines=400)
+        shown = [line for line in output.splitlines() if not line.startswith("SKIP ")]  # they are listed as not verified
+        self.results.keep(what[0].upper() + what[1:], "\n".join(shown), lines=400)
 
     def suite(self, shard):
         what = f"scenario suite with device={self.device()}" + (f", shard {shard}" if shard else "")
@@ -234,6 +237,7 @@ def arguments():
     parser.add_argument("--call-limit-s", type=float, help="this call ends within it [540 for a part, else 3600]")
     parser.add_argument("--shard", default="", help="of the suite, with --part 1/1: i/n")
     parser.add_argument("-j", "--cores", type=int, help="cores for the suite")
+    parser.add_argument("--gpu-runs", type=int, help="runs of the suite on one GPU at a time [4]")
     parser.add_argument("--rehearse", action="store_true", help="without a GPU, run on the CPU what can be")
     parser.add_argument("--only", help="comma-separated: doctor,kernels,nccl,suite,sanitizer,benchmarks")
     parser.add_argument("--nodes", nargs="*", default=gpu_machine.NODES, help=argparse.SUPPRESS)

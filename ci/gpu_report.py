@@ -6,6 +6,20 @@ import textwrap
 PASSED, PARTLY, FAILED, ABSENT = "passed", "PARTLY", "FAILED", "NOT VERIFIED"
 
 
+def grouped(lines):
+    """Lines "what: name: why" of the same check and reason as one: "what: why: names"."""
+    groups = {}
+    for line in lines:
+        what, _, rest = line.partition(": ")
+        name, _, why = rest.partition(": ")
+        if not why or " " in name:
+            groups[line] = None
+        else:
+            groups.setdefault((what, why), []).append(name)
+    return [f"{key[0]}: {key[1]} ({len(names)}): {', '.join(names)}" if names and len(names) > 1
+            else f"{key[0]}: {names[0]}: {key[1]}" if names else key for key, names in groups.items()]
+
+
 class Results:
     """By unit, in the order of `units`: a unit that is run again replaces what it said before."""
 
@@ -71,7 +85,7 @@ class Results:
         if self.not_verified():
             text += ["## Not verified"] + [
                 textwrap.fill(f"- {line}", width=100, subsequent_indent="  ", break_on_hyphens=False)
-                for line in self.not_verified()] + [""]
+                for line in grouped(self.not_verified())] + [""]
         for title, output in self.all("sections"):
             text += [f"## {title}", "```", output.replace("```", "'''").replace(bundle, "."), "```", ""]
         return "\n".join(text)

@@ -1,4 +1,4 @@
-// cuda_calls.h by the CUDA runtime. Not run on a GPU yet, nor are the kernels.
+// cuda_calls.h by the CUDA runtime. Run on an H200: docs/measured/gpu.md.
 #include <cuda_runtime.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // Collectives over NVIDIA GPUs, one rank to a GPU (NCCL refuses two on one). Linked only into the
-// CUDA program. Not run on a GPU yet.
+// CUDA program. Run with one rank; not yet between GPUs.
 #pragma once
 
 #include <ATen/core/Tensor.h>

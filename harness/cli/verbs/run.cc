@@ -284,6 +284,7 @@ int RunCases(const RunOptions& run) {
   launcher.target = session.target;
   launcher.isolation = run.exec ? Isolation::kExec : Isolation::kFork;
   launcher.cores = run.cores;
+  launcher.target.device_limits.runs = run.gpu_runs;
   launcher.output_dir = std::filesystem::absolute(output).lexically_normal().string();
   if (is_restricted) {
     return ReadArms(chosen.cases, {run.arms, run.only_seeds}, session.description, launcher);
@@ -357,6 +358,8 @@ void DeclareRun(VerbArguments& arguments, RunOptions& options) {
   arguments.Selection(options.selection);
   arguments.Shard(options.selection);
   arguments.Cores(options.cores);
+  arguments.Option("--gpu-runs", options.gpu_runs, "Runs on one GPU at a time [4]", "N")
+      .Between(1, 1024);
   arguments.Seeds(options.seeds);
   arguments.Set(options.set);
   arguments.Flag("--fail-fast", options.fail_fast, "Stop at the first case that does not pass");

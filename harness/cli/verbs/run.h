@@ -8,14 +8,16 @@
 
 #include "harness/cli/arguments.h"
 #include "harness/judge/verdict.h"
+#include "harness/launch/device_room.h"
 
 namespace trainwreck {
 
 struct RunOptions {
   CommonOptions common;
   SelectionOptions selection;
-  int cores = 0;  // 0: as many as this process may use
-  int seeds = 0;  // 0: as the scenarios say
+  int cores = 0;                       // 0: as many as this process may use
+  int gpu_runs = DeviceLimits().runs;  // on one GPU at a time
+  int seeds = 0;                       // 0: as the scenarios say
   std::vector<std::string> set;
   bool fail_fast = false;
   int repeat = 1;
