@@ -36,10 +36,11 @@ TEST(HtmlTest, JsonInAScriptEndsNoScriptAndIsTheSameJson) {
 }
 
 TEST(HtmlTest, StrengthIsHalfWayAtOneUnitAndKeepsTheSign) {
-  EXPECT_EQ(Strength(1, formula::Unit::kOctave), 0.5);
-  EXPECT_EQ(Strength(-10, formula::Unit::kStep), -0.5);
-  EXPECT_EQ(Strength(std::numeric_limits<double>::infinity(), formula::Unit::kStep), 1);
-  EXPECT_LT(Strength(0.2, formula::Unit::kOctave), Strength(0.3, formula::Unit::kOctave));
+  EXPECT_EQ(MarginStrength(1, formula::Unit::kOctave), 0.5);
+  EXPECT_EQ(MarginStrength(-10, formula::Unit::kStep), -0.5);
+  EXPECT_EQ(MarginStrength(std::numeric_limits<double>::infinity(), formula::Unit::kStep), 1);
+  EXPECT_LT(MarginStrength(0.2, formula::Unit::kOctave),
+            MarginStrength(0.3, formula::Unit::kOctave));
 }
 
 TEST(HtmlTest, ABarHasItsLabelSeedsAndLeastMargin) {
