@@ -85,7 +85,7 @@ void DosePage(const Json& report, HtmlPage& page) {
                (point.empty() ? "" : "[" + point + "]") + " by " + TextAt(report, "parameter");
   page.source = "dose.json";
   page.header = Paragraph(Words(fmt::format("{} doses from ", doses.size())) + Shown(doses.at(0)) +
-                          Words(" to ") + Shown(doses.back()) +
+                          Words(" to ") + Shown(doses.at(doses.size() - 1)) +
                           Words(fmt::format("; {} seeds with all arms.", TextAt(report, "seeds"))))
                     .html;
   std::vector<TableRow> rows;
