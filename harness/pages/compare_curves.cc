@@ -57,9 +57,20 @@ void AddArms(const Json& picture, const std::string& side, Json& arms) {
 }
 
 Json Overlaid(const std::string& name, const Json& a, const Json& b) {
-  Json arms = Json::array();
-  AddArms(a, "A", arms);
-  AddArms(b, "B", arms);
+  Json of_a = Json::array(), of_b = Json::array(), arms = Json::array();
+  AddArms(a, "A", of_a);
+  AddArms(b, "B", of_b);
+  // Both sides of an arm beside each other, in the order of A.
+  for (Json& arm : of_a) {
+    const std::string other = "B" + arm["arm"].get<std::string>().substr(1);
+    arms.push_back(std::move(arm));
+    for (Json& its : of_b) {
+      if (its.is_object() && its["arm"] == other) arms.push_back(std::exchange(its, Json()));
+    }
+  }
+  for (Json& arm : of_b) {
+    if (arm.is_object()) arms.push_back(std::move(arm));
+  }
   Json picture = {{"case", CleanText(name)}, {"arms", std::move(arms)}};
   for (const char* key : {"steps", "units", "log"}) {
     if (b.contains(key)) picture[key] = b[key];

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "harness/pages/compare_curves.h"
 #include "harness/pages/pages.h"
@@ -138,26 +137,16 @@ class ComparePageWriter {
       std::string text = "verdict " + TextAt(change, "before") + " → " + TextAt(change, "after") +
                          "; possible cause: " + TextAt(change, "cause");
       if (change.at("scenario_changed").get<bool>()) text += "; the scenario claims something else";
-      for (const std::string& check : TextsAt(change, "checks")) text += "; " + check;
       Of(change).Say(direction == "worse"    ? kWorse
                      : direction == "better" ? kBetter
                                              : kChanged,
-                     Words(text));
+                     Words(text) + Folded("checks that changed", List(ListOf(change, "checks"))));
     }
     for (const Json& lost : report_.at("lost_checks")) {
       Of(lost).Say(kWorse, Words("no longer checks " + Join(TextsAt(lost, "checks"))));
     }
     CollectMargins();
-    for (const Json& change : report_.at("bits")) {
-      OfCase& one = Of(change);
-      one.bits.push_back(&change);
-      std::string text =
-          fmt::format("{}: other bits in {} of {} seeds", TextAt(change, "arm"),
-                      change.at("seeds").size(), change.at("seeds_compared").get<int>()) +
-          StepsText(change);
-      for (const std::string& end : TextsAt(change, "ends")) text += "; " + end;
-      one.Say(kChanged, Words(text + "; possible cause: " + TextAt(change, "cause")));
-    }
+    CollectBits();
     for (const Json& speed : report_.at("speed")) {
       OfCase& one = Of(speed);
       for (const char* what : {"step_time", "memory"}) {
@@ -186,6 +175,31 @@ class ComparePageWriter {
               Shown(margin.at("median_a")) + Words(" → ") + Shown(margin.at("median_b")) +
               Words(" " + UnitOf(margin) + ": ") + WhyOf(margin, report_));
     }
+  }
+
+  // Arms with the same change in one line.
+  void CollectBits() {
+    std::map<std::string, std::map<std::string, std::vector<std::string>>> arms;  // by case, text
+    for (const Json& change : report_.at("bits")) {
+      Of(change).bits.push_back(&change);
+      std::string text = fmt::format("in {} of {} seeds", change.at("seeds").size(),
+                                     change.at("seeds_compared").get<int>()) +
+                         StepsText(change);
+      for (const std::string& end : TextsAt(change, "ends")) text += "; " + end;
+      arms[TextAt(change, "case")][text + "; possible cause: " + TextAt(change, "cause")].push_back(
+          TextAt(change, "arm"));
+    }
+    for (const auto& [name, by_text] : arms) {
+      for (const auto& [text, names] : by_text) {
+        cases_[name].Say(kChanged, Words("other bits in " + Join(names) + ": " + text));
+      }
+    }
+  }
+
+  static std::vector<Markup> ListOf(const Json& part, const char* key) {
+    std::vector<Markup> items;
+    for (const std::string& text : TextsAt(part, key)) items.push_back(Words(text));
+    return items;
   }
 
   OfCase& Of(const Json& part) { return cases_[part.at("case").get<std::string>()]; }
@@ -221,10 +235,10 @@ class ComparePageWriter {
       Markup lines;
       for (std::size_t line = 0; line < one.said.size(); ++line) {
         if (line == kMostLines) {
-          lines += Words(fmt::format("{} more, see the case", one.said.size() - line));
+          lines += Markup{fmt::format("<br>{} more, see the case", one.said.size() - line)};
           break;
         }
-        lines += Markup{"<br><span class=why>" + one.said[line].html + "</span>"};
+        lines += Markup{"<div class=why>" + one.said[line].html + "</div>"};
       }
       items.push_back(
           Markup{fmt::format("<a class={} href=\"#c{}\">{} ", look.css_class, i, look.sign) +
@@ -339,25 +353,29 @@ class ComparePageWriter {
                  rows);
   }
 
+  // Control where it has other bits: it is the simplest.
+  static std::string ArmOfOtherBits(const OfCase& one) {
+    for (const Json* change : one.bits) {
+      if (TextAt(*change, "arm") == "control") return "control";
+    }
+    return one.bits.empty() ? "control" : CleanText(TextAt(*one.bits.front(), "arm"));
+  }
+
   // A chart's data, as main.js and chart.js expect them.
   void AddData(std::size_t i, const OfCase& one, const Json& curves) {
     if (curves.is_null()) return;
     Json picture = curves, checks = Json::array();
-    std::set<std::string> changed;
-    for (const Json* change : one.bits) changed.insert(TextAt(*change, "arm"));
+    std::string shown;  // one arm: where a margin moved, else where bits did
     for (const Json* margin : one.margins) {
       const bool is_different =
           margin->at("counts").get<bool>() && margin->at("answer") == "different";
-      if (is_different) changed.insert(TextAt(*margin, "arm"));
+      if (is_different && shown.empty()) shown = CleanText(TextAt(*margin, "arm"));
       checks.push_back({CleanText(TextAt(*margin, "check")),
                         "B: " + CleanText(TextAt(*margin, "arm")), margin->value("expected", true),
                         is_different, "", Json::array(), CleanText(TextAt(*margin, "formula"))});
     }
-    if (changed.empty()) changed = {"control"};
-    picture["shown"] = Json::array();
-    for (const std::string& arm : changed) {
-      for (const char* side : {"A: ", "B: "}) picture["shown"].push_back(side + CleanText(arm));
-    }
+    if (shown.empty()) shown = ArmOfOtherBits(one);
+    picture["shown"] = {"A: " + shown, "B: " + shown};
     page_.data += DataScript(fmt::format("d{}", i), {{"picture", picture}, {"checks", checks}});
   }
 

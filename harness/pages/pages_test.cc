@@ -78,11 +78,10 @@ TEST(PagesTest, ComparisonSaysWhatChangedAndWhy) {
                       report["margins"][0]["noise"], report["speed"][0]["step_time"]["ratio"]});
   const std::size_t why = html.find("What changed, and why it counts");
   for (const char* said :
-       {"verdict pass → fail/control_unhealthy; possible cause: code; &#39;learns&#39; in control: "
-        "5 "
-        "of 5",
+       {"verdict pass → fail/control_unhealthy; possible cause: code",
+        "<li>&#39;learns&#39; in control: 5 of 5 seeds",
         "no longer checks &#39;stays_finite&#39; in control",
-        "other bits in 3 of 5 seeds, first between steps 3 and 4; seed 3: completed",
+        "other bits in control: in 3 of 5 seeds, first between steps 3 and 4; seed 3: completed",
         "at most 0.05; the shift is not shown to be below 2 standard", "; 7 more seeds",
         "nan/gone</b>: only A", "slower: "}) {
     EXPECT_NE(html.find(said, why), std::string::npos) << said;

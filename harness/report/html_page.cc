@@ -2,6 +2,7 @@
 
 #include "harness/protocol/digest.h"
 #include "harness/report/html_text.h"
+#include "harness/text/clean_text.h"
 
 namespace trainwreck {
 namespace {
@@ -23,6 +24,20 @@ std::string Head(const std::string& title, const std::string& nonce) {
          "'unsafe-inline'; script-src 'nonce-" +
          nonce + "'; img-src data:\"><title>" + Html(title) + "</title><style>" + kStyle +
          "</style></head>\n";
+}
+
+// Names and texts as they are shown: a picture may be another program's.
+Json Cleaned(const Json& json) {
+  if (json.is_string()) return CleanText(json.get_ref<const std::string&>());
+  if (!json.is_structured()) return json;
+  if (json.is_array()) {
+    Json cleaned = Json::array();
+    for (const Json& value : json) cleaned.push_back(Cleaned(value));
+    return cleaned;
+  }
+  Json cleaned = Json::object();
+  for (const auto& [key, value] : json.items()) cleaned[CleanText(key)] = Cleaned(value);
+  return cleaned;
 }
 
 }  // namespace
@@ -56,7 +71,8 @@ std::string FilterForm(const std::string& kind,
 }
 
 std::string DataScript(const std::string& id, const Json& json) {
-  return "<script type=application/json id=" + id + ">" + JsonInScript(json) + "</script>\n";
+  return "<script type=application/json id=" + id + ">" + JsonInScript(Cleaned(json)) +
+         "</script>\n";
 }
 
 std::string Plot(const std::string& id, const std::string& label, const Json& spec,

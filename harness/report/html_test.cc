@@ -6,8 +6,10 @@
 
 #include "harness/judge/test_support.h"
 #include "harness/picture/picture.h"
+#include "harness/report/html_page.h"
 #include "harness/report/html_text.h"
 #include "harness/report/report.h"
+#include "harness/text/clean_text.h"
 
 namespace trainwreck {
 namespace html_test {
@@ -33,6 +35,14 @@ TEST(HtmlTest, JsonInAScriptEndsNoScriptAndIsTheSameJson) {
   const std::string text = JsonInScript(json);
   EXPECT_THAT(text, Not(HasSubstr("<")));
   EXPECT_EQ(Json::parse(text), json);
+}
+
+TEST(HtmlTest, DataOfChartsHasNamesAsTheyAreShown) {
+  const std::string script = DataScript("d0", {{kHostile, {1, kHostile}}});
+  const std::size_t begin = script.find('>') + 1;
+  const Json json = Json::parse(script.substr(begin, script.rfind("</script>") - begin));
+  EXPECT_EQ(json.begin().key(), CleanText(kHostile));
+  EXPECT_EQ(json.front(), Json({1, CleanText(kHostile)}));
 }
 
 TEST(HtmlTest, StrengthIsHalfWayAtOneUnitAndKeepsTheSign) {

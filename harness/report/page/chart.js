@@ -4,7 +4,7 @@
 const TONES = {control: ['currentColor'], fault: ['#d55e00'],
   remedy: ['#009e73', '#56b4e9', '#0072b2', '#3ccba2'], decoy: ['#cc79a7', '#e69f00', '#b8860b'],
   reference: ['#8a8f98'], rounding: ['#8a8f98'], bug: ['#d55e00', '#cc79a7', '#e69f00'],
-  a: ['#0072b2', '#56b4e9', '#009e73'], b: ['#d55e00', '#e69f00', '#cc79a7']};
+  a: ['#0072b2'], b: ['#d55e00']};
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 
 function stylesOf(arms) {
@@ -163,7 +163,7 @@ class Chart {
       labels: ['step', ...labels], colors: styles.map((style) => style.color), series,
       logscale: this.log && lines.some(({points}) => points.some(([, y]) => y > 0)),
       connectSeparatedPoints: true, drawPoints: single, pointSize: 3, strokeWidth: 1.4, legend: 'never',
-      xlabel: 'step', ylabel: nameOf(this.signal) + this.unit(), axisLineColor: toneOf('--line'),
+      xlabel: 'step', ylabel: escapeLabel(nameOf(this.signal) + this.unit()), axisLineColor: toneOf('--line'),
       gridLineColor: toneOf('--line'), dateWindow: this.zoom ?? this.wholeWindow(rows),
       highlightCircleSize: 3, xRangePad: 6, yRangePad: 12, animatedZooms: false, axes: {y: {axisLabelWidth: 100}},
       underlayCallback: (context, area, graph) => this.shadeWindows(context, area, graph),

@@ -26,7 +26,7 @@ class Plot {
 
   nameX(place) {
     if (this.spec.x.labels) return this.spec.x.labels[place] ?? '';
-    return shortNumber(this.spec.x.log ? 10 ** place : place);
+    return String(Number((this.spec.x.log ? 10 ** place : place).toPrecision(4)));
   }
 
   addLegend(figure) {
@@ -61,7 +61,7 @@ class Plot {
     const rows = rowsOf(lines);
     this.graph = new Dygraph(this.canvas, rows, {
       labels: ['x', ...labels], colors: lines.map((line) => line.color), series, legend: 'never',
-      logscale: Boolean(y.log), connectSeparatedPoints: true, strokeWidth: 1.6, xlabel: x.name, ylabel: y.name,
+      logscale: Boolean(y.log), connectSeparatedPoints: true, strokeWidth: 1.6, xlabel: escapeLabel(x.name), ylabel: escapeLabel(y.name),
       axisLineColor: toneOf('--line'), gridLineColor: toneOf('--line'), dateWindow: this.window(rows),
       valueRange: y.from === undefined ? null : [y.from, y.to], highlightCircleSize: 4, yRangePad: 12,
       axes: {x: {ticker: (from, to) => this.ticks(from, to)}, y: {axisLabelWidth: 76}},
@@ -173,11 +173,6 @@ class Plot {
       add(this.cursor, 'span', {textContent: shortNumber(value)});
     }
   }
-}
-
-// Labels of axes are markup to dygraphs.
-function escapeLabel(text) {
-  return text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 }
 
 // Each when it comes near: a page may have many.
