@@ -1,6 +1,6 @@
-// The frame that all pages share: one HTML file that needs no network, with the style and the scripts
-// of page/. Tables are plain HTML and can be read without JavaScript; page/*.js adds filters and
-// charts.
+// The frame that all pages share: one HTML file that needs no network, with the style and the
+// scripts of page/. Tables are plain HTML and can be read without JavaScript; page/*.js adds
+// filters and charts.
 //
 //   HtmlPage page = {.title = "trainwreck: the same", .source = "comparison.json"};
 //   page.main = "<section>" + Html(text) + "</section>" + Plot("p0", "loss by rate", spec, page.data);
@@ -26,8 +26,8 @@ struct HtmlPage {
 
 std::string PageText(const HtmlPage& page);
 
-// The form above a list of <details class=case> in <div id=cases>: search, filter by `kind`, sort by
-// one of `orders` (a value for list.js, a text). Without JavaScript it stays hidden.
+// The form above a list of <details class=case> in <div id=cases>: search, filter by `kind`, sort
+// by one of `orders` (a value for list.js, a text). Without JavaScript it stays hidden.
 std::string FilterForm(const std::string& kind,
                        const std::vector<std::pair<std::string, std::string>>& orders);
 

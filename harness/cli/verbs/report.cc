@@ -1,5 +1,5 @@
-// trainwreck report: more reports of an invocation that is over, from its verdicts.json; and pages of
-// the JSON reports of other verbs.
+// trainwreck report: more reports of an invocation that is over, from its verdicts.json; and pages
+// of the JSON reports of other verbs.
 #include "harness/report/report.h"
 
 #include <algorithm>
