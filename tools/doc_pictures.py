@@ -23,7 +23,7 @@ SECTION = "document.getElementById('h-%s').scrollIntoView()"
 # A picture: its name, the page, what is done before it is taken, the height of the window, whether it is dark.
 PICTURES = [
     ("first-screen", "after/report.html", "", 760, False),
-    ("failing-case", "after/report.html", OPEN_CASE % "nan/corrupt-sample", 900, False),
+    ("failing-case", "after/report.html", OPEN_CASE % "nan/corrupt-sample", 760, False),
     ("hang", "before/report.html", OPEN_CASE % "hang/collective-reordered" + "; setTimeout(() => c.querySelector('.ranks').parentNode"
      ".parentNode.scrollIntoView({block: 'center'}), 500)", 560, True),
     ("compare", "compare.html", OPEN_CASE % "nan/corrupt-sample", 900, False),
@@ -50,7 +50,7 @@ def run(folder, trainwreck, trainer):
 
 def take(folder, name, page, before, height, dark):
     place = tempfile.mkdtemp(dir=folder)
-    window = browser.Browser(place, width=1200, height=height, dark=dark)
+    window = browser.Browser(place, width=1000, height=height, dark=dark)
     try:
         window.open(f"{folder}/{page}")
         window.wait("return document.readyState === 'complete'")

@@ -13,8 +13,6 @@
 namespace trainwreck {
 namespace {
 
-constexpr std::size_t kRoomBytes = 5'500'000;  // of all curves, as in report.html
-
 using Pictures = std::map<std::string, std::string>;  // case -> its line
 
 Pictures Load(const std::string& folder, std::vector<std::string>& missing) {
@@ -81,7 +79,7 @@ Json Overlaid(const std::string& name, const Json& a, const Json& b) {
 }  // namespace
 
 CurvesOfSides CurvesOf(const std::vector<std::string>& cases, const std::string& a,
-                       const std::string& b) {
+                       const std::string& b, std::size_t room_bytes) {
   CurvesOfSides curves;
   std::vector<std::string> missing;
   const Pictures of_a = Load(a, missing), of_b = Load(b, missing);
@@ -92,7 +90,7 @@ CurvesOfSides CurvesOf(const std::vector<std::string>& cases, const std::string&
     if (!in_a.is_object() || !in_b.is_object()) continue;
     Json both = Overlaid(name, in_a, in_b);
     const std::size_t size = both.dump(-1, ' ', true, Json::error_handler_t::replace).size();
-    if (bytes + size > kRoomBytes) {
+    if (bytes + size > room_bytes) {
       ++left_out;
       continue;
     }

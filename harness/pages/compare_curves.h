@@ -18,6 +18,6 @@ struct CurvesOfSides {
 // Of the cases, those named first have first claim to the room. `a` and `b` are the folders that
 // hold the sides' pictures.jsonl.
 CurvesOfSides CurvesOf(const std::vector<std::string>& cases, const std::string& a,
-                       const std::string& b);
+                       const std::string& b, std::size_t room_bytes);
 
 }  // namespace trainwreck

@@ -288,7 +288,17 @@ class ComparePageWriter {
     if (order_.empty()) return {};
     const std::string in_a = TextAt(report_.at("a"), "output_dir");
     const std::string in_b = TextAt(report_.at("b"), "output_dir");
-    const CurvesOfSides curves = CurvesOf(order_, in_a, in_b);
+    std::vector<std::pair<std::string, std::string>> parts;  // above and below the curves
+    std::size_t bytes = 0;
+    for (const std::string& name : order_) {
+      const OfCase& one = cases_.at(name);
+      parts.emplace_back(PartAbove(parts.size(), one), Margins(one).html);
+      bytes += parts.back().first.size() + parts.back().second.size();
+    }
+    bytes = bytes * 7 / 5;  // the first screen and the data of checks repeat some
+    const std::size_t room =
+        std::clamp(kPageBytes - std::min(bytes, kPageBytes), kLeastCurveBytes, kMostCurveBytes);
+    const CurvesOfSides curves = CurvesOf(order_, in_a, in_b, room);
     std::string html =
         FilterForm("Change", {{"weak", "what got worse, weakest margins"}, {"name", "name"}});
     if (!curves.missing.empty()) {
@@ -296,23 +306,22 @@ class ComparePageWriter {
     }
     html += "<div id=cases>";
     for (std::size_t i = 0; i < order_.size(); ++i) {
-      html += Part(i, cases_.at(order_[i]), !curves.pictures[i].is_null());
-      AddData(i, cases_.at(order_[i]), curves.pictures[i]);
+      const bool has_curves = !curves.pictures[i].is_null();
+      html += parts[i].first + (has_curves ? "<div class=charts></div>" : kNoCurves) +
+              parts[i].second + "</div></details>\n";
+      if (has_curves) AddData(i, cases_.at(order_[i]), curves.pictures[i]);
     }
     return Section("Cases", {html + "</div>"});
   }
 
-  std::string Part(std::size_t i, const OfCase& one, bool has_curves) const {
+  std::string PartAbove(std::size_t i, const OfCase& one) const {
     const Look& look = kLooks[one.change];
-    std::string html =
-        fmt::format("<details class=\"case {}\" id=c{} data-verdict=\"{}\" data-name=\"",
-                    look.css_class, i, look.word) +
-        Html(order_[i]) + "\" data-seconds=0><summary><span class=sign>" + look.sign +
-        "</span> <b>" + Html(order_[i]) + "</b> <span class=outcome>" + look.word +
-        "</span><span class=margin>" + (one.margins.empty() ? "" : Weakest(one).html) +
-        "</span><span class=seconds></span></summary><div class=body>" + List(one.said).html;
-    if (!has_curves) html += Hint("The curves of this case are not in this file.").html;
-    return html + "<div class=charts></div>" + Margins(one).html + "</div></details>\n";
+    return fmt::format("<details class=\"case {}\" id=c{} data-verdict=\"{}\" data-name=\"",
+                       look.css_class, i, look.word) +
+           Html(order_[i]) + "\" data-seconds=0><summary><span class=sign>" + look.sign +
+           "</span> <b>" + Html(order_[i]) + "</b> <span class=outcome>" + look.word +
+           "</span><span class=margin>" + (one.margins.empty() ? "" : Weakest(one).html) +
+           "</span><span class=seconds></span></summary><div class=body>" + List(one.said).html;
   }
 
   // The margin of B that is nearest to flipping.
@@ -363,7 +372,6 @@ class ComparePageWriter {
 
   // A chart's data, as main.js and chart.js expect them.
   void AddData(std::size_t i, const OfCase& one, const Json& curves) {
-    if (curves.is_null()) return;
     Json picture = curves, checks = Json::array();
     std::string shown;  // one arm: where a margin moved, else where bits did
     for (const Json* margin : one.margins) {
@@ -391,6 +399,11 @@ class ComparePageWriter {
            (note.empty() ? Markup() : Hint(note));
   }
 
+  // The page stays below 8 MB: what the tables leave, curves may take.
+  static constexpr std::size_t kPageBytes = 7'500'000, kLeastCurveBytes = 1'000'000,
+                               kMostCurveBytes = 5'500'000;
+  static constexpr const char* kNoCurves =
+      "<p class=hint>The curves of this case are not in this file.</p>";
   static constexpr std::size_t kMostLines = 8;  // of a case on the first screen
 
   const Json& report_;

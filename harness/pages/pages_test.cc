@@ -168,6 +168,33 @@ TEST(PagesTest, ComparisonStaysBounded) {
   EXPECT_THAT(html, HasSubstr("the curves of 2 cases have no room here"));
 }
 
+TEST(PagesTest, ComparisonOfAHundredCasesIsBelowEightMegabytes) {
+  TwoSides sides;
+  Json report = Sample("comparison"), line = ParseJson(PictureLine("x", 1));
+  const Json margin = report["margins"][0];
+  Json& values = line["arms"][0]["runs"][0]["curves"]["loss"][2];
+  for (int i = 0; i < 5000; ++i) values.push_back(1.2345);  // 4 MB on each side
+  report["margins"] = Json::array();
+  std::string lines;
+  for (int i = 0; i < 100; ++i) {
+    line["case"] = "family/some-scenario-" + std::to_string(i);
+    lines += line.dump() + "\n";
+    for (int check = 0; check < 32; ++check) {
+      report["margins"].push_back(margin);
+      report["margins"].back()["case"] = line["case"];
+      report["margins"].back()["formula"] = std::string(100, 'x');
+    }
+  }
+  for (const char* side : {"a", "b"}) {
+    sides.Put(side, lines);
+    report[side]["output_dir"] = (sides.root / side).string();
+  }
+  const std::string html = Page(report);
+  EXPECT_LE(html.size(), 8'000'000u);
+  EXPECT_GE(html.size(), 6'000'000u);  // the room is used
+  EXPECT_THAT(html, HasSubstr("cases have no room here"));
+}
+
 TEST(PagesTest, MatrixHasASignForEachCell) {
   const Json report = Sample("matrix");
   const std::string html = Page(report);
