@@ -26,7 +26,8 @@ PICTURES = [
     ("failing-case", "after/report.html", OPEN_CASE % "nan/corrupt-sample", 760, False),
     ("hang", "before/report.html", OPEN_CASE % "hang/collective-reordered" + "; setTimeout(() => c.querySelector('.ranks').parentNode"
      ".parentNode.scrollIntoView({block: 'center'}), 500)", 560, True),
-    ("compare", "compare.html", OPEN_CASE % "nan/corrupt-sample", 900, False),
+    ("compare", "compare.html", OPEN_CASE % "nan/corrupt-sample" + "; setTimeout(() => c.querySelector('li:nth-child(2)')"
+     ".scrollIntoView(), 500)", 800, False),
     ("matrix", "table/matrix.html", SECTION % "Symptoms-over-faults", 700, False),
     ("lr-range", "rates.html", "", 640, True),
 ]

@@ -34,6 +34,7 @@ struct OfCase {
   Change change = kSame;
   double strength = 2;  // of the margin nearest to flipping on side B
   std::vector<const Json*> bits, margins;
+  int unknown = 0, more_seeds = 0;  // margins
   std::vector<Markup> said;
 
   void Say(Change what, Markup words) {
@@ -166,14 +167,25 @@ class ComparePageWriter {
           std::min(one.strength, MarginStrength(NumberIn(margin.at("median_b")).value_or(0), unit));
       const std::string answer = margin.at("answer");
       if (!margin.at("counts").get<bool>() || answer == "same") continue;
-      const Change change = answer == "unknown"              ? kUnknown
-                            : margin.at("worse").get<bool>() ? kWorse
-                                                             : kBetter;
+      if (answer == "unknown") {
+        ++one.unknown;
+        one.more_seeds = std::max(one.more_seeds, margin.at("more_seeds").get<int>());
+        continue;
+      }
       one.Say(
-          change,
+          margin.at("worse").get<bool>() ? kWorse : kBetter,
           Words("margin of '" + TextAt(margin, "check") + "' in " + TextAt(margin, "arm") + ": ") +
               Shown(margin.at("median_a")) + Words(" → ") + Shown(margin.at("median_b")) +
               Words(" " + UnitOf(margin) + ": ") + WhyOf(margin, report_));
+    }
+    for (auto& [name, one] : cases_) {
+      if (one.unknown == 0) continue;
+      one.Say(kUnknown,
+              Words(fmt::format(
+                  "{} unknown, see the case: at most {} more seeds of each "
+                  "side would tell",
+                  one.unknown == 1 ? "1 margin is" : fmt::format("{} margins are", one.unknown),
+                  one.more_seeds)));
     }
   }
 

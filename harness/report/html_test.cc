@@ -156,7 +156,9 @@ TEST(HtmlTest, TwentyThousandRunsOfAHundredCasesAreAtMostEightMegabytes) {
   EXPECT_LE(PageOf(100, 50).size(), 8'000'000u);
 }
 
-TEST(HtmlTest, TwentyThousandRunsOfManyCasesStayBounded) { EXPECT_LE(PageOf(625).size(), 32'000'000u); }
+TEST(HtmlTest, TwentyThousandRunsOfManyCasesStayBounded) {
+  EXPECT_LE(PageOf(625).size(), 32'000'000u);
+}
 
 }  // namespace html_test
 }  // namespace trainwreck
