@@ -2,7 +2,7 @@
 """Makes the pictures of docs/guide/report.md: runs the commands of its block `sh pictures`, in an empty folder, and
 photographs the pages in a headless Chromium.
 
-Usage: doc_pictures.py TRAINWRECK TRAINER
+Usage: doc_pictures.py TRAINWRECK TRAINER [PICTURE...]
 """
 import os
 import re
@@ -22,12 +22,12 @@ SECTION = "document.getElementById('h-%s').scrollIntoView()"
 
 # A picture: its name, the page, what is done before it is taken, the height of the window, whether it is dark.
 PICTURES = [
-    ("first-screen", "after/report.html", "", 760, False),
+    ("first-screen", "after/report.html", "", 660, False),
     ("failing-case", "after/report.html", OPEN_CASE % "nan/corrupt-sample", 760, False),
     ("hang", "before/report.html", OPEN_CASE % "hang/collective-reordered" + "; setTimeout(() => c.querySelector('.ranks').parentNode"
      ".parentNode.scrollIntoView({block: 'center'}), 500)", 560, True),
-    ("compare", "compare.html", OPEN_CASE % "nan/corrupt-sample" + "; setTimeout(() => c.querySelector('li:nth-child(2)')"
-     ".scrollIntoView(), 500)", 800, False),
+    ("compare", "compare.html", OPEN_CASE % "nan/corrupt-sample" + "; setTimeout(() => { const s = c.querySelectorAll('.tools select')[1];"
+     "s.value = '0'; s.dispatchEvent(new Event('change')); }, 500)", 860, False),
     ("matrix", "table/matrix.html", SECTION % "Symptoms-over-faults", 700, False),
     ("lr-range", "rates.html", "", 640, True),
 ]
@@ -68,13 +68,15 @@ def take(folder, name, page, before, height, dark):
 
 
 def main():
+    wanted = sys.argv[3:]
     if browser.missing():
         sys.exit(browser.missing())
     os.makedirs(GUIDE + "/pictures", exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         run(folder, *sys.argv[1:3])
         for picture in PICTURES:
-            take(folder, *picture)
+            if not wanted or picture[0] in wanted:
+                take(folder, *picture)
 
 
 if __name__ == "__main__":

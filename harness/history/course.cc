@@ -108,6 +108,7 @@ class MoveWriter {
           fmt::format("'{}' in {}: {:.4g} -> {:.4g}{}", change.check, change.arm,
                       change.result.median_a, change.result.median_b, UnitText(change)),
           change.is_worse(), change.cause);
+      changes_.back()["unit"] = change.unit;
     }
     for (const BitsChange& change : comparison_.bits) {
       Add("bits",

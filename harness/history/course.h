@@ -21,9 +21,10 @@ namespace trainwreck {
 //                   "margins": [ {"arm": "fault", "check": "blows_up", "unit": "octaves", "seeds": 5,
 //                                 "median": 1.5, "least": 1.25, "most": 2} ]} ],
 //      "moves": [ {"from": 1, "to": 3, "commit": "..", "cause": "code", "worse": true,
-//                  "changes": [ {"kind": "margin", "text": "..", "worse": true} ]} ]} ]
+//                  "changes": [ {"kind": "margin", "unit": "octaves", "text": "..",
+//                                "worse": true} ]} ]} ]
 //
-// "kind" is verdict, check, margin, bits, step_time or memory. A step time counts as moved when its
+// "kind" is verdict, check, margin, bits, step_time or memory; only margins have a unit. A step time counts as moved when its
 // interval lies outside of 0.8 to 1.25, a memory outside of 0.99 to 1.01.
 Json CoursesOf(const std::vector<Record>& oldest_first);
 

@@ -34,6 +34,7 @@ TEST(CourseTest, NamesTheCommitThatMovedAMargin) {
   EXPECT_EQ(move["to"], 3);
   EXPECT_EQ(move["worse"], true);
   EXPECT_EQ(move["changes"][0]["kind"], "margin");
+  EXPECT_EQ(move["changes"][0]["unit"], "octaves");
   EXPECT_EQ(move["changes"][0]["text"], "'learns' in control: 1.125 -> -3.875 octaves");
 }
 

@@ -98,7 +98,8 @@ CurvesOfSides CurvesOf(const std::vector<std::string>& cases, const std::string&
     curves.pictures.back() = std::move(both);
   }
   if (left_out > 0) {
-    missing.push_back("the curves of " + std::to_string(left_out) + " cases have no room here");
+    missing.push_back("the curves of " + std::to_string(left_out) +
+                      (left_out == 1 ? " case have" : " cases have") + " no room here");
   }
   curves.missing = Join(missing, "; ");
   return curves;

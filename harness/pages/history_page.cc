@@ -31,7 +31,8 @@ class Course {
     for (const Json& point : course_.at("points")) labels_.push_back(ShortCommit(point));
     for (const Json& move : course_.at("moves")) {
       for (const Json& change : move.at("changes")) {
-        moved_kinds_[TextAt(change, "kind")].insert(move.at("to").get<std::int64_t>());
+        moved_kinds_[TextAt(change, "kind") + TextAt(change, "unit")].insert(
+            move.at("to").get<std::int64_t>());
       }
     }
   }
@@ -121,11 +122,13 @@ class Course {
     for (const auto& [unit, by_name] : lines) {
       Json list = Json::array();
       for (const auto& [name, line] : by_name) list.push_back(line);
-      Json spec =
-          Spec(unit == "plain" ? "margin" : "margin (" + unit + ")", list, MovedBy("margin"));
+      Json spec = Spec(unit == "plain" ? "margin" : "margin (" + unit + ")", list,
+                       MovedBy("margin" + unit));
       spec["levels"] = {{{"y", 0}, {"name", "below it: not as claimed"}}};
-      charts +=
-          ChartOf(Id(), "median margins over the seeds, with the least and the most", spec, page_);
+      charts += ChartOf(Id(),
+                        (by_name.size() == 1 ? "margin of " + by_name.begin()->first : "margins") +
+                            ": median over the seeds, with the least and the most",
+                        spec, page_);
     }
     return charts;
   }

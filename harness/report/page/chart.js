@@ -4,7 +4,7 @@
 const TONES = {control: ['currentColor'], fault: ['#d55e00'],
   remedy: ['#009e73', '#56b4e9', '#0072b2', '#3ccba2'], decoy: ['#cc79a7', '#e69f00', '#b8860b'],
   reference: ['#8a8f98'], rounding: ['#8a8f98'], bug: ['#d55e00', '#cc79a7', '#e69f00'],
-  a: ['#0072b2'], b: ['#d55e00']};
+  a: ['--limit'], b: ['#d55e00']};
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 
 function stylesOf(arms) {
@@ -15,7 +15,7 @@ function stylesOf(arms) {
     const tones = TONES[arm.kind] ?? TONES.remedy;
     const index = counts[arm.kind] = (counts[arm.kind] ?? -1) + 1;
     const tone = tones[index % tones.length];
-    styles.set(arm.arm, {color: tone === 'currentColor' ? ink : tone,
+    styles.set(arm.arm, {color: tone === 'currentColor' ? ink : tone.startsWith('--') ? toneOf(tone) : tone,
       dash: DASHES[(arm.kind === 'decoy' || arm.kind === 'b' ? index + 1 : index) % DASHES.length]});
   }
   return styles;

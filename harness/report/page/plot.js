@@ -1,15 +1,20 @@
 // Charts of plain curves, from the specs of harness/report/html_page.h.
 
-const PLOT_TONES = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9'];
+const PLOT_TONES = ['--limit', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9'];
 
 function numberOf(value) {
   return typeof value === 'string' ? NUMBERS[value] ?? NaN : value;
 }
 
+function plotTone(index) {
+  const tone = PLOT_TONES[index % PLOT_TONES.length];
+  return tone.startsWith('--') ? toneOf(tone) : tone;
+}
+
 class Plot {
   constructor(figure, spec) {
     this.spec = spec;
-    this.lines = spec.lines.map((line, i) => ({...line, color: PLOT_TONES[i % PLOT_TONES.length],
+    this.lines = spec.lines.map((line, i) => ({...line, color: plotTone(i),
       dash: DASHES[Math.floor(i / PLOT_TONES.length) % DASHES.length],
       points: line.points.map(([x, y]) => [this.atX(x), numberOf(y)])}));
     this.on = new Set(this.lines);
@@ -63,7 +68,7 @@ class Plot {
       labels: ['x', ...labels], colors: lines.map((line) => line.color), series, legend: 'never',
       logscale: Boolean(y.log), connectSeparatedPoints: true, strokeWidth: 1.6, xlabel: escapeLabel(x.name), ylabel: escapeLabel(y.name),
       axisLineColor: toneOf('--line'), gridLineColor: toneOf('--line'), dateWindow: this.window(rows),
-      valueRange: y.from === undefined ? null : [y.from, y.to], highlightCircleSize: 4, yRangePad: 12,
+      valueRange: this.valueRange(lines), highlightCircleSize: 4, yRangePad: 12,
       axes: {x: {ticker: (from, to) => this.ticks(from, to)}, y: {axisLabelWidth: 76}},
       underlayCallback: (context, area, graph) => this.shade(context, area, graph),
       plugins: [{activate: () => ({didDrawChart: ({drawingContext, dygraph}) => this.drawOver(drawingContext, dygraph)})}],
@@ -78,6 +83,18 @@ class Plot {
     const from = Math.min(first, ...marks), to = Math.max(last, ...marks);
     const pad = (to - from || 1) * .03;
     return [from - pad, to + pad];
+  }
+
+  // With the ranges of the points, and the levels.
+  valueRange(lines) {
+    const {y, levels = []} = this.spec;
+    if (y.from !== undefined) return [y.from, y.to];
+    if (y.log || lines.every((line) => !line.ranges)) return null;
+    const values = [...levels.map((level) => level.y), ...lines.flatMap(({points, ranges = []}) =>
+        [...points.map(([, value]) => value), ...ranges.flatMap(([, lo, hi]) => [numberOf(lo), numberOf(hi)])])];
+    const finite = values.filter(Number.isFinite);
+    const lo = Math.min(...finite), hi = Math.max(...finite), pad = (hi - lo || 1) * .06;
+    return finite.length > 0 ? [lo - pad, hi + pad] : null;
   }
 
   // Powers of ten for logarithms, each place for labels, as far as there is room.
