@@ -29,7 +29,7 @@ PICTURES = [
     ("compare", "compare.html", OPEN_CASE % "nan/corrupt-sample" + "; setTimeout(() => { const s = c.querySelectorAll('.tools select')[1];"
      "s.value = '0'; s.dispatchEvent(new Event('change')); }, 500)", 860, False),
     ("matrix", "table/matrix.html", SECTION % "Symptoms-over-faults", 700, False),
-    ("lr-range", "rates.html", "", 640, True),
+    ("lr-range", "rates.html", "", 740, True),
 ]
 
 
