@@ -72,6 +72,13 @@ class Browser:
         messages = [json.loads(entry["message"])["message"] for entry in self.call("POST", "/se/log", {"type": "performance"})]
         return [each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"]
 
+    def nameless(self):
+        """Visible controls and pictures that a screen reader has no name for."""
+        return self.run(
+            "return [...document.querySelectorAll('button, select, input, a, svg[role=img], [role=img]')]"
+            ".filter((e) => e.checkVisibility() && !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.[0]?.textContent.trim()))"
+            ".map((e) => e.outerHTML.slice(0, 200))")
+
     def screenshot(self, path):
         with open(path, "wb") as file:
             file.write(base64.b64decode(self.call("GET", "/screenshot")))

@@ -27,6 +27,7 @@ struct BisectOptions {
   bool first_parent = false;
   bool no_flakes = false;       // before the culprit no run fails
   std::string json;             // file for the result
+  std::string html;             // file for its page
   std::string metric;           // a formula; empty: whether the scenario passes
   std::string arm = "control";  // that the metric is read in
   std::string build;            // a shell command, run in the worktree

@@ -28,6 +28,32 @@ std::string ShortId(const std::string& id) {
   return is_hash ? id.substr(0, kShort) : id;
 }
 
+namespace {
+
+// Four digits: a page draws it.
+double Rounded(double p) { return std::round(p * 1e4) / 1e4; }
+
+// "passed", "failed", or "unusable": the run told nothing.
+const char* SeenIn(const SeedResult& result, const Bisection& bisection) {
+  if (!result.error.empty() || !bisection.OtherFailure(result).empty()) return "unusable";
+  if (result.margin) return "margin";
+  if (!result.failures.empty()) return "failed";
+  return result.undecided.empty() ? "passed" : "unusable";
+}
+
+// Of many runs, some keep only what they saw: at most about 200,000 numbers stay.
+void ThinOut(Json& trail) {
+  constexpr std::size_t kMostNumbers = 200'000;
+  if (trail.empty()) return;
+  const std::size_t kept = std::max<std::size_t>(kMostNumbers / trail[0]["posterior"].size(), 2);
+  const std::size_t stride = (trail.size() + kept - 1) / kept;
+  for (std::size_t i = 0; i + 1 < trail.size(); ++i) {
+    if (i % stride != 0) trail[i].erase("posterior");
+  }
+}
+
+}  // namespace
+
 Terms::Terms(const BisectOptions& options)
     : passes(options.term_old.empty() ? "pass" : options.term_old),
       fails(options.term_new.empty() ? "fail" : options.term_new),
@@ -237,6 +263,50 @@ Json Conclusion::ToJson() const {
   if (options.metric.empty()) {
     json["rates"] = {{"before", search.GoodLevel()}, {"after", search.BadLevel()}};
   }
+  return json;
+}
+
+Json Conclusion::TestedCommits() const {
+  const Search& search = bisection.search();
+  Json commits = Json::array();
+  for (int commit = 0; commit <= search.history().size(); ++commit) {
+    Json one = EndJson(commit);
+    one["posterior"] = Rounded(search.posterior()[commit]);
+    if (commit == 0) one["posterior"] = 0;  // [0] is "no culprit at all"
+    const auto why = bisection.skip_reasons().find(commit);
+    one["skipped"] = why == bisection.skip_reasons().end() ? Json() : Json(why->second);
+    commits.push_back(std::move(one));
+  }
+  return commits;
+}
+
+Json Conclusion::WithTrail() const {
+  Json json = ToJson();
+  json["commits"] = TestedCommits();
+  json["no_change"] = Rounded(bisection.search().posterior()[0]);
+  SearchOptions how;
+  how.confidence = options.confidence;
+  how.max_runs = options.max_runs;
+  Bisection again(bisection.commits(), {how, !options.metric.empty(), options.no_flakes});
+  json["trail"] = Json::array();
+  for (const Json& record : Journal::Load(log)) {
+    again.Apply(record);
+    if (record.at("t") != "run") continue;
+    const Search& search = again.search();
+    const SeedResult& result = again.results().back();
+    Json posterior = Json::array();
+    for (double p : search.posterior()) posterior.push_back(Rounded(p));
+    posterior[0] = 0;
+    json["trail"].push_back({{"commit", result.commit},
+                             {"seed", result.seed},
+                             {"saw", SeenIn(result, again)},
+                             {"margin", result.margin ? EncodeNumber(*result.margin) : Json()},
+                             {"likeliest", search.suspects().front()},
+                             {"confidence", search.confidence()},
+                             {"no_change", Rounded(search.posterior()[0])},
+                             {"posterior", std::move(posterior)}});
+  }
+  ThinOut(json["trail"]);
   return json;
 }
 

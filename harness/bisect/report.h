@@ -37,6 +37,8 @@ struct Conclusion {
   std::string Why() const;  // nothing was found
   void Print() const;
   Json ToJson() const;  // schema trainwreck/bisect-result
+  // The same with all commits, and the search after each run, read again from the log.
+  Json WithTrail() const;
 
  private:
   bool IsOfReleases() const { return !options.versions.empty(); }
@@ -46,6 +48,7 @@ struct Conclusion {
   void PrintSkipped() const;
   Json CommitJson(int commit) const;
   Json EndJson(int commit) const;
+  Json TestedCommits() const;
   // The median margin of all runs on one side of the culprit.
   double MiddleMargin(bool of_bad) const;
 };

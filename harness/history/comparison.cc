@@ -245,6 +245,8 @@ void CollectMargins(const CaseRecord& a, const CaseRecord& b, Cause cause, Compa
     MarginChange change{.case_name = a.name,
                         .arm = before.arm,
                         .check = before.check,
+                        .formula = before.formula,
+                        .expected = before.expected,
                         .unit = before.unit,
                         .seeds_a = static_cast<int>(in_a.size()),
                         .seeds_b = static_cast<int>(in_b.size()),

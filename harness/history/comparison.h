@@ -67,6 +67,8 @@ struct MarginChange {
   std::string case_name;
   std::string arm;
   std::string check;
+  std::string formula;
+  bool expected = true;
   std::string unit;
   int seeds_a = 0;
   int seeds_b = 0;

@@ -39,6 +39,8 @@ Json Encode(const MarginChange& change) {
   Json json = {{"case", change.case_name},
                {"arm", change.arm},
                {"check", change.check},
+               {"formula", change.formula},
+               {"expected", change.expected},
                {"unit", change.unit},
                {"answer", ToString(result.answer)},
                {"identical", result.identical},

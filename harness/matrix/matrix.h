@@ -108,8 +108,6 @@ struct FaultPair {
 std::vector<FaultPair> PairsNotSeparated(const Matrix& matrix);
 
 Json ToJson(const Matrix& matrix);
-// A page with no other files: symptoms down, cases across.
-std::string ToHtml(const Matrix& matrix);
 // The text for a terminal: a line for each case, then false positives and pairs.
 std::string ToText(const Matrix& matrix);
 

@@ -10,51 +10,9 @@ namespace {
 
 Json ToJson(const Count& count) { return {count.holds, count.fails, count.unknown}; }
 
-std::string EscapeHtml(const std::string& text) {
-  std::string escaped;
-  for (char c : text) {
-    escaped += c == '<'   ? "&lt;"
-               : c == '>' ? "&gt;"
-               : c == '&' ? "&amp;"
-               : c == '"' ? "&quot;"
-                          : std::string(1, c);
-  }
-  return escaped;
-}
-
-std::string Summary(const Count& count) {
-  return fmt::format("true in {}, false in {}, unknown in {} of {}", count.holds, count.fails,
-                     count.unknown, count.runs());
-}
-
 // "5/5", "-" where nothing could be read; unknown runs are left out.
 std::string Share(const Count& count) {
   return count.known() == 0 ? "-" : fmt::format("{}/{}", count.holds, count.known());
-}
-
-constexpr const char* kStyle =
-    "body{font:14px sans-serif;margin:1em}table{border-collapse:collapse;font-size:12px}"
-    "td,th{border:1px solid #ddd;padding:2px 4px;text-align:center}"
-    "th.case{writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;max-height:22em}"
-    "th.symptom{text-align:left;font-weight:normal;white-space:nowrap}"
-    "td.all{background:#2b6cb0;color:#fff}td.some{background:#bee3f8}td.none{background:#fff}"
-    "td.unknown{background:#eee;color:#999}td.own{outline:2px solid #1a202c;outline-offset:-2px}"
-    "td.alarm{background:#c53030;color:#fff}";
-
-std::string CellHtml(const Matrix& matrix, std::size_t s, std::size_t c) {
-  const MatrixColumn& column = matrix.columns[c];
-  const Count &fault = column.fault[s], &control = column.control[s];
-  std::string kind = fault.known() == 0            ? "unknown"
-                     : fault.holds == fault.runs() ? "all"
-                     : fault.holds > 0             ? "some"
-                                                   : "none";
-  if (column.is_own[s]) kind += " own";
-  if (control.holds > 0) kind += " alarm";
-  std::string text = Share(fault);
-  if (control.holds > 0) text += fmt::format(" ({} in control)", Share(control));
-  return fmt::format("<td class=\"{}\" title=\"{} over {}&#10;fault: {}&#10;control: {}\">{}</td>",
-                     kind, EscapeHtml(matrix.symptoms[s].name()), EscapeHtml(column.name),
-                     Summary(fault), Summary(control), text);
 }
 
 std::string FalsePositiveText(const FalsePositives& all) {
@@ -142,35 +100,6 @@ Json ToJson(const Matrix& matrix) {
             {"cells", alarms}}},
           {"not_separated", pairs},
           {"skipped", skipped}};
-}
-
-std::string ToHtml(const Matrix& matrix) {
-  const FalsePositives all = FalsePositivesOf(matrix);
-  std::string page = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>trainwreck "
-      "matrix</title><style>{}</style></head><body>\n<h1>Symptoms over faults</h1>\n<p>A cell "
-      "says in how many fault runs the symptom holds, of those in which it can be read; a frame "
-      "marks the symptoms of the case's own scenario, grey what cannot be read, red a symptom that "
-      "holds in a control run.</p>\n<p>{}</p>\n<table>\n<tr><th></th>",
-      kStyle, FalsePositiveText(all));
-  for (const MatrixColumn& column : matrix.columns) {
-    page += "<th class=\"case\">" + EscapeHtml(column.name) + "</th>";
-  }
-  page += "</tr>\n";
-  for (std::size_t s = 0; s < matrix.symptoms.size(); ++s) {
-    const SuiteSymptom& symptom = matrix.symptoms[s];
-    page += fmt::format("<tr><th class=\"symptom\" title=\"{}\">{}</th>",
-                        EscapeHtml(symptom.check.formula.text()), EscapeHtml(symptom.name()));
-    for (std::size_t c = 0; c < matrix.columns.size(); ++c) page += CellHtml(matrix, s, c);
-    page += "</tr>\n";
-  }
-  page += "</table>\n<h2>Faults that no symptom separates</h2>\n<ul>\n";
-  const std::vector<FaultPair> pairs = PairsNotSeparated(matrix);
-  for (const FaultPair& pair : pairs) {
-    page += "<li>" + EscapeHtml(PairText(matrix, pair)) + "</li>\n";
-  }
-  if (pairs.empty()) page += "<li>none</li>\n";
-  return page + "</ul>\n</body></html>\n";
 }
 
 std::string ToText(const Matrix& matrix) {

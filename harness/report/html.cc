@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "harness/protocol/digest.h"
 #include "harness/report/html_case.h"
+#include "harness/report/html_page.h"
 #include "harness/report/html_text.h"
 #include "harness/report/in_common.h"
 #include "harness/report/report.h"
@@ -13,16 +13,6 @@
 
 namespace trainwreck {
 namespace {
-
-constexpr const char kStyle[] =
-#include "harness/report/page/style.inc"
-    ;
-constexpr const char kScript[] =
-#include "harness/report/page/script.inc"
-    ;
-constexpr const char kLicence[] =
-#include "harness/report/page/licence.inc"
-    ;
 
 struct Counted {
   std::map<VerdictKind, int> by_kind;
@@ -65,8 +55,7 @@ std::string HowItRan(const RunInfo& info) {
 
 std::string Header(const std::vector<Verdict>& verdicts, const RunInfo& info) {
   Counted counted = Count(verdicts);
-  std::string html = "<header><h1>trainwreck: " + Html(Heading(verdicts)) + "</h1><p>" +
-                     Html(HowItRan(info)) + "</p><p class=counts>";
+  std::string html = "<p>" + Html(HowItRan(info)) + "</p><p class=counts>";
   for (const VerdictInfo& kind : AllVerdicts()) {
     const int count = counted.by_kind[kind.id];
     if (count == 0) continue;
@@ -85,7 +74,7 @@ std::string Header(const std::vector<Verdict>& verdicts, const RunInfo& info) {
   if (!info.command_line.empty()) {
     html += "<p><code class=copy>" + Html(info.command_line) + "</code></p>";
   }
-  return html + "</header>";
+  return html;
 }
 
 // What failed and why, in words, before anything else.
@@ -139,20 +128,14 @@ std::string Grid(const std::vector<Verdict>& verdicts, const std::vector<std::si
   return html + "</table></section>";
 }
 
-// The page's own filters; without JavaScript they stay hidden.
-constexpr const char kFilter[] =
-    "<form id=filter role=search hidden><label>Search <input id=search type=search "
-    "placeholder=\"name, class, formula ( / )\"></label> <label>Verdict <select id=verdict>"
-    "<option value=\"\">all</option></select></label> <label>Sort by <select id=sort>"
-    "<option value=weak>what failed, weakest margins</option><option value=name>name</option>"
-    "<option value=seconds>run time</option></select></label> "
-    "<output id=shown aria-live=polite></output></form>";
-
 // The list of cases; their data is added to `data`.
 std::string Cases(const std::vector<Verdict>& verdicts, const std::vector<std::size_t>& order,
                   const RunInfo& info, std::string& data) {
   std::string html = "<section aria-labelledby=h-cases><h2 id=h-cases>Cases</h2>" +
-                     std::string(kFilter) + "<div id=cases>";
+                     FilterForm("Verdict", {{"weak", "what failed, weakest margins"},
+                                            {"name", "name"},
+                                            {"seconds", "run time"}}) +
+                     "<div id=cases>";
   for (std::size_t i : order) {
     CaseHtml one = HtmlOf(verdicts[i], i, info);
     html += one.part;
@@ -171,29 +154,14 @@ std::vector<std::size_t> WorstFirst(const std::vector<Verdict>& verdicts) {
   return order;
 }
 
-std::string Head(const std::string& title, const std::string& nonce) {
-  return "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
-         "content=\"width=device-width, initial-scale=1\"><meta "
-         "http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src "
-         "'unsafe-inline'; script-src 'nonce-" +
-         nonce + "'; img-src data:\"><title>" + Html(title) + "</title><style>" + kStyle +
-         "</style></head>\n";
-}
-
 std::string HtmlReport(const std::vector<Verdict>& verdicts, const RunInfo& info) {
   const std::vector<std::size_t> order = WorstFirst(verdicts);
-  std::string body =
-      "<body>" + Header(verdicts, info) + "<main>" + Failures(verdicts) + Grid(verdicts, order);
-  std::string data;
-  body += Cases(verdicts, order, info, data) + "</main><footer><p>trainwreck " +
-          Html(info.version) +
-          ". Numbers are those of verdicts.json.</p><details><summary>Licence of dygraphs, the "
-          "library that draws the curves</summary><pre>" +
-          Html(kLicence) + "</pre></details></footer>" + data;
-  // Only our own script has it: a text that got past the escaping would not run.
-  const std::string nonce = DigestText(body);
-  return Head("trainwreck: " + Heading(verdicts), nonce) + body + "<script nonce=\"" + nonce +
-         "\">" + kScript + "</script></body></html>\n";
+  HtmlPage page = {.title = "trainwreck: " + Heading(verdicts),
+                   .header = Header(verdicts, info),
+                   .source = "verdicts.json",
+                   .version = info.version};
+  page.main = Failures(verdicts) + Grid(verdicts, order) + Cases(verdicts, order, info, page.data);
+  return PageText(page);
 }
 
 const ReportRegistration registration(4, {.name = "html", .text = HtmlReport});

@@ -9,6 +9,7 @@
 
 #include "harness/protocol/parse_json.h"
 #include "harness/report/console.h"
+#include "harness/report/html_page.h"
 #include "harness/report/text.h"
 #include "harness/text/clean_text.h"
 #include "harness/text/words.h"
@@ -54,10 +55,7 @@ class CasePage {
     return html;
   }
 
-  std::string DataText() const {
-    return "<script type=application/json id=d" + std::to_string(index_) + ">" +
-           JsonInScript(Data()) + "</script>\n";
-  }
+  std::string DataText() const { return DataScript("d" + std::to_string(index_), Data()); }
 
  private:
   std::string Outcome() const {
@@ -341,7 +339,7 @@ std::tuple<int, double> WeaknessOf(const Verdict& verdict) {
       break;
   }
   const double strength =
-      verdict.worst_margin ? Strength(*verdict.worst_margin, verdict.worst_margin_unit) : 1;
+      verdict.worst_margin ? MarginStrength(*verdict.worst_margin, verdict.worst_margin_unit) : 1;
   return {place, strength};
 }
 

@@ -6,8 +6,10 @@
 
 #include "harness/judge/test_support.h"
 #include "harness/picture/picture.h"
+#include "harness/report/html_page.h"
 #include "harness/report/html_text.h"
 #include "harness/report/report.h"
+#include "harness/text/clean_text.h"
 
 namespace trainwreck {
 namespace html_test {
@@ -35,11 +37,20 @@ TEST(HtmlTest, JsonInAScriptEndsNoScriptAndIsTheSameJson) {
   EXPECT_EQ(Json::parse(text), json);
 }
 
+TEST(HtmlTest, DataOfChartsHasNamesAsTheyAreShown) {
+  const std::string script = DataScript("d0", {{kHostile, {1, kHostile}}});
+  const std::size_t begin = script.find('>') + 1;
+  const Json json = Json::parse(script.substr(begin, script.rfind("</script>") - begin));
+  EXPECT_EQ(json.begin().key(), CleanText(kHostile));
+  EXPECT_EQ(json.front(), Json({1, CleanText(kHostile)}));
+}
+
 TEST(HtmlTest, StrengthIsHalfWayAtOneUnitAndKeepsTheSign) {
-  EXPECT_EQ(Strength(1, formula::Unit::kOctave), 0.5);
-  EXPECT_EQ(Strength(-10, formula::Unit::kStep), -0.5);
-  EXPECT_EQ(Strength(std::numeric_limits<double>::infinity(), formula::Unit::kStep), 1);
-  EXPECT_LT(Strength(0.2, formula::Unit::kOctave), Strength(0.3, formula::Unit::kOctave));
+  EXPECT_EQ(MarginStrength(1, formula::Unit::kOctave), 0.5);
+  EXPECT_EQ(MarginStrength(-10, formula::Unit::kStep), -0.5);
+  EXPECT_EQ(MarginStrength(std::numeric_limits<double>::infinity(), formula::Unit::kStep), 1);
+  EXPECT_LT(MarginStrength(0.2, formula::Unit::kOctave),
+            MarginStrength(0.3, formula::Unit::kOctave));
 }
 
 TEST(HtmlTest, ABarHasItsLabelSeedsAndLeastMargin) {
@@ -111,10 +122,10 @@ TEST(HtmlTest, NothingThatIsForeignBecomesMarkup) {
   }
 }
 
-// The suite of `cases` cases with 32 runs and about 30 checks each.
-std::string PageOf(int cases) {
+// The suite of `cases` cases with 4 arms of `seeds` seeds and about 30 checks each.
+std::string PageOf(int cases, int seeds = 8) {
   trainwreck::testing::Bench bench;
-  bench.options.seeds = 8;
+  bench.options.seeds = seeds;
   for (int i = 0; i < 6; ++i) {
     Check more = trainwreck::testing::MakeCheck(
         "symptom_" + std::to_string(i),
@@ -130,8 +141,8 @@ std::string PageOf(int cases) {
     }
   };
   Verdict verdict = bench.Judged();
-  const int runs = 32 * cases;
-  verdict.picture = PictureOf(bench.results, bench.target, {PictureBytesOfRun(runs) * 32});
+  const int runs = 4 * seeds * cases;
+  verdict.picture = PictureOf(bench.results, bench.target, {PictureBytesOfRun(runs) * 4 * seeds});
   return HtmlReport(std::vector<Verdict>(cases, verdict), {});
 }
 
@@ -141,7 +152,13 @@ TEST(HtmlTest, ThreeThousandRunsAreAtMostEightMegabytes) {
   EXPECT_GE(html.size(), 3'000'000u);  // the room is used
 }
 
-TEST(HtmlTest, TwentyThousandRunsStayBounded) { EXPECT_LE(PageOf(625).size(), 32'000'000u); }
+TEST(HtmlTest, TwentyThousandRunsOfAHundredCasesAreAtMostEightMegabytes) {
+  EXPECT_LE(PageOf(100, 50).size(), 8'000'000u);
+}
+
+TEST(HtmlTest, TwentyThousandRunsOfManyCasesStayBounded) {
+  EXPECT_LE(PageOf(625).size(), 32'000'000u);
+}
 
 }  // namespace html_test
 }  // namespace trainwreck

@@ -15,7 +15,7 @@ static_assert(std::size(kHalf) == formula::kUnitCount);
 constexpr int kMiddle = 60;  // of a drawing 120 wide
 
 int XOf(double margin, formula::Unit unit) {
-  return kMiddle + static_cast<int>(std::lround(Strength(margin, unit) * (kMiddle - 2)));
+  return kMiddle + static_cast<int>(std::lround(MarginStrength(margin, unit) * (kMiddle - 2)));
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ std::string JsonInScript(const Json& json) {
   return text;
 }
 
-double Strength(double margin, formula::Unit unit) {
+double MarginStrength(double margin, formula::Unit unit) {
   if (std::isnan(margin)) return 0;
   const double size = 1 - std::exp2(-std::fabs(margin) / kHalf[static_cast<int>(unit)]);
   return margin < 0 ? -size : size;

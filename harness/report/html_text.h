@@ -1,4 +1,4 @@
-// Foreign texts and small drawings for report.html. Private to this package.
+// Foreign texts and small drawings for pages.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ struct Sign {
 
 // Where a margin lies between -1 (far from holding) and 1 (holds by far): half way at one octave,
 // 10 steps, 1 second or 1 of a plain quantity. So margins of different units can be sorted.
-double Strength(double margin, formula::Unit unit);
+double MarginStrength(double margin, formula::Unit unit);
 
 // An <svg> with a bar from 0 to `worst`, a tick for each of `seeds` and, if given, a mark at
 // `least`, the smallest margin that the scenario allows. `label` is read out instead.

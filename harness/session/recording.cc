@@ -140,7 +140,11 @@ Record LoadSide(const std::string& word, const std::string& history_option) {
   if (const std::string file = VerdictsFile(word); !file.empty()) {
     try {
       const StoredReport stored = ReadJsonReport(file);
-      return Combine({MakeRecord(stored.verdicts, stored.info)});
+      Record record = MakeRecord(stored.verdicts, stored.info);
+      // Where it lies now: its curves are beside it.
+      const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+      if (!folder.empty()) record.output_dir = folder.string();
+      return Combine({std::move(record)});
     } catch (const std::exception& error) {
       throw ConfigurationError(error.what());
     }

@@ -80,6 +80,35 @@ TEST(BisectCommand, FindsAFlakyCulpritAndWritesIt) {
   EXPECT_EQ(result.at("before_it")[0].at("failed"), 0);
 }
 
+TEST(BisectCommand, WritesTheSearchAndItsPage) {
+  const Scripts scripts(24, [](int i) { return Flaky(i >= 9 ? 60 : 0); });
+  const Called called = scripts.Test("--json result.json --html result.html");
+  EXPECT_EQ(called.status, 0) << called.output();
+  const Json result = scripts.Result();
+  const Json &commits = result.at("commits"), &trail = result.at("trail");
+  ASSERT_EQ(commits.size(), 24u);
+  ASSERT_EQ(trail.size(), result.at("runs").get<std::size_t>());
+  std::map<int, int> failed;
+  for (const Json& run : trail) failed[run.at("commit")] += run.at("saw") == "failed";
+  double sum = result.at("no_change");
+  for (int i = 0; i < 24; ++i) {
+    EXPECT_EQ(commits[i].at("id"), scripts.id(i));
+    EXPECT_EQ(commits[i].at("failed"), failed[i]) << i;
+    EXPECT_EQ(commits[i].at("posterior"), trail.back().at("posterior")[i]) << i;
+    sum += commits[i].at("posterior").get<double>();
+  }
+  EXPECT_NEAR(sum, 1, 0.002);
+  EXPECT_GT(commits[9].at("posterior"), 0.9);
+  EXPECT_LT(trail.front().at("posterior")[9], 0.5);
+  EXPECT_EQ(trail.back().at("confidence"), result.at("confidence"));
+  const std::string page = scripts.folder().Read("repo/result.html");
+  EXPECT_TRUE(Contains(page, "the culprit is " + scripts.id(9).substr(0, 8)));
+  const Called again = scripts.folder().Call("report repo/result.json --report html=again.html");
+  EXPECT_EQ(again.status, 0) << again.output();
+  EXPECT_EQ(scripts.folder().Read("again.html"), page);
+  EXPECT_EQ(scripts.folder().Call("bisect --replay x --html x.html").status, 2);
+}
+
 TEST(BisectCommand, HasTheStatusesOfGitBisectRun) {
   for (int status : {1, 124, 126, 127}) {
     const Scripts scripts(6, [&](int i) { return Exit(i >= 3 ? status : 0); });

@@ -32,7 +32,8 @@ void WriteSuite(const CliFolder& folder) {
 TEST(Checkup, NamesTheFaultWithEvidenceAndWhatToDo) {
   const CliFolder folder;
   WriteSuite(folder);
-  const Called slow = folder.Call("checkup fake/slow --arm fault --report slow.json");
+  const Called slow =
+      folder.Call("checkup fake/slow --arm fault --report slow.json --html slow.html");
   EXPECT_EQ(slow.status, 1) << slow.output();
   EXPECT_TRUE(Contains(slow.err, "learning what 4 faults and healthy recipes look like"));
   EXPECT_TRUE(Contains(slow.out, "# family: fake")) << slow.out;
@@ -45,6 +46,9 @@ TEST(Checkup, NamesTheFaultWithEvidenceAndWhatToDo) {
   EXPECT_EQ(json.at("schema"), "trainwreck/checkup");
   EXPECT_EQ(json.at("healthy"), false);
   EXPECT_EQ(json.at("named")[0].at("row"), "fake/slow");
+  EXPECT_TRUE(Contains(folder.Read("slow.html"),
+                       "<data value=\"" + json.at("named")[0].at("bits").dump() + "\">"));
+  EXPECT_EQ(folder.Call("checkup --score --html x.html").status, 2);
   EXPECT_EQ(json.at("final_losses").size(), 3u)
       << "as given, LR / 10 and the same again: the target has no more";
 
@@ -124,10 +128,13 @@ TEST(LrRange, FindsThePlateauAndJudgesTheRecipesRate) {
   const CliFolder folder;
   WriteSuite(folder);
   // The last fifth ends below 0.4, a tenth of the way, from a rate of 0.13 on.
-  const Called good = folder.Call("lr-range fake/slow --rates 21 --to 20 --report range.json");
+  const Called good =
+      folder.Call("lr-range fake/slow --rates 21 --to 20 --report range.json --html range.html");
   EXPECT_EQ(good.status, 0) << good.output();
   const Json json = Json::parse(folder.Read("range.json"));
   EXPECT_EQ(json.at("schema"), "trainwreck/lr-range");
+  EXPECT_TRUE(
+      Contains(folder.Read("range.html"), "<data value=\"" + json.at("suggested").dump() + "\">"));
   EXPECT_EQ(json.at("points").size(), 21u);
   EXPECT_GT(json.at("plateau")[0], 0.1);
   EXPECT_LT(json.at("plateau")[0], 0.2);

@@ -38,6 +38,8 @@ TEST(Dose, FindsWhereTheSymptomBeginsAndTheRemedyEnds) {
   EXPECT_LE(remedy.at("between")[1], 0.007296);
   EXPECT_EQ(remedy.at("limit"), remedy.at("between")[0]);
   EXPECT_LE(json.at("seeds"), 40);
+  EXPECT_TRUE(Contains(folder.Read("out/dose.html"),
+                       "<data value=\"" + symptom.at("confidence").dump() + "\">"));
 }
 
 TEST(Dose, EndsAtTheBoundOfTheFault) {

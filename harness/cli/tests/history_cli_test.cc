@@ -112,6 +112,11 @@ TEST_F(HistoryCliTest, TheSameProgramIsTheSameBitForBit) {
   EXPECT_EQ(report["schema"], "trainwreck/comparison");
   EXPECT_EQ(report["exit_status"], 0);
   EXPECT_TRUE(Contains(folder.Read("c.md"), "trainwreck: the same"));
+  EXPECT_EQ(folder.Call("compare --report html=c.html").status, 0);
+  EXPECT_TRUE(Contains(folder.Read("c.html"), "trainwreck compare: the same"));
+  EXPECT_FALSE(Contains(folder.Read("c.html"), "Some curves are not shown"));
+  EXPECT_EQ(folder.Call("report c.json --report html=d.html").status, 0);
+  EXPECT_EQ(folder.Read("d.html"), folder.Read("c.html"));
   EXPECT_EQ(folder.Call("compare a b/verdicts.json --history none").status, 0);
   EXPECT_TRUE(Contains(folder.Call("baseline show").out, "main"));
   EXPECT_EQ(folder.Call("compare 1 2").status, 0);
@@ -280,6 +285,9 @@ TEST_F(HistoryCliTest, WhatCannotBeFoundIsSaid) {
         Wrong{"compare baseline:x 1", "no baseline 'x'", 2},
         Wrong{"compare not.json 1", "no verdicts of trainwreck", 3},
         Wrong{"compare 1 1 --report junit=x", "no junit", 2},
+        Wrong{"compare 1 1 --report badge=x", "no badge", 2},
+        Wrong{"history --html x.html", "say which SCENARIO", 2},
+        Wrong{"history 'fake/*' --html no-such/../", "cannot be written", 3},
         Wrong{"compare 1 1 --confidence 2", "--confidence", 2},
         Wrong{"baseline set 7", "no run 7", 2}, Wrong{"baseline sit", "sit", 2},
         Wrong{"history --format xml", "xml", 2}}) {

@@ -21,6 +21,7 @@
 #include "harness/bisect/repository.h"
 #include "harness/bisect/trial.h"
 #include "harness/cli/verb.h"
+#include "harness/cli/verbs/page_file.h"
 #include "harness/launch/launcher.h"
 #include "harness/process/command.h"
 #include "harness/process/interruption.h"
@@ -94,6 +95,7 @@ BisectSession::BisectSession(const BisectOptions& options)
       terms_(options) {
   const BisectOptions& bisect = options;
   CheckWritable(bisect.json);
+  CheckPage(bisect.html);
   folder_ = Folder();
   fs::create_directories(folder_);
   // Nothing of ours shows in `git status`.
@@ -278,14 +280,17 @@ void BisectSession::RunSeeds(int commit, const char* phase) {
 int BisectSession::Conclude(const Step& step) {
   const Conclusion conclusion = {*bisection_, *lineage_, options_, step, folder_ + "/log.jsonl"};
   conclusion.Print();
-  Json end = conclusion.ToJson();
+  const Json whole =
+      options_.json.empty() && options_.html.empty() ? Json() : conclusion.WithTrail();
   if (!options_.json.empty()) {
     std::ofstream file(options_.json);
-    file << end.dump(1) << "\n";
+    file << whole.dump(1) << "\n";
     if (!file.flush()) {
       throw std::system_error(EIO, std::generic_category(), options_.json);
     }
   }
+  WritePage(options_.html, whole);
+  Json end = conclusion.ToJson();
   end["t"] = "end";
   journal_->Append(end);
   lineage_->Close();
@@ -320,6 +325,9 @@ void CheckArguments(const BisectOptions& options) {
 }
 
 int BisectVerb(const BisectOptions& options) {
+  if (!options.html.empty() && (!options.replay.empty() || !options.between.empty())) {
+    throw UsageError("--html: --between and --replay have no page");
+  }
   if (!options.replay.empty()) return ReplayBisection(options.replay);
   if (!options.between.empty()) return BisectBetween(options);
   CheckArguments(options);
@@ -405,6 +413,7 @@ void Declare(VerbArguments& arguments, BisectOptions& options) {
   arguments.Option("-j,--jobs", options.jobs, "Cores to use [all that this process may use]", "N")
       .Between(1, 4096);
   arguments.Option("--json", options.json, "Write the result to this file as JSON", "FILE");
+  DeclarePage(arguments, options.html);
   arguments
       .Option("--between", options.between,
               "Instead of commits: which differences of two scenarios' recipes flip the verdict",

@@ -7,6 +7,7 @@
 
 #include "harness/cli/table.h"
 #include "harness/cli/verb.h"
+#include "harness/cli/verbs/page_file.h"
 #include "harness/report/text.h"
 #include "harness/session/preflight.h"
 #include "harness/session/storage.h"
@@ -23,6 +24,7 @@ struct CheckupOptions {
   int cores = 0;
   std::vector<std::string> set;
   std::string report;  // a JSON file; empty: none
+  std::string html;
   bool score = false;  // many checkups of which the answer is known
 };
 
@@ -106,6 +108,7 @@ int CheckOne(const CheckupOptions& options, const Practice& practice) {
   }
   PrintUnseen(report->unseen);
   WriteReport(options.report, ToJson(*report));
+  WritePage(options.html, ToJson(*report));
   return report->is_healthy() ? kExitPassed : kExitFailed;
 }
 
@@ -149,7 +152,9 @@ int CheckupVerb(const CheckupOptions& options) {
   if (!options.score && options.paths.empty()) {
     throw UsageError("say which RECIPE, as 'trainwreck checkup nan/lr-too-high --arm fault'");
   }
+  if (options.score && !options.html.empty()) throw UsageError("--score has no page: no --html");
   if (!options.report.empty()) CheckWritable(options.report, "--report");
+  CheckPage(options.html);
   const Practice practice(OpenSession(options.common, /*builds=*/true), options.common,
                           options.cores);
   if (practice.signatures.empty()) return kExitInterrupted;
@@ -167,6 +172,7 @@ void Declare(VerbArguments& arguments, CheckupOptions& options) {
       "--score", options.score,
       "Check up on all faults and controls, one seed at a time, and count right answers");
   arguments.Option("--report", options.report, "Write a report as JSON", "FILE");
+  DeclarePage(arguments, options.html);
   arguments.Preflight(options.common);
   arguments.Common(options.common);
 }

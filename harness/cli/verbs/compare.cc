@@ -8,6 +8,7 @@
 #include "harness/history/comparison.h"
 #include "harness/history/hint.h"
 #include "harness/history/missing_seeds.h"
+#include "harness/pages/pages.h"
 #include "harness/process/command.h"
 #include "harness/session/recording.h"
 #include "harness/session/session.h"
@@ -32,13 +33,16 @@ struct CompareVerbOptions {
   std::vector<ReportRequest> reports;
 };
 
+std::string ReportText(const std::string& kind, const Comparison& comparison) {
+  if (kind == "markdown") return MarkdownText(comparison);
+  const Json json = ToJson(comparison);
+  if (kind == "html") return PageOf(json, kVersion);
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 void WriteReports(const CompareVerbOptions& options, const Comparison& comparison) {
   for (const ReportRequest& request : options.reports) {
-    WriteWholeFile(
-        request.path,
-        request.kind == "json"
-            ? ToJson(comparison).dump(1, ' ', false, Json::error_handler_t::replace) + "\n"
-            : MarkdownText(comparison));
+    WriteWholeFile(request.path, ReportText(request.kind, comparison));
     std::cout << "# report: " << request.path << "\n";
   }
 }
@@ -74,8 +78,8 @@ CompareOptions OptionsFrom(const CompareVerbOptions& compare) {
 
 int CompareVerb(const CompareVerbOptions& options) {
   for (const ReportRequest& request : options.reports) {
-    if (request.kind == "junit") {
-      throw UsageError("--report: compare writes json and markdown, no junit");
+    if (request.kind != "json" && request.kind != "markdown" && request.kind != "html") {
+      throw UsageError("--report: compare writes json, markdown and html, no " + request.kind);
     }
   }
   Sides sides{LoadSide(options.a, options.file), LoadSide(options.b, options.file)};

@@ -9,6 +9,7 @@
 #include "harness/bisect/dose_search.h"
 #include "harness/cli/table.h"
 #include "harness/cli/verb.h"
+#include "harness/pages/pages.h"
 #include "harness/session/preflight.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
@@ -70,8 +71,10 @@ int DoseVerb(const DoseOptions& options) {
             << DoseText(search.doses().back()) << "\n";
   if (!search.Run(output)) return kExitInterrupted;
   const bool is_decided = PrintAnswers(search);
-  WriteWholeFile(output + "/dose.json", search.ToJson().dump(1) + "\n");
-  std::cout << "# report: " << output << "/dose.json\n";
+  const Json json = search.ToJson();
+  WriteWholeFile(output + "/dose.json", json.dump(1) + "\n");
+  WriteWholeFile(output + "/dose.html", PageOf(json, kVersion));
+  std::cout << "# report: " << output << "/dose.json, " << output << "/dose.html\n";
   return is_decided ? kExitPassed : kExitInconclusive;
 }
 
@@ -101,8 +104,8 @@ void Declare(VerbArguments& arguments, DoseOptions& options) {
       .Option("-j,--jobs", options.request.cores, "Cores to use [all that this process may use]",
               "N")
       .Between(1, 4096);
-  arguments.Option("--output", options.output, "Folder for dose.json [.trainwreck/runs/<UTC time>]",
-                   "DIR");
+  arguments.Option("--output", options.output,
+                   "Folder for dose.json and dose.html [.trainwreck/runs/<UTC time>]", "DIR");
   arguments.Preflight(options.common);
   arguments.Common(options.common);
 }

@@ -7,9 +7,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <set>
 
 #include "harness/cli/table.h"
 #include "harness/cli/verb.h"
+#include "harness/cli/verbs/page_file.h"
+#include "harness/history/course.h"
+#include "harness/pages/pages.h"
 #include "harness/session/recording.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
@@ -22,6 +26,7 @@ struct HistoryOptions {
   std::string file;                // of the history; empty: see HistoryPath
   std::vector<std::string> words;  // a name or a glob, or merge FILE...; empty: invocations
   std::string format = "text";
+  std::string html;
   int limit = 20;
 };
 
@@ -84,10 +89,38 @@ Json Encode(const RecordSummary& summary, const CaseRecord& record) {
   return json;
 }
 
-void PrintJson(const char* what, Json list) {
-  const Json json = {
-      {"schema", "trainwreck/history"}, {"version", kSchemaVersion}, {what, std::move(list)}};
+Json HistoryJson(const char* what, Json list) {
+  return {{"schema", "trainwreck/history"}, {"version", kSchemaVersion}, {what, std::move(list)}};
+}
+
+void PrintJson(const Json& json) {
   std::cout << json.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
+}
+
+using ListedCases = std::vector<std::pair<RecordSummary, CaseRecord>>;
+
+// The records of these cases alone, the oldest first.
+std::vector<Record> RecordsOf(RunHistory& history, const ListedCases& cases) {
+  std::map<std::int64_t, std::set<std::string>> wanted;  // by run
+  for (const auto& [run, record] : cases) wanted[run.id].insert(record.name);
+  std::vector<Record> records;
+  for (const auto& [id, names] : wanted) {
+    auto record = history.Load(id);
+    if (!record) continue;
+    std::erase_if(record->cases, [&, &listed = names](const CaseRecord& one) {
+      return !listed.contains(one.name);
+    });
+    records.push_back(std::move(*record));
+  }
+  return records;
+}
+
+Json CasesJson(RunHistory& history, const ListedCases& cases) {
+  Json list = Json::array();
+  for (const auto& [run, record] : cases) list.push_back(Encode(run, record));
+  Json json = HistoryJson("cases", std::move(list));
+  json["courses"] = CoursesOf(RecordsOf(history, cases));
+  return json;
 }
 
 int ListRuns(RunHistory& history, const HistoryOptions& options) {
@@ -98,7 +131,7 @@ int ListRuns(RunHistory& history, const HistoryOptions& options) {
       list.push_back(Encode(run));
       list.back()["counts"] = run.counts;
     }
-    PrintJson("runs", std::move(list));
+    PrintJson(HistoryJson("runs", std::move(list)));
     return kExitPassed;
   }
   std::vector<std::vector<std::string>> rows = {
@@ -124,11 +157,14 @@ int ListCases(RunHistory& history, const HistoryOptions& options) {
     throw UsageError("the history has no case '" + scenario +
                      "': a name as 'nan/lr-too-high', or a glob as 'nan/*'");
   }
-  if (options.format == "json") {
-    Json list = Json::array();
-    for (const auto& [run, record] : cases) list.push_back(Encode(run, record));
-    PrintJson("cases", std::move(list));
-    return kExitPassed;
+  if (options.format == "json" || !options.html.empty()) {
+    const Json json = CasesJson(history, cases);
+    if (options.format == "json") {
+      PrintJson(json);
+      if (!options.html.empty()) WriteWholeFile(options.html, PageOf(json, kVersion));
+      return kExitPassed;
+    }
+    WriteWholeFile(options.html, PageOf(json, kVersion));  // named below the table
   }
   std::vector<std::vector<std::string>> rows = {{"run", "started", "commit", "program",
                                                  "environment", "verdict", "class", "seeds",
@@ -144,6 +180,7 @@ int ListCases(RunHistory& history, const HistoryOptions& options) {
                     bytes > 0 ? fmt::format("{:.1f}", bytes / (1 << 20)) : "-", record.name});
   }
   PrintTable(std::cout, rows);
+  if (!options.html.empty()) std::cout << "# report: " << options.html << "\n";
   return kExitPassed;
 }
 
@@ -177,6 +214,10 @@ int MergeHistories(const HistoryOptions& options) {
 int HistoryVerb(const HistoryOptions& options) {
   if (!options.words.empty() && options.words.front() == "merge") return MergeHistories(options);
   if (options.words.size() > 1) throw UsageError("one scenario or glob, in quotation marks");
+  if (!options.html.empty() && options.words.empty()) {
+    throw UsageError("--html: say which SCENARIO, as 'trainwreck history nan/mine --html x.html'");
+  }
+  CheckPage(options.html);
   const auto opened = OpenHistory(options.file);
   RunHistory& history = *opened;
   return options.words.empty() ? ListRuns(history, options) : ListCases(history, options);
@@ -216,6 +257,7 @@ void DeclareHistory(VerbArguments& arguments, HistoryOptions& options) {
   arguments.Option("--limit", options.limit, "Newest rows to show [20]", "N").Between(1, 1000000);
   arguments.Option("--format", options.format, "text or json [text]", "FORMAT")
       .OneOf({"text", "json"});
+  DeclarePage(arguments, options.html);
   arguments.HistoryFile(options.file);
   arguments.Common(options.common);
 }

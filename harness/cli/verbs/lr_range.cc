@@ -9,6 +9,7 @@
 
 #include "harness/cli/table.h"
 #include "harness/cli/verb.h"
+#include "harness/cli/verbs/page_file.h"
 #include "harness/report/console.h"
 #include "harness/report/text.h"
 #include "harness/session/preflight.h"
@@ -28,6 +29,7 @@ struct LrRangeOptions {
   int cores = 0;
   std::vector<std::string> set;
   std::string report;
+  std::string html;
 };
 
 void PrintPoints(const std::vector<RatePoint>& points, const LrRange& range) {
@@ -76,6 +78,7 @@ void PrintAdvice(const LrRangeResult& result, const std::string& recipe) {
 
 int LrRangeVerb(const LrRangeOptions& options) {
   if (!options.report.empty()) CheckWritable(options.report, "--report");
+  CheckPage(options.html);
   const Session session = OpenSession(options.common, /*builds=*/true);
   PlanOptions plan;
   plan.seeds = options.seeds;
@@ -99,6 +102,7 @@ int LrRangeVerb(const LrRangeOptions& options) {
     WriteWholeFile(options.report, ToJson(result).dump(1) + "\n");
     std::cout << "# report: " << options.report << "\n";
   }
+  WritePage(options.html, ToJson(result));
   if (!result.verdict) return kExitInconclusive;
   return *result.verdict == RateVerdict::kGood ? kExitPassed : kExitFailed;
 }
@@ -120,6 +124,7 @@ void Declare(VerbArguments& arguments, LrRangeOptions& options) {
   arguments.Set(options.set);
   arguments.Cores(options.cores);
   arguments.Option("--report", options.report, "Write a report as JSON", "FILE");
+  DeclarePage(arguments, options.html);
   arguments.Preflight(options.common);
   arguments.Common(options.common);
 }

@@ -6,6 +6,7 @@
 
 #include "harness/campaign/matrix_runs.h"
 #include "harness/cli/verb.h"
+#include "harness/pages/pages.h"
 #include "harness/session/chosen.h"
 #include "harness/session/preflight.h"
 #include "harness/session/session.h"
@@ -60,7 +61,7 @@ int MatrixVerb(const MatrixOptions& options) {
   std::cout << ToText(matrix);
   const Json json = ToJson(matrix);
   WriteWholeFile(output + "/matrix.json", json.dump(1) + "\n");
-  WriteWholeFile(output + "/matrix.html", ToHtml(matrix));
+  WriteWholeFile(output + "/matrix.html", PageOf(json, kVersion));
   std::cout << "# report: " << output << "/matrix.json, " << output << "/matrix.html\n";
   for (const std::string& trouble : end.troubles) std::cerr << "trainwreck: " << trouble << "\n";
   if (FalsePositivesOf(matrix).alarmed_runs > 0) return kExitFailed;

@@ -1,11 +1,14 @@
-// trainwreck report: more reports of an invocation that is over, from its verdicts.json.
+// trainwreck report: more reports of an invocation that is over, from its verdicts.json; and pages
+// of the JSON reports of other verbs.
 #include "harness/report/report.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "harness/cli/verb.h"
+#include "harness/pages/pages.h"
 #include "harness/picture/files.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
@@ -75,7 +78,38 @@ void WriteEventFiles(const std::string& run, const std::filesystem::path& into) 
   }
 }
 
+// The report of another verb, if the file is one.
+std::optional<Json> OtherReport(const std::string& path) {
+  if (!std::filesystem::is_regular_file(path)) return std::nullopt;
+  try {
+    Json report = ReadReport(path);
+    const auto schema = report.is_object() ? report.find("schema") : report.end();
+    if (schema == report.end() || !schema->is_string() || !HasPage(*schema)) return std::nullopt;
+    return report;
+  } catch (const PageError&) {
+    return std::nullopt;  // no JSON: said where verdicts are read
+  }
+}
+
+void WritePages(const Json& report, const std::vector<ReportRequest>& requests) {
+  for (const ReportRequest& request : requests) {
+    if (request.kind != "html") {
+      throw UsageError("--report: a report of this kind has a page (html) and no " + request.kind);
+    }
+    try {
+      WriteWholeFile(request.path, PageOf(report, kVersion));
+    } catch (const PageError& error) {
+      throw ConfigurationError(error.what());
+    }
+    std::cout << "wrote " << request.path << "\n";
+  }
+}
+
 int ReportVerb(const ReportOptions& options) {
+  if (const std::optional<Json> other = OtherReport(options.run)) {
+    WritePages(*other, options.reports);
+    return kExitPassed;
+  }
   const StoredReport stored = ReadVerdicts(options.run);
   for (const ReportRequest& request : options.reports) {
     if (request.kind == kTensorBoard) {
@@ -90,7 +124,8 @@ int ReportVerb(const ReportOptions& options) {
 }
 
 void Declare(VerbArguments& arguments, ReportOptions& options) {
-  arguments.Positional("RUN", options.run, "Folder of the invocation, or latest").Required();
+  arguments.Positional("RUN", options.run, "Folder of the invocation, latest, or a JSON report")
+      .Required();
   arguments.Reports(options.reports, /*of_stored=*/true);
   arguments.Common(options.common);
 }

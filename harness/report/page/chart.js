@@ -3,7 +3,8 @@
 // Okabe and Ito, and dashes besides: colour alone tells nothing.
 const TONES = {control: ['currentColor'], fault: ['#d55e00'],
   remedy: ['#009e73', '#56b4e9', '#0072b2', '#3ccba2'], decoy: ['#cc79a7', '#e69f00', '#b8860b'],
-  reference: ['#8a8f98'], rounding: ['#8a8f98'], bug: ['#d55e00', '#cc79a7', '#e69f00']};
+  reference: ['#8a8f98'], rounding: ['#8a8f98'], bug: ['#d55e00', '#cc79a7', '#e69f00'],
+  a: ['--limit'], b: ['#d55e00']};
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 
 function stylesOf(arms) {
@@ -14,14 +15,19 @@ function stylesOf(arms) {
     const tones = TONES[arm.kind] ?? TONES.remedy;
     const index = counts[arm.kind] = (counts[arm.kind] ?? -1) + 1;
     const tone = tones[index % tones.length];
-    styles.set(arm.arm, {color: tone === 'currentColor' ? ink : tone,
-      dash: DASHES[(arm.kind === 'decoy' ? index + 1 : index) % DASHES.length]});
+    styles.set(arm.arm, {color: tone === 'currentColor' ? ink : tone.startsWith('--') ? toneOf(tone) : tone,
+      dash: DASHES[(arm.kind === 'decoy' || arm.kind === 'b' ? index + 1 : index) % DASHES.length]});
   }
   return styles;
 }
 
 function toneOf(name) {
   return getComputedStyle(document.body).getPropertyValue(name);
+}
+
+function addSwatch(place, color, dash) {
+  const svg = addSvg(place, 'svg', {viewBox: '0 0 34 10'});
+  addSvg(svg, 'path', {d: 'M0 5h34', stroke: color, 'stroke-width': 2.5, 'stroke-dasharray': dash.join(' ')});
 }
 
 // Words on a chart, on a patch of paper.
@@ -40,7 +46,8 @@ class Chart {
     this.picture = data.picture;
     this.checks = data.checks;
     this.styles = stylesOf(this.picture.arms);
-    this.arms = new Set(this.picture.arms.filter((arm) => arm.runs.length).map((arm) => arm.arm));
+    const shown = this.picture.shown ?? this.picture.arms.map((arm) => arm.arm);
+    this.arms = new Set(this.picture.arms.filter((arm) => arm.runs.length && shown.includes(arm.arm)).map((arm) => arm.arm));
     this.signals = signalsOf(this.picture);
     this.signal = this.signals[0];
     this.seed = null;
@@ -92,14 +99,13 @@ class Chart {
     for (const arm of this.picture.arms) {
       if (!arm.runs.length) continue;
       const label = add(set, 'label');
-      const box = add(label, 'input', {type: 'checkbox', checked: true});
+      const box = add(label, 'input', {type: 'checkbox', checked: this.arms.has(arm.arm)});
       box.addEventListener('change', () => {
         box.checked ? this.arms.add(arm.arm) : this.arms.delete(arm.arm);
         this.draw();
       });
       const {color, dash} = this.styles.get(arm.arm);
-      const svg = addSvg(label, 'svg', {viewBox: '0 0 34 10'});
-      addSvg(svg, 'path', {d: 'M0 5h34', stroke: color, 'stroke-width': 2.5, 'stroke-dasharray': dash.join(' ')});
+      addSwatch(label, color, dash);
       label.append(` ${arm.arm}`);
       label.title = arm.kind;
     }
@@ -157,7 +163,7 @@ class Chart {
       labels: ['step', ...labels], colors: styles.map((style) => style.color), series,
       logscale: this.log && lines.some(({points}) => points.some(([, y]) => y > 0)),
       connectSeparatedPoints: true, drawPoints: single, pointSize: 3, strokeWidth: 1.4, legend: 'never',
-      xlabel: 'step', ylabel: nameOf(this.signal) + this.unit(), axisLineColor: toneOf('--line'),
+      xlabel: 'step', ylabel: escapeLabel(nameOf(this.signal) + this.unit()), axisLineColor: toneOf('--line'),
       gridLineColor: toneOf('--line'), dateWindow: this.zoom ?? this.wholeWindow(rows),
       highlightCircleSize: 3, xRangePad: 6, yRangePad: 12, animatedZooms: false, axes: {y: {axisLabelWidth: 100}},
       underlayCallback: (context, area, graph) => this.shadeWindows(context, area, graph),
@@ -290,13 +296,17 @@ class Chart {
     });
   }
 
-  // The first moment at which a fault changed something, in the fault's arm.
+  // The first moment at which a fault changed something; of a comparison on each side.
   drawFired(context, area, graph) {
-    const arm = this.picture.arms.find((each) => each.kind === 'fault');
-    const steps = (arm?.runs ?? []).flatMap((run) => run.events ?? []).filter((event) => event[2] === 'fired')
-        .map((event) => event[0]);
-    if (steps.length === 0) return;
-    const step = Math.max(Math.min(...steps), 0);
+    for (const arm of this.picture.arms) {
+      const isFault = arm.kind === 'fault' || (arm.was === 'fault' && this.arms.has(arm.arm));
+      const steps = (isFault ? arm.runs : []).flatMap((run) => run.events ?? []).filter((event) => event[2] === 'fired')
+          .map((event) => event[0]);
+      if (steps.length > 0) this.drawFiredAt(context, area, graph, arm, Math.max(Math.min(...steps), 0));
+    }
+  }
+
+  drawFiredAt(context, area, graph, arm, step) {
     const x = graph.toDomXCoord(step);
     context.save();
     context.strokeStyle = this.styles.get(arm.arm).color;
@@ -306,8 +316,11 @@ class Chart {
     context.lineTo(x, area.y + area.h);
     context.stroke();
     context.restore();
-    const near = x > area.x + area.w - 130;
-    writeOn(context, `fault fired, step ${step}`, x + (near ? -124 : 4), area.y + 12, this.styles.get(arm.arm).color);
+    const words = `${arm.was ? `${arm.arm}: ` : ''}fault fired, step ${step}`;
+    context.font = '12px sans-serif';
+    const width = context.measureText(words).width + 6;
+    const near = x + width > area.x + area.w;
+    writeOn(context, words, x + (near ? -width : 4), area.y + 12 + (arm.kind === 'b' ? 16 : 0), this.styles.get(arm.arm).color);
   }
 
   // A cross where a curve leaves the finite numbers; a line of crosses for each arm.

@@ -55,6 +55,11 @@ function rowsOf(lines) {
   return [...rows.values()].sort((a, b) => a[0] - b[0]);
 }
 
+// Labels of axes are markup to dygraphs.
+function escapeLabel(text) {
+  return text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+}
+
 function shortNumber(value) {
   if (!Number.isFinite(value)) return String(value).toLowerCase().replace('infinity', 'inf');
   return value === Math.trunc(value) && Math.abs(value) < 1e6 ? String(value) : value.toPrecision(4);

@@ -96,7 +96,7 @@ function drawRanks(place, arm) {
   const words = ranks.map((calls, rank) => drawRank(svg, calls, rank, furthest, xOf, rank * height, width, left));
   for (let i = 0; i <= 4; ++i) {
     const second = from + span * i / 4;
-    addSvg(svg, 'text', {x: xOf(second), y: ranks.length * height + 15, 'text-anchor': i === 4 ? 'end' : 'start'}, `${second.toFixed(2)} s`);
+    addSvg(svg, 'text', {x: xOf(second), y: ranks.length * height + 15, 'text-anchor': i === 4 ? 'end' : 'start'}, `${second.toFixed(span < .2 ? 3 : 2)} s`);
   }
   svg.setAttribute('aria-label', words.join('; '));
   const list = add(place, 'ul');

@@ -56,23 +56,29 @@ function copyButton(code) {
 }
 
 function startList() {
-  const filter = document.getElementById('filter');
   const select = document.getElementById('verdict');
   for (const verdict of new Set(cases.map((element) => element.dataset.verdict))) {
     select.add(new Option(verdict, verdict));
   }
-  filter.hidden = false;
-  filter.addEventListener('submit', (event) => event.preventDefault());
   document.getElementById('search').addEventListener('input', applyFilter);
   select.addEventListener('change', applyFilter);
   document.getElementById('sort').addEventListener('change', applySort);
-  document.addEventListener('keydown', (event) => {
-    if (event.key !== '/' || /INPUT|SELECT|TEXTAREA/.test(document.activeElement.tagName)) return;
-    event.preventDefault();
-    document.getElementById('search').focus();
-  });
-  for (const code of document.querySelectorAll('code.copy')) code.after(copyButton(code));
   addEventListener('hashchange', openLinked);
   applyFilter();
   openLinked();
+}
+
+// What all pages have.
+function startPage() {
+  const filter = document.getElementById('filter');
+  if (filter) {
+    filter.hidden = false;
+    filter.addEventListener('submit', (event) => event.preventDefault());
+    document.addEventListener('keydown', (event) => {
+      if (event.key !== '/' || /INPUT|SELECT|TEXTAREA/.test(document.activeElement.tagName)) return;
+      event.preventDefault();
+      document.getElementById('search').focus();
+    });
+  }
+  for (const code of document.querySelectorAll('code.copy')) code.after(copyButton(code));
 }

@@ -1,7 +1,9 @@
 function showCase(element) {
   if (!element.open || element.isShown) return;
   element.isShown = true;
-  const data = JSON.parse(document.getElementById(element.id.replace('c', 'd')).textContent);
+  const source = document.getElementById(element.id.replace('c', 'd'));
+  if (!source) return;
+  const data = JSON.parse(source.textContent);
   const place = element.querySelector('.charts');
   new Chart(place, data);
   addRanks(place, data.picture);
@@ -10,4 +12,7 @@ function showCase(element) {
 }
 
 for (const element of cases) element.addEventListener('toggle', () => showCase(element));
-startList();
+if (document.getElementById('cases')) startList();
+startPage();
+startPlots();
+for (const table of document.querySelectorAll('table.heat')) startHeat(table);
