@@ -13,6 +13,7 @@ import unittest
 FOLDER = os.path.abspath(sys.argv.pop(1))
 sys.path.insert(0, FOLDER)
 import gpu_machine  # noqa: E402
+import gpu_report  # noqa: E402
 OWN = "/machine/driver"
 
 # Every program notes how it was called.
@@ -155,6 +156,8 @@ class GpuCheck(unittest.TestCase):
     def test_a_shard_and_cores_are_passed_on(self):
         self.check("--shard", "2/5", "-j", "7")
         self.assertIn("--set device=cuda --shard 2/5 --set deterministic=true -j 7\n", self.read("calls"))
+        self.check("--only", "suite", "--gpu-runs", "3")
+        self.assertIn("--set deterministic=true --gpu-runs 3\n", self.read("calls"))
         self.assertIn("is no part", self.check("--part", "1/2", status=2))
 
     def test_a_suite_that_is_cut_short_leaves_its_verdicts(self):
@@ -168,6 +171,13 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("NOT VERIFIED: kernels against their oracles on a GPU: Sums.Huge/cuda: skipped", said)
         self.assertIn("NOT VERIFIED: scenario suite with device=cuda: nan/b: requires two GPUs", said)
         self.assertNotIn("| passed |", self.read("gpu.md"))
+
+    def test_what_lacks_the_same_is_one_line_of_the_report(self):
+        self.assertEqual(
+            gpu_report.grouped(["suite: nan/b: no device:cuda:2", "suite: cut short after 9 s: 7 cases", "suite: nan/c: no device:cuda:2",
+                                "suite: nan/d: no adapter", "NCCL between ranks: this machine has 1 GPUs"]),
+            ["suite: no device:cuda:2 (2): nan/b, nan/c", "suite: cut short after 9 s: 7 cases", "suite: nan/d: no adapter",
+             "NCCL between ranks: this machine has 1 GPUs"])
 
     def test_nothing_verified_is_no_success(self):
         said = self.check("--only", "doctor,kernels", status=4, KERNELS="skip")
