@@ -11,6 +11,7 @@
 
 #include "harness/campaign/campaign.h"
 #include "harness/cli/verb.h"
+#include "harness/cli/verbs/console_options.h"
 #include "harness/judge/verdict.h"
 #include "harness/picture/files.h"
 #include "harness/picture/picture.h"
@@ -123,15 +124,6 @@ Judged JudgeCase(const Case& one, KeptRuns& kept_runs, const TargetDescription& 
   }
   std::cerr << "trainwreck: " << one.name << ": " << why << "\n";
   return judged;
-}
-
-ConsoleOptions ConsoleOptionsOf(const CommonOptions& common) {
-  const ColorMode color = common.color == UseColor::kAlways  ? ColorMode::kAlways
-                          : common.color == UseColor::kNever ? ColorMode::kNever
-                                                             : ColorMode::kAuto;
-  ConsoleOptions options = ConsoleOptions::ForStream(STDOUT_FILENO, color);
-  options.verbose = common.verbose;
-  return options;
 }
 
 RunInfo InfoOf(const JudgeOptions& options, const RunInfo& then, const TargetDescription& target,

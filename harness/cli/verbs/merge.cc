@@ -8,6 +8,7 @@
 #include <set>
 
 #include "harness/cli/verb.h"
+#include "harness/cli/verbs/console_options.h"
 #include "harness/cli/verbs/run.h"
 #include "harness/picture/files.h"
 #include "harness/report/console.h"
@@ -165,15 +166,6 @@ StoredReport MergedOf(const std::vector<Shard>& shards, const MergeOptions& opti
   return merged;
 }
 
-ConsoleOptions ConsoleFor(const CommonOptions& common) {
-  const ColorMode color = common.color == UseColor::kAlways  ? ColorMode::kAlways
-                          : common.color == UseColor::kNever ? ColorMode::kNever
-                                                             : ColorMode::kAuto;
-  ConsoleOptions options = ConsoleOptions::ForStream(STDOUT_FILENO, color);
-  options.verbose = common.verbose;
-  return options;
-}
-
 int MergeVerb(const MergeOptions& options) {
   std::vector<Shard> shards;
   for (const std::string& folder : options.folders) shards.push_back(ReadShard(folder));
@@ -181,7 +173,7 @@ int MergeVerb(const MergeOptions& options) {
   RefuseCasesOfTwo(shards);
   const std::string missing = MissingShards(shards);
   const StoredReport merged = MergedOf(shards, options);
-  ConsoleReport console(std::cout, ConsoleFor(options.common));
+  ConsoleReport console(std::cout, ConsoleOptionsOf(options.common));
   console.Begin(merged.info, static_cast<int>(merged.verdicts.size()), merged.info.runs);
   for (const Verdict& verdict : merged.verdicts) console.Finished(verdict);
   std::vector<ReportRequest> requests = {{"json", options.output + "/verdicts.json"}};

@@ -16,6 +16,7 @@
 #include "harness/campaign/readings.h"
 #include "harness/cli/clean_output.h"
 #include "harness/cli/verb.h"
+#include "harness/cli/verbs/console_options.h"
 #include "harness/cli/verbs/dry_run.h"
 #include "harness/picture/files.h"
 #include "harness/picture/picture.h"
@@ -38,15 +39,6 @@ namespace {
 std::string HostName() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
-
-ConsoleOptions ConsoleOptionsFor(const CommonOptions& common) {
-  ColorMode color = common.color == UseColor::kAlways  ? ColorMode::kAlways
-                    : common.color == UseColor::kNever ? ColorMode::kNever
-                                                       : ColorMode::kAuto;
-  ConsoleOptions options = ConsoleOptions::ForStream(STDOUT_FILENO, color);
-  options.verbose = common.verbose;
-  return options;
 }
 
 // --require and --max-skips, with what is missing on stderr.
@@ -155,7 +147,7 @@ int ExecuteAll(Invocation& invocation) {
   const RunOptions& options = invocation.options;
   const auto begin = std::chrono::steady_clock::now();
   ReservedRoom room(invocation.info.output_dir, options.repeat * ReportBytes(invocation.cases));
-  ConsoleReport console(std::cout, ConsoleOptionsFor(invocation.options.common));
+  ConsoleReport console(std::cout, ConsoleOptionsOf(invocation.options.common));
   const int cases = static_cast<int>(invocation.cases.size());
   console.Begin(invocation.info, cases * options.repeat,
                 CountRuns(invocation.cases) * options.repeat);

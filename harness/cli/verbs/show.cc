@@ -9,6 +9,7 @@
 #include <map>
 
 #include "harness/cli/verb.h"
+#include "harness/cli/verbs/console_options.h"
 #include "harness/report/case_view.h"
 #include "harness/report/console.h"
 #include "harness/report/progress.h"
@@ -130,10 +131,7 @@ void Page(const std::string& text, const ShowOptions& options) {
 int Show(const ShowOptions& options) {
   const std::string folder = FindOutputFolder(options.run);
   const StoredReport report = ReportOf(folder);
-  const ColorMode color = options.common.color == UseColor::kAlways  ? ColorMode::kAlways
-                          : options.common.color == UseColor::kNever ? ColorMode::kNever
-                                                                     : ColorMode::kAuto;
-  const ConsoleOptions console = ConsoleOptions::ForStream(STDOUT_FILENO, color);
+  const ConsoleOptions console = ConsoleOptionsOf(options.common);
   const CaseViewOptions view{.width = WindowWidth(STDOUT_FILENO),
                              .unicode = console.unicode,
                              .color = console.color,
