@@ -122,6 +122,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "generalisation/tokenizer-mismatch",
+        file = "generalisation/tokenizer-mismatch.yaml",
+        extended = ["generalisation/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "large",
+        cores = 1,
+    ),
+    struct(
         name = "hang/collective-mismatch",
         file = "hang/collective-mismatch.yaml",
         extended = ["hang/defaults.yaml", "defaults.yaml"],

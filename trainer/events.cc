@@ -86,6 +86,10 @@ const EventKind kCheckpointMisfit(
     "checkpoint.require_complete, of another step");
 const EventKind kResumed("resumed", {"from_step", "steps_done", "missing"},
                          "Training goes on from a checkpoint");
+const EventKind kOtherTokenizer(
+    "other_tokenizer", {"saved", "here", "merges_shared", "action"},
+    "Training goes on from a checkpoint with another tokenizer than that of the data: the digests "
+    "of both, how many of their merges are the same, and what checkpoint.tokenizer says to do");
 const EventKind kUntrained(
     "untrained", {"parameters", "why"},
     "audit.coverage: at the first update these parameters had \"no gradient\", or one "

@@ -51,6 +51,7 @@ extern const EventKind kCheckpointDamaged;
 extern const EventKind kCheckpointIncomplete;
 extern const EventKind kCheckpointMisfit;
 extern const EventKind kResumed;
+extern const EventKind kOtherTokenizer;
 extern const EventKind kUntrained;
 extern const EventKind kException;
 extern const EventKind kOutOfMemory;

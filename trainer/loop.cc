@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "trainer/data/tokenizer.h"
 #include "trainer/models/free_running.h"
 #include "trainer/models/model.h"
 #include "trainer/models/precision.h"
@@ -33,6 +34,21 @@ double CountOf(const Batch& batch, bool per_sequence) {
 
 double SumOf(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+// Of those that count in the loss.
+double BytesOfTargets(const std::vector<Sample>& samples, const Tokenizer& tokenizer) {
+  double bytes = 0;
+  for (const Sample& sample : samples) {
+    const at::Tensor targets = sample.target.contiguous();
+    const at::Tensor weights = sample.weight.contiguous();
+    for (std::int64_t i = 0; i < targets.numel(); ++i) {
+      if (weights.const_data_ptr<float>()[i] == 0) continue;
+      bytes +=
+          static_cast<double>(tokenizer.TextOf(targets.const_data_ptr<std::int64_t>()[i]).size());
+    }
+  }
+  return bytes;
 }
 
 bool Due(std::int64_t every, int steps_done) { return every > 0 && steps_done % every == 0; }
@@ -250,8 +266,8 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
   }
   now_.skipped = static_cast<double>(loader_.skipped());
   for (std::size_t i = 0; i < batches.size() && telemetry_.wants(events::kBatch.name()); ++i) {
-    const bool is_text = recipe_.data.kind == DataKind::kText;
-    events_.Report(events::kBatch, DescribeBatch(batches[i], i, is_text));
+    const auto tokenizer = parts_.train_data->tokenizer();
+    events_.Report(events::kBatch, DescribeBatch(batches[i], i, tokenizer.get()));
   }
   return batches;
 }
@@ -408,7 +424,8 @@ void TrainingLoop::Evaluate() {
       recipe_.eval_batch_size > 0 ? recipe_.eval_batch_size : recipe_.data.batch_size;
   const int world_size = parts_.communicator->world_size();
   AutocastGuard autocast(RunPrecision());
-  double loss = 0, accuracy = 0, count = 0;  // sums over batches
+  double loss = 0, accuracy = 0, count = 0, nats = 0, bytes = 0;  // sums over batches
+  const auto tokenizer = data.tokenizer();
   SeenSpans::Count spans;
   for (std::int64_t b = 0; b < recipe_.eval_batches; ++b) {
     const std::int64_t begin = (b * world_size + parts_.communicator->rank()) * batch_size;
@@ -419,7 +436,12 @@ void TrainingLoop::Evaluate() {
     const Batch batch = parts_.device->Move(Collate(samples));
     const double counted = CountOf(batch, recipe_.model.loss.per_sequence);
     count += counted;
-    loss += counted * parts_.model->Loss(batch).item<double>();
+    const double mean = parts_.model->Loss(batch).item<double>();
+    loss += counted * mean;
+    if (tokenizer) {
+      nats += mean * batch.weights.sum().item<double>();
+      bytes += BytesOfTargets(samples, *tokenizer);
+    }
     if (recipe_.eval_free_running) accuracy += FreeRunningAccuracy(*parts_.model, batch);
     if (seen_spans_) spans += seen_spans_->CountIn(batch);
   }
@@ -427,6 +449,7 @@ void TrainingLoop::Evaluate() {
   at::Tensor totals = at::tensor({loss, count, accuracy}, at::kDouble);
   if (world_size > 1) parts_.communicator->AllReduce(totals, Reduction::kSum);
   Evaluation evaluation{.loss = (totals[0] / totals[1]).item<double>()};
+  if (bytes > 0) evaluation.bits_per_byte = nats / std::log(2.0) / bytes;
   if (recipe_.eval_free_running) {
     evaluation.free_running_accuracy =
         totals[2].item<double>() / static_cast<double>(recipe_.eval_batches * world_size);

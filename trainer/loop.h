@@ -118,6 +118,8 @@ class TrainingLoop {
   // it is the newest one with the same parameters on all ranks. False: there is none.
   enum class Return { kResume, kRollBack };
   bool Restore(Return how);
+  // Where the checkpoint has another tokenizer than the data: does what checkpoint.tokenizer says.
+  void RestoreTokenizer(const StateDict& state);
   bool AllRanksSay(bool yes);
   void SaveCheckpoint();
 

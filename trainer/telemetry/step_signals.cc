@@ -48,6 +48,10 @@ std::vector<StepSignal> TrainingSignals() {
       {Sparse(Measured("eval_loss", "nats", kLog,
                        "Mean loss on held-out data, or what eval.data says, when evaluated")),
        [](const R& r) { return r.evaluation ? Value(r.evaluation->loss) : Value(); }},
+      {Sparse(Measured("eval_bits_per_byte", "bits", kLog,
+                       "Held-out loss of this rank for each byte of the text, whichever tokens it "
+                       "became: 8 is a guess among all bytes (text data)")),
+       [](const R& r) { return r.evaluation ? r.evaluation->bits_per_byte : Value(); }},
       {Sparse(Measured("free_running_accuracy", "", kLinear,
                        "Share of evaluated targets that are the most probable token where the "
                        "model goes on from its own ones; with eval.free_running")),

@@ -50,9 +50,11 @@ struct StepScalars {
   std::optional<DeviceHealth> health;     // when the device's sensors were read
 };
 
-// The results of an evaluation: eval_loss, free_running_accuracy, eval_seen_share.
+// The results of an evaluation: eval_loss, eval_bits_per_byte, free_running_accuracy,
+// eval_seen_share.
 struct Evaluation {
   double loss = 0;
+  std::optional<double> bits_per_byte;  // of the text that this rank evaluated
   std::optional<double> free_running_accuracy;
   std::optional<double> seen_share;  // of the spans that this rank evaluated, where asked for
 };
