@@ -1034,6 +1034,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "oom/fragmentation",
+        file = "oom/fragmentation.yaml",
+        extended = ["oom/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "oom/large-batch",
         file = "oom/large-batch.yaml",
         extended = ["oom/defaults.yaml", "defaults.yaml"],
@@ -1660,6 +1668,14 @@ SCENARIOS = [
     struct(
         name = "slow/data-starvation",
         file = "slow/data-starvation.yaml",
+        extended = ["slow/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "slow/host-sync",
+        file = "slow/host-sync.yaml",
         extended = ["slow/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",

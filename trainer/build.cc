@@ -192,8 +192,10 @@ void BuildModelAndOptimizer(const TrainingRecipe& recipe, std::uint64_t seed,
 void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
                 const Clock& clock, TraceSink& sink, const Wrappers& wrappers, Parts& parts) {
   parts.device =
-      OpenDevice(recipe.device,
-                 {.rank = rank, .world_size = world_size, .deterministic = recipe.deterministic});
+      OpenDevice(recipe.device, {.rank = rank,
+                                 .world_size = world_size,
+                                 .deterministic = recipe.deterministic,
+                                 .expandable_segments = recipe.memory_expandable_segments});
   parts.device->LimitMemory(recipe.memory_limit_bytes);
   sink.Report(
       events::kDeviceOpened,

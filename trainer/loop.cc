@@ -392,6 +392,7 @@ void TrainingLoop::LogStep() {
   Communicator& ranks = *parts_.communicator;
   if (recipe_.log_rank_zero_only && ranks.rank() != 0) return;
   MemoryScope memory(MemoryOwner::kLogging);
+  Stopwatch watch(now_.log_s);
   for (auto& hook : parts_.hooks) hook->OnLog(clock_.step);
   at::Tensor tokens = at::scalar_tensor(now_.tokens, at::kDouble);
   if (recipe_.log_over_ranks) ranks.AllReduce(tokens, Reduction::kSum);

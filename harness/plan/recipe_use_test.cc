@@ -58,6 +58,7 @@ const std::map<Option, std::string> kRealOptions = {
     {"loader.trim_padding", "padding=\"longest\" of transformers' DataCollatorWithPadding"},
     {"loss.guard_denominator", "completion_mask.sum().clamp(min=1.0) of TRL's GRPOTrainer"},
     {"loss.label_smoothing", "torch.nn.CrossEntropyLoss(label_smoothing=)"},
+    {"memory.expandable_segments", "PYTORCH_ALLOC_CONF=expandable_segments:True"},
     {"model.attention=explicit_fp32", "--attention-softmax-in-fp32 of Megatron-LM"},
     {"model.input_norm=one_pass_clamped", "flax.linen.LayerNorm(use_fast_variance=True)"},
     {"model.input_norm=two_pass", "flax.linen.LayerNorm(use_fast_variance=False)"},

@@ -176,6 +176,7 @@ struct TrainingRecipe {
   Precision precision = Precision::kFp32;
   ScalerRecipe scaler;
   std::int64_t memory_limit_bytes = 0;  // 0: none
+  bool memory_expandable_segments = false;
   LoaderGuard loader_guard = LoaderGuard::kNone;
   std::int64_t loader_max_len = 0;  // 0: no limit
   bool loader_trim_padding = false;

@@ -389,6 +389,9 @@ void AddPrecisionKeys(std::vector<RecipeKey>& keys) {
                          1 << 30));
   keys.push_back(Number("memory.limit_bytes", FIELD(memory_limit_bytes), "B", 0,
                         "Tensor memory of one rank, past which an allocation fails; 0: no limit"));
+  keys.push_back(Plain("memory.expandable_segments", FIELD(memory_expandable_segments),
+                       "Let the allocator of a GPU enlarge its segments, and give back pages that "
+                       "are free, in place of segments of fixed sizes (cuda)"));
 }
 
 #undef FIELD

@@ -90,6 +90,11 @@ TEST(FineTune, OfTokensIsTheSameTaskWithAnotherRate) {
   EXPECT_EQ(second.data.mix_share, 0);
 }
 
+TEST(ParseRecipe, ReadsTheKeyOfSegments) {
+  EXPECT_FALSE(ParseRecipe({}).memory_expandable_segments);
+  EXPECT_TRUE(ParseRecipe({{"memory.expandable_segments", true}}).memory_expandable_segments);
+}
+
 TEST(ParseRecipe, ReadsTheKeysOfTokenizers) {
   const TrainingRecipe recipe = ParseRecipe({{"model.kind", "gpt"},
                                              {"data.kind", "text"},

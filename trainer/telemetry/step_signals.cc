@@ -241,12 +241,21 @@ std::vector<StepSignal> MachineSignals() {
        [](const R& r) -> Value { return r.scalars.backward_s; }},
       {Measured("update_s", "s", kLog, "Of it, the optimizer"),
        [](const R& r) -> Value { return r.scalars.update_s; }},
+      {Measured("log_s", "s", kLog, "The logger, behind step_s; 0 where it is not called"),
+       [](const R& r) -> Value { return r.scalars.log_s; }},
       {Measured("memory_bytes", "B", kLog, "Resident memory of the process"),
        [](const R& r) -> Value { return r.memory_bytes; }},
       {Counted("memory_allocated_bytes", "B", "Tensor memory that is in use after the step"),
        [](const R& r) { return OfMemory(r, &MemoryUse::allocated_bytes); }},
       {Counted("memory_peak_bytes", "B", "Most tensor memory that was in use within the step"),
        [](const R& r) { return OfMemory(r, &MemoryUse::peak_bytes); }},
+      {Sparse(Counted("memory_reserved_bytes", "B",
+                      "What the allocator holds after the step, in use or free (GPU)")),
+       [](const R& r) -> Value {
+         const auto& memory = r.scalars.memory;
+         if (!memory || !memory->reserved_bytes) return {};
+         return static_cast<double>(*memory->reserved_bytes);
+       }},
       {Sparse(Measured("device_temperature_c", "C", kLinear,
                        "Of the GPU, when its sensors were read (once a second at most)")),
        [](const R& r) { return OfHealth(r, &DeviceHealth::temperature_c); }},

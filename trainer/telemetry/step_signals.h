@@ -44,6 +44,7 @@ struct StepScalars {
   double forward_s = 0;
   double backward_s = 0;
   double update_s = 0;
+  double log_s = 0;
   std::vector<std::int64_t> sample_ids;
   std::optional<EpochDrawn> ended_epoch;  // the epoch that ended in this step
   std::optional<MemoryUse> memory;        // peak_bytes: within the step
