@@ -229,7 +229,8 @@ TEST(RecipeUse, EachKeyHasAUseWithoutFaultsAndNoRemedyIsAnAntidote) {
   const TargetDescription target = ReferenceTrainer();
   const std::vector<Scenario> scenarios = SuiteScenarios(target);
   ASSERT_GT(scenarios.size(), 50U);
-  const Uses uses = UsesOf(target, PlanCases(scenarios, target, {}));
+  const Uses uses =
+      UsesOf(target, PlanCases(scenarios, target, {.available_features = {"device:cuda"}}));
   ASSERT_GT(uses.remedies.size(), 60U);
   EXPECT_THAT(Findings(target, uses), IsEmpty())
       << "or, where stacks have such a thing for its own sake, name it in kRealOptions";
