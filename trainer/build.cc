@@ -321,6 +321,9 @@ void ReportOutOfMemory(Process& process, const std::string& what) {
     fields["allocated_bytes"] = refusal->allocated_bytes;
     fields["limit_bytes"] = refusal->limit_bytes;
     fields.update(FilledBy(refusal->by_owner));
+    if (process.loop) {
+      fields["activations_by_block"] = process.loop->ByBlock(refusal->activations_by_part);
+    }
   }
   process.sink->Report(events::kOutOfMemory, std::move(fields));
 }

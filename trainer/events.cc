@@ -100,11 +100,15 @@ const EventKind kException(
 const EventKind kOutOfMemory(
     "out_of_memory",
     {"stage", "requested_bytes", "allocated_bytes", "limit_bytes", "what", "owner", "owner_share",
-     "bytes_by_owner"},
+     "bytes_by_owner", "activations_by_block"},
     "An allocation failed; stage is build, restore, data, forward, backward, reduce, "
     "update, log, evaluate or checkpoint. On the CPU, owner is what most of the memory was for: "
     "parameters, gradients, optimizer, activations, evaluation, logging or other. The run ends "
     "with an exception");
+const EventKind kMemoryBlocks(
+    "memory_blocks", {"peak_bytes", "activations_bytes", "by_block"},
+    "The step reached a new peak of memory: the bytes of activations in it, of each block of the "
+    "model (CPU). Only with memory.limit_bytes, or where a formula mentions it");
 const EventKind kDeviceOpened("device_opened", {"kind", "name"},
                               "Where this rank's tensors live from here on");
 const EventKind kEvaluated("evaluated", {"loss", "batches", "data"},

@@ -55,6 +55,7 @@ extern const EventKind kOtherTokenizer;
 extern const EventKind kUntrained;
 extern const EventKind kException;
 extern const EventKind kOutOfMemory;
+extern const EventKind kMemoryBlocks;
 extern const EventKind kDeviceOpened;
 extern const EventKind kEvaluated;
 extern const EventKind kOverlap;

@@ -36,21 +36,6 @@ double SumOf(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-// Of those that count in the loss.
-double BytesOfTargets(const std::vector<Sample>& samples, const Tokenizer& tokenizer) {
-  double bytes = 0;
-  for (const Sample& sample : samples) {
-    const at::Tensor targets = sample.target.contiguous();
-    const at::Tensor weights = sample.weight.contiguous();
-    for (std::int64_t i = 0; i < targets.numel(); ++i) {
-      if (weights.const_data_ptr<float>()[i] == 0) continue;
-      bytes +=
-          static_cast<double>(tokenizer.TextOf(targets.const_data_ptr<std::int64_t>()[i]).size());
-    }
-  }
-  return bytes;
-}
-
 bool Due(std::int64_t every, int steps_done) { return every > 0 && steps_done % every == 0; }
 
 }  // namespace
@@ -79,6 +64,9 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
                 recipe.diagnose_evidence_mb, events) {
   telemetry_.Watch(parameters_, parts_.train_data->entropy_floor());
   if (telemetry_.wants("eval_seen_share")) seen_spans_.emplace();
+  if (recipe.memory_limit_bytes > 0 || telemetry_.wants(events::kMemoryBlocks.name())) {
+    forward_parts_.emplace();
+  }
   if (recipe.early_stop_patience > 0) {
     NamedTensors weights = parameters_;
     for (const auto& item : parts.model->named_buffers()) {
@@ -117,6 +105,7 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
     stops = early_stop_ && early_stop_->is_over() && end == steps && steps_done < steps;
     if (early_stop_ && (stops || steps_done == steps)) RestoreBest(stops);
     now_.memory = parts_.device->Memory();
+    ReportBlocks();
     now_.health = parts_.device->Health();
     telemetry_.WriteStep(clock_.step, now_, /*last=*/stops || steps_done == end);
     clock_.step = steps_done;
@@ -338,6 +327,7 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
         Batch batch = parts_.device->Move(batches[i]);
         SampleInputs(batch);
         HookScope scope(*parts_.model, hook);
+        HookScope parts_scope(*parts_.model, BeginForwardParts());
         loss = parts_.model->Loss(batch);
       }
       clock_.stage = Stage::kBackward;

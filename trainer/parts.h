@@ -196,6 +196,8 @@ struct MemoryUse {
   std::int64_t allocated_bytes = 0;                 // by live tensors
   std::int64_t peak_bytes = 0;                      // of allocated_bytes, since ResetMemoryPeak()
   std::optional<MemoryByOwner> peak_by_owner = {};  // empty: the device does not know
+  // Of these, activations by part of the forward pass (CPU).
+  std::vector<std::int64_t> peak_by_part = {};
   // What its allocator holds, in use or not; empty: it keeps nothing that is not in use.
   std::optional<std::int64_t> reserved_bytes = {};
 };
