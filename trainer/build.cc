@@ -193,8 +193,10 @@ void BuildModelAndOptimizer(const TrainingRecipe& recipe, std::uint64_t seed,
 void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
                 const Clock& clock, TraceSink& sink, const Wrappers& wrappers, Parts& parts) {
   parts.device =
-      OpenDevice(recipe.device,
-                 {.rank = rank, .world_size = world_size, .deterministic = recipe.deterministic});
+      OpenDevice(recipe.device, {.rank = rank,
+                                 .world_size = world_size,
+                                 .deterministic = recipe.deterministic,
+                                 .expandable_segments = recipe.memory_expandable_segments});
   parts.device->LimitMemory(recipe.memory_limit_bytes);
   sink.Report(
       events::kDeviceOpened,
@@ -320,6 +322,9 @@ void ReportOutOfMemory(Process& process, const std::string& what) {
     fields["allocated_bytes"] = refusal->allocated_bytes;
     fields["limit_bytes"] = refusal->limit_bytes;
     fields.update(FilledBy(refusal->by_owner));
+    if (process.loop) {
+      fields["activations_by_block"] = process.loop->ByBlock(refusal->activations_by_part);
+    }
   } else if (const auto refused = LastDeviceRefusal()) {
     fields["requested_bytes"] = refused->requested_bytes;
     fields["allocated_bytes"] = refused->numbers.allocated_bytes;

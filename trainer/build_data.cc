@@ -7,6 +7,7 @@
 
 #include "trainer/data/data.h"
 #include "trainer/data/overlap.h"
+#include "trainer/data/tokenizer.h"
 #include "trainer/devices/rng.h"
 #include "trainer/telemetry/vocabulary.h"
 
@@ -21,6 +22,47 @@ std::unique_ptr<Dataset> BuildFeatures(const TrainingRecipe& recipe, const Sampl
   if (stream.held_out) return of_source(recipe.eval_source < 0 ? data.source : recipe.eval_source);
   if (data.mix_share == 0) return of_source(data.source);
   return Mixed(of_source(data.source), of_source(data.mix_source), data.mix_share);
+}
+
+// The text of a run, and how it becomes tokens; empty where data are no text.
+struct Reading {
+  Text text;
+  std::shared_ptr<const Tokenizer> tokenizer;
+};
+
+Reading Read(const DataRecipe& recipe) {
+  if (recipe.kind != DataKind::kText) return {};
+  Reading reading{.text = ReadText(recipe.path)};
+  reading.tokenizer =
+      std::make_shared<Tokenizer>(LearnTokenizer(reading.text.training, recipe.merges));
+  return reading;
+}
+
+std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_out,
+                                      std::uint64_t seed, const Reading& reading) {
+  const DataRecipe& data = recipe.data;
+  const SampleStream stream{MixSeed(seed, kDataSeed), held_out, data.samples};
+  switch (data.kind) {
+    case DataKind::kMarkov: {
+      const MarkovOptions options{.lag = data.lag,
+                                  .prompt_tokens = data.prompt_tokens,
+                                  .prompt_spread = data.prompt_spread,
+                                  .certainty = data.certainty};
+      if (data.document_tokens == 0) {
+        return MakeMarkovData(data.vocab, data.seq_len, stream, options);
+      }
+      const std::int64_t per_row = data.packing ? data.seq_len / data.document_tokens : 1;
+      SampleStream documents = stream;
+      documents.samples *= per_row;
+      return RowsOfDocuments(MakeMarkovData(data.vocab, data.document_tokens, documents, options),
+                             data.document_tokens, data.seq_len, per_row, stream);
+    }
+    case DataKind::kText:
+      return MakeTextData(reading.text, data.seq_len, stream, reading.tokenizer);
+    case DataKind::kFeatures:
+      return BuildFeatures(recipe, stream);
+  }
+  throw std::logic_error("no such data set");
 }
 
 // Counts what training and held-out data have in common, and drops of it what the recipe says.
@@ -76,38 +118,22 @@ std::unique_ptr<Dataset> PrepareTargets(const DataRecipe& recipe, std::unique_pt
 
 std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_out,
                                       std::uint64_t seed) {
-  const DataRecipe& data = recipe.data;
-  const SampleStream stream{MixSeed(seed, kDataSeed), held_out, data.samples};
-  switch (data.kind) {
-    case DataKind::kMarkov: {
-      const MarkovOptions options{.lag = data.lag,
-                                  .prompt_tokens = data.prompt_tokens,
-                                  .prompt_spread = data.prompt_spread,
-                                  .certainty = data.certainty};
-      if (data.document_tokens == 0) {
-        return MakeMarkovData(data.vocab, data.seq_len, stream, options);
-      }
-      const std::int64_t per_row = data.packing ? data.seq_len / data.document_tokens : 1;
-      SampleStream documents = stream;
-      documents.samples *= per_row;
-      return RowsOfDocuments(MakeMarkovData(data.vocab, data.document_tokens, documents, options),
-                             data.document_tokens, data.seq_len, per_row, stream);
-    }
-    case DataKind::kText:
-      return MakeTextData(data.path, data.seq_len, stream);
-    case DataKind::kFeatures:
-      return BuildFeatures(recipe, stream);
-  }
-  throw std::logic_error("no such data set");
+  return BuildDataset(recipe, held_out, seed, Read(recipe.data));
 }
 
 void BuildData(const TrainingRecipe& recipe, const Plan& plan, TraceSink& sink,
                const Wrappers& wrappers, Parts& parts) {
-  parts.eval_data = BuildDataset(recipe, /*held_out=*/true, plan.seed);
+  Reading reading = Read(recipe.data);
+  for (const auto& wrapper : wrappers) {
+    if (reading.tokenizer) {
+      reading.tokenizer = wrapper->Wrap(std::move(reading.tokenizer), reading.text.training);
+    }
+  }
+  parts.eval_data = BuildDataset(recipe, /*held_out=*/true, plan.seed, reading);
   for (const auto& wrapper : wrappers) {
     parts.eval_data = wrapper->WrapHeldOut(std::move(parts.eval_data));
   }
-  parts.train_data = BuildDataset(recipe, /*held_out=*/false, plan.seed);
+  parts.train_data = BuildDataset(recipe, /*held_out=*/false, plan.seed, reading);
   for (const auto& wrapper : wrappers) {
     parts.train_data = wrapper->Wrap(std::move(parts.train_data), *parts.eval_data);
   }

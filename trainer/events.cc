@@ -86,6 +86,10 @@ const EventKind kCheckpointMisfit(
     "checkpoint.require_complete, of another step");
 const EventKind kResumed("resumed", {"from_step", "steps_done", "missing"},
                          "Training goes on from a checkpoint");
+const EventKind kOtherTokenizer(
+    "other_tokenizer", {"saved", "here", "merges_shared", "action"},
+    "Training goes on from a checkpoint with another tokenizer than that of the data: the digests "
+    "of both, how many of their merges are the same, and what checkpoint.tokenizer says to do");
 const EventKind kUntrained(
     "untrained", {"parameters", "why"},
     "audit.coverage: at the first update these parameters had \"no gradient\", or one "
@@ -96,12 +100,16 @@ const EventKind kException(
 const EventKind kOutOfMemory(
     "out_of_memory",
     {"stage", "requested_bytes", "allocated_bytes", "limit_bytes", "what", "owner", "owner_share",
-     "bytes_by_owner", "reserved_bytes", "free_bytes"},
+     "bytes_by_owner", "activations_by_block", "reserved_bytes", "free_bytes"},
     "An allocation failed; stage is build, restore, data, forward, backward, reduce, "
     "update, log, evaluate or checkpoint. On a GPU, reserved_bytes are LibTorch's, its cache "
     "included, and free_bytes the device's. On the CPU, owner is what most of the memory was for: "
     "parameters, gradients, optimizer, activations, evaluation, logging or other. The run ends "
     "with an exception");
+const EventKind kMemoryBlocks(
+    "memory_blocks", {"peak_bytes", "activations_bytes", "by_block"},
+    "The step reached a new peak of memory: the bytes of activations in it, of each block of the "
+    "model (CPU). Only with memory.limit_bytes, or where a formula mentions it");
 const EventKind kDeviceOpened("device_opened", {"kind", "name"},
                               "Where this rank's tensors live from here on");
 const EventKind kEvaluated("evaluated", {"loss", "batches", "data"},

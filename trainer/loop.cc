@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "trainer/data/tokenizer.h"
 #include "trainer/models/free_running.h"
 #include "trainer/models/model.h"
 #include "trainer/models/precision.h"
@@ -63,6 +64,9 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
                 recipe.diagnose_evidence_mb, events) {
   telemetry_.Watch(parameters_, parts_.train_data->entropy_floor());
   if (telemetry_.wants("eval_seen_share")) seen_spans_.emplace();
+  if (recipe.memory_limit_bytes > 0 || telemetry_.wants(events::kMemoryBlocks.name())) {
+    forward_parts_.emplace();
+  }
   if (recipe.early_stop_patience > 0) {
     NamedTensors weights = parameters_;
     for (const auto& item : parts.model->named_buffers()) {
@@ -101,6 +105,7 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
     stops = early_stop_ && early_stop_->is_over() && end == steps && steps_done < steps;
     if (early_stop_ && (stops || steps_done == steps)) RestoreBest(stops);
     now_.memory = parts_.device->Memory();
+    ReportBlocks();
     now_.health = parts_.device->Health();
     telemetry_.WriteStep(clock_.step, now_, /*last=*/stops || steps_done == end);
     clock_.step = steps_done;
@@ -250,8 +255,8 @@ std::vector<Batch> TrainingLoop::DrawBatches() {
   }
   now_.skipped = static_cast<double>(loader_.skipped());
   for (std::size_t i = 0; i < batches.size() && telemetry_.wants(events::kBatch.name()); ++i) {
-    const bool is_text = recipe_.data.kind == DataKind::kText;
-    events_.Report(events::kBatch, DescribeBatch(batches[i], i, is_text));
+    const auto tokenizer = parts_.train_data->tokenizer();
+    events_.Report(events::kBatch, DescribeBatch(batches[i], i, tokenizer.get()));
   }
   return batches;
 }
@@ -322,6 +327,7 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
         Batch batch = parts_.device->Move(batches[i]);
         SampleInputs(batch);
         HookScope scope(*parts_.model, hook);
+        HookScope parts_scope(*parts_.model, BeginForwardParts());
         loss = parts_.model->Loss(batch);
       }
       clock_.stage = Stage::kBackward;
@@ -376,6 +382,7 @@ void TrainingLoop::LogStep() {
   Communicator& ranks = *parts_.communicator;
   if (recipe_.log_rank_zero_only && ranks.rank() != 0) return;
   MemoryScope memory(MemoryOwner::kLogging);
+  Stopwatch watch(now_.log_s);
   for (auto& hook : parts_.hooks) hook->OnLog(clock_.step);
   at::Tensor tokens = at::scalar_tensor(now_.tokens, at::kDouble);
   if (recipe_.log_over_ranks) ranks.AllReduce(tokens, Reduction::kSum);
@@ -408,7 +415,8 @@ void TrainingLoop::Evaluate() {
       recipe_.eval_batch_size > 0 ? recipe_.eval_batch_size : recipe_.data.batch_size;
   const int world_size = parts_.communicator->world_size();
   AutocastGuard autocast(RunPrecision());
-  double loss = 0, accuracy = 0, count = 0;  // sums over batches
+  double loss = 0, accuracy = 0, count = 0, nats = 0, bytes = 0;  // sums over batches
+  const auto tokenizer = data.tokenizer();
   SeenSpans::Count spans;
   for (std::int64_t b = 0; b < recipe_.eval_batches; ++b) {
     const std::int64_t begin = (b * world_size + parts_.communicator->rank()) * batch_size;
@@ -419,7 +427,12 @@ void TrainingLoop::Evaluate() {
     const Batch batch = parts_.device->Move(Collate(samples));
     const double counted = CountOf(batch, recipe_.model.loss.per_sequence);
     count += counted;
-    loss += counted * parts_.model->Loss(batch).item<double>();
+    const double mean = parts_.model->Loss(batch).item<double>();
+    loss += counted * mean;
+    if (tokenizer) {
+      nats += mean * batch.weights.sum().item<double>();
+      bytes += BytesOfTargets(samples, *tokenizer);
+    }
     if (recipe_.eval_free_running) accuracy += FreeRunningAccuracy(*parts_.model, batch);
     if (seen_spans_) spans += seen_spans_->CountIn(batch);
   }
@@ -427,6 +440,7 @@ void TrainingLoop::Evaluate() {
   at::Tensor totals = at::tensor({loss, count, accuracy}, at::kDouble);
   if (world_size > 1) parts_.communicator->AllReduce(totals, Reduction::kSum);
   Evaluation evaluation{.loss = (totals[0] / totals[1]).item<double>()};
+  if (bytes > 0) evaluation.bits_per_byte = nats / std::log(2.0) / bytes;
   if (recipe_.eval_free_running) {
     evaluation.free_running_accuracy =
         totals[2].item<double>() / static_cast<double>(recipe_.eval_batches * world_size);

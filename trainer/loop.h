@@ -20,6 +20,7 @@
 #include "trainer/recipe/recipe.h"
 #include "trainer/telemetry/coverage.h"
 #include "trainer/telemetry/evidence.h"
+#include "trainer/telemetry/forward_parts.h"
 #include "trainer/telemetry/nonfinite.h"
 #include "trainer/telemetry/seen_spans.h"
 #include "trainer/telemetry/telemetry.h"
@@ -50,6 +51,8 @@ class TrainingLoop {
 
   // Ids of the batch in progress, to name in the report of an exception.
   const std::vector<std::int64_t>& current_samples() const { return now_.sample_ids; }
+  // Bytes of activations by block of the model; empty: nobody asked for them.
+  Json ByBlock(const std::vector<std::int64_t>& by_part) const;
 
  private:
   void TrainStep();
@@ -83,6 +86,8 @@ class TrainingLoop {
   void BeginReduction(const std::vector<Batch>& batches, const std::vector<double>& counts);
   void FinishReduction();
   void LogStep();
+  ForwardHook* BeginForwardParts();  // null: nobody asked for them
+  void ReportBlocks();
   // Divides the gradients by the loss scale; true when the gradients of any rank overflowed.
   bool UnscaleGradients();
   // Clips and makes the update.
@@ -118,6 +123,8 @@ class TrainingLoop {
   // it is the newest one with the same parameters on all ranks. False: there is none.
   enum class Return { kResume, kRollBack };
   bool Restore(Return how);
+  // Where the checkpoint has another tokenizer than the data: does what checkpoint.tokenizer says.
+  void RestoreTokenizer(const StateDict& state);
   bool AllRanksSay(bool yes);
   void SaveCheckpoint();
 
@@ -141,7 +148,9 @@ class TrainingLoop {
   std::optional<OverlappedReduction> overlap_;   // with parallel.overlap, of several ranks
   NonfiniteDiagnosis diagnosis_;
   CoverageAudit coverage_;
-  std::optional<SeenSpans> seen_spans_;  // where a formula asks about them
+  std::optional<ForwardParts> forward_parts_;  // where memory is limited, or a formula asks
+  std::int64_t reported_peak_ = 0;             // of memory, in bytes
+  std::optional<SeenSpans> seen_spans_;        // where a formula asks about them
   std::optional<EarlyStop> early_stop_;
   std::optional<Consolidation> consolidation_;  // where fine-tuning has it
   bool coverage_due_;

@@ -1,13 +1,18 @@
 // Of the training loop (loop.h): what a checkpoint has, and how a run goes on from one.
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/scalar_tensor.h>
 
+#include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "harness/protocol/digest.h"
+#include "trainer/data/tokenizer.h"
 #include "trainer/loop.h"
 #include "trainer/models/model.h"
 #include "trainer/ranks/communicator.h"
@@ -51,7 +56,75 @@ std::optional<std::pair<std::string, std::string>> MisfitIn(const StateDict& sta
   return std::nullopt;
 }
 
+constexpr char kMerges[] = "tokenizer.merges", kReserved[] = "tokenizer.reserved";
+
+// Tokens that are bytes need no entry.
+void SaveTokenizer(const Tokenizer* tokenizer, StateDict& state) {
+  if (tokenizer == nullptr || tokenizer->is_plain()) return;
+  const auto count = static_cast<std::int64_t>(tokenizer->merges().size());
+  at::Tensor merges = at::empty({count, 2}, at::kLong);
+  auto* next = merges.mutable_data_ptr<std::int64_t>();
+  for (const auto& [left, right] : tokenizer->merges()) {
+    *next++ = left;
+    *next++ = right;
+  }
+  state[kMerges] = std::move(merges);
+  state[kReserved] = at::scalar_tensor(tokenizer->reserved(), at::kLong);
+}
+
+// The tokenizer that the checkpoint was trained with; null: it has none.
+std::shared_ptr<const Tokenizer> TokenizerIn(const StateDict& state) {
+  const auto merges = state.find(kMerges), reserved = state.find(kReserved);
+  if (merges == state.end() || reserved == state.end()) return nullptr;
+  const at::Tensor pairs = merges->second.contiguous();
+  const auto* next = pairs.const_data_ptr<std::int64_t>();
+  std::vector<Merge> learned;
+  for (std::int64_t i = 0; i < pairs.size(0); ++i)
+    learned.emplace_back(next[2 * i], next[2 * i + 1]);
+  return std::make_shared<Tokenizer>(std::move(learned), reserved->second.item<std::int64_t>());
+}
+
+// Merges that join the same text.
+std::int64_t SharedMerges(const Tokenizer& a, const Tokenizer& b) {
+  std::set<std::pair<std::string_view, std::string_view>> of_a;
+  for (const auto& [left, right] : a.merges()) of_a.emplace(a.TextOf(left), a.TextOf(right));
+  return std::count_if(b.merges().begin(), b.merges().end(), [&](const Merge& merge) {
+    return of_a.contains({b.TextOf(merge.first), b.TextOf(merge.second)});
+  });
+}
+
+const char* ToString(OtherTokenizer action) {
+  switch (action) {
+    case OtherTokenizer::kIgnore:
+      return "ignore";
+    case OtherTokenizer::kStop:
+      return "stop";
+    case OtherTokenizer::kRestore:
+      return "restore";
+  }
+  return "ignore";
+}
+
 }  // namespace
+
+void TrainingLoop::RestoreTokenizer(const StateDict& state) {
+  const auto saved = TokenizerIn(state), here = parts_.train_data->tokenizer();
+  if (!saved || !here || saved->Digest() == here->Digest()) return;
+  const OtherTokenizer action = recipe_.checkpoint_tokenizer;
+  events_.Report(events::kOtherTokenizer, {{"saved", saved->Digest()},
+                                           {"here", here->Digest()},
+                                           {"merges_shared", SharedMerges(*saved, *here)},
+                                           {"action", ToString(action)}});
+  if (action == OtherTokenizer::kStop) {
+    throw GuardStop("the checkpoint's tokenizer (" + saved->Digest() +
+                    ") is not that of the data (" + here->Digest() + ")");
+  }
+  if (action == OtherTokenizer::kIgnore) return;
+  for (Dataset* data :
+       {parts_.train_data.get(), parts_.eval_data.get(), parts_.earlier_data.get()}) {
+    if (data != nullptr) data->ReadWith(saved);
+  }
+}
 
 StateDict TrainingLoop::Capture() const {
   StateDict state;
@@ -63,6 +136,7 @@ StateDict TrainingLoop::Capture() const {
   parts_.scaler->Save(state);
   parts_.schedule->Save(state);
   loader_.Save(state);
+  SaveTokenizer(parts_.train_data->tokenizer().get(), state);
   parts_.device->SaveRng(state);
   if (early_stop_) early_stop_->Save(state);
   state["loop.step"] = at::scalar_tensor(clock_.step, at::kLong);
@@ -154,6 +228,7 @@ bool TrainingLoop::Restore(Return how) {
       }
     }
     if (must_agree && CompareReplicas(*parts_.communicator, parameters_)) continue;
+    if (how == Return::kResume) RestoreTokenizer(state);
     parts_.optimizer->Load(state);
     parts_.scaler->Load(state);
     parts_.schedule->Load(state);

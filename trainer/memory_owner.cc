@@ -1,11 +1,13 @@
 #include "trainer/memory_owner.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace trainwreck {
 namespace {
 
 thread_local MemoryOwner current = MemoryOwner::kOther;
+thread_local std::size_t forward_part = 0;
 
 }  // namespace
 
@@ -30,6 +32,9 @@ const char* ToString(MemoryOwner owner) {
 }
 
 MemoryOwner CurrentMemoryOwner() { return current; }
+
+std::size_t CurrentForwardPart() { return forward_part; }
+void SetForwardPart(std::size_t part) { forward_part = std::min(part, kForwardParts - 1); }
 
 MemoryScope::MemoryScope(MemoryOwner owner) : before_(std::exchange(current, owner)) {}
 MemoryScope::~MemoryScope() { current = before_; }

@@ -32,6 +32,12 @@ inline std::int64_t BytesOf(const MemoryByOwner& bytes, MemoryOwner owner) {
 // The owner of what this thread allocates now.
 MemoryOwner CurrentMemoryOwner();
 
+// Which part of its forward pass this thread computes, by its place in the pass: remembered with
+// blocks of activations (telemetry/forward_parts.h). The last number is that of all later ones.
+inline constexpr std::size_t kForwardParts = 512;
+std::size_t CurrentForwardPart();
+void SetForwardPart(std::size_t part);
+
 // Makes `owner` the current one for as long as the scope lives. Scopes nest; the innermost counts.
 class MemoryScope {
  public:

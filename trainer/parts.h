@@ -25,6 +25,8 @@ namespace trainwreck {
 // header.
 class Model;
 
+class Tokenizer;  // trainer/data/tokenizer.h
+
 // The state of a run for resuming it, by entry name: "model.head.weight",
 // "optimizer.exp_avg.head.weight", "optimizer.step", "schedule.step", "sampler.epoch",
 // "sampler.position", "rng.torch", "loop.step", ... Scalars are 0-dimensional tensors.
@@ -71,6 +73,10 @@ class Dataset {
   virtual std::optional<double> entropy_floor() const { return std::nullopt; }
   // Tokens of a sample in front of its padding; 0: all samples have the same.
   virtual std::int64_t length(std::int64_t /*id*/) const { return 0; }
+  // How text became tokens; null: it is no text.
+  virtual std::shared_ptr<const Tokenizer> tokenizer() const { return nullptr; }
+  // Reads the text with another one. Nobody may call Get() meanwhile.
+  virtual void ReadWith(const std::shared_ptr<const Tokenizer>& /*tokenizer*/) {}
 };
 
 // A data set around another, with other samples.
@@ -82,6 +88,10 @@ class DatasetAround : public Dataset {
   std::int64_t target_limit() const override { return inner_->target_limit(); }
   std::optional<double> entropy_floor() const override { return inner_->entropy_floor(); }
   std::int64_t length(std::int64_t id) const override { return inner_->length(id); }
+  std::shared_ptr<const Tokenizer> tokenizer() const override { return inner_->tokenizer(); }
+  void ReadWith(const std::shared_ptr<const Tokenizer>& tokenizer) override {
+    inner_->ReadWith(tokenizer);
+  }
 
  protected:
   const Dataset& inner() const { return *inner_; }
@@ -186,6 +196,10 @@ struct MemoryUse {
   std::int64_t allocated_bytes = 0;                 // by live tensors
   std::int64_t peak_bytes = 0;                      // of allocated_bytes, since ResetMemoryPeak()
   std::optional<MemoryByOwner> peak_by_owner = {};  // empty: the device does not know
+  // Of these, activations by part of the forward pass (CPU).
+  std::vector<std::int64_t> peak_by_part = {};
+  // What its allocator holds, in use or not; empty: it keeps nothing that is not in use.
+  std::optional<std::int64_t> reserved_bytes = {};
 };
 
 // The device of this rank's tensors, and everything in the loop that depends on it. Used by one
@@ -296,6 +310,11 @@ class PartWrapper {
   virtual ~PartWrapper() = default;
   virtual GroupOptions Wrap(GroupOptions options) { return options; }  // before ranks meet
   virtual std::unique_ptr<Communicator> Wrap(std::unique_ptr<Communicator> part) { return part; }
+  // The tokenizer of all data, and the text that it was learned from.
+  virtual std::shared_ptr<const Tokenizer> Wrap(std::shared_ptr<const Tokenizer> part,
+                                                const std::string& /*text*/) {
+    return part;
+  }
   virtual std::unique_ptr<Dataset> Wrap(std::unique_ptr<Dataset> part) {
     return part;
   }  // training data

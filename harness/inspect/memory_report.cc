@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <string_view>
 
@@ -32,6 +33,40 @@ std::optional<statistics::Estimate> GrowthOf(const Series& series, int from, int
   }
   return statistics::Slope(std::move(steps), std::move(values), kMemoryConfidence);
 }
+
+// The blocks of an event; empty: it has none.
+std::map<std::string, double> BlocksIn(const Event& event, const char* field) {
+  std::map<std::string, double> blocks;
+  const auto found = event.fields.find(field);
+  if (found == event.fields.end() || !found->is_object()) return blocks;
+  for (const auto& [block, bytes] : found->items()) {
+    if (bytes.is_number()) blocks[block] = bytes.get<double>();
+  }
+  return blocks;
+}
+
+// "blocks" and 3 of "blocks.3"; no number: -1.
+std::pair<std::string, int> Numbered(const std::string& block) {
+  const std::size_t dot = block.rfind('.');
+  int number = -1;
+  if (dot == std::string::npos) return {block, number};
+  const char* end = block.data() + block.size();
+  const auto [rest, error] = std::from_chars(block.data() + dot + 1, end, number);
+  if (error != std::errc() || rest != end) return {block, -1};
+  return {block.substr(0, dot), number};
+}
+
+// Blocks with numbers in a row, "blocks 0-5".
+struct BlockRange {
+  std::string name;
+  int first = -1, last = -1;
+  double bytes = 0;
+  std::string text() const {
+    if (first < 0) return name;
+    return first == last ? fmt::format("{} {}", name, first)
+                         : fmt::format("{} {}-{}", name, first, last);
+  }
+};
 
 void FindPeak(const Series& series, MemoryReport& use) {
   for (int step = 0; step < static_cast<int>(series.values.size()); ++step) {
@@ -75,7 +110,12 @@ MemoryReport MemoryOf(const RunTrace& trace, int rank) {
   MemoryReport use;
   for (const Event& event : trace.events) {
     if (event.name == "out_of_memory" && event.rank == rank) use.out_of_memory = event;
+    // Each is of a higher peak than those before.
+    if (event.name == "memory_blocks" && event.rank == rank) {
+      use.blocks = BlocksIn(event, "by_block");
+    }
   }
+  if (use.out_of_memory) use.blocks = BlocksIn(*use.out_of_memory, "activations_by_block");
   const Series* peak = trace.Find(kPeak, rank);
   use.signal = peak != nullptr ? kPeak : kResident;
   if (peak == nullptr) peak = trace.Find(kResident, rank);
@@ -121,6 +161,30 @@ std::string SharesText(const MemoryReport& use) {
   return text;
 }
 
+std::string BlocksText(const std::map<std::string, double>& blocks, double all) {
+  std::vector<std::pair<std::pair<std::string, int>, double>> numbered;
+  for (const auto& [block, bytes] : blocks) numbered.emplace_back(Numbered(block), bytes);
+  std::sort(numbered.begin(), numbered.end());
+  std::vector<BlockRange> ranges;
+  for (const auto& [block, bytes] : numbered) {
+    const auto& [name, number] = block;
+    const bool goes_on = number >= 0 && !ranges.empty() && ranges.back().name == name &&
+                         ranges.back().last == number - 1;
+    if (!goes_on) ranges.push_back({name, number, number, 0});
+    ranges.back().last = number;
+    ranges.back().bytes += bytes;
+  }
+  std::stable_sort(ranges.begin(), ranges.end(),
+                   [](const BlockRange& a, const BlockRange& b) { return a.bytes > b.bytes; });
+  std::string text;
+  for (const BlockRange& range : ranges) {
+    const double share = all > 0 ? range.bytes / all : 0;
+    if (share < 0.01) continue;
+    text += fmt::format("{}{:.0f}% {}", text.empty() ? "" : ", ", 100 * share, range.text());
+  }
+  return text;
+}
+
 Json ToJson(const MemoryReport& use) {
   Json parts = Json::array();
   for (const MemoryPart& part : use.parts) {
@@ -135,6 +199,7 @@ Json ToJson(const MemoryReport& use) {
           {"peak_bytes", use.signal.empty() ? Json() : Json(use.peak)},
           {"peak_step", use.signal.empty() ? Json() : Json(use.peak_step)},
           {"parts", parts},
+          {"activations_by_block", use.blocks},
           {"settled_steps", {use.settled_from, use.settled_to}},
           {"growth", EstimateJson(use.growth)},
           {"out_of_memory", use.out_of_memory ? use.out_of_memory->fields : Json()}};

@@ -2,6 +2,7 @@
 // grows where the run should have settled.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,9 @@ struct MemoryReport {
   double peak = 0;     // bytes
   int peak_step = -1;
   std::vector<MemoryPart> parts;  // the largest first; their sum is the peak
+  // Of the activations at the peak, bytes of each block of the model; empty: not recorded. Where
+  // the run ran out of memory, those of its end.
+  std::map<std::string, double> blocks;
   // The second half of the run, where optimizer state and caches are there: its growth per step,
   // of what is allocated after the step (memory_allocated_bytes, else `signal`).
   int settled_from = -1, settled_to = -1;
@@ -46,6 +50,10 @@ std::string BytesText(double bytes);
 
 // "83% activations, 12% optimizer", the largest first and none below 1%; empty: nobody is named.
 std::string SharesText(const MemoryReport& use);
+
+// "74% blocks 0-5, 3% head" of `all` bytes, the largest first and none below 1%: blocks of one name
+// with numbers in a row are taken together.
+std::string BlocksText(const std::map<std::string, double>& blocks, double all);
 
 Json ToJson(const MemoryReport& use);
 

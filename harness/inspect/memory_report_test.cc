@@ -36,6 +36,32 @@ TEST(MemoryReport, ExplainsThePeakByItsOwners) {
   EXPECT_DOUBLE_EQ(sum, use.peak);
 }
 
+TEST(MemoryReport, TakesBlocksInARowTogether) {
+  const std::map<std::string, double> blocks = {
+      {"blocks.0", 12}, {"blocks.1", 12}, {"blocks.10", 5}, {"blocks.2", 12},
+      {"embed", 2},     {"head", 8},      {"loss", 0.5}};
+  EXPECT_EQ(BlocksText(blocks, 100), "36% blocks 0-2, 8% head, 5% blocks 10, 2% embed");
+  EXPECT_EQ(BlocksText({}, 100), "");
+}
+
+TEST(MemoryReport, BlocksAreThoseOfTheHighestPeakOrOfTheEnd) {
+  RunTrace trace = Settled(0);
+  const auto add = [&](const char* name, int rank, const char* field, double bytes) {
+    Event event;
+    event.name = name;
+    event.rank = rank;
+    event.fields[field] = {{"head", bytes}};
+    trace.events.push_back(event);
+  };
+  EXPECT_TRUE(MemoryOf(trace, 0).blocks.empty());
+  add("memory_blocks", 0, "by_block", 3);
+  add("memory_blocks", 0, "by_block", 5);
+  add("memory_blocks", 1, "by_block", 7);
+  EXPECT_EQ(MemoryOf(trace, 0).blocks.at("head"), 5);
+  add("out_of_memory", 0, "activations_by_block", 9);
+  EXPECT_EQ(MemoryOf(trace, 0).blocks.at("head"), 9);
+}
+
 TEST(MemoryReport, TellsAPlateauFromGrowth) {
   EXPECT_EQ(MemoryOf(Settled(0), 0).verdict(), MemoryVerdict::kPlateau);
   EXPECT_DOUBLE_EQ(MemoryOf(Settled(0), 0).growth->hi, 0);

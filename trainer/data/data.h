@@ -42,11 +42,19 @@ std::unique_ptr<Dataset> RowsOfDocuments(std::unique_ptr<Dataset> documents,
 // The source's transition probabilities: `[vocab][vocab]`, rows sum to 1.
 std::vector<std::vector<double>> MarkovTransitions(std::int64_t vocab, double certainty = 0.6);
 
-// Windows of the bytes of a file, or of all regular files of a folder in the order of their names.
-// The last tenth is held out. Throws std::runtime_error when there is too little text. An empty
+// The text of a file, or of all regular files of a folder in the order of their names. An empty
 // path means the licence texts that Debian ships.
-std::unique_ptr<Dataset> MakeTextData(const std::string& path, std::int64_t seq_len,
-                                      SampleStream stream);
+struct Text {
+  std::string source;  // the path
+  std::string training;
+  std::string held_out;  // the last tenth
+};
+// Throws std::runtime_error when it cannot be read.
+Text ReadText(const std::string& path);
+
+// Windows of the tokens of a text. Throws std::runtime_error when there is too little text.
+std::unique_ptr<Dataset> MakeTextData(const Text& text, std::int64_t seq_len, SampleStream stream,
+                                      std::shared_ptr<const Tokenizer> tokenizer);
 
 // Feature vectors around their class's centre, (centre + noise * N(0, 1)) / sqrt(1 + noise^2), so
 // that each feature has variance 1; the centres are N(0, 1), the same for every seed.

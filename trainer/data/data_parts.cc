@@ -57,6 +57,11 @@ class CachedData : public DatasetAround {
     return samples_.try_emplace(id, std::move(sample)).first->second;
   }
 
+  void ReadWith(const std::shared_ptr<const Tokenizer>& tokenizer) override {
+    DatasetAround::ReadWith(tokenizer);
+    samples_.clear();
+  }
+
  private:
   mutable std::mutex mutex_;
   mutable std::map<std::int64_t, Sample> samples_;

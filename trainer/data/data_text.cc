@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "trainer/data/data.h"
+#include "trainer/data/tokenizer.h"
 #include "trainer/devices/rng.h"
 
 namespace trainwreck {
@@ -23,7 +24,7 @@ std::string ReadFile(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::string ReadText(const fs::path& path) {
+std::string ReadAll(const fs::path& path) {
   if (!fs::is_directory(path)) return ReadFile(path);
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(path)) {
@@ -38,49 +39,63 @@ std::string ReadText(const fs::path& path) {
 
 class TextData : public Dataset {
  public:
-  TextData(const std::string& path, std::int64_t seq_len, SampleStream stream)
-      : seq_len_(seq_len),
-        stream_(stream),
+  TextData(const Text& text, std::int64_t seq_len, SampleStream stream,
+           const std::shared_ptr<const Tokenizer>& tokenizer)
+      : source_(text.source),
+        text_(stream.held_out ? text.held_out : text.training),
+        seq_len_(seq_len),
+        samples_(stream.samples),
         stream_seed_(MixSeed(stream.seed, stream.held_out ? 2 : 1)),
         weight_(at::ones({seq_len})) {
-    const fs::path source = path.empty() ? kDefaultPath : path;
-    const std::string text = ReadText(source);
-    const std::size_t cut = text.size() - text.size() / 10;
-    text_ = stream.held_out ? text.substr(cut) : text.substr(0, cut);
-    if (static_cast<std::int64_t>(text_.size()) < 2 * (seq_len + 1)) {
-      throw std::runtime_error("data.path: too little text in " + source.string() +
-                               " for data.seq_len " + std::to_string(seq_len));
-    }
+    ReadWith(tokenizer);
   }
 
-  std::int64_t size() const override { return stream_.samples; }
-  std::int64_t input_limit() const override { return 256; }
-  std::int64_t target_limit() const override { return 256; }
+  std::int64_t size() const override { return samples_; }
+  std::int64_t input_limit() const override { return tokenizer_->size(); }
+  std::int64_t target_limit() const override { return tokenizer_->size(); }
+  std::shared_ptr<const Tokenizer> tokenizer() const override { return tokenizer_; }
+
+  void ReadWith(const std::shared_ptr<const Tokenizer>& tokenizer) override {
+    tokens_ = tokenizer->Encode(text_);
+    if (static_cast<std::int64_t>(tokens_.size()) < 2 * (seq_len_ + 1)) {
+      throw std::runtime_error("data.path: too little text in " + source_ + " for data.seq_len " +
+                               std::to_string(seq_len_));
+    }
+    tokenizer_ = tokenizer;
+  }
 
   Sample Get(std::int64_t id) const override {
     SplitMix64 random(MixSeed(stream_seed_, static_cast<std::uint64_t>(id)));
-    const std::uint64_t begin = random.Below(text_.size() - static_cast<std::uint64_t>(seq_len_));
+    const auto begin = static_cast<std::ptrdiff_t>(
+        random.Below(tokens_.size() - static_cast<std::uint64_t>(seq_len_)));
     at::Tensor tokens = at::empty({seq_len_ + 1}, at::kLong);
-    auto* data = tokens.mutable_data_ptr<std::int64_t>();
-    for (std::int64_t i = 0; i <= seq_len_; ++i) {
-      data[i] = static_cast<unsigned char>(text_[begin + static_cast<std::uint64_t>(i)]);
-    }
+    std::copy_n(tokens_.begin() + begin, seq_len_ + 1, tokens.mutable_data_ptr<std::int64_t>());
     return {id, tokens.narrow(0, 0, seq_len_), tokens.narrow(0, 1, seq_len_), weight_};
   }
 
  private:
-  std::int64_t seq_len_;
-  SampleStream stream_;
-  std::uint64_t stream_seed_;
+  std::string source_;
   std::string text_;
+  std::int64_t seq_len_;
+  std::int64_t samples_;
+  std::uint64_t stream_seed_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::vector<std::int64_t> tokens_;
   at::Tensor weight_;
 };
 
 }  // namespace
 
-std::unique_ptr<Dataset> MakeTextData(const std::string& path, std::int64_t seq_len,
-                                      SampleStream stream) {
-  return std::make_unique<TextData>(path, seq_len, stream);
+Text ReadText(const std::string& path) {
+  const std::string source = path.empty() ? kDefaultPath : path;
+  const std::string all = ReadAll(source);
+  const std::size_t cut = all.size() - all.size() / 10;
+  return {.source = source, .training = all.substr(0, cut), .held_out = all.substr(cut)};
+}
+
+std::unique_ptr<Dataset> MakeTextData(const Text& text, std::int64_t seq_len, SampleStream stream,
+                                      std::shared_ptr<const Tokenizer> tokenizer) {
+  return std::make_unique<TextData>(text, seq_len, stream, std::move(tokenizer));
 }
 
 }  // namespace trainwreck

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "trainer/data/tokenizer.h"
+
 namespace trainwreck {
 namespace {
 
@@ -85,6 +87,20 @@ std::optional<SampleDefect> FindDefect(const Sample& sample, const Dataset& data
     defect = SampleDefect{sample.id, "weight", 0, 0.0, "all 0"};
   }
   return defect;
+}
+
+double BytesOfTargets(const std::vector<Sample>& samples, const Tokenizer& tokenizer) {
+  double bytes = 0;
+  for (const Sample& sample : samples) {
+    const at::Tensor targets = sample.target.contiguous();
+    const at::Tensor weights = sample.weight.contiguous();
+    for (std::int64_t i = 0; i < targets.numel(); ++i) {
+      if (weights.const_data_ptr<float>()[i] == 0) continue;
+      bytes +=
+          static_cast<double>(tokenizer.TextOf(targets.const_data_ptr<std::int64_t>()[i]).size());
+    }
+  }
+  return bytes;
 }
 
 Batch Collate(const std::vector<Sample>& samples) {

@@ -31,6 +31,9 @@ std::optional<SampleDefect> FindDefect(const Sample& sample, const Dataset& data
 
 Batch Collate(const std::vector<Sample>& samples);
 
+// Bytes of text that the targets stand for which count in the loss.
+double BytesOfTargets(const std::vector<Sample>& samples, const Tokenizer& tokenizer);
+
 // Ends a run whose guard says `stop`; the message names the sample.
 class GuardStop : public std::runtime_error {
  public:

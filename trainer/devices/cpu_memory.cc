@@ -21,9 +21,39 @@ namespace {
 struct alignas(64) Header {
   std::int64_t bytes;
   MemoryOwner owner;
+  std::uint16_t part;  // of the forward pass, for activations
 };
 
 using Counts = std::array<std::atomic<std::int64_t>, kMemoryOwners>;
+
+// Of activations, by part of the forward pass.
+class PartCounts {
+ public:
+  void Add(std::size_t part, std::int64_t bytes) {
+    std::size_t used = used_.load(std::memory_order_relaxed);
+    while (part >= used &&
+           !used_.compare_exchange_weak(used, part + 1, std::memory_order_relaxed)) {
+    }
+    bytes_[part].fetch_add(bytes, std::memory_order_relaxed);
+  }
+  void CopyFrom(const PartCounts& other) {
+    const std::size_t used = other.used_.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < used; ++i) {
+      bytes_[i].store(other.bytes_[i].load(std::memory_order_relaxed), std::memory_order_relaxed);
+    }
+    used_.store(used, std::memory_order_relaxed);
+  }
+  std::vector<std::int64_t> values() const {
+    const std::size_t used = used_.load(std::memory_order_relaxed);
+    std::vector<std::int64_t> values(used);
+    for (std::size_t i = 0; i < used; ++i) values[i] = bytes_[i].load(std::memory_order_relaxed);
+    return values;
+  }
+
+ private:
+  std::atomic<std::size_t> used_{0};  // none behind these
+  std::array<std::atomic<std::int64_t>, kForwardParts> bytes_{};
+};
 
 std::atomic<std::int64_t>& Of(Counts& counts, MemoryOwner owner) {
   return counts[static_cast<std::size_t>(owner)];
@@ -49,6 +79,7 @@ struct Counter {
   std::atomic<std::int64_t> limit_bytes{0};
   Counts by_owner{};
   Counts peak_by_owner{};
+  PartCounts by_part, peak_by_part;
   std::mutex mutex;  // of the refusal alone
   std::optional<MemoryRefusal> refusal;
 };
@@ -86,29 +117,40 @@ void Refuse(Counter& counter, const MemoryRefusal& refusal) {
                    " B. In use: ", SharesOf(refusal.by_owner), ".");
 }
 
-void Add(std::int64_t bytes, MemoryOwner owner) {
+void CopyToPeak(Counter& counter) {
+  Copy(counter.by_owner, counter.peak_by_owner);
+  counter.peak_by_part.CopyFrom(counter.by_part);
+}
+
+void Count(Counter& counter, std::int64_t bytes, MemoryOwner owner, std::size_t part) {
+  Of(counter.by_owner, owner).fetch_add(bytes, std::memory_order_relaxed);
+  if (owner == MemoryOwner::kActivations) counter.by_part.Add(part, bytes);
+}
+
+void Add(std::int64_t bytes, MemoryOwner owner, std::size_t part) {
   Counter& counter = TheCounter();
   const std::int64_t now =
       counter.allocated_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   const std::int64_t limit = counter.limit_bytes.load(std::memory_order_relaxed);
   if (limit > 0 && now > limit) {
     counter.allocated_bytes.fetch_sub(bytes, std::memory_order_relaxed);
-    Refuse(counter, {bytes, now - bytes, limit, ValuesOf(counter.by_owner)});
+    Refuse(counter,
+           {bytes, now - bytes, limit, ValuesOf(counter.by_owner), counter.by_part.values()});
   }
-  Of(counter.by_owner, owner).fetch_add(bytes, std::memory_order_relaxed);
+  Count(counter, bytes, owner, part);
   std::int64_t peak = counter.peak_bytes.load(std::memory_order_relaxed);
   while (now > peak) {
     if (counter.peak_bytes.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
-      Copy(counter.by_owner, counter.peak_by_owner);
+      CopyToPeak(counter);
       break;
     }
   }
 }
 
-void Remove(std::int64_t bytes, MemoryOwner owner) {
+void Remove(std::int64_t bytes, MemoryOwner owner, std::size_t part) {
   Counter& counter = TheCounter();
   counter.allocated_bytes.fetch_sub(bytes, std::memory_order_relaxed);
-  Of(counter.by_owner, owner).fetch_sub(bytes, std::memory_order_relaxed);
+  Count(counter, -bytes, owner, part);
 }
 
 c10::Allocator* LibTorchAllocator() {
@@ -119,7 +161,7 @@ c10::Allocator* LibTorchAllocator() {
 void Free(void* data) {
   if (data == nullptr) return;
   Header* header = static_cast<Header*>(data) - 1;
-  Remove(header->bytes, header->owner);
+  Remove(header->bytes, header->owner, header->part);
   LibTorchAllocator()->raw_deallocate(header);
 }
 
@@ -128,17 +170,19 @@ class CountingAllocator final : public c10::Allocator {
   c10::DataPtr allocate(std::size_t bytes) override {
     if (bytes == 0) return {nullptr, nullptr, &Free, c10::Device(c10::kCPU)};
     const MemoryOwner owner = CurrentMemoryOwner();
-    Add(static_cast<std::int64_t>(bytes), owner);
+    const std::size_t part = CurrentForwardPart();
+    Add(static_cast<std::int64_t>(bytes), owner, part);
     void* block = nullptr;
     try {
       block = LibTorchAllocator()->raw_allocate(sizeof(Header) + bytes);
     } catch (...) {
-      Remove(static_cast<std::int64_t>(bytes), owner);
+      Remove(static_cast<std::int64_t>(bytes), owner, part);
       throw;
     }
     auto* header = static_cast<Header*>(block);
     header->bytes = static_cast<std::int64_t>(bytes);
     header->owner = owner;
+    header->part = static_cast<std::uint16_t>(part);
     return {header + 1, header + 1, &Free, c10::Device(c10::kCPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &Free; }
@@ -161,14 +205,15 @@ CpuMemoryUse CpuMemory() {
   return {.allocated_bytes = counter.allocated_bytes.load(std::memory_order_relaxed),
           .peak_bytes = counter.peak_bytes.load(std::memory_order_relaxed),
           .limit_bytes = counter.limit_bytes.load(std::memory_order_relaxed),
-          .peak_by_owner = ValuesOf(counter.peak_by_owner)};
+          .peak_by_owner = ValuesOf(counter.peak_by_owner),
+          .peak_by_part = counter.peak_by_part.values()};
 }
 
 void ResetCpuMemoryPeak() {
   Counter& counter = TheCounter();
   counter.peak_bytes.store(counter.allocated_bytes.load(std::memory_order_relaxed),
                            std::memory_order_relaxed);
-  Copy(counter.by_owner, counter.peak_by_owner);
+  CopyToPeak(counter);
 }
 
 void LimitCpuMemory(std::int64_t bytes) {

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "trainer/memory_owner.h"
 
@@ -29,6 +30,8 @@ struct CpuMemoryUse {
   // Of the allocated bytes when the peak was reached. With several threads that allocate at once,
   // perhaps of an allocation later.
   MemoryByOwner peak_by_owner{};
+  // Of these, activations by part of the forward pass (SetForwardPart); their sum is theirs.
+  std::vector<std::int64_t> peak_by_part = {};
 };
 
 // Puts the counting allocator in place, for the rest of the process. Tensors that are there already
@@ -48,6 +51,7 @@ struct MemoryRefusal {
   std::int64_t allocated_bytes = 0;
   std::int64_t limit_bytes = 0;
   MemoryByOwner by_owner{};  // of the allocated bytes
+  std::vector<std::int64_t> activations_by_part = {};
 };
 std::optional<MemoryRefusal> LastCpuRefusal();
 

@@ -19,7 +19,7 @@ class CpuDevice : public Device {
   void LoadRng(const StateDict& state) override { LoadTorchRng(state); }
   std::optional<MemoryUse> Memory() const override {
     const CpuMemoryUse use = CpuMemory();
-    return MemoryUse{use.allocated_bytes, use.peak_bytes, use.peak_by_owner};
+    return MemoryUse{use.allocated_bytes, use.peak_bytes, use.peak_by_owner, use.peak_by_part};
   }
   void ResetMemoryPeak() override { ResetCpuMemoryPeak(); }
   void LimitMemory(std::int64_t bytes) override { LimitCpuMemory(bytes); }

@@ -21,7 +21,8 @@ namespace trainwreck {
 struct DevicePlace {
   int rank = 0;
   int world_size = 1;
-  bool deterministic = false;  // refuse operations that cannot be repeated bit by bit
+  bool deterministic = false;        // refuse operations that cannot be repeated bit by bit
+  bool expandable_segments = false;  // of a GPU's memory
 };
 
 struct DeviceKind {

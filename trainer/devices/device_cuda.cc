@@ -5,6 +5,7 @@
 // before a fork: a child cannot use a CUDA context of its parent (see WarmUp in main.cc).
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
+#include <c10/core/AllocatorConfig.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
@@ -85,6 +86,9 @@ class CudaDevice : public Device {
       setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
       at::globalContext().setDeterministicCuDNN(true);
     }
+    if (place.expandable_segments) {  // before the first allocation
+      c10::CachingAllocator::setAllocatorSettings("expandable_segments:True");
+    }
     at::globalContext().setBenchmarkCuDNN(false);
     at::globalContext().lazyInitDevice(at::kCUDA);
     c10::cuda::set_device(index_);
@@ -128,7 +132,9 @@ class CudaDevice : public Device {
   std::optional<MemoryUse> Memory() const override {
     const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(index_);
     const auto& bytes = stats.allocated_bytes[0];  // of all pools
-    return MemoryUse{bytes.current, bytes.peak};
+    return MemoryUse{.allocated_bytes = bytes.current,
+                     .peak_bytes = bytes.peak,
+                     .reserved_bytes = stats.reserved_bytes[0].current};
   }
 
   void LimitMemory(std::int64_t bytes) override {

@@ -16,6 +16,7 @@
 
 #include "trainer/data/data.h"
 #include "trainer/data/loader.h"
+#include "trainer/data/tokenizer.h"
 #include "trainer/models/layers.h"
 #include "trainer/models/model.h"
 
@@ -286,8 +287,11 @@ TEST(DataTest, HeldOutSamplesAndOtherSeedsAreOthers) {
 TEST(TextDataTest, TheLastTenthIsHeldOut) {
   const std::string path = testing::TempDir() + "/text";
   std::ofstream(path) << std::string(900, 'a') + std::string(100, 'b');
-  const auto train = MakeTextData(path, 16, {.seed = 1, .held_out = false, .samples = 200});
-  const auto held_out = MakeTextData(path, 16, {.seed = 1, .held_out = true, .samples = 200});
+  const auto bytes = std::make_shared<Tokenizer>();
+  const Text text = ReadText(path);
+  const auto train = MakeTextData(text, 16, {.seed = 1, .held_out = false, .samples = 200}, bytes);
+  const auto held_out =
+      MakeTextData(text, 16, {.seed = 1, .held_out = true, .samples = 200}, bytes);
   for (std::int64_t id = 0; id < 200; ++id) {
     ASSERT_EQ(train->Get(id).target.max().item<int>(), 'a');
     ASSERT_EQ(held_out->Get(id).input.min().item<int>(), 'b');
@@ -296,16 +300,33 @@ TEST(TextDataTest, TheLastTenthIsHeldOut) {
   EXPECT_FALSE(train->entropy_floor().has_value());
 }
 
+TEST(TextDataTest, IsReadWithAnotherTokenizer) {
+  const std::string path = testing::TempDir() + "/ab";
+  std::string lines;
+  for (int i = 0; i < 200; ++i) lines += "ab\n";
+  std::ofstream(path) << lines;
+  auto data = Cached(MakeTextData(ReadText(path), 4, {}, std::make_shared<Tokenizer>()));
+  EXPECT_EQ(data->input_limit(), 256);
+  EXPECT_LT(data->Get(0).input.max().item<int>(), 256);
+  const auto pairs = std::make_shared<Tokenizer>(LearnTokenizer(lines, 1));
+  data->ReadWith(pairs);
+  EXPECT_EQ(data->tokenizer(), pairs);
+  EXPECT_EQ(data->input_limit(), 257);
+  const at::Tensor row = data->Get(0).input;
+  EXPECT_TRUE(row.eq(256).logical_or(row.eq('\n')).all().item<bool>()) << row;
+  EXPECT_EQ(row.eq(256).sum().item<int>(), 2);
+}
+
 TEST(TextDataTest, TooLittleTextIsAnErrorThatNamesIt) {
   const std::string path = testing::TempDir() + "/little";
   std::ofstream(path) << "abc";
   try {
-    MakeTextData(path, 16, {});
+    MakeTextData(ReadText(path), 16, {}, std::make_shared<Tokenizer>());
     FAIL();
   } catch (const std::runtime_error& error) {
     EXPECT_NE(std::string(error.what()).find(path), std::string::npos);
   }
-  EXPECT_THROW(MakeTextData(path + ".not", 16, {}), std::runtime_error);
+  EXPECT_THROW(ReadText(path + ".not"), std::runtime_error);
 }
 
 TEST(FeatureDataTest, FeaturesHaveUnitVariance) {

@@ -53,12 +53,14 @@ void CheckElastic(const TrainingRecipe& recipe, std::string& problems) {
 void CheckSources(const TrainingRecipe& recipe, std::string& problems) {
   const DataRecipe& data = recipe.data;
   const FineTuningRecipe& finetune = recipe.finetune;
+  const bool has_other_task =
+      finetune.source > 0 || finetune.replay > 0 || finetune.consolidation > 0;
   if (data.kind != DataKind::kFeatures &&
-      (data.source > 0 || data.mix_share > 0 || recipe.eval_source > 0 || !finetune.phase.empty() ||
+      (data.source > 0 || data.mix_share > 0 || recipe.eval_source > 0 || has_other_task ||
        !data.drop_features.empty())) {
     problems +=
-        "\n  data.source, data.mix_share, eval.source, finetune.phase, data.drop_features: only of "
-        "features";
+        "\n  data.source, data.mix_share, eval.source, finetune.source, finetune.replay, "
+        "finetune.consolidation, data.drop_features: only of features";
   }
   if (recipe.early_stop_patience > 0 && recipe.eval_data != EvalData::kHeldOut) {
     problems += "\n  early_stop.patience: needs eval.data held_out";
@@ -93,6 +95,9 @@ void CheckTokens(const TrainingRecipe& recipe, std::string& problems) {
         "\n  data.packing: needs data.document_tokens and model.kind gpt; without "
         "eval.free_running "
         "and scheduled_sampling.share";
+  }
+  if (recipe.data.merges > 0 && recipe.data.kind != DataKind::kText) {
+    problems += "\n  data.merges: only of text";
   }
   if (recipe.loader_trim_padding && !tokens) {
     problems += "\n  loader.trim_padding: only of tokens";

@@ -42,6 +42,7 @@ enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
 enum class OnGaps { kNone, kReport, kStop };
+enum class OtherTokenizer { kIgnore, kStop, kRestore };
 enum class RendezvousKind { kFile, kTcp };
 enum class RankLauncher { kOwn, kTorchrun, kMpirun, kSrun };
 enum class OnFailedSave { kStop, kGoOn };
@@ -91,7 +92,8 @@ struct ModelRecipe {
 
 struct DataRecipe {
   DataKind kind = DataKind::kFeatures;
-  std::string path;  // empty: the licence texts that Debian ships
+  std::string path;         // empty: the licence texts that Debian ships
+  std::int64_t merges = 0;  // of byte-pair encoding; 0: a token is a byte
   std::int64_t seq_len = 64;
   std::int64_t document_tokens = 0;  // maximum of a document; 0: a row is one
   bool packing = false;
@@ -174,6 +176,7 @@ struct TrainingRecipe {
   Precision precision = Precision::kFp32;
   ScalerRecipe scaler;
   std::int64_t memory_limit_bytes = 0;  // 0: none
+  bool memory_expandable_segments = false;
   LoaderGuard loader_guard = LoaderGuard::kNone;
   std::int64_t loader_max_len = 0;  // 0: no limit
   bool loader_trim_padding = false;
@@ -201,6 +204,7 @@ struct TrainingRecipe {
   bool checkpoint_asynchronous = false;
   bool checkpoint_digests = false;
   bool checkpoint_elastic = false;
+  OtherTokenizer checkpoint_tokenizer = OtherTokenizer::kIgnore;
   std::int64_t resume_rewarm_steps = 0;
   OnGaps audit_coverage = OnGaps::kNone;
   bool diagnose_nonfinite = true;

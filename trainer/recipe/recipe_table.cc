@@ -270,6 +270,13 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("checkpoint.elastic", FIELD(checkpoint_elastic),
                        "Let another number of ranks resume from a checkpoint: the global batch and "
                        "the position in the epoch stay what they were. Needs sampler.deal_out"));
+  keys.push_back(Choice("checkpoint.tokenizer", FIELD(checkpoint_tokenizer),
+                        {{"ignore", OtherTokenizer::kIgnore},
+                         {"stop", OtherTokenizer::kStop},
+                         {"restore", OtherTokenizer::kRestore}},
+                        "What to do when a run goes on from a checkpoint with another tokenizer "
+                        "than that of its data: go on, end the run, or read the text with the "
+                        "checkpoint's (event other_tokenizer)"));
   keys.push_back(Number("resume.rewarm_steps", FIELD(resume_rewarm_steps), "steps", 0,
                         "Ramp the learning rate up again over so many steps after a resume"));
   keys.push_back(
@@ -382,6 +389,9 @@ void AddPrecisionKeys(std::vector<RecipeKey>& keys) {
                          1 << 30));
   keys.push_back(Number("memory.limit_bytes", FIELD(memory_limit_bytes), "B", 0,
                         "Tensor memory of one rank, past which an allocation fails; 0: no limit"));
+  keys.push_back(Plain("memory.expandable_segments", FIELD(memory_expandable_segments),
+                       "Let the allocator of a GPU enlarge its segments, and give back pages that "
+                       "are free, in place of segments of fixed sizes (cuda)"));
 }
 
 #undef FIELD

@@ -13,10 +13,15 @@ void AddSampleKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Choice(
       "data.kind", FIELD(data.kind),
       {{"markov", DataKind::kMarkov}, {"text", DataKind::kText}, {"features", DataKind::kFeatures}},
-      "Tokens of a source with known entropy, bytes of files, or feature vectors "
+      "Tokens of a source with known entropy, text of files, or feature vectors "
       "with labels"));
   keys.push_back(Plain("data.path", FIELD(data.path),
                        "File or folder of text; empty: the licence texts that Debian ships"));
+  keys.push_back(Bounded(
+      Number("data.merges", FIELD(data.merges), "pairs", 0,
+             "Pairs of tokens that byte-pair encoding merges, learned from the training text "
+             "(Sennrich et al. 2016); 0: a token is a byte (text)"),
+      65536));
   keys.push_back(Bounded(
       Number("data.seq_len", FIELD(data.seq_len), "tokens", 1, "Targets of one sample"), 65536));
   keys.push_back(
@@ -123,10 +128,10 @@ void AddSourceKeys(std::vector<RecipeKey>& keys) {
 void AddFineTuningKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(
       Plain("finetune.phase", FIELD(finetune.phase),
-            "Name of the phase that trains on another task (features); evaluations stay on the "
-            "task before; empty: none"));
-  keys.push_back(
-      Number("finetune.source", FIELD(finetune.source), "", 0, "What data.source becomes there"));
+            "Name of the phase that fine-tunes: with its own rate and parameters, and on another "
+            "task (features), where evaluations stay on the task before; empty: none"));
+  keys.push_back(Number("finetune.source", FIELD(finetune.source), "", 0,
+                        "What data.source becomes there (features)"));
   keys.push_back(Number("finetune.lr_ratio", FIELD(finetune.lr_ratio), "times", 0,
                         "Factor on the learning rate there"));
   keys.push_back(

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/protocol/trace.h"
+#include "trainer/data/tokenizer.h"
 
 namespace trainwreck {
 namespace {
@@ -53,25 +54,28 @@ Json ValuesOf(const at::Tensor& row) {
   return json;
 }
 
-std::string TextOf(const Json& bytes) {
+std::string TextOf(const Json& tokens, const Tokenizer& tokenizer) {
   std::string text;
-  for (const Json& byte : bytes) {
-    const int value = byte.get<int>();
-    text += value == '\n' || (value >= ' ' && value <= '~') ? static_cast<char>(value) : '?';
+  for (const Json& token : tokens) {
+    const std::string_view piece = tokenizer.TextOf(token.get<std::int64_t>());
+    text += piece.empty() ? "?" : piece;
+  }
+  for (char& c : text) {
+    if (c != '\n' && (c < ' ' || c > '~')) c = '?';
   }
   return text;
 }
 
 }  // namespace
 
-Json DescribeBatch(const Batch& batch, std::size_t micro_batch, bool is_text) {
+Json DescribeBatch(const Batch& batch, std::size_t micro_batch, const Tokenizer* tokenizer) {
   at::NoGradGuard no_grad;
   Json tensors = Json::object(), samples = Json::array();
   for (const auto& [name, tensor] : TensorsOf(batch)) tensors[name] = Summary(tensor);
   for (int i = 0; i < std::min(batch.size(), kMostSamples); ++i) {
     Json sample = {{"id", batch.ids[i]}};
     for (const auto& [name, tensor] : TensorsOf(batch)) sample[name] = ValuesOf(tensor[i]);
-    if (is_text) sample["text"] = TextOf(sample["inputs"]);
+    if (tokenizer != nullptr) sample["text"] = TextOf(sample["inputs"], *tokenizer);
     samples.push_back(std::move(sample));
   }
   const int left_out = std::max(0, batch.size() - kMostSamples);

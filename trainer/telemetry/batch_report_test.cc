@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "trainer/data/tokenizer.h"
 #include "trainer/test_run.h"
 
 namespace trainwreck {
@@ -18,7 +19,8 @@ TEST(DescribeBatchTest, HasTextShapesMasksAndStatistics) {
   batch.inputs = at::tensor({'H', 'i', 200, '!'}, at::kLong).view({2, 2});
   batch.targets = at::tensor({'i', 'x', '!', '\n'}, at::kLong).view({2, 2});
   batch.weights = at::tensor({1.0, 0.0, 1.0, 0.5}).to(at::kFloat).view({2, 2});
-  const Json json = DescribeBatch(batch, 1, /*is_text=*/true);
+  const Tokenizer bytes;
+  const Json json = DescribeBatch(batch, 1, &bytes);
   EXPECT_NO_THROW(events::kBatch.Check(json));
   EXPECT_EQ(json["micro_batch"], 1);
   EXPECT_EQ(json["tensors"].size(), 3u) << "no documents";
@@ -41,7 +43,7 @@ TEST(DescribeBatchTest, CountsWhatIsNotFiniteAndStaysSmall) {
   batch.inputs[3][5] = NAN;
   batch.targets = at::ones({40}, at::kLong);
   batch.weights = at::ones({40});
-  const Json json = DescribeBatch(batch, 0, /*is_text=*/false);
+  const Json json = DescribeBatch(batch, 0, /*tokenizer=*/nullptr);
   EXPECT_EQ(json["tensors"]["inputs"]["nonfinite"], 1);
   EXPECT_EQ(json["tensors"]["inputs"]["mean"], 0.25);
   EXPECT_EQ(json["samples"].size(), 16u);

@@ -48,6 +48,10 @@ std::vector<StepSignal> TrainingSignals() {
       {Sparse(Measured("eval_loss", "nats", kLog,
                        "Mean loss on held-out data, or what eval.data says, when evaluated")),
        [](const R& r) { return r.evaluation ? Value(r.evaluation->loss) : Value(); }},
+      {Sparse(Measured("eval_bits_per_byte", "bits", kLog,
+                       "Held-out loss of this rank for each byte of the text, whichever tokens it "
+                       "became: 8 is a guess among all bytes (text data)")),
+       [](const R& r) { return r.evaluation ? r.evaluation->bits_per_byte : Value(); }},
       {Sparse(Measured("free_running_accuracy", "", kLinear,
                        "Share of evaluated targets that are the most probable token where the "
                        "model goes on from its own ones; with eval.free_running")),
@@ -237,12 +241,21 @@ std::vector<StepSignal> MachineSignals() {
        [](const R& r) -> Value { return r.scalars.backward_s; }},
       {Measured("update_s", "s", kLog, "Of it, the optimizer"),
        [](const R& r) -> Value { return r.scalars.update_s; }},
+      {Measured("log_s", "s", kLog, "The logger, behind step_s; 0 where it is not called"),
+       [](const R& r) -> Value { return r.scalars.log_s; }},
       {Measured("memory_bytes", "B", kLog, "Resident memory of the process"),
        [](const R& r) -> Value { return r.memory_bytes; }},
       {Counted("memory_allocated_bytes", "B", "Tensor memory that is in use after the step"),
        [](const R& r) { return OfMemory(r, &MemoryUse::allocated_bytes); }},
       {Counted("memory_peak_bytes", "B", "Most tensor memory that was in use within the step"),
        [](const R& r) { return OfMemory(r, &MemoryUse::peak_bytes); }},
+      {Sparse(Counted("memory_reserved_bytes", "B",
+                      "What the allocator holds after the step, in use or free (GPU)")),
+       [](const R& r) -> Value {
+         const auto& memory = r.scalars.memory;
+         if (!memory || !memory->reserved_bytes) return {};
+         return static_cast<double>(*memory->reserved_bytes);
+       }},
       {Sparse(Measured("device_temperature_c", "C", kLinear,
                        "Of the GPU, when its sensors were read (once a second at most)")),
        [](const R& r) { return OfHealth(r, &DeviceHealth::temperature_c); }},

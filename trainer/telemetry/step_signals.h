@@ -44,15 +44,18 @@ struct StepScalars {
   double forward_s = 0;
   double backward_s = 0;
   double update_s = 0;
+  double log_s = 0;
   std::vector<std::int64_t> sample_ids;
   std::optional<EpochDrawn> ended_epoch;  // the epoch that ended in this step
   std::optional<MemoryUse> memory;        // peak_bytes: within the step
   std::optional<DeviceHealth> health;     // when the device's sensors were read
 };
 
-// The results of an evaluation: eval_loss, free_running_accuracy, eval_seen_share.
+// The results of an evaluation: eval_loss, eval_bits_per_byte, free_running_accuracy,
+// eval_seen_share.
 struct Evaluation {
   double loss = 0;
+  std::optional<double> bits_per_byte;  // of the text that this rank evaluated
   std::optional<double> free_running_accuracy;
   std::optional<double> seen_share;  // of the spans that this rank evaluated, where asked for
 };

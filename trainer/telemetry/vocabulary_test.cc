@@ -56,6 +56,8 @@ TEST(VocabularyTest, AStepThatIsAskedForAllWritesWhatIsDescribed) {
   ASSERT_EQ(outcome.code, 0);
   std::set<std::string> with_module;
   std::set<std::string> written = Written(outcome, with_module);
+  const Outcome of_text = RunOnce(With(Gpt(), {{"steps", 1}, {"data.kind", "text"}}), AllAsked());
+  written.merge(Written(of_text, with_module));
   // Durations and memory, which BitsOf leaves out, and sensors that this machine may lack.
   for (const SignalInfo& signal : TrainerSignals()) {
     if (signal.unit == "s" || signal.unit == "B" || signal.name.starts_with("device_")) {

@@ -38,6 +38,14 @@ void PrintParts(const MemoryReport& use) {
   PrintTable(std::cout, rows);
 }
 
+void PrintBlocks(const MemoryReport& use) {
+  double all = use.peak;
+  if (use.out_of_memory) all = use.out_of_memory->fields.value("allocated_bytes", 0.0);
+  const std::string text = BlocksText(use.blocks, all);
+  if (text.empty()) return;
+  std::cout << "# activations" << (use.out_of_memory ? " at the end" : "") << ": " << text << "\n";
+}
+
 void PrintTrend(const MemoryReport& use) {
   const std::string window = fmt::format("steps {} to {}", use.settled_from, use.settled_to);
   if (!use.growth) {
@@ -100,9 +108,13 @@ int MemoryVerb(const MemoryOptions& options) {
                                  : ": " + shares)
               << "\n";
     PrintParts(use);
+    if (!use.out_of_memory) PrintBlocks(use);
     PrintTrend(use);
   }
-  if (use.out_of_memory) PrintOutOfMemory(use);
+  if (use.out_of_memory) {
+    PrintOutOfMemory(use);
+    PrintBlocks(use);
+  }
   return StatusOf(use);
 }
 
