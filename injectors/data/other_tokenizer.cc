@@ -31,7 +31,7 @@ FaultInfo Info() {
                   .default_value = 0.5,
                   .min = 0.01,
                   .max = 1,
-                  .unit = "",
+                  .unit = "of the text",
                   .doc = "What part of the training text `retrained` learns from."}},
       .evidence =
           "once: the digests of both, and the first tokens of the training text with each, "
