@@ -22,13 +22,14 @@ void RankWatch::FindNew() {
     if (found_.insert(rank).second) continue;
     first_.reset();  // the launcher started its ranks again
     is_first_sure_ = false;
-    is_end_missed_ = true;
+    was_restarted_ = true;
   }
   next_search_ = Clock::now() + kSearchEvery;
 }
 
 void RankWatch::Look() {
   FindNew();
+  const std::set<int> missed_before = missed_;
   std::vector<int> gone;
   std::vector<RankFailure> failed;
   for (auto& [rank, seen] : alive_) {
@@ -45,14 +46,20 @@ void RankWatch::Look() {
     seen.is_stopped = is_stopped;
   }
   for (const int rank : gone) alive_.erase(rank);
-  Remember(failed);
-}
-
-void RankWatch::Remember(const std::vector<RankFailure>& failed) {
   if (first_ || failed.empty()) return;
   const FirstFailure first = FirstOf(failed);
   first_ = first.failure;
-  is_first_sure_ = first.is_sure && !is_end_missed_ && static_cast<int>(found_.size()) == ranks_;
+  is_first_sure_ = first.is_sure && missed_before.empty() && !was_restarted_ &&
+                   static_cast<int>(found_.size()) == ranks_;
+  missed_with_first_ = missed_;
+}
+
+// Whether what was seen first came before, or at the same moment as, what the launcher reports.
+bool RankWatch::KnowsBetter(const RankFailure& reported) const {
+  if (!is_first_sure_ || reported.rank == first_->rank) return false;
+  const std::set<int> reported_alone = {reported.rank};
+  if (!missed_with_first_.empty() && missed_with_first_ != reported_alone) return false;
+  return FirstOf({*first_, reported}).failure.rank == first_->rank;
 }
 
 // Without `end` it was waited for between two looks: how it ended is the launcher's to say.
@@ -68,7 +75,7 @@ std::optional<RankFailure> RankWatch::TellEnd(int rank, int pid, const ProcessEn
     told_.insert(rank);
     if (signal != 0 || code != 0) failure = RankFailure{rank, code, signal, pid, ""};
   } else {
-    is_end_missed_ = true;
+    missed_.insert(rank);
   }
   write_("exited", std::move(fields));
   return failure;
@@ -80,8 +87,7 @@ void RankWatch::Finish(int status, const std::string& words) {
   const char* by = "report";
   // torchrun looks at its workers ten times a second, and names the lowest of those that it found
   // dead at one time. But a rank that is being killed may end after one that lost it.
-  if (!failure || (is_first_sure_ && failure->rank != first_->rank &&
-                   FirstOf({*first_, *failure}).failure.rank == first_->rank)) {
+  if (!failure || KnowsBetter(*failure)) {
     failure = first_;
     by = "seen";
   }

@@ -38,7 +38,7 @@ class RankWatch {
   };
 
   void FindNew();
-  void Remember(const std::vector<RankFailure>& failed);
+  bool KnowsBetter(const RankFailure& reported) const;
   std::optional<RankFailure> TellEnd(int rank, int pid, const ProcessEnd* end);
 
   const LauncherKind kind_;
@@ -47,10 +47,12 @@ class RankWatch {
   const Write write_;
   std::map<int, Seen> alive_;         // by rank
   std::optional<RankFailure> first_;  // the first failure seen
-  bool is_first_sure_ = false;        // no other can have ended before it
-  bool is_end_missed_ = false;        // some rank ended, nobody saw how
-  std::set<int> told_;                // ranks whose way to end was seen
-  std::set<int> found_;               // ranks that were ever seen
+  bool is_first_sure_ = false;  // no rank but those of missed_with_first_ can have ended before
+  std::set<int> missed_;        // ranks that ended, nobody saw how
+  std::set<int> missed_with_first_;  // those of them that ended between the same two looks
+  bool was_restarted_ = false;       // by the launcher
+  std::set<int> told_;               // ranks whose way to end was seen
+  std::set<int> found_;              // ranks that were ever seen
   Clock::time_point next_search_;
 };
 

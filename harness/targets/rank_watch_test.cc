@@ -70,5 +70,44 @@ TEST(RankWatchTest, BelievesWhatWasSeenBeforeAReportOfAnotherError) {
   EXPECT_EQ(killed.at("signal"), 9);
 }
 
+// What is said in the end, where rank 1 was killed and is seen to have been, the launcher has
+// waited for rank 0, and its report names rank 0's exit code alone.
+Json SaidOfBoth(bool is_rank0_gone_before) {
+  Json said;
+  const pid_t rank0 = StartRank(0, "exec sleep 600"), rank1 = StartRank(1, "exec sleep 600");
+  RankWatch watch(LauncherKind::kMpirun, 2, kRun, [&](const std::string& event, Json fields) {
+    if (event == "rank_failed") said = std::move(fields);
+  });
+  const auto look = [&] {
+    for (int i = 0; i < 10; ++i) {
+      watch.Look();
+      poll(nullptr, 0, 50);
+    }
+  };
+  look();
+  kill(rank0, SIGKILL);
+  waitpid(rank0, nullptr, 0);
+  if (is_rank0_gone_before) look();
+  kill(rank1, SIGKILL);
+  poll(nullptr, 0, 50);
+  look();
+  watch.Finish(1 << 8, "Process name: [[1234,1],0]\nExit code:    1\n");
+  waitpid(rank1, nullptr, 0);
+  return said;
+}
+
+TEST(RankWatchTest, BelievesASeenKillBeforeAReportedErrorOfTheSameMoment) {
+  const Json said = SaidOfBoth(/*is_rank0_gone_before=*/false);
+  EXPECT_EQ(said.at("rank"), 1);
+  EXPECT_EQ(said.at("signal"), 9);
+  EXPECT_EQ(said.at("by"), "seen");
+}
+
+TEST(RankWatchTest, BelievesAReportOfARankThatWasGoneBefore) {
+  const Json said = SaidOfBoth(/*is_rank0_gone_before=*/true);
+  EXPECT_EQ(said.at("rank"), 0);
+  EXPECT_EQ(said.at("by"), "report");
+}
+
 }  // namespace rank_watch_test
 }  // namespace trainwreck
