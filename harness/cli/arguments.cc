@@ -263,7 +263,9 @@ void VerbArguments::PatientArm(std::string& arm) {
 
 void VerbArguments::HistoryFile(std::string& file) {
   Option("--history", file,
-         "File of the history, or none [$TRAINWRECK_HISTORY, else .trainwreck/history.db]", "FILE");
+         "The history's file or postgresql:// address, or none [$TRAINWRECK_HISTORY, else "
+         ".trainwreck/history.db]",
+         "FILE");
 }
 
 void VerbArguments::Reports(std::vector<ReportRequest>& reports, bool of_stored) {

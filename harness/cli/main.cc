@@ -62,7 +62,7 @@ int Call(const ReadCommand& command) {
     return Complain(error.what(), kExitInvalid);
   } catch (const HistoryError& error) {  // damaged behind its first page, say
     return Complain(error.what(), kExitInvalid);
-  } catch (const SqliteError& error) {
+  } catch (const DatabaseError& error) {
     return Complain(std::string("the history cannot be used: ") + error.what(), kExitInvalid);
   } catch (const std::system_error& error) {  // a full disk, a folder that may not be written
     return Complain(error.what(), kExitInfrastructure);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "harness/history/postgres.h"
 #include "harness/history/record_rows.h"
+#include "harness/history/sqlite.h"
 #include "harness/text/glob.h"
 
 namespace trainwreck {
@@ -12,7 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kBusyMs = 30'000;
-constexpr int kApplicationId = 0x54524b31;  // "TRK1", for file(1) and for us
 
 // Version 1. A later version adds an upgrade from each earlier one; readers refuse newer ones.
 constexpr const char* kTables = R"(
@@ -55,7 +56,7 @@ CREATE TABLE training(
   verdict_id INTEGER NOT NULL REFERENCES verdict(id),
   arm TEXT NOT NULL,
   seed INTEGER NOT NULL,
-  end TEXT NOT NULL,
+  "end" TEXT NOT NULL,
   step_seconds REAL,
   peak_memory_bytes REAL,
   final_signals TEXT NOT NULL);
@@ -101,111 +102,79 @@ RecordSummary SummaryFrom(const Statement& row) {
 constexpr const char* kSummaryColumns =
     "run.id, run.started_utc, run.commit_hash, run.dirty, run.target, run.target_digest";
 
-std::string ReadyPath(const std::string& path, RunHistory::Mode mode) {
+std::unique_ptr<Database> Open(const std::string& path, RunHistory::Mode mode) {
+  if (IsServer(path)) return std::make_unique<PostgresDatabase>(path, kBusyMs);
   std::error_code error;
   if (mode == RunHistory::Mode::kRead) {
-    if (fs::is_regular_file(path, error)) return path;
-    throw HistoryError("there is no history in " + path +
-                       ": 'trainwreck run' makes it, --history FILE names another");
+    if (!fs::is_regular_file(path, error)) {
+      throw HistoryError("there is no history in " + path +
+                         ": 'trainwreck run' makes it, --history FILE names another");
+    }
+  } else if (const fs::path folder = fs::path(path).parent_path(); !folder.empty()) {
+    fs::create_directories(folder, error);
+    if (error) throw HistoryError("cannot make " + folder.string() + ": " + error.message());
   }
-  const fs::path folder = fs::path(path).parent_path();
-  if (!folder.empty()) fs::create_directories(folder, error);
-  if (error) throw HistoryError("cannot make " + folder.string() + ": " + error.message());
-  return path;
+  return std::make_unique<SqliteDatabase>(path, kBusyMs);
 }
 
 }  // namespace
 
-RunHistory::RunHistory(const std::string& path, Mode mode) try
-    // A reader of a file in WAL mode writes its shared memory; only the tables are left alone.
-    : database_(ReadyPath(path, mode), /*read_only=*/false, kBusyMs) {
+RunHistory::RunHistory(const std::string& path, Mode mode) try : database_(Open(path, mode)) {
   Prepare(mode);
-} catch (const SqliteError& error) {
-  const bool is_other = (error.code & 0xff) == SQLITE_NOTADB;
-  throw HistoryError(is_other ? path +
-                                    " is no history of trainwreck: name another file with "
-                                    "--history FILE, or --history none"
-                              : std::string(error.what()) + "; --history FILE names another file");
+} catch (const DatabaseError& error) {
+  throw HistoryError(error.what());
+}
+
+bool RunHistory::MayBeThere(const std::string& path) {
+  std::error_code error;
+  return IsServer(path) || fs::is_regular_file(path, error);
 }
 
 void RunHistory::Prepare(Mode mode) {
-  const auto [application, version, tables] = ReadState();
-  if (tables > 0 && application != kApplicationId) {
-    throw HistoryError(database_.path() +
-                       " is another program's database: name another file with --history FILE");
-  }
+  const std::int64_t version = database_->Version();
   if (version > kSchemaVersion) {
-    throw HistoryError(database_.path() + " has schema version " + std::to_string(version) +
+    throw HistoryError(database_->name() + " has schema version " + std::to_string(version) +
                        ", this program knows " + std::to_string(kSchemaVersion) +
-                       ": use a newer trainwreck, or another file with --history FILE");
+                       ": use a newer trainwreck, or another history with --history FILE");
   }
-  if (mode == Mode::kWrite && version < kSchemaVersion) CreateTables();
-  const bool is_new = !HasTable(database_, "bits") || !HasTable(database_, "run_started");
-  if (mode == Mode::kWrite && is_new) {
-    Transaction transaction(database_, Transaction::Kind::kWrite);
-    database_.Execute(kBitsTable);
-    database_.Execute(kTimeIndex);
+  if (version == 0) {
+    if (mode == Mode::kRead) {
+      throw HistoryError(database_->name() + " is empty: 'trainwreck run' fills it");
+    }
+    database_->CreateTables(std::string(kTables) + kBitsTable + kTimeIndex, kSchemaVersion);
+  } else if (mode == Mode::kWrite && !(database_->Has("bits") && database_->Has("run_started"))) {
+    Transaction transaction(*database_, Database::Access::kWrite);
+    database_->Execute(kBitsTable);
+    database_->Execute(kTimeIndex);
     transaction.Commit();
   }
-  if (mode == Mode::kRead && version == 0) {
-    throw HistoryError(database_.path() + " is empty: 'trainwreck run' fills it");
-  }
-}
-
-// In one transaction: another writer may be making the tables at this moment.
-RunHistory::State RunHistory::ReadState() {
-  Transaction transaction(database_, Transaction::Kind::kRead);
-  return {.application = database_.QueryInteger("PRAGMA application_id"),
-          .version = database_.QueryInteger("PRAGMA user_version"),
-          .tables = database_.QueryInteger("SELECT count(*) FROM sqlite_master")};
-}
-
-// Several may come here at once: the first one makes the tables, the others find them.
-void RunHistory::CreateTables() {
-  // Only possible outside of a transaction, and SQLite does not wait here by itself.
-  for (int tries = 0;; ++tries) {
-    try {
-      database_.Execute("PRAGMA journal_mode = WAL");
-      break;
-    } catch (const SqliteError& error) {
-      if ((error.code & 0xff) != SQLITE_BUSY || tries * 10 > kBusyMs) throw;
-      sqlite3_sleep(10);
-    }
-  }
-  Transaction transaction(database_, Transaction::Kind::kWrite);
-  if (database_.QueryInteger("PRAGMA user_version") == 0) {
-    database_.Execute(kTables);
-    database_.Execute("PRAGMA application_id = " + std::to_string(kApplicationId));
-    database_.Execute("PRAGMA user_version = " + std::to_string(kSchemaVersion));
-  }
-  transaction.Commit();
 }
 
 std::int64_t RunHistory::Add(const Record& record) {
-  Transaction transaction(database_, Transaction::Kind::kWrite);
-  Statement run(database_,
+  Transaction transaction(*database_, Database::Access::kWrite);
+  Statement run(*database_,
                 "INSERT INTO run(started_utc, version, command_line, commit_hash, dirty, target, "
                 "target_digest, isolation, host, cores, output_dir, wall_seconds, cpu_seconds) "
-                "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id");
   run.Bind(record.started_utc).Bind(record.version).Bind(record.command_line);
   run.Bind(record.commit).Bind(record.is_dirty ? 1 : 0).Bind(record.target);
   run.Bind(record.target_digest).Bind(record.isolation).Bind(record.host).Bind(record.cores);
-  run.Bind(record.output_dir).Bind(record.wall_seconds).Bind(record.cpu_seconds).Step();
-  const std::int64_t id = database_.last_insert_id();
-  for (const CaseRecord& one : record.cases) AddCase(database_, id, one);
+  run.Bind(record.output_dir).Bind(record.wall_seconds).Bind(record.cpu_seconds);
+  const std::int64_t id = run.Insert();
+  for (const CaseRecord& one : record.cases) AddCase(*database_, id, one);
   transaction.Commit();
   return id;
 }
 
 void RunHistory::AddSeeds(std::int64_t id, const Record& more) {
-  Transaction transaction(database_, Transaction::Kind::kWrite);
-  Statement find(database_,
+  Transaction transaction(*database_, Database::Access::kWrite);
+  Statement find(*database_,
                  "SELECT max(id) FROM verdict WHERE run_id = ? AND case_name = ? AND "
                  "scenario_digest = ?");
-  Statement read(database_,
+  Statement read(*database_,
                  "SELECT rowid, margins FROM reading WHERE verdict_id = ? AND arm = ? AND "
                  "check_name = ? AND formula = ? AND expected = ? AND unit = ?");
-  Statement write(database_, "UPDATE reading SET margins = ? WHERE rowid = ?");
+  Statement write(*database_, "UPDATE reading SET margins = ? WHERE rowid = ?");
   for (const CaseRecord& one : more.cases) {
     find.Reset();
     find.Bind(id).Bind(one.name).Bind(one.scenario_digest);
@@ -222,7 +191,7 @@ void RunHistory::AddSeeds(std::int64_t id, const Record& more) {
       write.Bind(EncodeSeeds(by_seed)).Bind(read.Integer(0)).Step();
     }
     CaseRecord known;
-    ReadTrainings(database_, verdict_id, known);
+    ReadTrainings(*database_, verdict_id, known);
     std::vector<TrainingRecord> added;
     for (const TrainingRecord& training : one.trainings) {
       const bool is_known = std::any_of(
@@ -231,13 +200,13 @@ void RunHistory::AddSeeds(std::int64_t id, const Record& more) {
           });
       if (!is_known) added.push_back(training);
     }
-    AddTrainings(database_, verdict_id, added);
+    AddTrainings(*database_, verdict_id, added);
   }
   transaction.Commit();
 }
 
 std::optional<std::int64_t> RunHistory::Find(const Record& record) {
-  Statement row(database_,
+  Statement row(*database_,
                 "SELECT id FROM run WHERE started_utc = ? AND host = ? AND output_dir = ? AND "
                 "command_line = ?");
   row.Bind(record.started_utc).Bind(record.host).Bind(record.output_dir);
@@ -249,7 +218,7 @@ std::optional<std::int64_t> RunHistory::Find(const Record& record) {
 MergeCounts RunHistory::MergeFrom(RunHistory& other) {
   MergeCounts counts;
   std::vector<std::int64_t> ids;
-  Statement row(other.database_, "SELECT id FROM run ORDER BY id");
+  Statement row(*other.database_, "SELECT id FROM run ORDER BY id");
   while (row.Step()) ids.push_back(row.Integer(0));
   std::map<std::int64_t, std::int64_t> id_here;
   for (const std::int64_t id : ids) {
@@ -281,19 +250,14 @@ MergeCounts RunHistory::MergeFrom(RunHistory& other) {
 }
 
 bool RunHistory::Has(std::int64_t id) {
-  Statement row(database_, "SELECT 1 FROM run WHERE id = ?");
+  Statement row(*database_, "SELECT 1 FROM run WHERE id = ?");
   row.Bind(id);
   return row.Step();
 }
 
 std::optional<Record> RunHistory::Load(std::int64_t id) {
-  // One snapshot for all that belongs together.
-  database_.Execute("BEGIN");
-  struct End {
-    Database& database;
-    ~End() { sqlite3_exec(database.handle(), "COMMIT", nullptr, nullptr, nullptr); }
-  } end{database_};
-  Statement run(database_,
+  const Transaction one_moment(*database_, Database::Access::kRead);
+  Statement run(*database_,
                 "SELECT started_utc, version, command_line, commit_hash, dirty, target, "
                 "target_digest, isolation, host, cores, output_dir, wall_seconds, cpu_seconds "
                 "FROM run WHERE id = ?");
@@ -314,14 +278,14 @@ std::optional<Record> RunHistory::Load(std::int64_t id) {
                 .wall_seconds = run.Number(11),
                 .cpu_seconds = run.Number(12),
                 .cases = {}};
-  Statement row(database_, std::string("SELECT ") + kCaseColumns +
-                               " FROM verdict WHERE run_id = ? ORDER BY id");
+  Statement row(*database_, std::string("SELECT ") + kCaseColumns +
+                                " FROM verdict WHERE run_id = ? ORDER BY id");
   row.Bind(id);
   while (row.Step()) {
     CaseRecord one = CaseFrom(row, 0);
-    ReadMargins(database_, row.Integer(0), one);
-    ReadTrainings(database_, row.Integer(0), one);
-    ReadBits(database_, row.Integer(0), one);
+    ReadMargins(*database_, row.Integer(0), one);
+    ReadTrainings(*database_, row.Integer(0), one);
+    ReadBits(*database_, row.Integer(0), one);
     record.cases.push_back(std::move(one));
   }
   return record;
@@ -329,10 +293,10 @@ std::optional<Record> RunHistory::Load(std::int64_t id) {
 
 std::vector<RecordSummary> RunHistory::List(int limit) {
   std::vector<RecordSummary> summaries;
-  Statement row(database_, std::string("SELECT ") + kSummaryColumns +
-                               " FROM run ORDER BY started_utc DESC, id DESC LIMIT ?");
+  Statement row(*database_, std::string("SELECT ") + kSummaryColumns +
+                                " FROM run ORDER BY started_utc DESC, id DESC LIMIT ?");
   row.Bind(limit);
-  Statement count(database_, "SELECT verdict, count(*) FROM verdict WHERE run_id = ? GROUP BY 1");
+  Statement count(*database_, "SELECT verdict, count(*) FROM verdict WHERE run_id = ? GROUP BY 1");
   while (row.Step()) {
     summaries.push_back(SummaryFrom(row));
     count.Reset();
@@ -347,7 +311,7 @@ std::vector<RecordSummary> RunHistory::List(int limit) {
 // From one name to the next by the index, so the number of records does not matter.
 std::vector<std::string> RunHistory::CasesLike(const std::string& scenario) {
   std::vector<std::string> names;
-  Statement next(database_,
+  Statement next(*database_,
                  "SELECT case_name, scenario FROM verdict WHERE case_name > ? ORDER BY case_name "
                  "LIMIT 1");
   for (std::string last;; next.Reset()) {
@@ -364,9 +328,9 @@ std::vector<std::pair<RecordSummary, CaseRecord>> RunHistory::ListCases(const st
                                                                         int limit) {
   using Listed = std::pair<RecordSummary, CaseRecord>;
   std::vector<std::pair<std::int64_t, Listed>> found;  // by the verdict's number
-  Statement row(database_, std::string("SELECT ") + kSummaryColumns + ", " + kCaseColumns +
-                               " FROM verdict JOIN run ON run.id = run_id WHERE case_name = ? "
-                               "ORDER BY verdict.id DESC LIMIT ?");
+  Statement row(*database_, std::string("SELECT ") + kSummaryColumns + ", " + kCaseColumns +
+                                " FROM verdict JOIN run ON run.id = run_id WHERE case_name = ? "
+                                "ORDER BY verdict.id DESC LIMIT ?");
   for (const std::string& name : CasesLike(scenario)) {
     row.Reset();
     row.Bind(name).Bind(limit);
@@ -381,21 +345,21 @@ std::vector<std::pair<RecordSummary, CaseRecord>> RunHistory::ListCases(const st
   if (static_cast<int>(found.size()) > limit) found.resize(limit);
   std::vector<Listed> cases;
   for (auto& [verdict_id, one] : found) {
-    ReadTrainings(database_, verdict_id, one.second);
+    ReadTrainings(*database_, verdict_id, one.second);
     cases.push_back(std::move(one));
   }
   return cases;
 }
 
 std::optional<std::int64_t> RunHistory::Newest() {
-  Statement row(database_, "SELECT id FROM run ORDER BY started_utc DESC, id DESC LIMIT 1");
+  Statement row(*database_, "SELECT id FROM run ORDER BY started_utc DESC, id DESC LIMIT 1");
   if (!row.Step()) return std::nullopt;
   return row.Integer(0);
 }
 
 std::vector<std::int64_t> RunHistory::OfCommit(const std::string& hash_prefix) {
   std::vector<std::int64_t> ids;
-  Statement row(database_,
+  Statement row(*database_,
                 "SELECT id FROM run WHERE dirty = 0 AND commit_hash >= ? AND commit_hash < ? "
                 "ORDER BY started_utc DESC, id DESC");
   row.Bind(hash_prefix).Bind(hash_prefix + "g");  // behind all hexadecimal digits
@@ -405,15 +369,17 @@ std::vector<std::int64_t> RunHistory::OfCommit(const std::string& hash_prefix) {
 
 void RunHistory::SetBaseline(const std::string& name, std::int64_t run,
                              const std::string& set_utc) {
-  Transaction transaction(database_, Transaction::Kind::kWrite);
-  Statement set(database_, "INSERT OR REPLACE INTO baseline VALUES(?, ?, ?)");
+  Transaction transaction(*database_, Database::Access::kWrite);
+  Statement set(*database_,
+                "INSERT INTO baseline(name, run_id, set_utc) VALUES(?, ?, ?) ON CONFLICT(name) DO "
+                "UPDATE SET run_id = excluded.run_id, set_utc = excluded.set_utc");
   set.Bind(name).Bind(run).Bind(set_utc).Step();
   transaction.Commit();
 }
 
 std::vector<Baseline> RunHistory::Baselines() {
   std::vector<Baseline> baselines;
-  Statement row(database_, "SELECT name, run_id, set_utc FROM baseline ORDER BY name");
+  Statement row(*database_, "SELECT name, run_id, set_utc FROM baseline ORDER BY name");
   while (row.Step()) baselines.push_back({row.Text(0), row.Integer(1), row.Text(2)});
   return baselines;
 }

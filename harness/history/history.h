@@ -1,5 +1,5 @@
-// The history: one SQLite file that every `trainwreck run` adds a record to. It is in WAL mode, so
-// readers never wait. A record is one transaction: it is there whole or not at all, whatever kills
+// The history: a database that every `trainwreck run` adds a record to, by default a file of SQLite.
+// Readers never wait. A record is one transaction: it is there whole or not at all, whatever kills
 // the writer. Several writers wait for each other. docs/guide/history.md describes the tables.
 //
 //   RunHistory history(".trainwreck/history.db", RunHistory::Mode::kWrite);
@@ -8,17 +8,18 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "harness/history/database.h"
 #include "harness/history/record.h"
-#include "harness/history/sqlite.h"
 
 namespace trainwreck {
 
-// The file cannot be used: not there, another program's, of a newer version, damaged. The message
+// The history cannot be used: not there, another program's, of a newer version, damaged. The message
 // says what to do.
 struct HistoryError : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -54,10 +55,13 @@ class RunHistory {
   enum class Mode { kRead, kWrite };
   static constexpr int kSchemaVersion = 1;
 
-  // kWrite makes the file and its folder where they are missing. Throws HistoryError.
+  // `path` is a file, or a server's address (postgres.h). kWrite makes file, folder and tables where
+  // they are missing. Throws HistoryError.
   RunHistory(const std::string& path, Mode mode);
+  // Whether a history may be found there: a file that exists, or any server.
+  static bool MayBeThere(const std::string& path);
 
-  // All throw SqliteError when SQLite fails, with a full disk, say.
+  // All throw DatabaseError when the database fails, with a full disk, say.
   std::int64_t Add(const Record& record);
   // Adds to a stored run the seeds of its cases that it lacks. Its verdicts stay as they were
   // judged.
@@ -81,15 +85,10 @@ class RunHistory {
   std::vector<Baseline> Baselines();
 
  private:
-  struct State {
-    std::int64_t application, version, tables;
-  };
   void Prepare(Mode mode);
-  State ReadState();
-  void CreateTables();
   std::optional<std::int64_t> Find(const Record& record);
   std::vector<std::string> CasesLike(const std::string& scenario);
-  Database database_;
+  std::unique_ptr<Database> database_;
 };
 
 }  // namespace trainwreck

@@ -67,11 +67,6 @@ std::string EncodeSeeds(const std::map<int, double>& by_seed) {
 
 std::map<int, double> DecodeSeeds(const std::string& text) { return Decode(text, SeedsFrom); }
 
-bool HasTable(Database& database, const std::string& name) {
-  return database.QueryInteger("SELECT count(*) FROM sqlite_master WHERE name = '" + name + "'") >
-         0;
-}
-
 void AddTrainings(Database& database, std::int64_t verdict_id,
                   const std::vector<TrainingRecord>& trainings) {
   Statement training(database, "INSERT INTO training VALUES(?, ?, ?, ?, ?, ?, ?)");
@@ -88,14 +83,15 @@ void AddTrainings(Database& database, std::int64_t verdict_id,
 }
 
 void AddCase(Database& database, std::int64_t run_id, const CaseRecord& record) {
-  Statement verdict(database,
-                    "INSERT INTO verdict(run_id, case_name, scenario, scenario_digest, "
-                    "environment, verdict, class, reason) VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement verdict(
+      database,
+      "INSERT INTO verdict(run_id, case_name, scenario, scenario_digest, "
+      "environment, verdict, class, reason) VALUES(?, ?, ?, ?, ?, ?, ?, ?) RETURNING id");
   verdict.Bind(run_id).Bind(record.name).Bind(record.scenario).Bind(record.scenario_digest);
   verdict.Bind(Dump(record.environment)).Bind(ToString(record.verdict));
   verdict.Bind(record.failure_class.text());
-  verdict.Bind(record.reason).Step();
-  const std::int64_t verdict_id = database.last_insert_id();
+  verdict.Bind(record.reason);
+  const std::int64_t verdict_id = verdict.Insert();
   Statement reading(database, "INSERT INTO reading VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
   for (const MarginRecord& margin : record.margins) {
     reading.Reset();
@@ -138,7 +134,7 @@ void ReadMargins(Database& database, std::int64_t verdict_id, CaseRecord& record
 
 void ReadTrainings(Database& database, std::int64_t verdict_id, CaseRecord& record) {
   Statement row(database,
-                "SELECT arm, seed, end, step_seconds, peak_memory_bytes, final_signals FROM "
+                "SELECT arm, seed, \"end\", step_seconds, peak_memory_bytes, final_signals FROM "
                 "training WHERE verdict_id = ? ORDER BY rowid");
   row.Bind(verdict_id);
   while (row.Step()) {
@@ -153,7 +149,7 @@ void ReadTrainings(Database& database, std::int64_t verdict_id, CaseRecord& reco
 }
 
 void ReadBits(Database& database, std::int64_t verdict_id, CaseRecord& record) {
-  if (!HasTable(database, "bits")) return;
+  if (!database.Has("bits")) return;
   Statement row(database,
                 "SELECT arm, seed, steps, digest, signals, every, marks FROM bits WHERE "
                 "verdict_id = ?");

@@ -7,12 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "harness/history/database.h"
 #include "harness/history/record.h"
-#include "harness/history/sqlite.h"
 
 namespace trainwreck {
-
-bool HasTable(Database& database, const std::string& name);
 
 void AddCase(Database& database, std::int64_t run_id, const CaseRecord& record);
 void AddTrainings(Database& database, std::int64_t verdict_id,

@@ -1,10 +1,14 @@
 #include "harness/session/recording.h"
 
+#include <sys/statfs.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include "harness/history/comparison.h"
+#include "harness/history/postgres.h"
 #include "harness/session/provenance.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
@@ -17,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kShortestHash = 7;
 constexpr std::size_t kLongestNumber = 9;
 
-// Whether somebody named the file; the default may be missing on a disk that cannot be written.
+// Whether somebody named the history; the default may be missing on a disk that cannot be written.
 bool IsAskedFor(const std::string& option) {
   return !option.empty() || std::getenv("TRAINWRECK_HISTORY") != nullptr;
 }
@@ -30,6 +34,18 @@ std::vector<std::int64_t> FindBaseline(RunHistory& history, const std::string& n
   }
   throw UsageError("no baseline '" + name + "'" + known +
                    " ('trainwreck baseline set RUN' sets one)");
+}
+
+// SQLite's locks and its shared memory work on one machine alone.
+void WarnOfSharedFile(const std::string& path) {
+  struct statfs info {};
+  if (IsServer(path) || statfs(path.c_str(), &info) != 0) return;
+  const std::string name = NameOfSharedFileSystem(static_cast<std::uint32_t>(info.f_type));
+  if (name.empty()) return;
+  std::cerr << "trainwreck: warning: " << path << " is on " << name
+            << ", where a history is safe with writers of one machine alone: give each machine a "
+               "file and call 'trainwreck history merge', or name a server, --history "
+               "postgresql://HOST/DATABASE\n";
 }
 
 // A file, or a folder with one in it; empty when `word` is neither.
@@ -52,6 +68,17 @@ std::string HistoryPath(const std::string& option) {
   return path == "none" ? "" : path;
 }
 
+std::string NameOfSharedFileSystem(std::int64_t type) {
+  static const std::map<std::int64_t, std::string> kNames = {
+      {0x6969, "NFS"},         {0x517b, "SMB"},         {0xfe534d42, "SMB"},
+      {0xff534d42, "CIFS"},    {0x0bd00bd0, "Lustre"},  {0x47504653, "GPFS"},
+      {0x19830326, "BeeGFS"},  {0x00c36400, "Ceph"},    {0x5346414f, "AFS"},
+      {0x01161970, "GFS2"},    {0x7461636f, "OCFS2"},
+  };
+  const auto found = kNames.find(type);
+  return found == kNames.end() ? "" : found->second;
+}
+
 void CheckHistory(const std::string& option) {
   const std::string path = HistoryPath(option);
   if (path.empty() || !IsAskedFor(option)) return;
@@ -68,6 +95,7 @@ void AddToHistory(const std::string& option, const std::vector<Verdict>& verdict
   if (path.empty() || verdicts.empty()) return;
   try {
     RunHistory history(path, RunHistory::Mode::kWrite);
+    WarnOfSharedFile(path);
     const std::int64_t id = history.Add(MakeRecord(verdicts, info));
     std::cout << "# history: run " << id << " in " << path << "\n" << std::flush;
   } catch (const std::runtime_error& error) {
@@ -98,8 +126,7 @@ std::unique_ptr<RunHistory> OpenHistory(const std::string& option) {
 
 std::unique_ptr<RunHistory> FindHistory(const std::string& option) {
   const std::string path = HistoryPath(option);
-  std::error_code error;
-  if (path.empty() || !fs::is_regular_file(path, error)) return nullptr;
+  if (path.empty() || !RunHistory::MayBeThere(path)) return nullptr;
   try {
     return std::make_unique<RunHistory>(path, RunHistory::Mode::kRead);
   } catch (const std::runtime_error&) {

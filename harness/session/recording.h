@@ -16,9 +16,13 @@ namespace trainwreck {
 
 inline constexpr const char* kHistoryFile = ".trainwreck/history.db";
 
-// The history's file: --history, else $TRAINWRECK_HISTORY, else .trainwreck/history.db. Empty: no
-// history is wanted.
+// The history's file or address: --history, else $TRAINWRECK_HISTORY, else .trainwreck/history.db.
+// Empty: no history is wanted.
 std::string HistoryPath(const std::string& option);
+
+// The name of a file system that several machines share, by statfs's number; empty: another one.
+// A history on it is safe with writers of one machine alone, which AddToHistory says.
+std::string NameOfSharedFileSystem(std::int64_t type);
 
 // Checks, before anything is run, that a history which the user named is usable. Throws
 // ConfigurationError.

@@ -79,5 +79,10 @@ TEST_F(SideTest, AHistoryThatIsOnlyNiceToHaveMayBeMissingOrDamaged) {
   EXPECT_TRUE(FindHistory("h.db")->Has(1));
 }
 
+TEST(SharedFileSystem, HasANameAndALocalOneHasNone) {
+  EXPECT_EQ(NameOfSharedFileSystem(0x6969), "NFS");  // NFS_SUPER_MAGIC of linux/magic.h
+  EXPECT_EQ(NameOfSharedFileSystem(0xef53), "");     // ext4
+}
+
 }  // namespace recording_test
 }  // namespace trainwreck

@@ -191,7 +191,8 @@ int MergeHistories(const HistoryOptions& options) {
   try {
     RunHistory history(path, RunHistory::Mode::kWrite);
     for (auto file = options.words.begin() + 1; file != options.words.end(); ++file) {
-      if (std::error_code error; std::filesystem::equivalent(*file, path, error)) {
+      std::error_code error;
+      if (*file == path || std::filesystem::equivalent(*file, path, error)) {
         throw UsageError("cannot merge " + path + " into itself");
       }
       RunHistory other(*file, RunHistory::Mode::kRead);
