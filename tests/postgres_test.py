@@ -33,9 +33,10 @@ seeds: 5
 
 
 def server_programs():
-    """The folder with initdb and pg_ctl: Debian keeps them out of PATH."""
-    found = shutil.which("pg_ctl") or max(glob.glob("/usr/lib/postgresql/*/bin/pg_ctl"), default=None)
-    return os.path.dirname(found) if found else None
+    """The folder with initdb, pg_ctl and psql: Debian keeps them out of PATH."""
+    found = [*sorted(glob.glob("/usr/lib/postgresql/*/bin/pg_ctl"), reverse=True), shutil.which("pg_ctl")]
+    folders = [os.path.dirname(os.path.realpath(program)) for program in found if program]
+    return next((folder for folder in folders if all(os.path.exists(f"{folder}/{name}") for name in ("initdb", "psql"))), None)
 
 
 def not_as_root(command):

@@ -70,10 +70,9 @@ std::string HistoryPath(const std::string& option) {
 
 std::string NameOfSharedFileSystem(std::int64_t type) {
   static const std::map<std::int64_t, std::string> kNames = {
-      {0x6969, "NFS"},         {0x517b, "SMB"},         {0xfe534d42, "SMB"},
-      {0xff534d42, "CIFS"},    {0x0bd00bd0, "Lustre"},  {0x47504653, "GPFS"},
-      {0x19830326, "BeeGFS"},  {0x00c36400, "Ceph"},    {0x5346414f, "AFS"},
-      {0x01161970, "GFS2"},    {0x7461636f, "OCFS2"},
+      {0x6969, "NFS"},        {0x517b, "SMB"},      {0xfe534d42, "SMB"},    {0xff534d42, "CIFS"},
+      {0x0bd00bd0, "Lustre"}, {0x47504653, "GPFS"}, {0x19830326, "BeeGFS"}, {0x00c36400, "Ceph"},
+      {0x5346414f, "AFS"},    {0x01161970, "GFS2"}, {0x7461636f, "OCFS2"},
   };
   const auto found = kNames.find(type);
   return found == kNames.end() ? "" : found->second;
