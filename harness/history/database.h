@@ -1,6 +1,7 @@
 // What the history needs of a database, whichever it is: SQLite's file (sqlite.h) or a server of
-// PostgreSQL (postgres.h). SQL is written once, as SQLite has it: `?` stands for a value, and tables
-// have the types INTEGER, REAL and TEXT and a `rowid`. Every call that fails throws DatabaseError.
+// PostgreSQL (postgres.h). SQL is written once, as SQLite has it: `?` stands for a value, and
+// tables have the types INTEGER, REAL and TEXT and a `rowid`. Every call that fails throws
+// DatabaseError.
 #pragma once
 
 #include <cstdint>

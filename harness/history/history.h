@@ -1,6 +1,6 @@
-// The history: a database that every `trainwreck run` adds a record to, by default a file of SQLite.
-// Readers never wait. A record is one transaction: it is there whole or not at all, whatever kills
-// the writer. Several writers wait for each other. docs/guide/history.md describes the tables.
+// The history: a database that every `trainwreck run` adds a record to; by default it is a file of
+// SQLite. Readers never wait. A record is one transaction: it is there whole or not at all, whatever
+// kills the writer. Several writers wait for each other. docs/guide/history.md describes the tables.
 //
 //   RunHistory history(".trainwreck/history.db", RunHistory::Mode::kWrite);
 //   const std::int64_t id = history.Add(MakeRecord(verdicts, info));
@@ -19,8 +19,8 @@
 
 namespace trainwreck {
 
-// The history cannot be used: not there, another program's, of a newer version, damaged. The message
-// says what to do.
+// The history cannot be used: not there, another program's, of a newer version, damaged. The
+// message says what to do.
 struct HistoryError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -55,8 +55,8 @@ class RunHistory {
   enum class Mode { kRead, kWrite };
   static constexpr int kSchemaVersion = 1;
 
-  // `path` is a file, or a server's address (postgres.h). kWrite makes file, folder and tables where
-  // they are missing. Throws HistoryError.
+  // `path` is a file, or a server's address (postgres.h). kWrite makes file, folder and tables
+  // where they are missing. Throws HistoryError.
   RunHistory(const std::string& path, Mode mode);
   // Whether a history may be found there: a file that exists, or any server.
   static bool MayBeThere(const std::string& path);

@@ -1,5 +1,6 @@
 // The database itself: what goes in comes out, whatever else happens to it. It is a file, or on the
-// server $TRAINWRECK_TEST_SERVER (tests/postgres_test.py), where each test has a database of its own.
+// server $TRAINWRECK_TEST_SERVER (tests/postgres_test.py), where each test has a database of its
+// own.
 #include "harness/history/history.h"
 
 #include <gtest/gtest.h>
