@@ -195,9 +195,10 @@ const RegisterDeviceKernels kernels_of_gpus(
      .digests = [](auto tensors) { return RunKernel<kernels::CudaDigests>(tensors).digests; },
      .corrupt =
          [](const auto& tensor, const auto& corruption) {
+           static thread_local auto* corruptor = new kernels::CudaCorruptor;  // as in RunKernel
            return CallWithDeviceMemory(CacheOfLibTorch(), [&] {
-             return kernels::CorruptCuda(tensor, corruption,
-                                         c10::cuda::getCurrentCUDAStream().stream());
+             return corruptor->Corrupt(tensor, corruption,
+                                       c10::cuda::getCurrentCUDAStream().stream());
            });
          }});
 
