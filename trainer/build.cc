@@ -191,13 +191,16 @@ void BuildModelAndOptimizer(const TrainingRecipe& recipe, std::uint64_t seed,
 // Into `parts` one by one, so that what is there when one throws is left as it is: a communicator
 // may wait for its peers when it is destroyed.
 void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
-                const Clock& clock, TraceSink& sink, const Wrappers& wrappers, Parts& parts) {
+                Clock& clock, TraceSink& sink, const Wrappers& wrappers, Parts& parts) {
   parts.device =
       OpenDevice(recipe.device, {.rank = rank,
                                  .world_size = world_size,
                                  .deterministic = recipe.deterministic,
                                  .expandable_segments = recipe.memory_expandable_segments});
   parts.device->LimitMemory(recipe.memory_limit_bytes);
+  clock.on_stage = [device = parts.device.get()](Stage stage) {
+    device->BeginRange(ToString(stage));
+  };
   sink.Report(
       events::kDeviceOpened,
       {{"kind", at::DeviceTypeName(parts.device->torch_device().type(), /*lower_case=*/true)},
