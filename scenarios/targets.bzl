@@ -1994,6 +1994,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "twins/tf32",
+        file = "twins/tf32.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "twins/threads",
         file = "twins/threads.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],

@@ -201,10 +201,13 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
   clock.on_stage = [device = parts.device.get()](Stage stage) {
     device->BeginRange(ToString(stage));
   };
-  sink.Report(
-      events::kDeviceOpened,
-      {{"kind", at::DeviceTypeName(parts.device->torch_device().type(), /*lower_case=*/true)},
-       {"name", parts.device->name()}});
+  const at::DeviceType kind = parts.device->torch_device().type();
+  const at::Float32Precision precision =
+      at::globalContext().float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL);
+  sink.Report(events::kDeviceOpened,
+              {{"kind", at::DeviceTypeName(kind, /*lower_case=*/true)},
+               {"name", parts.device->name()},
+               {"tf32", kind == at::kCUDA && precision == at::Float32Precision::TF32}});
   const bool in_a_file = recipe.parallel_rendezvous == RendezvousKind::kFile;
   const GroupOptions group =
       WrapAll(wrappers, GroupOptions{.rank = rank,
@@ -282,6 +285,8 @@ std::string Run(Process& process, const Plan& plan, int rank, int world_size,
     SpreadOver(process.recipe, world_size);
   }
   at::globalContext().setDeterministicAlgorithms(process.recipe.deterministic, /*warn_only=*/false);
+  at::globalContext().setAllowTF32CuBLAS(process.recipe.precision_tf32);
+  at::globalContext().setAllowTF32CuDNN(process.recipe.precision_tf32);
   TraceSink& sink = *process.sink;
   if (make_wrappers) {
     try {

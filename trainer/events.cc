@@ -110,8 +110,9 @@ const EventKind kMemoryBlocks(
     "memory_blocks", {"peak_bytes", "activations_bytes", "by_block"},
     "The step reached a new peak of memory: the bytes of activations in it, of each block of the "
     "model (CPU). Only with memory.limit_bytes, or where a formula mentions it");
-const EventKind kDeviceOpened("device_opened", {"kind", "name"},
-                              "Where this rank's tensors live from here on");
+const EventKind kDeviceOpened("device_opened", {"kind", "name", "tf32"},
+                              "Where this rank's tensors live from here on, and whether its "
+                              "products in fp32 are rounded (precision.tf32)");
 const EventKind kEvaluated("evaluated", {"loss", "batches", "data"},
                            "An evaluation; data is held_out or training");
 const EventKind kOverlap(
