@@ -522,6 +522,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "nan/device-assert",
+        file = "nan/device-assert.yaml",
+        extended = ["nan/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "nan/div-by-zero",
         file = "nan/div-by-zero.yaml",
         extended = ["nan/defaults.yaml", "defaults.yaml"],

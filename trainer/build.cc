@@ -36,6 +36,7 @@
 #include "trainer/ranks/communicator.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/recipe/model_kinds.h"
+#include "trainer/telemetry/failing_op.h"
 #include "trainer/telemetry/vocabulary.h"
 
 namespace trainwreck {
@@ -347,7 +348,12 @@ void ReportOutOfMemory(Process& process, const std::string& what) {
 int Fail(Process& process, const std::exception& error, const std::string& why, int code) {
   const std::string what = MessageOf(error);
   std::cerr << "trainwreck-trainer: " << what << std::endl;
-  Json fields = {{"what", what}, {"samples", Json::array()}};
+  Json fields = {
+      {"what", what}, {"samples", Json::array()}, {"stage", ToString(process.clock.stage)}};
+  if (const FailingOp failing = LastFailingOp(); !failing.op.empty()) {
+    fields["op"] = failing.op;
+    fields["within"] = failing.within;
+  }
   if (process.loop) fields["samples"] = process.loop->current_samples();
   LimitCpuMemory(0);  // what is left to do must not fail for the same reason
   try {
@@ -387,6 +393,7 @@ void WarmUpParts(TrainingRecipe recipe, bool with_backward) {
 int Train(const Plan& plan, int rank, int world_size, const std::string& trace_dir,
           const WrapperFactory& make_wrappers) {
   CountCpuMemory();
+  if (Variable("CUDA_LAUNCH_BLOCKING", "0") == "1") WatchOperations();
   auto process = std::make_unique<Process>();
   process->clock.phase = plan.phase;
   process->clock.attempt = plan.attempt;

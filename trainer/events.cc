@@ -95,8 +95,11 @@ const EventKind kUntrained(
     "audit.coverage: at the first update these parameters had \"no gradient\", or one "
     "that is not 0 and \"no update\"");
 const EventKind kException(
-    "exception", {"what", "samples"},
-    "The run ends with an error; samples are those of the batch in progress");
+    "exception", {"what", "samples", "stage", "op", "within"},
+    "The run ends with an error; samples are those of the batch in progress, stages those of "
+    "out_of_memory. In a run with CUDA_LAUNCH_BLOCKING=1 also the operation that threw, and the "
+    "one "
+    "within which it was called");
 const EventKind kOutOfMemory(
     "out_of_memory",
     {"stage", "requested_bytes", "allocated_bytes", "limit_bytes", "what", "owner", "owner_share",
