@@ -2058,6 +2058,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "variance/atomics",
+        file = "variance/atomics.yaml",
+        extended = ["variance/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "variance/unseeded-shuffle",
         file = "variance/unseeded-shuffle.yaml",
         extended = ["variance/defaults.yaml", "defaults.yaml"],
