@@ -48,6 +48,11 @@ std::optional<CudaDigests::Result> CudaDigests::Poll() { cuda::Refuse(); }
 std::optional<CudaDigests::Result> CudaDigests::Wait() { cuda::Refuse(); }
 int CudaDigests::in_flight() const { return 0; }
 
-CorruptionReport CorruptCuda(const MutableTensorView&, const Corruption&, void*) { cuda::Refuse(); }
+struct CudaCorruptor::Memory {};
+CudaCorruptor::CudaCorruptor() { cuda::Refuse(); }
+CudaCorruptor::~CudaCorruptor() = default;
+CorruptionReport CudaCorruptor::Corrupt(const MutableTensorView&, const Corruption&, void*) {
+  cuda::Refuse();
+}
 
 }  // namespace trainwreck::kernels

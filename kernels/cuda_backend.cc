@@ -69,7 +69,7 @@ std::vector<std::uint64_t> Digests(std::span<const TensorView> tensors) {
 
 CorruptionReport CorruptOnDevice(const MutableTensorView& tensor, const Corruption& corruption) {
   OnDevice copy(tensor);
-  CorruptionReport report = CorruptCuda(copy.view(), corruption, nullptr);
+  CorruptionReport report = CudaCorruptor().Corrupt(copy.view(), corruption, nullptr);
   copy.CopyTo(tensor.data);
   return report;
 }

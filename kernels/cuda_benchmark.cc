@@ -96,8 +96,9 @@ void OverRegion(benchmark::State& state, std::int64_t bytes, Corruption::Kind ki
   Rotation buffers(bytes);
   const Corruption corruption{
       .kind = kind, .where = Corruption::Where::kRegion, .elements = bytes, .bit = 3, .value = 1};
+  CudaCorruptor corruptor;
   for (auto _ : state) {
-    CorruptCuda({buffers.Next(), bytes / 4, DType::kFloat32}, corruption, nullptr);
+    corruptor.Corrupt({buffers.Next(), bytes / 4, DType::kFloat32}, corruption, nullptr);
   }
   const double moved = 2e-9 * static_cast<double>(bytes) * static_cast<double>(state.iterations());
   state.counters["GB/s"] = benchmark::Counter(moved, benchmark::Counter::kIsRate);

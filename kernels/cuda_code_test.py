@@ -16,8 +16,8 @@ SPLIT = sys.argv.index("--")
 FLAGS, FILES = sys.argv[3:SPLIT], sys.argv[SPLIT + 1:]
 
 # What a kernel may take: registers of a thread, and bytes of shared memory of a block. With 256 threads in a block, 64 registers
-# let 4 blocks run on a multiprocessor at a time (65536 registers), 32 let 8.
-CEILINGS = {"SumTerms": (64, 0), "SumChunks": (64, 0), "SumTensors": (40, 14336), "CorruptElements": (40, 0)}
+# let 4 blocks run on a multiprocessor at a time (65536 registers), 48 let 5, 32 let 8.
+CEILINGS = {"SumTerms": (64, 0), "SumChunks": (64, 0), "SumTensors": (40, 14336), "CorruptElements": (48, 0)}
 
 # Fused, or without a rounding of its own, which leaves ptxas free to fuse.
 FLOAT = r"\.b?f(?:16|16x2|32|32x2|64)\b"

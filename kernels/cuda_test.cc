@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "kernels/corrupt_cuda.h"
 #include "kernels/cuda_calls.h"
 #include "kernels/cuda_ring.h"
 #include "kernels/digest.h"
@@ -92,6 +93,24 @@ TEST(Cuda, AStepOfDigestsMakesOneLaunchAndNeverWaits) {
   EXPECT_EQ(spent.synchronising, 0);
   EXPECT_EQ(spent.launches, 1);
   EXPECT_EQ(first->digests, second->digests);
+}
+
+TEST(Cuda, ASecondCorruptionAllocatesNothingAndWaitsOnce) {
+  SKIP_WITHOUT_CUDA();
+  constexpr std::int64_t kCount = 5000;
+  Buffer device(Buffer::Kind::kDevice);
+  const MutableTensorView all{device.Reserve(kCount * sizeof(float)), kCount, DType::kFloat32};
+  cuda::ClearAsync(all.data, kCount * sizeof(float), nullptr);
+  CudaCorruptor corruptor;
+  const Corruption flip{.elements = all.count, .bit = 3};
+  corruptor.Corrupt(all, flip, nullptr);
+  const CallCounts before = cuda::Counts();
+  const CorruptionReport report = corruptor.Corrupt(all, flip, nullptr);
+  const CallCounts spent = cuda::Counts() - before;
+  EXPECT_EQ(report.changed, all.count) << "the count of the call before is gone";
+  EXPECT_EQ(spent.synchronising, 1);
+  EXPECT_EQ(spent.launches, 1);
+  EXPECT_EQ(spent.copies, 2);
 }
 
 TEST(Cuda, ResultsComeInOrderWithTheirTags) {

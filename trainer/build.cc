@@ -36,6 +36,7 @@
 #include "trainer/ranks/communicator.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/recipe/model_kinds.h"
+#include "trainer/telemetry/failing_op.h"
 #include "trainer/telemetry/vocabulary.h"
 
 namespace trainwreck {
@@ -191,17 +192,23 @@ void BuildModelAndOptimizer(const TrainingRecipe& recipe, std::uint64_t seed,
 // Into `parts` one by one, so that what is there when one throws is left as it is: a communicator
 // may wait for its peers when it is destroyed.
 void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
-                const Clock& clock, TraceSink& sink, const Wrappers& wrappers, Parts& parts) {
+                Clock& clock, TraceSink& sink, const Wrappers& wrappers, Parts& parts) {
   parts.device =
       OpenDevice(recipe.device, {.rank = rank,
                                  .world_size = world_size,
                                  .deterministic = recipe.deterministic,
                                  .expandable_segments = recipe.memory_expandable_segments});
   parts.device->LimitMemory(recipe.memory_limit_bytes);
-  sink.Report(
-      events::kDeviceOpened,
-      {{"kind", at::DeviceTypeName(parts.device->torch_device().type(), /*lower_case=*/true)},
-       {"name", parts.device->name()}});
+  clock.on_stage = [device = parts.device.get()](Stage stage) {
+    device->BeginRange(ToString(stage));
+  };
+  const at::DeviceType kind = parts.device->torch_device().type();
+  const at::Float32Precision precision =
+      at::globalContext().float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL);
+  sink.Report(events::kDeviceOpened,
+              {{"kind", at::DeviceTypeName(kind, /*lower_case=*/true)},
+               {"name", parts.device->name()},
+               {"tf32", kind == at::kCUDA && precision == at::Float32Precision::TF32}});
   const bool in_a_file = recipe.parallel_rendezvous == RendezvousKind::kFile;
   const GroupOptions group =
       WrapAll(wrappers, GroupOptions{.rank = rank,
@@ -279,6 +286,8 @@ std::string Run(Process& process, const Plan& plan, int rank, int world_size,
     SpreadOver(process.recipe, world_size);
   }
   at::globalContext().setDeterministicAlgorithms(process.recipe.deterministic, /*warn_only=*/false);
+  at::globalContext().setAllowTF32CuBLAS(process.recipe.precision_tf32);
+  at::globalContext().setAllowTF32CuDNN(process.recipe.precision_tf32);
   TraceSink& sink = *process.sink;
   if (make_wrappers) {
     try {
@@ -339,7 +348,12 @@ void ReportOutOfMemory(Process& process, const std::string& what) {
 int Fail(Process& process, const std::exception& error, const std::string& why, int code) {
   const std::string what = MessageOf(error);
   std::cerr << "trainwreck-trainer: " << what << std::endl;
-  Json fields = {{"what", what}, {"samples", Json::array()}};
+  Json fields = {
+      {"what", what}, {"samples", Json::array()}, {"stage", ToString(process.clock.stage)}};
+  if (const FailingOp failing = LastFailingOp(); !failing.op.empty()) {
+    fields["op"] = failing.op;
+    fields["within"] = failing.within;
+  }
   if (process.loop) fields["samples"] = process.loop->current_samples();
   LimitCpuMemory(0);  // what is left to do must not fail for the same reason
   try {
@@ -379,6 +393,7 @@ void WarmUpParts(TrainingRecipe recipe, bool with_backward) {
 int Train(const Plan& plan, int rank, int world_size, const std::string& trace_dir,
           const WrapperFactory& make_wrappers) {
   CountCpuMemory();
+  if (Variable("CUDA_LAUNCH_BLOCKING", "0") == "1") WatchOperations();
   auto process = std::make_unique<Process>();
   process->clock.phase = plan.phase;
   process->clock.attempt = plan.attempt;

@@ -16,11 +16,6 @@ namespace trainwreck {
 
 using Wrappers = std::vector<std::unique_ptr<PartWrapper>>;
 
-// Throws std::runtime_error when a part cannot be built (no such text file, no peer at the
-// rendezvous).
-Parts BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
-                 const Clock& clock, TraceSink& sink, const Wrappers& wrappers);
-
 std::shared_ptr<Model> BuildModel(const TrainingRecipe& recipe, const Dataset& data,
                                   std::uint64_t seed);
 std::unique_ptr<Dataset> BuildDataset(const TrainingRecipe& recipe, bool held_out,

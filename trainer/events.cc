@@ -95,8 +95,11 @@ const EventKind kUntrained(
     "audit.coverage: at the first update these parameters had \"no gradient\", or one "
     "that is not 0 and \"no update\"");
 const EventKind kException(
-    "exception", {"what", "samples"},
-    "The run ends with an error; samples are those of the batch in progress");
+    "exception", {"what", "samples", "stage", "op", "within"},
+    "The run ends with an error; samples are those of the batch in progress, stages those of "
+    "out_of_memory. In a run with CUDA_LAUNCH_BLOCKING=1 also the operation that threw, and the "
+    "one "
+    "within which it was called");
 const EventKind kOutOfMemory(
     "out_of_memory",
     {"stage", "requested_bytes", "allocated_bytes", "limit_bytes", "what", "owner", "owner_share",
@@ -110,8 +113,9 @@ const EventKind kMemoryBlocks(
     "memory_blocks", {"peak_bytes", "activations_bytes", "by_block"},
     "The step reached a new peak of memory: the bytes of activations in it, of each block of the "
     "model (CPU). Only with memory.limit_bytes, or where a formula mentions it");
-const EventKind kDeviceOpened("device_opened", {"kind", "name"},
-                              "Where this rank's tensors live from here on");
+const EventKind kDeviceOpened("device_opened", {"kind", "name", "tf32"},
+                              "Where this rank's tensors live from here on, and whether its "
+                              "products in fp32 are rounded (precision.tf32)");
 const EventKind kEvaluated("evaluated", {"loss", "batches", "data"},
                            "An evaluation; data is held_out or training");
 const EventKind kOverlap(

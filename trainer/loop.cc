@@ -127,6 +127,8 @@ void TrainingLoop::TrainStep() {
   now_ = StepScalars();
   Stopwatch watch(now_.step_s);
   parts_.device->ResetMemoryPeak();
+  const bool times_device = telemetry_.wants("device_step_s");
+  if (times_device) parts_.device->BeginTiming();
   for (auto& hook : parts_.hooks) hook->OnStepBegin(clock_.step);
 
   const std::vector<Batch> batches = DrawBatches();
@@ -136,6 +138,10 @@ void TrainingLoop::TrainStep() {
   }
   gradient_hooks_ ? UpdateInBackward(batches) : UpdateAfterBackward(batches);
   for (auto& hook : parts_.hooks) hook->OnStepEnd(clock_.step);
+  if (times_device) {
+    parts_.device->EndTiming();
+    now_.device_step_s = parts_.device->TimedSeconds();
+  }
 }
 
 void TrainingLoop::UpdateAfterBackward(const std::vector<Batch>& batches) {
@@ -210,7 +216,7 @@ bool TrainingLoop::UnscaleGradients() {
 }
 
 void TrainingLoop::Update() {
-  clock_.stage = Stage::kUpdate;
+  clock_.Enter(Stage::kUpdate);
   MemoryScope memory(MemoryOwner::kOptimizer);
   if (recipe_.optimizer.clip_norm > 0) {
     now_.clipped = ClipGradients(parameters_, now_.grad_norm, recipe_.optimizer.clip_norm);
@@ -227,7 +233,7 @@ void TrainingLoop::Update() {
 }
 
 std::optional<Batch> TrainingLoop::DrawBatch() {
-  clock_.stage = Stage::kData;
+  clock_.Enter(Stage::kData);
   Stopwatch watch(now_.data_s);
   return loader_.Next();
 }
@@ -318,7 +324,7 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
   std::vector<std::pair<double, at::Tensor>> losses;  // share, value: read when all is queued
   for (std::size_t i = 0; i < batches.size(); ++i) {
     if (batches[i].size() > 0 && shares[i] != 0) {
-      clock_.stage = Stage::kForward;
+      clock_.Enter(Stage::kForward);
       at::Tensor loss;
       {
         Stopwatch watch(now_.forward_s);
@@ -330,7 +336,7 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
         HookScope parts_scope(*parts_.model, BeginForwardParts());
         loss = parts_.model->Loss(batch);
       }
-      clock_.stage = Stage::kBackward;
+      clock_.Enter(Stage::kBackward);
       Stopwatch watch(now_.backward_s);
       MemoryScope memory(MemoryOwner::kGradients);
       losses.emplace_back(shares[i], loss.detach());
@@ -348,7 +354,7 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
 // A rank counts by what its loss is a mean over, as a micro-batch does; all by the same where they
 // have no target at all.
 void TrainingLoop::ReduceOverRanks(double count, bool has_data) {
-  clock_.stage = Stage::kReduce;
+  clock_.Enter(Stage::kReduce);
   if (parts_.communicator->world_size() == 1) return;
   MemoryScope memory(MemoryOwner::kGradients);
   Stopwatch watch(now_.comm_s);
@@ -378,7 +384,7 @@ double TrainingLoop::LearningRate() const {
 }
 
 void TrainingLoop::LogStep() {
-  clock_.stage = Stage::kLog;
+  clock_.Enter(Stage::kLog);
   Communicator& ranks = *parts_.communicator;
   if (recipe_.log_rank_zero_only && ranks.rank() != 0) return;
   MemoryScope memory(MemoryOwner::kLogging);
@@ -404,7 +410,7 @@ void TrainingLoop::EvaluateWithin(std::size_t micro_batch) {
 }
 
 void TrainingLoop::Evaluate() {
-  clock_.stage = Stage::kEvaluate;
+  clock_.Enter(Stage::kEvaluate);
   MemoryScope memory(MemoryOwner::kEvaluation);
   at::NoGradGuard no_grad;
   parts_.model->eval();

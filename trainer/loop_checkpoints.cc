@@ -149,7 +149,7 @@ StateDict TrainingLoop::Capture() const {
 
 void TrainingLoop::SaveCheckpoint() {
   FinishSave();  // one at a time: a slow disk slows training down, and does not fill the memory
-  clock_.stage = Stage::kCheckpoint;
+  clock_.Enter(Stage::kCheckpoint);
   const bool beside = recipe_.checkpoint_asynchronous;
   StateDict state = Capture();
   for (auto& [name, tensor] : state) {
@@ -192,7 +192,7 @@ void TrainingLoop::FinishSave() {
 
 bool TrainingLoop::Restore(Return how) {
   FinishSave();
-  clock_.stage = Stage::kRestore;
+  clock_.Enter(Stage::kRestore);
   const bool rolls_back = how == Return::kRollBack;
   // A run that was stopped right after a rollback still has the checkpoints that it passed over.
   const bool must_agree = rolls_back || (recipe_.parallel_check_every > 0 &&

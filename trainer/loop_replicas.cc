@@ -119,7 +119,7 @@ void TrainingLoop::PrepareOverlap() {
 // The weights of the ranks' gradients are agreed on before there are any.
 void TrainingLoop::BeginReduction(const std::vector<Batch>& batches,
                                   const std::vector<double>& counts) {
-  clock_.stage = Stage::kReduce;
+  clock_.Enter(Stage::kReduce);
   Stopwatch watch(now_.comm_s);
   const double count = std::accumulate(counts.begin(), counts.end(), 0.0);
   at::Tensor totals = at::tensor({now_.sample_ids.empty() ? 0.0 : 1.0, count}, at::kDouble);
@@ -133,7 +133,7 @@ void TrainingLoop::BeginReduction(const std::vector<Batch>& batches,
 }
 
 void TrainingLoop::FinishReduction() {
-  clock_.stage = Stage::kReduce;
+  clock_.Enter(Stage::kReduce);
   double waited_s = 0;
   {
     Stopwatch watch(waited_s);

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -227,6 +228,13 @@ class Device {
   virtual void LimitMemory(std::int64_t bytes) = 0;
   // Reads the sensors. Empty: there are none, or they were read less than a second ago.
   virtual std::optional<DeviceHealth> Health() = 0;
+  // What the program does from here on, for the ranges of a profiler.
+  virtual void BeginRange(const char* /*name*/) {}
+  // Time by the device's own clock. The two calls are queued between its work; TimedSeconds waits
+  // for what lies between them. Empty: it has no clock.
+  virtual void BeginTiming() {}
+  virtual void EndTiming() {}
+  virtual std::optional<double> TimedSeconds() { return std::nullopt; }
 };
 
 // Stores states on disk, by the number of steps done.
@@ -273,6 +281,12 @@ struct Clock {
   std::string phase = "train";
   int attempt = 0;
   Stage stage = Stage::kBuild;
+  std::function<void(Stage)> on_stage = nullptr;  // called when the loop enters one; may be empty
+
+  void Enter(Stage next) {
+    stage = next;
+    if (on_stage) on_stage(next);
+  }
 };
 
 // The step that this thread works for: the clock's, or the later one of the AheadScope around it.

@@ -67,6 +67,7 @@ SpawnRequest ActiveRun::RequestOf(int rank) const {
   request.stderr_path = folder_.stderr_of(rank);
   request.file_bytes = options_.disk_bytes;
   request.environment = options_.target.environment;
+  for (const auto& [name, value] : run_.environment) request.environment[name] = value;
   const std::string world_size = std::to_string(ranks());
   auto set = [&](const char* name, const std::string& value) { request.environment[name] = value; };
   set("TRAINWRECK_RUN", run_.id);

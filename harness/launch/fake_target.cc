@@ -124,6 +124,7 @@ class FakeRank {
   std::optional<int> MisbehaveAtOnce();  // an exit code
   std::optional<int> MisbehaveAtStep(TraceWriter& trace, int step);
   std::optional<int> MisbehaveTogether(TraceWriter& trace, int step);  // all ranks do
+  static int FailOnDevice(TraceWriter& trace, int step);
 
   Plan plan_;
   int rank_;
@@ -195,6 +196,7 @@ std::optional<int> FakeRank::MisbehaveAtStep(TraceWriter& trace, int step) {
     trace.Write({{"t", "end"}, {"why", "completed"}, {"step", step}});
     return 0;
   }
+  if (mode_ == "device_assert") return FailOnDevice(trace, step);
   if (mode_ == "mismatch") {
     trace.Write({{"t", "collective"},
                  {"step", step},
@@ -205,6 +207,28 @@ std::optional<int> FakeRank::MisbehaveAtStep(TraceWriter& trace, int step) {
     for (;;) pause();
   }
   return std::nullopt;
+}
+
+// As a program on a GPU: the error comes a stage later than its cause, unless launches block.
+int FakeRank::FailOnDevice(TraceWriter& trace, int step) {
+  const bool blocks = Variable("CUDA_LAUNCH_BLOCKING", "0") == "1";
+  for (int thread = 0; thread < 3; ++thread) {
+    std::fprintf(
+        stderr,
+        "/pytorch/aten/src/ATen/native/cuda/Indexing.cu:1553: indexSelectSmallIndex: block: "
+        "[0,0,0], thread: [%d,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n",
+        thread);
+  }
+  Json error = {
+      {"t", "event"},
+      {"event", "exception"},
+      {"step", step},
+      {"what", "CUDA error: device-side assert triggered\nCompile with `TORCH_USE_CUDA_DSA`"},
+      {"stage", blocks ? "forward" : "backward"}};
+  if (blocks) error.update({{"op", "aten::index_select"}, {"within", "aten::embedding"}});
+  trace.Write(error);
+  trace.Write({{"t", "end"}, {"why", "exception"}, {"step", step}});
+  return 1;
 }
 
 std::optional<int> FakeRank::MisbehaveTogether(TraceWriter& trace, int step) {

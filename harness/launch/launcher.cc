@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "harness/launch/active_run.h"
+#include "harness/launch/device_assert.h"
 #include "harness/launch/run_folder.h"
 #include "harness/process/interruption.h"
 #include "harness/process/spawn_client.h"
@@ -103,8 +104,10 @@ class Packing {
         guards_(guards),
         room_(options.target.devices, options.target.device_limits),
         total_(static_cast<int>(runs.size())),
-        waiting_(runs.begin(), runs.end()) {
+        waiting_(runs.begin(), runs.end()),
+        repeat_options_(options) {
     waiting_.sort([](const Run* a, const Run* b) { return a->cost > b->cost; });
+    repeat_options_.room_of = nullptr;  // its trace is gone when the run is handed over
   }
 
   bool busy() const { return !waiting_.empty() || !active_.empty(); }
@@ -115,6 +118,17 @@ class Packing {
  private:
   int CoresOf(const Run& run) const { return std::clamp(run.ranks, 1, options_.cores); }
   std::list<const Run*>::iterator NextThatFits(int free);
+  void HandOver(const Run& run, RunResult result);
+  // Null: the run is no repetition.
+  struct Repetition;
+  Repetition* RepetitionBy(const Run& run);
+
+  // A run that ended with a device assert, and the run that shows where.
+  struct Repetition {
+    const Run* run;
+    RunResult result;
+    Run again;
+  };
 
   const LauncherOptions& options_;
   const LauncherCallbacks& callbacks_;
@@ -125,6 +139,9 @@ class Packing {
   int overtakes_ = 0;              // of the first that waits, by smaller ones
   std::list<const Run*> waiting_;  // the longest first
   std::list<ActiveRun> active_;
+  std::list<Repetition> repetitions_;
+  LauncherOptions repeat_options_;
+  LauncherCallbacks no_callbacks_;
 };
 
 // The longest that fits. A large run at the head lets small ones pass only so often: it would
@@ -150,7 +167,9 @@ void Packing::StartWhatFits() {
     const Run& run = **next;
     waiting_.erase(next);
     room_.Take(run);
-    ActiveRun& started = active_.emplace_back(run, options_, callbacks_);
+    const bool is_repetition = RepetitionBy(run) != nullptr;
+    ActiveRun& started = active_.emplace_back(run, is_repetition ? repeat_options_ : options_,
+                                              is_repetition ? no_callbacks_ : callbacks_);
     try {
       started.Start(guards_.Open());
     } catch (const std::exception& error) {
@@ -191,10 +210,32 @@ void Packing::HandOverFinished() {
     guards_.Keep(it->TakeGuard());
     it = active_.erase(it);
     room_.Give(run);
-    ++done_;
-    if (callbacks_.finished) callbacks_.finished(run, std::move(result));
-    if (callbacks_.progress) callbacks_.progress(static_cast<int>(active_.size()), done_, total_);
+    if (Repetition* repetition = RepetitionBy(run)) {
+      const Run& first = *repetition->run;
+      RunResult of_first = std::move(repetition->result);
+      AddDeviceAssert(result, of_first);
+      repetitions_.remove_if([&](const Repetition& one) { return &one == repetition; });
+      HandOver(first, std::move(of_first));
+    } else if (RankWithDeviceAssert(result)) {
+      repetitions_.push_back({&run, std::move(result), WithBlockingLaunches(run)});
+      waiting_.push_front(&repetitions_.back().again);
+    } else {
+      HandOver(run, std::move(result));
+    }
   }
+}
+
+void Packing::HandOver(const Run& run, RunResult result) {
+  ++done_;
+  if (callbacks_.finished) callbacks_.finished(run, std::move(result));
+  if (callbacks_.progress) callbacks_.progress(static_cast<int>(active_.size()), done_, total_);
+}
+
+Packing::Repetition* Packing::RepetitionBy(const Run& run) {
+  for (Repetition& repetition : repetitions_) {
+    if (&repetition.again == &run) return &repetition;
+  }
+  return nullptr;
 }
 
 void GuardSource::EnsureServer() {

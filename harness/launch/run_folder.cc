@@ -80,7 +80,8 @@ RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
     } else if (errno == EEXIST) {
       // Only what a run leaves: the folder may hold a stranger's files.
       fs::remove_all(checkpoint_folder);
-      fs::remove_all(path_ + "/work");  // of programs behind an adapter
+      fs::remove_all(path_ + "/work");      // of programs behind an adapter
+      fs::remove_all(path_ + "/blocking");  // of the repetition after a device assert
       for (const auto& entry : fs::directory_iterator(path_)) {
         const std::string name = entry.path().filename();
         for (const char* prefix :

@@ -1,6 +1,7 @@
 // From scenarios to runs: arms x seeds x points, each with its resolved recipe.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,7 @@ struct Run {
   std::string
       launcher;  // torchrun, mpirun or srun, which starts the ranks; empty: the harness does
   int steps = 0;
+  std::map<std::string, std::string> environment;  // of its processes, besides the target's
   Policy policy;
   double cost = 0;  // relative, for longest-first packing
 };

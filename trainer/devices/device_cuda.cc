@@ -10,6 +10,7 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
+#include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
 #include <chrono>
@@ -153,7 +154,27 @@ class CudaDevice : public Device {
     return nvml_->Read(bus_id_);
   }
 
+  void BeginRange(const char* name) override {
+    if (std::exchange(has_range_, true)) nvtxRangePop();
+    nvtxRangePushA(name);
+  }
+
+  void BeginTiming() override { Record(timing_begin_); }
+  void EndTiming() override { Record(timing_end_); }
+  std::optional<double> TimedSeconds() override {
+    float milliseconds = 0;
+    C10_CUDA_CHECK(cudaEventSynchronize(timing_end_));
+    C10_CUDA_CHECK(cudaEventElapsedTime(&milliseconds, timing_begin_, timing_end_));
+    return milliseconds * 1e-3;
+  }
+
  private:
+  // Events of the process's life: it may end after the driver.
+  static void Record(cudaEvent_t& event) {
+    if (event == nullptr) C10_CUDA_CHECK(cudaEventCreate(&event));
+    C10_CUDA_CHECK(cudaEventRecord(event, c10::cuda::getCurrentCUDAStream().stream()));
+  }
+
   // The host's allocator keeps pinned memory until the copies from it are done.
   at::Tensor Move(const at::Tensor& tensor) const {
     if (!tensor.defined() || tensor.is_cuda()) return tensor;
@@ -163,6 +184,8 @@ class CudaDevice : public Device {
   c10::DeviceIndex index_;
   std::unique_ptr<Nvml> nvml_;
   std::string bus_id_;
+  bool has_range_ = false;
+  cudaEvent_t timing_begin_ = nullptr, timing_end_ = nullptr;
   std::optional<std::chrono::steady_clock::time_point> health_read_;
 };
 
@@ -195,9 +218,10 @@ const RegisterDeviceKernels kernels_of_gpus(
      .digests = [](auto tensors) { return RunKernel<kernels::CudaDigests>(tensors).digests; },
      .corrupt =
          [](const auto& tensor, const auto& corruption) {
+           static thread_local auto* corruptor = new kernels::CudaCorruptor;  // as in RunKernel
            return CallWithDeviceMemory(CacheOfLibTorch(), [&] {
-             return kernels::CorruptCuda(tensor, corruption,
-                                         c10::cuda::getCurrentCUDAStream().stream());
+             return corruptor->Corrupt(tensor, corruption,
+                                       c10::cuda::getCurrentCUDAStream().stream());
            });
          }});
 

@@ -90,10 +90,13 @@ at::Tensor Linear::Forward(const at::Tensor& x) const {
 
 Embedding::Embedding(std::int64_t count, std::int64_t width, double stddev,
                      at::Generator& generator)
-    : weight_(register_parameter("weight", DrawNormal({count, width}, stddev, generator))) {}
+    : weight_(register_parameter("weight", DrawNormal({count, width}, stddev, generator))),
+      lookup_([](const at::Tensor& table, const at::Tensor& ids) {
+        return at::embedding(table, ids);
+      }) {}
 
 at::Tensor Embedding::Forward(const at::Tensor& ids) const {
-  return Announce(at::embedding(weight_, ids));
+  return Announce(lookup_(weight_, ids));
 }
 
 LayerNorm::LayerNorm(std::int64_t width)

@@ -45,12 +45,18 @@ class Linear : public Layer {
 // An embedding: rows of a table [count, width] from N(0, stddev).
 class Embedding : public Layer {
  public:
+  // The rows of `table` with these numbers: [..., width] for ids [...].
+  using Lookup = std::function<at::Tensor(const at::Tensor& table, const at::Tensor& ids)>;
+
   Embedding(std::int64_t count, std::int64_t width, double stddev, at::Generator& generator);
   at::Tensor Forward(const at::Tensor& ids) const;
   const at::Tensor& weight() const { return weight_; }
+  // Replaces the library's lookup.
+  void set_lookup(Lookup lookup) { lookup_ = std::move(lookup); }
 
  private:
   at::Tensor weight_;
+  Lookup lookup_;
 };
 
 // A normalisation of the last dimension.

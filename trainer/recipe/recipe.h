@@ -174,6 +174,7 @@ struct TrainingRecipe {
   std::int64_t steps = 100;
   std::int64_t accumulation = 1;
   Precision precision = Precision::kFp32;
+  bool precision_tf32 = false;
   ScalerRecipe scaler;
   std::int64_t memory_limit_bytes = 0;  // 0: none
   bool memory_expandable_segments = false;

@@ -371,6 +371,9 @@ void AddPrecisionKeys(std::vector<RecipeKey>& keys) {
       Choice("precision", FIELD(precision),
              {{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}, {"fp16", Precision::kFp16}},
              "Of matrix products and attention (autocast); weights stay fp32")));
+  keys.push_back(Plain("precision.tf32", FIELD(precision_tf32),
+                       "Let a GPU round what it multiplies in fp32 to 10 bits of mantissa, for its "
+                       "tensor cores (cuda)"));
   keys.push_back(Choice("scaler.kind", FIELD(scaler.kind),
                         {{"none", ScalerKind::kNone},
                          {"static", ScalerKind::kStatic},

@@ -95,6 +95,13 @@ TEST(ParseRecipe, ReadsTheKeyOfSegments) {
   EXPECT_TRUE(ParseRecipe({{"memory.expandable_segments", true}}).memory_expandable_segments);
 }
 
+TEST(ParseRecipe, ReadsTheKeyOfTf32BesideThatOfPrecision) {
+  EXPECT_FALSE(ParseRecipe({}).precision_tf32);
+  const TrainingRecipe recipe = ParseRecipe({{"precision", "bf16"}, {"precision.tf32", true}});
+  EXPECT_TRUE(recipe.precision_tf32);
+  EXPECT_EQ(recipe.precision, Precision::kBf16);
+}
+
 TEST(ParseRecipe, ReadsTheKeysOfTokenizers) {
   const TrainingRecipe recipe = ParseRecipe({{"model.kind", "gpt"},
                                              {"data.kind", "text"},

@@ -226,6 +226,10 @@ std::vector<StepSignal> MachineSignals() {
        [](const R& r) -> Value { return r.time_s; }},
       {Measured("step_s", "s", kLog, "Duration of the step"),
        [](const R& r) -> Value { return r.scalars.step_s; }},
+      {Sparse(Measured("device_step_s", "s", kLog,
+                       "From the step's begin to its end by the clock of the GPU; only where a "
+                       "formula mentions it")),
+       [](const R& r) { return r.scalars.device_step_s; }},
       {Measured("data_s", "s", kLog, "Of it, drawing the batch"),
        [](const R& r) -> Value { return r.scalars.data_s; }},
       {Measured("comm_s", "s", kLog, "Of it, waiting for other ranks; 0 with one rank"),

@@ -1,0 +1,91 @@
+// What a device is told of the loop's stages, and when its clock is read.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "trainer/devices/device.h"
+#include "trainer/ranks/communicator.h"
+#include "trainer/test_run.h"
+
+namespace trainwreck {
+namespace {
+
+struct Noted {
+  std::vector<std::string> ranges;
+  int begun = 0, ended = 0, read = 0;
+};
+Noted* noted = nullptr;  // null: there is no such device
+
+// The CPU, under the name of a GPU.
+class NotingDevice : public Device {
+ public:
+  at::Device torch_device() const override { return cpu_->torch_device(); }
+  std::string name() const override { return "noting"; }
+  std::unique_ptr<Communicator> MakeCommunicator(const GroupOptions& options) override {
+    return cpu_->MakeCommunicator(options);
+  }
+  Batch Move(const Batch& batch) const override { return cpu_->Move(batch); }
+  void SaveRng(StateDict& state) const override { cpu_->SaveRng(state); }
+  void LoadRng(const StateDict& state) override { cpu_->LoadRng(state); }
+  std::optional<MemoryUse> Memory() const override { return cpu_->Memory(); }
+  void ResetMemoryPeak() override { cpu_->ResetMemoryPeak(); }
+  void LimitMemory(std::int64_t bytes) override { cpu_->LimitMemory(bytes); }
+  std::optional<DeviceHealth> Health() override { return cpu_->Health(); }
+  void BeginRange(const char* name) override { noted->ranges.emplace_back(name); }
+  void BeginTiming() override { ++noted->begun; }
+  void EndTiming() override { ++noted->ended; }
+  std::optional<double> TimedSeconds() override {
+    ++noted->read;
+    return 0.25;
+  }
+
+ private:
+  std::unique_ptr<Device> cpu_ = OpenDevice(DeviceChoice::kCpu, {});
+};
+
+const RegisterDeviceKind registration({
+    .choice = DeviceChoice::kCuda,
+    .backend = "gloo",
+    .list =
+        [] {
+          std::vector<DeviceInfo> devices;
+          if (noted != nullptr) devices.push_back({.kind = "cuda", .name = "noting"});
+          return devices;
+        },
+    .open = [](const DevicePlace&) { return std::make_unique<NotingDevice>(); },
+});
+
+TEST(DeviceRanges, AreTheStagesOfTheLoopInTheirOrder) {
+  Noted all;
+  noted = &all;
+  const Outcome outcome =
+      RunOnce(With(Mlp(), {{"device", "cuda"}, {"steps", 2}, {"eval.at_epoch_end", false}}));
+  noted = nullptr;
+  ASSERT_EQ(outcome.code, 0);
+  std::vector<std::string> training;
+  for (const std::string& range : all.ranges) {
+    if (range != "reduce" && range != "evaluate") training.push_back(range);
+  }
+  EXPECT_THAT(training, testing::ElementsAre("data", "forward", "backward", "update", "data",
+                                             "forward", "backward", "update"));
+  EXPECT_EQ(all.begun + all.ended + all.read, 0) << "nobody asked for the device's time";
+  EXPECT_EQ(outcome.trace.Find("device_step_s", 0), nullptr);
+}
+
+TEST(DeviceRanges, ItsClockIsReadOnceAStepWhereAFormulaAsks) {
+  Noted all;
+  noted = &all;
+  const Outcome outcome =
+      RunOnce(With(Mlp(), {{"device", "cuda"}, {"steps", 3}}), {"device_step_s"});
+  noted = nullptr;
+  ASSERT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.Values("device_step_s"), testing::ElementsAre(0.25, 0.25, 0.25));
+  EXPECT_THAT((std::vector<int>{all.begun, all.ended, all.read}), testing::Each(3));
+  EXPECT_EQ(RunOnce(Mlp(), {"device_step_s"}).trace.Find("device_step_s", 0), nullptr)
+      << "the CPU has no clock of its own";
+}
+
+}  // namespace
+}  // namespace trainwreck
