@@ -1,6 +1,7 @@
 // The history: a database that every `trainwreck run` adds a record to; by default it is a file of
-// SQLite. Readers never wait. A record is one transaction: it is there whole or not at all, whatever
-// kills the writer. Several writers wait for each other. docs/guide/history.md describes the tables.
+// SQLite. Readers never wait. A record is one transaction: it is there whole or not at all,
+// whatever kills the writer. Several writers wait for each other. docs/guide/history.md describes
+// the tables.
 //
 //   RunHistory history(".trainwreck/history.db", RunHistory::Mode::kWrite);
 //   const std::int64_t id = history.Add(MakeRecord(verdicts, info));
