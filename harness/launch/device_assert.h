@@ -1,7 +1,7 @@
 // Assertions of kernels on a GPU. A kernel runs beside the program that queued it, so the program
-// learns of a failed assertion at a later call, and its error names that one. A run that ended so is
-// made once more with CUDA_LAUNCH_BLOCKING=1: each kernel is then waited for, and the error comes
-// where its cause is.
+// learns of a failed assertion at a later call, and its error names that one. A run that ended so
+// is made once more with CUDA_LAUNCH_BLOCKING=1: each kernel is then waited for, and the error
+// comes where its cause is.
 #pragma once
 
 #include <optional>

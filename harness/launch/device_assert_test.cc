@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "harness/launch/fake_runs.h"
+#include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
 namespace device_assert_test {
@@ -14,7 +17,7 @@ RunResult Failed(const std::string& last_words) {
   return result;
 }
 
-TEST(DeviceAssertTest, IsSeenInTheLastWordsOfAProgramWithoutEvents) {
+TEST(DeviceAssert, IsSeenInTheLastWordsOfAProgramWithoutEvents) {
   EXPECT_EQ(RankWithDeviceAssert(
                 Failed("torch.AcceleratorError: CUDA error: device-side assert triggered")),
             1);
@@ -24,7 +27,7 @@ TEST(DeviceAssertTest, IsSeenInTheLastWordsOfAProgramWithoutEvents) {
   EXPECT_EQ(RankWithDeviceAssert(survived), std::nullopt);
 }
 
-TEST(DeviceAssertTest, IsMadeOnceMoreWithoutRestarts) {
+TEST(DeviceAssert, IsMadeOnceMoreWithoutRestarts) {
   trainwreck::Run run = FakeRun("a/b", "completes");
   run.policy.max_restarts = 3;
   run.environment["OWN"] = "1";
@@ -35,7 +38,7 @@ TEST(DeviceAssertTest, IsMadeOnceMoreWithoutRestarts) {
             (std::map<std::string, std::string>{{"CUDA_LAUNCH_BLOCKING", "1"}, {"OWN", "1"}}));
 }
 
-TEST(DeviceAssertTest, ARepetitionThatDoesNotFailSaysSoAndNoMore) {
+TEST(DeviceAssert, ARepetitionThatDoesNotFailSaysSoAndNoMore) {
   RunResult result = Failed("CUDA error: device-side assert triggered");
   result.detail = "rank 1 exited with code 1";
   RunResult repeated;
@@ -45,6 +48,53 @@ TEST(DeviceAssertTest, ARepetitionThatDoesNotFailSaysSoAndNoMore) {
             "rank 1 exited with code 1; made once more with CUDA_LAUNCH_BLOCKING=1, it did not "
             "fail so");
   EXPECT_TRUE(result.trace.events.empty());
+}
+
+// The fake names the stage at fault only with blocking launches, as a GPU does.
+class DeviceAssertTest : public testing::TestWithParam<Isolation> {};
+INSTANTIATE_TEST_SUITE_P(Isolation, DeviceAssertTest,
+                         testing::Values(Isolation::kFork, Isolation::kExec));
+
+TEST_P(DeviceAssertTest, IsMadeOnceMoreWithBlockingLaunches) {
+  int finished = 0;
+  const std::list<trainwreck::Run> runs = {
+      FakeRun("a/assert", "device_assert"), FakeRun("a/throws", "throws"),
+      FakeRun("a/peer", "device_assert",
+              {{"parallel.ranks", 2}, {"fake.rank", 1}, {"fake.at", 5}})};
+  auto results = RunFakes(runs, GetParam(), {}, {}, [&](int, int done, int) { finished = done; });
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(finished, 3) << "repetitions do not count";
+  const RunResult& result = results.at("a/assert");
+  EXPECT_EQ(result.end, RunEnd::kFailed);
+  EXPECT_EQ(result.restarts, 0);
+  EXPECT_EQ(result.exits.size(), 1u);
+  ASSERT_EQ(EventsNamed(result.trace, "exception").size(), 1u);
+  EXPECT_EQ(EventsNamed(result.trace, "exception")[0].fields["stage"], "backward");
+  const std::vector<Event> found = EventsNamed(result.trace, "device_assert");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].step, 3);
+  EXPECT_EQ(found[0].fields["rank"], 0);
+  EXPECT_EQ(found[0].fields["stage"], "forward");
+  EXPECT_EQ(found[0].fields["op"], "aten::index_select");
+  EXPECT_EQ(found[0].fields["within"], "aten::embedding");
+  EXPECT_EQ(found[0].fields["kernel"], "indexSelectSmallIndex");
+  EXPECT_EQ(found[0].fields["assertion"], "srcIndex < srcSelectDimSize");
+  EXPECT_NE(result.detail.find("it failed in step 3, stage forward, in aten::index_select of "
+                               "aten::embedding: assertion `srcIndex < srcSelectDimSize` of the "
+                               "kernel indexSelectSmallIndex"),
+            std::string::npos)
+      << result.detail;
+  TraceReader stored(result.folder, 1, 20);
+  stored.Poll(/*last=*/true);
+  EXPECT_EQ(EventsNamed(stored.trace(), "device_assert").size(), 1u) << "also on the disk";
+  EXPECT_TRUE(stored.problems().empty());
+
+  const std::vector<Event> of_peer = EventsNamed(results.at("a/peer").trace, "device_assert");
+  ASSERT_EQ(of_peer.size(), 1u);
+  EXPECT_EQ(of_peer[0].fields["rank"], 1);
+  EXPECT_EQ(of_peer[0].step, 5);
+  EXPECT_TRUE(EventsNamed(results.at("a/throws").trace, "device_assert").empty());
+  EXPECT_FALSE(std::filesystem::exists(results.at("a/throws").folder + "/blocking"));
 }
 
 }  // namespace device_assert_test

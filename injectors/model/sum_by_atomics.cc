@@ -1,6 +1,6 @@
-// model.sum_by_atomics: an embedding by index_select. It takes the same rows. Its gradient adds up the
-// rows of a token with index_add, which on a GPU are atomic additions in the order in which threads
-// come to them: another one each time, so the last bits are others.
+// model.sum_by_atomics: an embedding by index_select. It takes the same rows. Its gradient adds up
+// the rows of a token with index_add, which on a GPU are atomic additions in the order in which
+// threads come to them: another one each time, so the last bits are others.
 #include <ATen/ops/index_select.h>
 
 #include <utility>
