@@ -21,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # As the harness's exit statuses are.
 EXIT_PASSED, EXIT_FAILED, EXIT_NOTHING, EXIT_INFRASTRUCTURE = 0, 1, 4, 7
 ENOUGH_S = 10  # what a check needs to be worth starting
+ABOUT_CHANCE = "nondeterministic"  # the tag of scenarios whose fault `deterministic` takes away
 WIND_UP_S = 25  # after an interrupt the harness ends its runs and writes what it has
 
 
@@ -169,10 +170,17 @@ class Check:
         what = f"scenario suite with device={self.device()}" + (f", shard {shard}" if shard else "")
         arguments = ["--set", f"device={self.device()}"] + (["--shard", shard] if shard else [])
         if self.devices:
-            arguments += ["--set", "deterministic=true"]
+            arguments = ["-t", f"not {ABOUT_CHANCE}", *arguments, "--set", "deterministic=true"]
         self.run_scenarios(what, self.options.scenarios or [self.bundle + "/scenarios"], arguments)
         if not self.devices:
             self.results.also_lacks("the scenario suite on a GPU: it ran on the CPU")
+
+    def chance(self):
+        what = "scenarios about operations without a fixed order"
+        if not self.devices:
+            self.results.lacks(what, self.why_none)
+        elif not self.options.scenarios:
+            self.run_scenarios(what, [self.bundle + "/scenarios"], ["-t", ABOUT_CHANCE, "--set", "device=cuda"])
 
     def doctor(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -207,7 +215,7 @@ def units_of(check, shards):
     for index in range(1, shards + 1):
         shard = f"{index}/{shards}" if shards > 1 else check.options.shard
         units["suite" + (f" {shard}" if shard else "")] = lambda shard=shard: check.suite(shard)
-    return {**units, "sanitizer": check.sanitizer, "benchmarks": check.benchmarks}
+    return {**units, "chance": check.chance, "sanitizer": check.sanitizer, "benchmarks": check.benchmarks}
 
 
 def part_of(names, part, parts):
@@ -239,7 +247,7 @@ def arguments():
     parser.add_argument("-j", "--cores", type=int, help="cores for the suite")
     parser.add_argument("--gpu-runs", type=int, help="runs of the suite on one GPU at a time [4]")
     parser.add_argument("--rehearse", action="store_true", help="without a GPU, run on the CPU what can be")
-    parser.add_argument("--only", help="comma-separated: doctor,kernels,nccl,suite,sanitizer,benchmarks")
+    parser.add_argument("--only", help="comma-separated: doctor,kernels,nccl,suite,chance,sanitizer,benchmarks")
     parser.add_argument("--nodes", nargs="*", default=gpu_machine.NODES, help=argparse.SUPPRESS)
     parser.add_argument("scenarios", nargs="*", help="default: all of the bundle")
     options = parser.parse_args()

@@ -14,7 +14,9 @@ namespace trainwreck {
 namespace {
 
 constexpr char kError[] = "device-side assert triggered";  // cudaGetErrorString
-constexpr int kLinesRead = 1000;                           // of what a rank wrote to stderr
+// A program may also be told "unspecified launch failure"; then only the kernel's own words say it.
+constexpr char kKernelsWords[] = "] Assertion `";
+constexpr int kLinesRead = 1000;  // of what a rank wrote to stderr
 
 std::string TextOf(const Json& fields, const char* key) {
   const auto found = fields.find(key);
@@ -67,7 +69,9 @@ std::optional<int> RankWithDeviceAssert(const RunResult& result) {
     const Event* error = ErrorOf(result, exit.rank);
     const bool is_in_event =
         error != nullptr && TextOf(error->fields, "what").find(kError) != std::string::npos;
-    if (is_in_event || exit.last_words.find(kError) != std::string::npos) return exit.rank;
+    const bool is_in_words = exit.last_words.find(kError) != std::string::npos ||
+                             exit.last_words.find(kKernelsWords) != std::string::npos;
+    if (is_in_event || is_in_words) return exit.rank;
   }
   return std::nullopt;
 }

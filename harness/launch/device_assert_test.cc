@@ -22,6 +22,14 @@ TEST(DeviceAssert, IsSeenInTheLastWordsOfAProgramWithoutEvents) {
                 Failed("torch.AcceleratorError: CUDA error: device-side assert triggered")),
             1);
   EXPECT_EQ(RankWithDeviceAssert(Failed("CUDA error: out of memory")), std::nullopt);
+  EXPECT_EQ(RankWithDeviceAssert(Failed("cudaEventSynchronize: unspecified launch failure")),
+            std::nullopt);
+  // As an H200 once said it.
+  EXPECT_EQ(RankWithDeviceAssert(
+                Failed("IndexKernelUtils.cu:16: vectorized_gather_kernel: block: [5,0,0], thread: "
+                       "[31,0,0] Assertion `ind >=0 && ind < ind_dim_size` failed.\n"
+                       "cudaEventSynchronize: unspecified launch failure")),
+            1);
   RunResult survived = Failed("RuntimeError: CUDA error: device-side assert triggered");
   survived.end = RunEnd::kCompleted;  // by a restart
   EXPECT_EQ(RankWithDeviceAssert(survived), std::nullopt);

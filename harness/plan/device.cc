@@ -32,7 +32,8 @@ DevicePick PickDevice(const Recipe& recipe, const Requirements& needs,
   const RecipeView view(recipe);
   const std::optional<std::string> wanted = view.Text(kDeviceKey);
   if (key == nullptr || !Contains(key->choices, kAuto) || !wanted) return {};
-  const int ranks = view.Int(kRanksKey).value_or(1);
+  const int ranks =
+      std::max(view.Int(kRanksKey).value_or(1), view.Int(kResumeRanksKey).value_or(0));
   auto pick = [&](const std::string& kind) {
     return DevicePick{kind, Lacking(kind, ranks, target, beyond)};
   };

@@ -310,6 +310,15 @@ TEST_F(PlanTest, TheHarnessPicksTheDevice) {
   target_.devices.push_back(target_.devices.back());
   EXPECT_EQ(reason(), "");
   EXPECT_EQ(device(), "cuda");
+
+  // Nor do two for a run that a third rank joins later.
+  key.name = "supervisor.resume_ranks";
+  key.type = ValueType::kInt;
+  key.default_value = 0;
+  key.choices = {};
+  target_.recipe.push_back(key);
+  scenario().remedies[0].changes.set = {{"supervisor.resume_ranks", 3}};
+  EXPECT_EQ(reason(), "requires:device:cuda:3");
 }
 
 TEST_F(PlanTest, ADeviceThatIsNamedAndNotThereSkipsTheCase) {

@@ -100,7 +100,7 @@ class GpuCheck(unittest.TestCase):
     def test_one_call_does_all(self):
         said = self.check()
         self.assertIn("NOT VERIFIED: NCCL between ranks: this machine has 1 GPUs", said)
-        self.assertIn("9 passed (0 in part), 0 failed, 0 not verified", said)
+        self.assertIn("10 passed (0 in part), 0 failed, 0 not verified", said)
         report = self.read("gpu.md")
         for line in ("| device | 1 x Fake |", "| LibTorch | 2.11.0 |", "| commit | abc |",
                      "| kernels against their oracles on a GPU | passed |", "| scenario suite with device=cuda | passed |"):
@@ -148,7 +148,9 @@ class GpuCheck(unittest.TestCase):
         for line in ("suite with device=cuda, shard 1/2 | passed", "shard 2/2 | passed", "benchmark of the kernels on the GPU | passed",
                      "training by fork and by exec | passed"):
             self.assertIn(line, report)
-        self.assertEqual(calls.count(" run "), 2)
+        self.assertEqual(calls.count(" run "), 3)
+        self.assertEqual([line.count("deterministic=true") for line in calls.splitlines() if " -t nondeterministic " in line], [0])
+        self.assertEqual(calls.count(" -t not nondeterministic "), 2)
         self.assertIn("--shard 2/2 --set deterministic=true -j 3\n", calls)
         self.write("bundle/COMMIT", "other\n")
         self.assertIn("suite 1/2: not run yet", self.check("--part", "1/4"))
