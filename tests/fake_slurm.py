@@ -61,6 +61,9 @@ def run(task, script, log):
     if os.fork() != 0:
         return
     os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):  # else whoever reads what sbatch prints waits for the task
+        os.dup2(nothing, descriptor)
     with open(log, "a", encoding="utf-8") as file:
         environment = {**os.environ, "SLURM_ARRAY_JOB_ID": str(task["job"]), "SLURM_ARRAY_TASK_ID": str(task["index"]),
                        "SLURM_CPUS_ON_NODE": "1"}

@@ -98,7 +98,7 @@ class SlurmTestCase(unittest.TestCase):
 
     def runs_in_history(self):
         with sqlite3.connect(self.path("history.db")) as history:
-            return [row[0] for row in history.execute("SELECT command_line FROM runs")]
+            return [row[0] for row in history.execute("SELECT command_line FROM run")]
 
     def assert_as_one_run(self, output="out"):
         done = self.call("run", "--output", "all", "--history", "none", "-j", "1")

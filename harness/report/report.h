@@ -35,10 +35,10 @@ struct RunInfo {
   std::string output_dir;
   std::string report_file;  // the one being written, for links from it; set by WriteReport
   int cores = 0;
-  int runs = 0;      // trainings executed
-  int unjudged = 0;  // cases that were cut off: by an interruption, or by --fail-fast
+  int runs = 0;  // trainings executed
   double wall_seconds = 0;
   double cpu_seconds = 0;  // of the trainings
+  int unjudged = 0;        // cases that were cut off: by an interruption, or by --fail-fast
 };
 
 struct ReportFormat {

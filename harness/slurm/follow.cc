@@ -115,7 +115,7 @@ class Follower {
         active.push_back(*task);
       }
     }
-    if (!wanted.empty()) SubmitAll(wanted);
+    if (!wanted.empty()) return SubmitAll(wanted);  // the next look sees what became of it
     SaySummary(active);
   }
 
