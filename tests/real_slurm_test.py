@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 import unittest_xml
+from processes import processes_with
 from slurm_cluster import Cluster, why_not
 from slurm_testing import SlurmTestCase
 
@@ -43,6 +44,18 @@ class RealSlurmTest(SlurmTestCase):
     def node_of(self, shard):
         return next(node for (_, task), (state, node) in self.tasks().items() if task == shard and state == "RUNNING")
 
+    def kill_watcher_of(self, shard):
+        """The slurmstepd that would report the end of a task."""
+        watchers = set()
+        for pid in set(processes_with(self.marker)) & set(processes_with(f"SLURM_ARRAY_TASK_ID={shard}")):
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                parent = file.read().rpartition(")")[2].split()[1]
+            with open(f"/proc/{parent}/comm", encoding="utf-8") as file:
+                if file.read().strip() == "slurmstepd":
+                    watchers.add(int(parent))
+        [watcher] = watchers
+        os.kill(watcher, signal.SIGKILL)
+
     def make_slow(self, seconds):
         for case in ("a", "b", "c"):
             self.write_slow_scenario(case, seconds)
@@ -61,11 +74,12 @@ class RealSlurmTest(SlurmTestCase):
         self.assertEqual(sorted(task for _, task in self.tasks()), [1, 2, 3])
 
     def test_a_node_that_dies_is_replaced(self):
-        self.make_slow(20)
+        self.make_slow(60)  # longer than Slurm takes to notice
         harness = self.start(*self.on_slurm("--sbatch", "no-requeue"))
         self.wait_to_hear("3 running")
         node = self.node_of(2)
-        self.cluster.stop("slurmd." + node)  # its task goes on, and nobody hears of it any more
+        self.cluster.stop("slurmd." + node)
+        self.kill_watcher_of(2)  # the task itself goes on, and Slurm does not hear of it any more
         self.wait_to_hear(f"shard 2/3 ended with NODE_FAIL on {node}: submitting it again", 120)
         self.follow(harness)
         self.assertEqual(len(self.jobs()), 2)
@@ -77,8 +91,10 @@ class RealSlurmTest(SlurmTestCase):
         self.wait_to_hear("3 running")
         node = self.node_of(2)
         self.cluster.call("scontrol", "update", "NodeName=" + node, "State=DOWN", "Reason=test")
-        self.wait_to_hear("1 waiting")
+        self.wait_to_hear("1 waiting (BeginTime)")
         self.cluster.call("scontrol", "update", "NodeName=" + node, "State=RESUME")
+        # Else Slurm waits for two minutes, in which old credentials become invalid.
+        self.cluster.call("scontrol", "update", f"JobId={self.jobs()[0]}_2", "StartTime=now")
         self.follow(harness)
         self.assertEqual(len(self.jobs()), 1)
         name = json.loads(self.read("out/slurm/job.json"))["name"]

@@ -13,7 +13,6 @@ from processes import processes_with
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "sinfo")
 PACKAGES = "slurmctld slurmd slurm-client munge"
-# cred_expire is also how long Slurm waits before it starts a requeued task again; it is two minutes by default.
 CONFIGURATION = """ClusterName=trainwreck
 SlurmctldHost=localhost(127.0.0.1)
 SlurmctldPort={port}
@@ -21,7 +20,7 @@ SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 CredType=cred/munge
-AuthInfo=socket={folder}/munge.sock,cred_expire=2
+AuthInfo=socket={folder}/munge.sock
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool.%n
 SlurmctldPidFile={folder}/slurmctld.pid
