@@ -8,6 +8,7 @@ Tasks are processes of this machine. What a test puts into the folder changes th
   forgets    squeue knows nothing any more; sacct does
   refuses    sbatch prints this text and fails
   prolog     commands before each task
+  late       seconds until the files of a task are seen after its end, as on a shared file system
   limit      seconds until a task is told to end, as at its time limit
 Each call is a line of `calls`.
 """
@@ -18,6 +19,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 FOLDER = os.environ["FAKE_SLURM"]
 
@@ -78,8 +80,14 @@ def run(task, script, log):
                 process.terminate()
                 code = process.wait()
     state = state or ("FAILED" if code else "COMPLETED")
+    shard = os.path.join(os.path.dirname(log), str(task["index"]))
+    if content("late"):
+        os.rename(shard, shard + ".late")
     if not os.path.exists(path("cancelled")):
         store({**task, "state": state, "exit": -code if code < 0 else code << 8})
+    if content("late"):
+        time.sleep(float(content("late")))
+        os.rename(shard + ".late", shard)
     os._exit(0)
 
 

@@ -172,6 +172,14 @@ class SlurmTest(SlurmTestCase):
         self.assertEqual({one: verdict[0] for one, verdict in self.verdicts("out").items()},
                          {"fake/a": "pass", "fake/b": "pass", "fake/c": "pass"})
 
+    def test_files_that_are_seen_late_are_waited_for(self):
+        self.write_scenario("weak", quality="at_end loss < 0.0001")
+        self.write("slurm/late", "4")
+        done = self.call(*self.on_slurm())
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("# 4 cases: 3 pass, 1 fail; ", done.stdout)
+        self.assertNotIn("has not come", done.stderr)
+
     def test_what_slurm_refuses_is_said(self):
         self.write("slurm/refuses", "sbatch: error: Batch job submission failed: Invalid partition name specified")
         done = self.call(*self.on_slurm("--sbatch", "partition=nope"))
