@@ -74,14 +74,14 @@ class RealSlurmTest(SlurmTestCase):
         self.assertEqual(sorted(task for _, task in self.tasks()), [1, 2, 3])
 
     def test_a_node_that_dies_is_replaced(self):
-        self.make_slow(60)  # longer than Slurm takes to notice
+        self.make_slow(25)  # longer than Slurm takes to notice
         harness = self.start(*self.on_slurm("--sbatch", "no-requeue"))
         self.wait_to_hear("3 running")
         node = self.node_of(2)
         self.cluster.stop("slurmd." + node)
         self.kill_watcher_of(2)  # the task itself goes on, and Slurm does not hear of it any more
         self.wait_to_hear(f"shard 2/3 ended with NODE_FAIL on {node}: submitting it again", 120)
-        self.follow(harness)
+        self.follow(harness, 200)
         self.assertEqual(len(self.jobs()), 2)
         self.assert_as_one_run()
 

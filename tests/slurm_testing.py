@@ -57,6 +57,7 @@ class SlurmTestCase(unittest.TestCase):
         self.write(f"scenarios/fake/{case}.yaml", json.dumps(scenario))
 
     def write_slow_scenario(self, case, seconds):
+        """Each of its three runs takes so long."""
         self.write_scenario(case, {"fake.step_ms": int(seconds * 1000 / 20)}, seeds=1,
                             budget={"seconds": 600, "stall_seconds": 600})
 
@@ -101,7 +102,7 @@ class SlurmTestCase(unittest.TestCase):
             return [row[0] for row in history.execute("SELECT command_line FROM run")]
 
     def assert_as_one_run(self, output="out"):
-        done = self.call("run", "--output", "all", "--history", "none", "-j", "1")
+        done = self.call("run", "--output", "all", "--history", "none", "-j", "1", "--set", "fake.step_ms=0")
         self.assertIn(done.returncode, (0, 1), done.stderr)
         self.assertEqual(self.verdicts(output), self.verdicts("all"))
         return done.returncode
