@@ -74,7 +74,7 @@ class RealSlurmTest(SlurmTestCase):
         self.assertEqual(sorted(task for _, task in self.tasks()), [1, 2, 3])
 
     def test_a_node_that_dies_is_replaced(self):
-        self.make_slow(25)  # longer than Slurm takes to notice
+        self.make_slow(60)  # longer than Slurm takes to notice
         harness = self.start(*self.on_slurm("--sbatch", "no-requeue"))
         self.wait_to_hear("3 running")
         node = self.node_of(2)
