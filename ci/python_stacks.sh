@@ -25,11 +25,11 @@ find_small_stacks() {
 find_all_stacks() {
   local python="$TRAINWRECK_CACHE/python-stacks/bin/python3"
   # MLflow without its server, which is most of it.
-  if ! "$python" -c 'import accelerate, alembic, lightning, mlflow, mpi4py, pyarrow, pytest, sklearn, sqlalchemy, tensorboard, torch
+  if ! "$python" -c 'import accelerate, alembic, kubernetes_validate, lightning, mlflow, mpi4py, pyarrow, pytest, sklearn, sqlalchemy, tensorboard, torch
 import transformers, wandb, x_transformers' 2>/dev/null; then
     # Without a pip of its own, which would take one more Debian package.
     [ -x "$python" ] || python3 -m venv --without-pip "$TRAINWRECK_CACHE/python-stacks"
-    python3 -m pip --python "$python" install -q accelerate alembic lightning mlflow-skinny mpi4py pyarrow pytest scikit-learn \
+    python3 -m pip --python "$python" install -q accelerate alembic kubernetes-validate lightning mlflow-skinny mpi4py pyarrow pytest scikit-learn \
       sqlalchemy tensorboard "torch==$TORCH_VERSION" transformers wandb x-transformers >&2
   fi
   STACKS+=("--test_env=TRAINWRECK_STACKS_PYTHON=$python")

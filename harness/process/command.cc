@@ -41,7 +41,7 @@ void ForgetGit() {
   setpgid(0, 0);  // what it starts is ended with it
   if (getppid() != parent) _exit(kCannotStart);
   dup2(output, STDOUT_FILENO);
-  if (!options.log.empty()) dup2(output, STDERR_FILENO);
+  if (!options.log.empty() || options.captures_errors) dup2(output, STDERR_FILENO);
   const int nothing = open("/dev/null", O_RDONLY);
   dup2(nothing, STDIN_FILENO);
   ForgetGit();
@@ -57,10 +57,11 @@ void ForgetGit() {
 
 struct Child {
   pid_t pid;
+  bool ignores_interruption;
   bool is_told = false;  // once: a second signal would not let it end in order
 
   void TellOfInterruption() {
-    if (is_told || !WasInterrupted()) return;
+    if (is_told || ignores_interruption || !WasInterrupted()) return;
     is_told = true;
     kill(-pid, SIGTERM);
   }
@@ -124,7 +125,7 @@ CommandResult RunCommand(const std::vector<std::string>& arguments, const Comman
     if (output < 0) throw std::system_error(errno, std::generic_category(), options.log);
   }
   const pid_t parent = getpid();
-  Child child = {fork()};
+  Child child = {fork(), options.ignores_interruption};
   if (child.pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (child.pid == 0) Become(arguments, options, output, parent);
   setpgid(child.pid, child.pid);  // here as well: it may not have come that far
@@ -139,7 +140,7 @@ CommandResult RunCommand(const std::vector<std::string>& arguments, const Comman
   if (result.timed_out) End(child);
   while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
   }
-  if (WasInterrupted()) throw Interrupted();
+  if (WasInterrupted() && !options.ignores_interruption) throw Interrupted();
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;

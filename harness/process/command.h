@@ -16,6 +16,8 @@ struct CommandOptions {
   std::map<std::string, std::string> environment;  // added to ours without its GIT_*
   // With a log: the time after which the child and its process group are ended; 0: never.
   double limit_seconds = 0;
+  bool captures_errors = false;       // without a log: `out` has stderr, too
+  bool ignores_interruption = false;  // it runs to its end, also after the user's wish to end
 };
 
 struct CommandResult {
@@ -25,8 +27,8 @@ struct CommandResult {
   bool timed_out = false;
 };
 
-// Runs the command. Throws std::system_error when it cannot be started, and Interrupted when the
-// user interrupts; the child has then ended too.
+// Runs the command. A program that is not there has status 127. Throws std::system_error when there
+// can be no process, and Interrupted when the user interrupts; the child has then ended too.
 CommandResult RunCommand(const std::vector<std::string>& arguments, const CommandOptions& options);
 
 }  // namespace trainwreck

@@ -2,8 +2,8 @@
 //
 //   { "schema": "trainwreck/verdicts", "version": 1,
 //     "run": {version, command_line, target, target_digest, commit, dirty,
-//             environment: {"cpu": ..}, devices, isolation, started_utc, host, output_dir, cores, runs, wall_seconds,
-//             cpu_seconds},
+//             environment: {"cpu": ..}, devices, isolation, started_utc, host, output_dir, cores, runs, unjudged,
+//             wall_seconds, cpu_seconds},
 //     "counts": {"pass": 5, "fail": 1, ...},
 //     "verdicts": [
 //       { case, scenario, point, file, title, scenario_digest, environment: {"blas": "..", ..},
@@ -368,6 +368,7 @@ Json Encode(const RunInfo& info) {
           {"output_dir", info.output_dir},
           {"cores", info.cores},
           {"runs", info.runs},
+          {"unjudged", info.unjudged},
           {"wall_seconds", EncodeNumber(info.wall_seconds)},
           {"cpu_seconds", EncodeNumber(info.cpu_seconds)}};
 }
@@ -388,6 +389,7 @@ RunInfo DecodeInfo(const Json& json) {
   info.output_dir = json.at("output_dir");
   info.cores = json.at("cores");
   info.runs = json.at("runs");
+  info.unjudged = json.value("unjudged", 0);
   info.wall_seconds = Number(json.at("wall_seconds"));
   info.cpu_seconds = Number(json.at("cpu_seconds"));
   return info;

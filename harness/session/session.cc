@@ -265,7 +265,9 @@ bool SaysForkServer(const TargetDescription& description) {
 int UsableCores() {
   cpu_set_t mask;
   CPU_ZERO(&mask);
-  return sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 1;
+  const int cores = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 1;
+  const int granted = std::atoi(Environment("SLURM_CPUS_ON_NODE").c_str());
+  return granted > 0 ? std::min(cores, granted) : cores;
 }
 
 std::string ProgramFolder() {

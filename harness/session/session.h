@@ -55,7 +55,8 @@ void Build(const FoundTarget& target);
 // it, else beside this program, else in Bazel's runfiles, else "scenarios".
 std::string FindScenariosRoot(const CommonOptions& options);
 
-// The number of cores that this process may use.
+// The number of cores that this process may use: those that the system lets it use, and in a job of
+// Slurm no more than the job was granted, even where nothing confines it to them.
 int UsableCores();
 
 // The folder of this program's file.

@@ -157,8 +157,7 @@ TEST(Docs, PipelineFilesParse) {
   }
   const YAML::Node gitlab = YAML::Load(pipelines[1]);
   EXPECT_EQ(gitlab["scenarios"]["parallel"].as<int>(), 4);
-  EXPECT_EQ(gitlab["scenarios"]["artifacts"]["reports"]["junit"].as<std::string>(),
-            "out/junit.xml");
+  EXPECT_EQ(gitlab["merged"]["artifacts"]["reports"]["junit"].as<std::string>(), "out/junit.xml");
   const std::vector<std::string> groovy = Blocks("docs/guide/ci.md", "groovy");
   ASSERT_EQ(groovy.size(), 1U);
   int depth = 0;
@@ -188,6 +187,25 @@ TEST(Docs, PipelinesCallTheProgramWithOptionsThatItKnows) {
                       options.find("CI_NODE") != std::string::npos ? "2/4" : "2");
     }
     EXPECT_EQ(folder.Call("run --dry-run " + options).status, 0) << options;
+    ++calls;
+  }
+  EXPECT_EQ(calls, 3);
+}
+
+TEST(Docs, PipelinesMergeTheirShards) {
+  const CliFolder folder;
+  for (const char* name : {"a", "b"}) folder.WritePassing(name);
+  for (const char* index : {"1", "2"}) {
+    folder.Call(std::string("run --history none --shard ") + index + "/2 --output shards/" + index);
+  }
+  int calls = 0;
+  std::istringstream lines(ReadAll("docs/guide/ci.md"));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = line.find("trainwreck merge ");
+    if (line.find("bazel-bin/") == std::string::npos || begin == std::string::npos) continue;
+    const Called called = folder.Call(line.substr(begin + 11));
+    EXPECT_EQ(called.status, 0) << line << called.output();
+    EXPECT_TRUE(folder.Has("out/junit.xml"));
     ++calls;
   }
   EXPECT_EQ(calls, 3);

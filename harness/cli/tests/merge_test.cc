@@ -69,6 +69,27 @@ TEST_F(MergeTest, MissingShardsAreNamed) {
   EXPECT_FALSE(files.Has("h.db"));
 }
 
+TEST_F(MergeTest, ShardsThatWereCutOffAreNotWhole) {
+  Run("s1", "--shard 1/2 fake/a fake/b");
+  Run("s2", "--shard 2/2 fake/a fake/b");
+  std::string cut_off = files.Read("s2/verdicts.json");
+  const std::string whole = "\"unjudged\": 0";
+  const std::size_t at = cut_off.find(whole);
+  ASSERT_NE(at, std::string::npos);
+  files.Write("s2/verdicts.json", cut_off.replace(at, whole.size(), "\"unjudged\": 3"));
+  const Called merged = files.Call("merge s1 s2 --output one --history h.db");
+  EXPECT_EQ(merged.status, 5) << merged.output();
+  EXPECT_TRUE(Contains(merged.err, "SHARDS ARE MISSING: 2/2 (cut off, without 3 cases)"))
+      << merged.err;
+  EXPECT_FALSE(files.Has("h.db"));
+  EXPECT_EQ(Verdicts("one")["run"]["unjudged"], 3);
+  // As a run writes it.
+  std::string weak = files.Read("scenarios/fake/weak.yaml");
+  files.Write("scenarios/fake/weak.yaml", weak.replace(weak.find("steps: 20"), 9, "steps: 40"));
+  EXPECT_EQ(Run("fast", "--fail-fast -j 1 fake/weak fake/a").status, 1);  // long runs are first
+  EXPECT_GE(Verdicts("fast")["run"]["unjudged"], 1);
+}
+
 TEST_F(MergeTest, RequirementsAreThoseOfAllShards) {
   Run("s1", "--shard 1/2 fake/a fake/b");
   Run("s2", "--shard 2/2 fake/a fake/b");

@@ -1,4 +1,6 @@
 // trainwreck merge: the reports of shards as those of one invocation.
+#include "harness/cli/verbs/merge.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,17 +24,6 @@ namespace trainwreck {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct MergeOptions {
-  CommonOptions common;
-  std::vector<std::string> folders;
-  std::string output;
-  std::vector<std::string> require;
-  std::optional<int> max_skips;
-  std::vector<ReportRequest> reports;
-  bool html = true;
-  std::string history;
-};
 
 struct Shard {
   std::string folder;
@@ -119,16 +110,21 @@ void RefuseCasesOfTwo(const std::vector<Shard>& shards) {
   }
 }
 
-// "2/4, 3/4"; empty: all are there.
-std::string MissingShards(const std::vector<Shard>& shards) {
-  std::set<int> there;
-  for (const Shard& shard : shards) there.insert(shard.options.selection.shard_index);
+// "2/4, 3/4 (TIMEOUT on n1)"; empty: all are there. One that was cut off is there in part.
+std::string MissingShards(const std::vector<Shard>& shards, const std::map<int, std::string>& why) {
+  std::map<int, const Shard*> there;
+  for (const Shard& shard : shards) there[shard.options.selection.shard_index] = &shard;
   const int count = shards.front().options.selection.shard_count;
   std::vector<std::string> missing;
   for (int index = 1; index <= count; ++index) {
-    if (!there.contains(index)) {
-      missing.push_back(std::to_string(index) + "/" + std::to_string(count));
-    }
+    const auto found = there.find(index);
+    const int unjudged = found == there.end() ? 0 : found->second->report.info.unjudged;
+    if (found != there.end() && unjudged == 0) continue;
+    std::vector<std::string> notes;
+    if (unjudged > 0) notes.push_back("cut off, without " + std::to_string(unjudged) + " cases");
+    if (const auto reason = why.find(index); reason != why.end()) notes.push_back(reason->second);
+    missing.push_back(std::to_string(index) + "/" + std::to_string(count) +
+                      (notes.empty() ? "" : " (" + Join(notes, "; ") + ")"));
   }
   return Join(missing);
 }
@@ -146,11 +142,12 @@ StoredReport MergedOf(const std::vector<Shard>& shards, const MergeOptions& opti
   info.command_line = options.common.command_line;
   info.output_dir = options.output;
   info.host = info.devices = "";
-  info.runs = info.cores = 0;
+  info.runs = info.cores = info.unjudged = 0;
   info.wall_seconds = info.cpu_seconds = 0;
   for (const Shard& shard : shards) {
     const RunInfo& one = shard.report.info;
     info.runs += one.runs;
+    info.unjudged += one.unjudged;
     info.cores += one.cores;
     info.cpu_seconds += one.cpu_seconds;
     info.wall_seconds = std::max(info.wall_seconds, one.wall_seconds);
@@ -166,12 +163,34 @@ StoredReport MergedOf(const std::vector<Shard>& shards, const MergeOptions& opti
   return merged;
 }
 
-int MergeVerb(const MergeOptions& options) {
+int MergeVerb(const MergeOptions& options) { return MergeShards(options, {}); }
+
+void Declare(VerbArguments& arguments, MergeOptions& options) {
+  arguments.Positional("DIR", options.folders, "Output folders of the shards").Required();
+  arguments.Option("--output", options.output, "Folder for the merged verdicts.json", "DIR")
+      .Required();
+  arguments.Option("--require", options.require,
+                   "This scenario must have run and passed, else exit 6; may be repeated", "NAME");
+  arguments.Option("--max-skips", options.max_skips, "More skipped cases than this: exit 6", "N");
+  arguments.Reports(options.reports);
+  arguments.Flag(
+      "--no-html", [&options] { options.html = false; },
+      "Write no report.html beside verdicts.json");
+  arguments.HistoryFile(options.history);
+  arguments.Common(options.common);
+}
+
+const VerbRegistration registration("merge", "Merge the reports of shards into one", kStored,
+                                    Declare, MergeVerb, /*prints_colors=*/true);
+
+}  // namespace
+
+int MergeShards(const MergeOptions& options, const std::map<int, std::string>& why) {
   std::vector<Shard> shards;
   for (const std::string& folder : options.folders) shards.push_back(ReadShard(folder));
   RefuseDifferent(shards);
   RefuseCasesOfTwo(shards);
-  const std::string missing = MissingShards(shards);
+  const std::string missing = MissingShards(shards, why);
   const StoredReport merged = MergedOf(shards, options);
   ConsoleReport console(std::cout, ConsoleOptionsOf(options.common));
   console.Begin(merged.info, static_cast<int>(merged.verdicts.size()), merged.info.runs);
@@ -198,23 +217,4 @@ int MergeVerb(const MergeOptions& options) {
   return status == kExitPassed && !missing.empty() ? static_cast<int>(kExitInconclusive) : status;
 }
 
-void Declare(VerbArguments& arguments, MergeOptions& options) {
-  arguments.Positional("DIR", options.folders, "Output folders of the shards").Required();
-  arguments.Option("--output", options.output, "Folder for the merged verdicts.json", "DIR")
-      .Required();
-  arguments.Option("--require", options.require,
-                   "This scenario must have run and passed, else exit 6; may be repeated", "NAME");
-  arguments.Option("--max-skips", options.max_skips, "More skipped cases than this: exit 6", "N");
-  arguments.Reports(options.reports);
-  arguments.Flag(
-      "--no-html", [&options] { options.html = false; },
-      "Write no report.html beside verdicts.json");
-  arguments.HistoryFile(options.history);
-  arguments.Common(options.common);
-}
-
-const VerbRegistration registration("merge", "Merge the reports of shards into one", kStored,
-                                    Declare, MergeVerb, /*prints_colors=*/true);
-
-}  // namespace
 }  // namespace trainwreck

@@ -18,6 +18,7 @@
 #include "harness/cli/verb.h"
 #include "harness/cli/verbs/console_options.h"
 #include "harness/cli/verbs/dry_run.h"
+#include "harness/cli/verbs/run_on_slurm.h"
 #include "harness/picture/files.h"
 #include "harness/picture/picture.h"
 #include "harness/plan/device.h"
@@ -155,7 +156,6 @@ int ExecuteAll(Invocation& invocation) {
       options.each_seed ? 0 : PictureBytesOfRun(CountRuns(invocation.cases) * options.repeat);
   std::vector<Verdict> verdicts;
   CampaignResult last;
-  int unjudged = 0;
   bool left_folders = false;
   for (int round = 1; round <= options.repeat; ++round) {
     LauncherOptions launcher = invocation.launcher;
@@ -173,7 +173,7 @@ int ExecuteAll(Invocation& invocation) {
         },
         [&](int running, int done, int total) { console.Progress(running, done, total); });
     invocation.info.runs += last.runs;
-    unjudged += last.unjudged;
+    invocation.info.unjudged += last.unjudged;
     left_folders = left_folders || last.left_folders;
     std::move(last.verdicts.begin(), last.verdicts.end(), std::back_inserter(verdicts));
     if (last.interrupted || (options.fail_fast && last.unjudged > 0)) break;
@@ -189,7 +189,7 @@ int ExecuteAll(Invocation& invocation) {
   // A verdict of each seed is a step of a search, not an answer to compare.
   const bool is_empty = invocation.cases.empty();
   if (!options.each_seed && !is_empty) AddToHistory(options.history, verdicts, invocation.info);
-  if (unjudged > 0) {
+  if (const int unjudged = invocation.info.unjudged; unjudged > 0) {
     std::cerr << "trainwreck: " << unjudged << (unjudged == 1 ? " case was" : " cases were")
               << " cut off without a verdict ("
               << (last.interrupted ? "interrupted" : "--fail-fast") << ")\n";
@@ -267,6 +267,7 @@ int RunCases(const RunOptions& run) {
   if (is_restricted) CheckArmNames(chosen.cases, run.arms);
   if (!is_restricted) CheckHistory(run.history);
   for (const ReportRequest& report : run.reports) CheckWritable(report.path, "--report");
+  if (!run.on.empty()) return RunOnSlurm(run, static_cast<int>(chosen.cases.size()));
   // A search makes many invocations, and the first has shown that the program works.
   if (!run.each_seed) RequirePreflight(run.common, session, chosen.cases);
   const std::string output = MakeOutputFolder(run.output, /*is_latest=*/!is_restricted);
@@ -306,6 +307,7 @@ int RunVerb(const RunOptions& options) {
   if (options.control_only && !options.each_seed) {
     throw UsageError("--control-only requires --each-seed");
   }
+  CheckSlurmOptions(options);
   std::optional<CleanOutput> clean;
   if (options.dry_run || !options.arms.empty() || !options.only_seeds.empty()) {
     clean.emplace(std::cout);
@@ -390,6 +392,16 @@ void DeclareRun(VerbArguments& arguments, RunOptions& options) {
   arguments.Flag("--bisect-codes", options.bisect_codes,
                  "Exit as `git bisect run` expects: 0 good, 1 bad, 125 cannot be tested");
   arguments.Option("--point", options.points, "Only this point of the matrix", "POINT");
+  arguments
+      .Option("--on", options.on, "Where: slurm runs the shards as one job array, then merges them",
+              "slurm")
+      .OneOf({"slurm"});
+  arguments.Option("--shards", options.shards, "With --on: tasks of the job array", "N")
+      .Between(1, 1000000);
+  arguments.Option("--sbatch", options.sbatch,
+                   "With --on slurm: an option of sbatch, as partition=gpu or time=2:00:00; may be "
+                   "repeated",
+                   "OPTION");
   arguments.Common(options.common);
 }
 

@@ -39,6 +39,9 @@ struct RunOptions {
   bool control_only = false;                     // with each_seed: judge control alone
   bool bisect_codes = false;                     // exit as `git bisect run` expects
   std::vector<std::string> points;
+  std::string on;                   // "slurm"; empty: on this machine
+  int shards = 0;                   // with `on`
+  std::vector<std::string> sbatch;  // options of sbatch, as "partition=gpu"
 };
 
 // What must hold of all verdicts together: --require and --max-skips.

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""`run --on slurm` with a real Slurm of three nodes on this machine (slurm_cluster.py); skipped where Debian's packages are missing.
+
+Usage: real_slurm_test.py TRAINWRECK FAKE_TARGET [unittest options]
+"""
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import unittest
+
+import unittest_xml
+from processes import processes_with
+from slurm_cluster import Cluster, why_not
+from slurm_testing import SlurmTestCase
+
+SlurmTestCase.trainwreck, SlurmTestCase.target = map(os.path.abspath, sys.argv[1:3])
+WHY_NOT = why_not()
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class RealSlurmTest(SlurmTestCase):
+    def setUp(self):
+        super().setUp()
+        # Paths of sockets have at most 108 characters.
+        self.cluster_folder = tempfile.mkdtemp(prefix="slurm-", dir="/tmp")
+        self.cluster = Cluster(self.cluster_folder, **getattr(getattr(self, self._testMethodName), "cluster", {}))
+        self.environment.update(self.cluster.environment)
+        self.addCleanup(shutil.rmtree, self.cluster_folder)
+        self.addCleanup(self.cluster.close)
+        self.cluster.start()
+
+    def tasks(self):
+        """(array job, task) -> state, for all that the controller knows."""
+        lines = self.cluster.call("squeue", "--noheader", "--array", "--states=all",
+                                  "--Format=ArrayJobID:|,ArrayTaskID:|,State:|,NodeList:|").stdout.splitlines()
+        return {(int(fields[0]), int(fields[1])): fields[2:4] for fields in (line.split("|") for line in lines)}
+
+    def jobs(self):
+        return sorted({job for job, _ in self.tasks()})
+
+    def node_of(self, shard):
+        return next(node for (_, task), (state, node) in self.tasks().items() if task == shard and state == "RUNNING")
+
+    def kill_watcher_of(self, shard):
+        """The slurmstepd that would report the end of a task."""
+        watchers = set()
+        for pid in set(processes_with(self.marker)) & set(processes_with(f"SLURM_ARRAY_TASK_ID={shard}")):
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                parent = file.read().rpartition(")")[2].split()[1]
+            with open(f"/proc/{parent}/comm", encoding="utf-8") as file:
+                if file.read().strip() == "slurmstepd":
+                    watchers.add(int(parent))
+        [watcher] = watchers
+        os.kill(watcher, signal.SIGKILL)
+
+    def make_slow(self, seconds):
+        for case in ("a", "b", "c"):
+            self.write_slow_scenario(case, seconds)
+
+    def follow(self, harness, seconds=120):
+        self.assertEqual(harness.wait(timeout=seconds), 0, self.read("said"))
+
+    def test_an_array_of_shards_is_as_one_run(self):
+        self.write_scenario("weak", quality="at_end loss < 0.0001")
+        done = self.call(*self.on_slurm("--sbatch", "partition=main", "--sbatch", "time=10", "--report", "junit=junit.xml"))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("# 4 cases: 3 pass, 1 fail; ", done.stdout)
+        self.assertIn('tests="4" failures="1"', self.read("junit.xml"))
+        self.assertEqual(self.assert_as_one_run(), 1)
+        self.assertEqual(len(self.runs_in_history()), 1)
+        self.assertEqual(sorted(task for _, task in self.tasks()), [1, 2, 3])
+
+    def test_a_node_that_dies_is_replaced(self):
+        self.make_slow(60)  # longer than Slurm takes to notice
+        harness = self.start(*self.on_slurm("--sbatch", "no-requeue"))
+        self.wait_to_hear("3 running")
+        node = self.node_of(2)
+        self.cluster.stop("slurmd." + node)
+        self.kill_watcher_of(2)  # the task itself goes on, and Slurm does not hear of it any more
+        self.wait_to_hear(f"shard 2/3 ended with NODE_FAIL on {node}: submitting it again", 120)
+        self.follow(harness, 200)
+        self.assertEqual(len(self.jobs()), 2)
+        self.assert_as_one_run()
+
+    def test_what_slurm_requeues_itself_is_followed(self):
+        self.make_slow(8)
+        harness = self.start(*self.on_slurm())
+        self.wait_to_hear("3 running")
+        node = self.node_of(2)
+        self.cluster.call("scontrol", "update", "NodeName=" + node, "State=DOWN", "Reason=test")
+        self.wait_to_hear("1 waiting (BeginTime)")
+        self.cluster.call("scontrol", "update", "NodeName=" + node, "State=RESUME")
+        # Else Slurm waits for two minutes, in which old credentials become invalid.
+        self.cluster.call("scontrol", "update", f"JobId={self.jobs()[0]}_2", "StartTime=now")
+        self.follow(harness)
+        self.assertEqual(len(self.jobs()), 1)
+        name = json.loads(self.read("out/slurm/job.json"))["name"]
+        self.assertEqual(sorted(os.listdir(self.path("out/slurm", name, "2"))), [f"{self.jobs()[0]}.0", f"{self.jobs()[0]}.1"])
+        self.assert_as_one_run()
+
+    def test_a_drained_node_makes_shards_wait(self):
+        self.cluster.call("scontrol", "update", "NodeName=n[2-3]", "State=DRAIN", "Reason=test")
+        done = self.call(*self.on_slurm())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("2 waiting", done.stdout)
+        self.assertEqual({node for _, node in self.tasks().values()}, {"n1"})
+        self.assert_as_one_run()
+
+    def test_a_job_past_its_time_limit_is_named(self):
+        self.write_slow_scenario("a", 1000)
+        done = self.call(*self.on_slurm("--sbatch", "time=1"), timeout=400)
+        self.assertEqual(done.returncode, 7, done.stdout + done.stderr)
+        self.assertRegex(done.stderr, r"shard (./3) has not come: TIMEOUT on n., after TIMEOUT")
+        self.assertRegex(done.stderr, r"SHARDS ARE MISSING: ./3 \(cut off, without 1 cases; TIMEOUT on n., after TIMEOUT\)")
+        self.assertEqual({one: verdict[0] for one, verdict in self.verdicts("out").items()}, {"fake/b": "pass", "fake/c": "pass"})
+        self.assertEqual(len(self.jobs()), 2)
+
+    def test_a_killed_harness_finds_its_job_again(self):
+        self.make_slow(8)
+        harness = self.start(*self.on_slurm())
+        self.wait_to_hear("3 running")
+        self.kill(harness)
+        done = self.call(*self.on_slurm())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("following the job that is in out", done.stdout)
+        self.assertEqual(len(self.jobs()), 1)
+        self.assertEqual(len(self.runs_in_history()), 1)
+        self.assert_as_one_run()
+
+    def test_an_interruption_cancels(self):
+        self.make_slow(100)
+        harness = self.start(*self.on_slurm())
+        self.wait_to_hear("3 running")
+        self.assertEqual(self.end(harness, signal.SIGINT), 130)
+        self.cluster.wait_for("CANCELLED", lambda: {state for state, _ in self.tasks().values()} == {"CANCELLED"})
+
+    def test_a_controller_that_is_away_is_waited_for(self):
+        self.make_slow(10)
+        harness = self.start(*self.on_slurm())
+        self.wait_to_hear("3 running")
+        self.cluster.stop("slurmctld")
+        self.wait_to_hear("Slurm does not answer (slurm_load_jobs error: ", 120)
+        self.cluster.start_controller()
+        self.follow(harness)
+        self.assertEqual(len(self.jobs()), 1)
+        self.assert_as_one_run()
+
+    def test_a_job_that_slurm_forgot_is_known_by_its_files(self):
+        self.make_slow(2)
+        harness = self.start(*self.on_slurm())
+        self.wait_to_hear("3 running")
+        self.kill(harness)
+        self.cluster.wait_for("an empty queue", lambda: not self.tasks(), 150)
+        done = self.call(*self.on_slurm())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.jobs(), [])
+        self.assert_as_one_run()
+
+    test_a_job_that_slurm_forgot_is_known_by_its_files.cluster = {"min_job_age": 2}
+
+    def test_what_slurm_refuses_is_said(self):
+        done = self.call(*self.on_slurm("--sbatch", "partition=nope"))
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertIn("Slurm does not take the job: sbatch: error: invalid partition specified: nope", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest_xml.main(sys.argv[3:])

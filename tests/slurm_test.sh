@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+exec python3 tests/slurm_test.py harness/cli/trainwreck harness/launch/fake_target
