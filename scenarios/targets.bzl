@@ -2061,7 +2061,7 @@ SCENARIOS = [
         name = "variance/atomics",
         file = "variance/atomics.yaml",
         extended = ["variance/defaults.yaml", "defaults.yaml"],
-        tags = [],
+        tags = ["nondeterministic"],
         size = "small",
         cores = 1,
     ),
