@@ -37,7 +37,10 @@ class Database {
     kRead,   // everything that is read comes from one moment
     kWrite,  // takes the writer's lock at once: no other writer can come between
   };
+  Database() = default;
   virtual ~Database() = default;
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
 
   virtual const std::string& name() const = 0;  // for messages; without a password
   virtual std::unique_ptr<Prepared> Prepare(const std::string& sql) = 0;

@@ -103,7 +103,7 @@ constexpr const char* kSummaryColumns =
     "run.id, run.started_utc, run.commit_hash, run.dirty, run.target, run.target_digest";
 
 std::unique_ptr<Database> Open(const std::string& path, RunHistory::Mode mode) {
-  if (IsServer(path)) return std::make_unique<PostgresDatabase>(path, kBusyMs);
+  if (IsServer(path)) return OpenPostgres(path, kBusyMs);
   std::error_code error;
   if (mode == RunHistory::Mode::kRead) {
     if (!fs::is_regular_file(path, error)) {
@@ -114,7 +114,7 @@ std::unique_ptr<Database> Open(const std::string& path, RunHistory::Mode mode) {
     fs::create_directories(folder, error);
     if (error) throw HistoryError("cannot make " + folder.string() + ": " + error.message());
   }
-  return std::make_unique<SqliteDatabase>(path, kBusyMs);
+  return OpenSqlite(path, kBusyMs);
 }
 
 }  // namespace

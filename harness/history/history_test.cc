@@ -40,13 +40,13 @@ std::string NewPath() {
   static int databases = 0;
   const std::string name =
       "history_" + std::to_string(getpid()) + "_" + std::to_string(databases++);
-  PostgresDatabase(server + std::string("/postgres"), 1000).Execute("CREATE DATABASE " + name);
+  OpenPostgres(server + std::string("/postgres"), 1000)->Execute("CREATE DATABASE " + name);
   return server + ("/" + name);
 }
 
 std::unique_ptr<Database> DatabaseAt(const std::string& path) {
-  if (IsServer(path)) return std::make_unique<PostgresDatabase>(path, 30'000);
-  return std::make_unique<SqliteDatabase>(path, 30'000);
+  if (IsServer(path)) return OpenPostgres(path, 30'000);
+  return OpenSqlite(path, 30'000);
 }
 
 std::string ErrorOf(const std::string& path, RunHistory::Mode mode) {
@@ -106,7 +106,7 @@ TEST(History, AddsBitsToAnOlderFile) {
   Record record = TestRecord("a", "x");
   record.cases[0].trainings[0].bits = {1, "d", "s", 1, "m"};
   RunHistory(path, RunHistory::Mode::kWrite).Add(record);
-  SqliteDatabase(path, 1000).Execute("DROP TABLE bits");
+  OpenSqlite(path, 1000)->Execute("DROP TABLE bits");
   {
     RunHistory older(path, RunHistory::Mode::kRead);
     ASSERT_TRUE(older.Load(1));
@@ -150,8 +150,8 @@ TEST(History, RefusesWhatIsNotItsOwnAndSaysWhatToDo) {
   EXPECT_FALSE(fs::exists(path));
   EXPECT_EQ(ErrorOf(path, RunHistory::Mode::kWrite), "");
   {
-    SqliteDatabase database(path, 1000);
-    database.Execute("PRAGMA user_version = 2");
+    const auto database = OpenSqlite(path, 1000);
+    database->Execute("PRAGMA user_version = 2");
   }
   for (RunHistory::Mode mode : {RunHistory::Mode::kRead, RunHistory::Mode::kWrite}) {
     const std::string newer = ErrorOf(path, mode);
@@ -161,8 +161,8 @@ TEST(History, RefusesWhatIsNotItsOwnAndSaysWhatToDo) {
   const std::string foreign = NewPath(), text = NewPath();
   fs::create_directories(fs::path(foreign).parent_path());
   {
-    SqliteDatabase database(foreign, 1000);
-    database.Execute("CREATE TABLE mine(x)");
+    const auto database = OpenSqlite(foreign, 1000);
+    database->Execute("CREATE TABLE mine(x)");
   }
   EXPECT_NE(ErrorOf(foreign, RunHistory::Mode::kWrite).find("another program's"),
             std::string::npos);
@@ -188,8 +188,8 @@ TEST(History, AHalfTransactionLeavesNothing) {
 // Whether each run has all that TestRecord gives it.
 void ExpectWhole(const std::string& path, std::size_t at_least) {
   if (!IsServer(path)) {
-    SqliteDatabase database(path, 30'000);
-    Statement check(database, "PRAGMA integrity_check");
+    const auto database = OpenSqlite(path, 30'000);
+    Statement check(*database, "PRAGMA integrity_check");
     ASSERT_TRUE(check.Step());
     EXPECT_EQ(check.Text(0), "ok");
   }

@@ -13,6 +13,7 @@
 #include "harness/text/clean_text.h"
 
 namespace trainwreck {
+namespace {
 
 // The functions that are used here; libpq.so.5 has had them since 2005. Connections, results and
 // parsed options are pointers to what only libpq knows.
@@ -33,8 +34,6 @@ struct Libpq {
 
   static const Libpq& Get();
 };
-
-namespace {
 
 // Their numbers are part of libpq's binary interface.
 constexpr int kConnectionOk = 0, kCommandOk = 1, kTuplesOk = 2;
@@ -196,16 +195,30 @@ class PostgresStatement : public Prepared {
   int row_ = -1;
 };
 
-}  // namespace
-
 const Libpq& Libpq::Get() {
   static const Libpq libpq = Open();
   return libpq;
 }
 
-bool IsServer(const std::string& history) {
-  return history.rfind("postgresql://", 0) == 0 || history.rfind("postgres://", 0) == 0;
-}
+class PostgresDatabase : public Database {
+ public:
+  PostgresDatabase(const std::string& url, int busy_ms);
+  ~PostgresDatabase() override;
+
+  const std::string& name() const override { return url_; }
+  std::unique_ptr<Prepared> Prepare(const std::string& sql) override;
+  void Execute(const std::string& sql) override;
+  void Begin(Access access) override;
+  void Rollback() noexcept override;
+  std::int64_t Version() override;
+  void CreateTables(const std::string& sql, int version) override;
+  bool Has(const std::string& table_or_index) override;
+
+ private:
+  std::string url_;
+  const Libpq& libpq_;
+  void* connection_ = nullptr;
+};
 
 PostgresDatabase::PostgresDatabase(const std::string& url, int busy_ms)
     : url_(url), libpq_(Libpq::Get()) {
@@ -222,10 +235,8 @@ PostgresDatabase::PostgresDatabase(const std::string& url, int busy_ms)
     if (connection_ == nullptr) throw std::bad_alloc();
     if (libpq_.PQstatus(connection_) != kConnectionOk) Fail(libpq_, connection_, url_);
     // A notice, as of a table that is there already, goes to the terminal by default.
-    Execute("SET client_min_messages = warning");
-    Execute("SET client_encoding = 'UTF8'");
-    Execute("SET lock_timeout = " + std::to_string(busy_ms));
-    Execute(std::string("SET search_path = ") + kSchema);
+    Execute(std::string("SET client_min_messages = warning; SET client_encoding = 'UTF8'; ") +
+            "SET lock_timeout = " + std::to_string(busy_ms) + "; SET search_path = " + kSchema);
   } catch (...) {
     libpq_.PQfinish(connection_);
     throw;
@@ -279,6 +290,16 @@ void PostgresDatabase::CreateTables(const std::string& sql, int version) {
 bool PostgresDatabase::Has(const std::string& table_or_index) {
   return QueryInteger(std::string("SELECT count(*)") + kOurs + " AND relname = '" + table_or_index +
                       "'") > 0;
+}
+
+}  // namespace
+
+bool IsServer(const std::string& history) {
+  return history.rfind("postgresql://", 0) == 0 || history.rfind("postgres://", 0) == 0;
+}
+
+std::unique_ptr<Database> OpenPostgres(const std::string& url, int busy_ms) {
+  return std::make_unique<PostgresDatabase>(url, busy_ms);
 }
 
 }  // namespace trainwreck

@@ -11,33 +11,12 @@
 
 namespace trainwreck {
 
-struct Libpq;
-
 // Whether a history's name is a server's: postgresql://[USER@]HOST[:PORT]/DATABASE, or postgres://.
 bool IsServer(const std::string& history);
 
-class PostgresDatabase : public Database {
- public:
-  // Waits for other writers for `busy_ms` at most. Refuses a password in `url`, which would be seen
-  // in the list of processes, in records and in reports: libpq finds it in ~/.pgpass or PGPASSWORD.
-  PostgresDatabase(const std::string& url, int busy_ms);
-  ~PostgresDatabase() override;
-  PostgresDatabase(const PostgresDatabase&) = delete;
-  PostgresDatabase& operator=(const PostgresDatabase&) = delete;
-
-  const std::string& name() const override { return url_; }
-  std::unique_ptr<Prepared> Prepare(const std::string& sql) override;
-  void Execute(const std::string& sql) override;
-  void Begin(Access access) override;
-  void Rollback() noexcept override;
-  std::int64_t Version() override;
-  void CreateTables(const std::string& sql, int version) override;
-  bool Has(const std::string& table_or_index) override;
-
- private:
-  std::string url_;
-  const Libpq& libpq_;
-  void* connection_ = nullptr;
-};
+// Its calls wait for other writers for `busy_ms` at most. Refuses a password in `url`, which would
+// be seen in the list of processes, in records and in reports: libpq finds it in ~/.pgpass or
+// PGPASSWORD.
+std::unique_ptr<Database> OpenPostgres(const std::string& url, int busy_ms);
 
 }  // namespace trainwreck

@@ -77,7 +77,25 @@ class SqliteStatement : public Prepared {
   int bound_ = 0;
 };
 
-}  // namespace
+class SqliteDatabase : public Database {
+ public:
+  SqliteDatabase(const std::string& path, int busy_ms);
+  ~SqliteDatabase() override;
+
+  const std::string& name() const override { return path_; }
+  std::unique_ptr<Prepared> Prepare(const std::string& sql) override;
+  void Execute(const std::string& sql) override;
+  void Begin(Access access) override;
+  void Rollback() noexcept override;
+  std::int64_t Version() override;
+  void CreateTables(const std::string& sql, int version) override;
+  bool Has(const std::string& table_or_index) override;
+
+ private:
+  std::string path_;
+  int busy_ms_;
+  sqlite3* handle_ = nullptr;
+};
 
 SqliteDatabase::SqliteDatabase(const std::string& path, int busy_ms)
     : path_(path), busy_ms_(busy_ms) {
@@ -145,6 +163,12 @@ void SqliteDatabase::CreateTables(const std::string& sql, int version) {
 bool SqliteDatabase::Has(const std::string& table_or_index) {
   return QueryInteger("SELECT count(*) FROM sqlite_master WHERE name = '" + table_or_index + "'") >
          0;
+}
+
+}  // namespace
+
+std::unique_ptr<Database> OpenSqlite(const std::string& path, int busy_ms) {
+  return std::make_unique<SqliteDatabase>(path, busy_ms);
 }
 
 }  // namespace trainwreck
