@@ -278,6 +278,7 @@ std::optional<Record> RunHistory::Load(std::int64_t id) {
                 .wall_seconds = run.Number(11),
                 .cpu_seconds = run.Number(12),
                 .cases = {}};
+  const bool has_bits = database_->Has("bits");
   Statement row(*database_, std::string("SELECT ") + kCaseColumns +
                                 " FROM verdict WHERE run_id = ? ORDER BY id");
   row.Bind(id);
@@ -285,7 +286,7 @@ std::optional<Record> RunHistory::Load(std::int64_t id) {
     CaseRecord one = CaseFrom(row, 0);
     ReadMargins(*database_, row.Integer(0), one);
     ReadTrainings(*database_, row.Integer(0), one);
-    ReadBits(*database_, row.Integer(0), one);
+    if (has_bits) ReadBits(*database_, row.Integer(0), one);
     record.cases.push_back(std::move(one));
   }
   return record;

@@ -149,7 +149,6 @@ void ReadTrainings(Database& database, std::int64_t verdict_id, CaseRecord& reco
 }
 
 void ReadBits(Database& database, std::int64_t verdict_id, CaseRecord& record) {
-  if (!database.Has("bits")) return;
   Statement row(database,
                 "SELECT arm, seed, steps, digest, signals, every, marks FROM bits WHERE "
                 "verdict_id = ?");
