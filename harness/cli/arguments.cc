@@ -289,6 +289,16 @@ void VerbArguments::Reports(std::vector<ReportRequest>& reports, bool of_stored)
   if (of_stored) option.Required();
 }
 
+void VerbArguments::Results(std::vector<std::string>& require, std::optional<int>& max_skips,
+                            std::vector<ReportRequest>& reports, bool& html) {
+  Option("--require", require,
+         "This scenario must have run and passed, else exit 6; may be repeated", "NAME");
+  Option("--max-skips", max_skips, "More skipped cases than this: exit 6", "N");
+  Reports(reports);
+  Flag(
+      "--no-html", [&html] { html = false; }, "Write no report.html beside verdicts.json");
+}
+
 namespace {
 
 std::vector<std::string> OptionNames(const CLI::App* verb) {

@@ -98,6 +98,9 @@ class VerbArguments {
   void HistoryFile(std::string& file);
   // The option --report. `of_stored`: for a stored invocation, whose traces can be reported too.
   void Reports(std::vector<ReportRequest>& reports, bool of_stored = false);
+  // What becomes of an invocation's verdicts: --require, --max-skips, --report, --no-html.
+  void Results(std::vector<std::string>& require, std::optional<int>& max_skips,
+               std::vector<ReportRequest>& reports, bool& html);
 
  private:
   void* verb_;

@@ -169,13 +169,7 @@ void Declare(VerbArguments& arguments, MergeOptions& options) {
   arguments.Positional("DIR", options.folders, "Output folders of the shards").Required();
   arguments.Option("--output", options.output, "Folder for the merged verdicts.json", "DIR")
       .Required();
-  arguments.Option("--require", options.require,
-                   "This scenario must have run and passed, else exit 6; may be repeated", "NAME");
-  arguments.Option("--max-skips", options.max_skips, "More skipped cases than this: exit 6", "N");
-  arguments.Reports(options.reports);
-  arguments.Flag(
-      "--no-html", [&options] { options.html = false; },
-      "Write no report.html beside verdicts.json");
+  arguments.Results(options.require, options.max_skips, options.reports, options.html);
   arguments.HistoryFile(options.history);
   arguments.Common(options.common);
 }

@@ -358,13 +358,7 @@ void DeclareRun(VerbArguments& arguments, RunOptions& options) {
   arguments.Set(options.set);
   arguments.Flag("--fail-fast", options.fail_fast, "Stop at the first case that does not pass");
   arguments.Option("--repeat", options.repeat, "Run all so many times", "N").Between(1, 100000);
-  arguments.Option("--require", options.require,
-                   "This scenario must have run and passed, else exit 6; may be repeated", "NAME");
-  arguments.Option("--max-skips", options.max_skips, "More skipped cases than this: exit 6", "N");
-  arguments.Reports(options.reports);
-  arguments.Flag(
-      "--no-html", [&options] { options.html = false; },
-      "Write no report.html beside verdicts.json");
+  arguments.Results(options.require, options.max_skips, options.reports, options.html);
   arguments.Option("--output", options.output,
                    "Folder for traces and reports [.trainwreck/runs/<UTC time>]", "DIR");
   arguments.HistoryFile(options.history);
