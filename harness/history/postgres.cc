@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/text/clean_text.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -69,14 +70,6 @@ Libpq Open() {
   return found;
 }
 
-std::string OneLine(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  for (char& letter : text) {
-    if (letter == '\n') letter = ' ';
-  }
-  return text;
-}
-
 // Where in `url` a password is given; between `user` and `@`, or as an option.
 bool HasPassword(const std::string& url) {
   const std::size_t begin = url.find("://") + 3;
@@ -106,7 +99,7 @@ class Rows {
 };
 
 [[noreturn]] void Fail(const Libpq& libpq, const void* connection, const std::string& url) {
-  throw DatabaseError(url + ": " + OneLine(libpq.PQerrorMessage(connection)));
+  throw DatabaseError(url + ": " + InOneLine(libpq.PQerrorMessage(connection)));
 }
 
 // `?` is `$1`, `$2`, ...; none of the history's statements has one in a text.

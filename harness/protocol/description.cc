@@ -347,9 +347,8 @@ const std::vector<EventInfo>& LauncherEvents() {
       {"device_assert",
        {"rank", "stage", "op", "within", "kernel", "assertion"},
        "a run ended with a device-side assert of CUDA, which a later call reports, and was made "
-       "once "
-       "more with CUDA_LAUNCH_BLOCKING=1: where the assertion failed then, as far as the program "
-       "says (fields of its event exception) and the kernel"},
+       "once more with CUDA_LAUNCH_BLOCKING=1: where the assertion failed then, as far as the "
+       "program says (fields of its event exception) and the kernel"},
       {"timeout", {"seconds"}, "the run used up its budget of time"},
       {"leaked", {"pid", "command"}, "a process outlived its run and was killed"},
   };

@@ -25,12 +25,6 @@ constexpr char kScript[] = "shard.sh";
 
 std::string RecordFile(const std::string& output) { return output + "/slurm/job.json"; }
 
-std::string OneLine(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return CleanText(text);
-}
-
 // A program of Slurm, with all that it prints.
 CommandResult CallSlurm(const std::vector<std::string>& command, bool to_its_end = false) {
   CommandResult called = RunCommand(command, {.folder = "",
@@ -141,7 +135,9 @@ SlurmAnswer AskQueue(const SlurmJob& job) {
   const CommandResult called =
       CallSlurm({"squeue", "--noheader", "--array", "--states=all", UserOption(),
                  "--name=" + job.name, std::string("--Format=") + kSqueueFormat});
-  if (called.status != 0) return {.is_there = false, .error = OneLine(called.out), .tasks = {}};
+  if (called.status != 0) {
+    return {.is_there = false, .error = CleanText(InOneLine(called.out)), .tasks = {}};
+  }
   return {.is_there = true, .error = "", .tasks = ParseSqueue(called.out)};
 }
 
@@ -184,7 +180,7 @@ Submission Submit(const SlurmJob& job, const std::vector<int>& shards,
 std::string Cancel(const SlurmJob& job) {
   const CommandResult called =
       CallSlurm({"scancel", UserOption(), "--name=" + job.name}, /*to_its_end=*/true);
-  return called.status == 0 ? "" : OneLine("scancel: " + called.out);
+  return called.status == 0 ? "" : CleanText(InOneLine("scancel: " + called.out));
 }
 
 }  // namespace trainwreck

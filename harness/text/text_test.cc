@@ -58,6 +58,11 @@ TEST(Words, AreJoined) {
   EXPECT_EQ(Join(Words{"", "b", ""}, "; "), "; b; ") << "an empty word has its place";
 }
 
+TEST(Words, OfSeveralLinesFitInOne) {
+  EXPECT_EQ(InOneLine("a\nb\n\nc\n\n"), "a b  c");
+  EXPECT_EQ(InOneLine("\n"), "");
+}
+
 TEST(Words, OfAShellAreQuotedWhereTheyHaveToBe) {
   EXPECT_EQ(ShellWord("nan/x.yaml"), "nan/x.yaml");
   EXPECT_EQ(ShellWord("--set=a.b=1e-3,c"), "--set=a.b=1e-3,c");

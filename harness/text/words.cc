@@ -1,8 +1,15 @@
 #include "harness/text/words.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace trainwreck {
+
+std::string InOneLine(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
 
 std::string ShellWord(const std::string& word) {
   const bool is_plain = !word.empty() && word.find_first_not_of(

@@ -20,6 +20,9 @@ std::string Join(const Words& words, std::string_view separator = ", ") {
   return text;
 }
 
+// Without newlines at its end; the others become spaces.
+std::string InOneLine(std::string text);
+
 // The word as it can be pasted into a shell: unchanged, or in quotes.
 std::string ShellWord(const std::string& word);
 
