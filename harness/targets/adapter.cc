@@ -401,7 +401,8 @@ namespace {
 // The launcher's command line for ranks on this machine, up to the program's own.
 std::vector<std::string> LauncherWords(const std::string& launcher, const std::string& ranks) {
   if (launcher == "torchrun") {
-    return {"torchrun", "--standalone", "--no-python", "--nproc-per-node", ranks};
+    // PyTorch reads dashes in these names from 2.0 on only.
+    return {"torchrun", "--standalone", "--no_python", "--nproc_per_node", ranks};
   }
   if (launcher == "mpirun" || launcher == "srun") return {launcher, "-n", ranks};
   throw std::runtime_error("no launcher '" + launcher + "': torchrun, mpirun or srun");
