@@ -1,4 +1,5 @@
 #include <c10/util/intrusive_ptr.h>
+#include <sched.h>
 
 #include <csignal>
 #include <stdexcept>
@@ -12,6 +13,30 @@
 namespace trainwreck {
 namespace {
 
+// The threads started while this lives take no core from a running thread when they wake (SCHED_BATCH, which threads
+// inherit); their share of the cores stays the same. Gloo needs it where ranks have fewer cores than threads: its loop
+// asks epoll again and again for an event whose connection another thread has locked, and the one that holds the lock is
+// the one that the loop, woken by the peer's answer, has just taken the core from.
+class StartsYieldingThreads {
+ public:
+  StartsYieldingThreads() {
+    if (sched_getscheduler(0) == SCHED_OTHER) changed_ = Set(SCHED_BATCH);
+  }
+  ~StartsYieldingThreads() {
+    if (changed_) Set(SCHED_OTHER);
+  }
+  StartsYieldingThreads(const StartsYieldingThreads&) = delete;
+  StartsYieldingThreads& operator=(const StartsYieldingThreads&) = delete;
+
+ private:
+  static bool Set(int policy) {
+    const sched_param no_priority{};
+    return sched_setscheduler(0, policy, &no_priority) == 0;
+  }
+
+  bool changed_ = false;
+};
+
 class GlooCommunicator : public Communicator {
  public:
   explicit GlooCommunicator(const GroupOptions& options) : options_(options) {
@@ -19,6 +44,7 @@ class GlooCommunicator : public Communicator {
     // A store at a wrong place may have nobody to name who is missing: rank 0 says so of all.
     if (options.rendezvous_file.empty()) AwaitArrivals(*store, options);
     auto group_options = c10d::ProcessGroupGloo::Options::create(Milliseconds(options.timeout_s));
+    const StartsYieldingThreads yielding;
     // By number rather than by name: no resolver, no way off this machine.
     group_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
     group_options->threads = 1;  // calls are made one at a time
