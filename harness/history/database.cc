@@ -36,4 +36,19 @@ Statement& Statement::Bind(std::int64_t number) {
   return *this;
 }
 
+void RowsToAdd::Finish() {
+  if (values_.empty()) return;
+  std::string row = "(?";
+  for (std::size_t column = 1; column < columns_; ++column) row += ", ?";
+  row += ")";
+  std::string sql = "INSERT INTO " + table_ + " VALUES" + row;
+  for (std::size_t i = columns_; i < values_.size(); i += columns_) sql += ", " + row;
+  Statement insert(database_, sql);
+  for (const auto& value : values_) {
+    std::visit([&](const auto& it) { insert.Bind(it); }, value);
+  }
+  insert.Step();
+  values_.clear();
+}
+
 }  // namespace trainwreck

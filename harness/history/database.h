@@ -8,6 +8,9 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace trainwreck {
 
@@ -82,6 +85,35 @@ class Statement {
 
  private:
   std::unique_ptr<Prepared> prepared_;
+};
+
+// Rows of one table, hundreds in one statement: a server's answer takes a round trip, and a writer
+// holds the lock meanwhile.
+//
+//   RowsToAdd rows(database, "bits");
+//   for (const Bits& one : all) rows.Add(one.run, one.seed, one.digest);
+//   rows.Finish();
+class RowsToAdd {
+ public:
+  RowsToAdd(Database& database, std::string table)
+      : database_(database), table_(std::move(table)) {}
+
+  // A value for each column, in the table's order.
+  template <typename... Values>
+  void Add(const Values&... values) {
+    if (values_.size() + sizeof...(values) > kMostValues) Finish();
+    columns_ = sizeof...(values);
+    (values_.emplace_back(values), ...);
+  }
+  void Finish();  // the last of them are in the table only after it
+
+ private:
+  static constexpr std::size_t kMostValues = 990;  // SQLite before 3.32 binds 999
+
+  Database& database_;
+  std::string table_;
+  std::size_t columns_ = 0;
+  std::vector<std::variant<std::string, double, std::int64_t, int>> values_;
 };
 
 // A transaction, which is rolled back unless it was committed.

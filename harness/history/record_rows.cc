@@ -69,17 +69,16 @@ std::map<int, double> DecodeSeeds(const std::string& text) { return Decode(text,
 
 void AddTrainings(Database& database, std::int64_t verdict_id,
                   const std::vector<TrainingRecord>& trainings) {
-  Statement training(database, "INSERT INTO training VALUES(?, ?, ?, ?, ?, ?, ?)");
-  Statement bits(database, "INSERT INTO bits VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
+  RowsToAdd training(database, "training"), bits(database, "bits");
   for (const TrainingRecord& one : trainings) {
-    training.Reset();
-    training.Bind(verdict_id).Bind(one.arm).Bind(one.seed).Bind(one.end).Bind(one.step_seconds);
-    training.Bind(one.peak_memory_bytes).Bind(EncodeSignals(one.final_signals)).Step();
+    training.Add(verdict_id, one.arm, one.seed, one.end, one.step_seconds, one.peak_memory_bytes,
+                 EncodeSignals(one.final_signals));
     if (one.bits.steps <= 0) continue;
-    bits.Reset();
-    bits.Bind(verdict_id).Bind(one.arm).Bind(one.seed).Bind(one.bits.steps).Bind(one.bits.digest);
-    bits.Bind(one.bits.signals).Bind(one.bits.every).Bind(one.bits.marks).Step();
+    bits.Add(verdict_id, one.arm, one.seed, one.bits.steps, one.bits.digest, one.bits.signals,
+             one.bits.every, one.bits.marks);
   }
+  training.Finish();
+  bits.Finish();
 }
 
 void AddCase(Database& database, std::int64_t run_id, const CaseRecord& record) {
@@ -92,13 +91,12 @@ void AddCase(Database& database, std::int64_t run_id, const CaseRecord& record) 
   verdict.Bind(record.failure_class.text());
   verdict.Bind(record.reason);
   const std::int64_t verdict_id = verdict.Insert();
-  Statement reading(database, "INSERT INTO reading VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  RowsToAdd reading(database, "reading");
   for (const MarginRecord& margin : record.margins) {
-    reading.Reset();
-    reading.Bind(verdict_id).Bind(margin.arm).Bind(margin.check).Bind(margin.formula);
-    reading.Bind(margin.expected ? 1 : 0).Bind(margin.unit).Bind(margin.agree);
-    reading.Bind(margin.seeds).Bind(EncodeSeeds(margin.by_seed)).Step();
+    reading.Add(verdict_id, margin.arm, margin.check, margin.formula, margin.expected ? 1 : 0,
+                margin.unit, margin.agree, margin.seeds, EncodeSeeds(margin.by_seed));
   }
+  reading.Finish();
   AddTrainings(database, verdict_id, record.trainings);
 }
 
