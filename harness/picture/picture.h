@@ -37,8 +37,9 @@ struct PictureOptions {
 std::string PictureOf(const CaseResults& results, const TargetDescription& target,
                       const PictureOptions& options);
 
-// For each run of an invocation, so that the pictures of all cases stay within 5.5 MB. A run has at
-// least 250 bytes: more than 20,000 runs make a larger file.
-std::size_t PictureBytesOfRun(int runs);
+// For each run of an invocation, so that its page stays within 8 MB: what the tables of its cases
+// leave, and at most 5.5 MB. A run has at least 250 bytes: more than 20,000 runs or 450 cases may
+// make a larger file.
+std::size_t PictureBytesOfRun(int runs, int cases);
 
 }  // namespace trainwreck
