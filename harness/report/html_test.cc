@@ -142,7 +142,8 @@ std::string PageOf(int cases, int seeds = 8) {
   };
   Verdict verdict = bench.Judged();
   const int runs = 4 * seeds * cases;
-  verdict.picture = PictureOf(bench.results, bench.target, {PictureBytesOfRun(runs, cases) * 4 * seeds});
+  verdict.picture =
+      PictureOf(bench.results, bench.target, {PictureBytesOfRun(runs, cases) * 4 * seeds});
   return HtmlReport(std::vector<Verdict>(cases, verdict), {});
 }
 

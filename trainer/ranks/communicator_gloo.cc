@@ -13,10 +13,11 @@
 namespace trainwreck {
 namespace {
 
-// The threads started while this lives take no core from a running thread when they wake (SCHED_BATCH, which threads
-// inherit); their share of the cores stays the same. Gloo needs it where ranks have fewer cores than threads: its loop
-// asks epoll again and again for an event whose connection another thread has locked, and the one that holds the lock is
-// the one that the loop, woken by the peer's answer, has just taken the core from.
+// The threads started while this lives take no core from a running thread when they wake
+// (SCHED_BATCH, which threads inherit); their share of the cores stays the same. Gloo needs it
+// where ranks have fewer cores than threads: its loop asks epoll again and again for an event whose
+// connection another thread has locked, and the one that holds the lock is the one that the loop,
+// woken by the peer's answer, has just taken the core from.
 class StartsYieldingThreads {
  public:
   StartsYieldingThreads() {
