@@ -1798,7 +1798,7 @@ SCENARIOS = [
         file = "twins/elastic.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
         tags = ["slow"],
-        size = "medium",
+        size = "small",
         cores = 8,
     ),
     struct(
@@ -1966,7 +1966,7 @@ SCENARIOS = [
         file = "twins/resume.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
         tags = ["slow"],
-        size = "medium",
+        size = "small",
         cores = 1,
     ),
     struct(
