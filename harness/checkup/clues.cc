@@ -175,6 +175,8 @@ std::vector<std::string> ClueSet::questions(int steps) {
       "grad_norm[0] > 2 * given.grad_norm[0]",
       "always spread(param_digest) == 0",
       "eventually[0:0] spread(param_digest) > 0",
+      "min(update_s[1:]) > 0.17 * (min(forward_s[1:]) + min(backward_s[1:]))",
+      "min(comm_s[1:]) > 0.4 * mean(step_s[1:])",
       "stalled",
       "collective_mismatch()",
       "restarted",
