@@ -18,7 +18,7 @@ import time
 import unittest
 
 import unittest_xml
-from processes import NO_SLURM, processes_with, slurm_works
+from processes import NO_SLURM, processes_with, slurm_works, torchrun_settings
 
 TRAINWRECK, TRAINER = map(os.path.abspath, sys.argv[1:3])
 STACKS = os.path.dirname(os.environ.get("TRAINWRECK_STACKS_PYTHON", "")) or os.path.expanduser("~/.cache/trainwreck/python-stacks/bin")
@@ -112,13 +112,10 @@ class LaunchersTest(unittest.TestCase):
         self.assertRegex(detail, "last calls: rank 0 (failed|is) in all_reduce")  # it may be put down before its error
 
     def test_torchrun(self):
-        if shutil.which("torchrun", path=SEARCHED) is None:
+        torchrun = shutil.which("torchrun", path=SEARCHED)
+        if torchrun is None:
             self.skipTest("no torchrun: ci/test.sh installs Debian's")
-        words = subprocess.run(["torchrun", "--help"], env=self.environment, capture_output=True, text=True, check=False).stdout
-        if "--nproc-per-node" not in words:
-            # That of PyTorch 1 fails with Python 3.11, whose enumerations have other members, but where these are set: of no
-            # rank that there is.
-            self.environment.update(PET_REDIRECTS="9:1", PET_TEE="9:1")
+        self.environment.update(torchrun_settings(os.path.dirname(torchrun) + "/python3"))
         self.check("torchrun")
 
     def test_mpirun(self):

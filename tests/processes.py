@@ -1,4 +1,4 @@
-"""The processes of a test, wherever their launcher has started them, and whether Slurm is one here."""
+"""The processes of a test, wherever their launcher has started them, whether Slurm is one here, and what torchrun needs."""
 import functools
 import os
 import subprocess
@@ -15,6 +15,13 @@ def processes_with(marker):
         except OSError:
             pass
     return found
+
+
+@functools.cache
+def torchrun_settings(python):
+    """torchrun of torch 1.13 fails with Python 3.11, whose enumerations have other members, but where these are set: for no rank there is."""
+    said = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True, check=False).stdout
+    return {"PET_REDIRECTS": "9:1", "PET_TEE": "9:1"} if said.startswith("1.") else {}
 
 
 @functools.cache

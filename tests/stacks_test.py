@@ -18,7 +18,7 @@ import tempfile
 import unittest
 
 import unittest_xml
-from processes import NO_SLURM, processes_with, slurm_works
+from processes import NO_SLURM, processes_with, slurm_works, torchrun_settings
 
 TRAINWRECK, FOLDER = map(os.path.abspath, sys.argv[1:3])
 SUITE, PACKAGE = map(os.path.abspath, ("scenarios", "python/packed/trainwreck"))
@@ -54,13 +54,6 @@ def can_import(module):
     return subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
 
 
-@functools.cache
-def torchrun_settings():
-    """torchrun of torch 1.13 fails with Python 3.11, whose enumerations have other members, but where these are set: for no rank there is."""
-    said = subprocess.run([PYTHON, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True, check=False).stdout
-    return {"PET_REDIRECTS": "9:1", "PET_TEE": "9:1"} if said.startswith("1.") else {}
-
-
 def needs(*modules, program=None):
     missing = [f"{PYTHON} cannot import {module}" for module in modules if not can_import(module)]
     if program and not shutil.which(program):
@@ -80,7 +73,7 @@ class StacksTest(unittest.TestCase):
         self.replace("../suite/portable/defaults.yaml", "seeds: 3", "seeds: 2")  # for time's sake
         self.marker = f"STACKS_TEST={os.getpid()}.{self.id()}"
         name, value = self.marker.split("=")
-        self.environment = {**os.environ, **torchrun_settings(), "TRAINWRECK_CACHE": self.folder + "/.cache", name: value,
+        self.environment = {**os.environ, **torchrun_settings(PYTHON), "TRAINWRECK_CACHE": self.folder + "/.cache", name: value,
                             "PATH": os.path.dirname(PYTHON) + ":" + os.environ["PATH"]}
         for variable in ("PYTHONPATH", "TRAINWRECK_TARGET", "TEST_SRCDIR", "RUNFILES_DIR"):
             self.environment.pop(variable, None)

@@ -242,9 +242,9 @@ std::string PictureOf(const CaseResults& results, const TargetDescription& targe
       .dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
-std::size_t PictureBytesOfRun(int runs, int cases) {
-  const std::size_t tables = kBytesOfTables * static_cast<std::size_t>(std::max(cases, 0));
-  const std::size_t left = std::min(kBytesOfPage - std::min(tables, kBytesOfPage), kBytesOfAll);
+std::size_t PictureBytesOfRun(int runs, std::size_t cases) {
+  const std::size_t tables = std::min(kBytesOfTables * cases, kBytesOfPage);
+  const std::size_t left = std::min(kBytesOfPage - tables, kBytesOfAll);
   return std::clamp(left / static_cast<std::size_t>(std::max(runs, 1)), kLeastOfRun, kMostOfRun);
 }
 

@@ -40,6 +40,6 @@ std::string PictureOf(const CaseResults& results, const TargetDescription& targe
 // For each run of an invocation, so that its page stays within 8 MB: what the tables of its cases
 // leave, and at most 5.5 MB. A run has at least 250 bytes: more than 20,000 runs or 450 cases may
 // make a larger file.
-std::size_t PictureBytesOfRun(int runs, int cases);
+std::size_t PictureBytesOfRun(int runs, std::size_t cases);
 
 }  // namespace trainwreck

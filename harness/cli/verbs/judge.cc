@@ -183,8 +183,7 @@ int JudgeVerb(const JudgeOptions& options) {
   std::vector<Verdict> verdicts;
   int missing = 0;
   KeptRuns kept_runs(folder);
-  const std::size_t picture_bytes =
-      PictureBytesOfRun(CountRuns(cases), static_cast<int>(cases.size()));
+  const std::size_t picture_bytes = PictureBytesOfRun(CountRuns(cases), cases.size());
   for (const Case& one : cases) {
     Judged judged =
         JudgeCase(one, kept_runs, session.description, picture_bytes * CountRuns({one}));

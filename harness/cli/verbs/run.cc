@@ -121,8 +121,7 @@ WrittenReports WriteReports(const RunOptions& options, const std::string& output
 std::int64_t ReportBytes(const std::vector<Case>& cases) {
   constexpr std::int64_t kLeast = 512 << 10, kOfCase = 64 << 10, kOfRun = 2 << 10;
   const int runs = CountRuns(cases);
-  const auto of_picture =
-      static_cast<std::int64_t>(PictureBytesOfRun(runs, static_cast<int>(cases.size())));
+  const auto of_picture = static_cast<std::int64_t>(PictureBytesOfRun(runs, cases.size()));
   return kLeast + kOfCase * static_cast<std::int64_t>(cases.size()) +
          (kOfRun + 2 * of_picture) * runs;
 }
@@ -155,7 +154,8 @@ int ExecuteAll(Invocation& invocation) {
                 CountRuns(invocation.cases) * options.repeat);
   const std::size_t picture_bytes =
       options.each_seed ? 0
-                        : PictureBytesOfRun(CountRuns(invocation.cases) * options.repeat, cases);
+                        : PictureBytesOfRun(CountRuns(invocation.cases) * options.repeat,
+                                            invocation.cases.size());
   std::vector<Verdict> verdicts;
   CampaignResult last;
   bool left_folders = false;
