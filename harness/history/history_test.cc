@@ -100,6 +100,26 @@ TEST(History, GivesBackWhatItGot) {
   EXPECT_FALSE(history.Has(3));
 }
 
+TEST(History, GivesBackHundredsOfRowsOfACase) {
+  Record record = TestRecord("a", "x");
+  CaseRecord& one = record.cases[0];
+  for (int seed = 5; seed < 700; ++seed) {
+    one.trainings.push_back({.arm = "control", .seed = seed, .end = "completed"});
+    one.trainings.back().bits = {seed, "d" + std::to_string(seed), "s", 1, "m"};
+    one.margins.push_back(TestMargin("control", std::to_string(seed), {{0, seed}}));
+  }
+  const std::string path = NewPath();
+  RunHistory(path, RunHistory::Mode::kWrite).Add(record);
+  const CaseRecord loaded = RunHistory(path, RunHistory::Mode::kRead).Load(1)->cases[0];
+  ASSERT_EQ(loaded.trainings.size(), 700U);
+  ASSERT_EQ(loaded.margins.size(), 696U);
+  for (int seed = 5; seed < 700; ++seed) {
+    EXPECT_EQ(loaded.trainings[seed].seed, seed);
+    EXPECT_EQ(loaded.trainings[seed].bits, one.trainings[seed].bits);
+    EXPECT_EQ(loaded.margins[seed - 4].by_seed, one.margins[seed - 4].by_seed);
+  }
+}
+
 // A file of a program that knew no bits is read, and gets them when it is written to.
 TEST(History, AddsBitsToAnOlderFile) {
   const std::string path = NewPath();
