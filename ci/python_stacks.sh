@@ -35,5 +35,22 @@ import transformers, wandb, x_transformers' 2>/dev/null; then
   STACKS+=("--test_env=TRAINWRECK_STACKS_PYTHON=$python")
 }
 
+# axe-core, the script that looks for breaches of accessibility in pages, as a wheel packs it: 0.2 MB.
+find_axe() {
+  local folder="$TRAINWRECK_CACHE/axe-playwright-python-0.1.8"
+  if [ ! -d "$folder" ]; then
+    say "installing axe-core into $folder"
+    rm -rf "$folder.tmp"
+    if ! python3 -m pip install -q --no-deps --no-compile --root-user-action=ignore --target "$folder.tmp" \
+      axe-playwright-python==0.1.8 >&2; then
+      say "warning: pip cannot install it: the tests of accessibility are skipped"
+      return 0
+    fi
+    mv "$folder.tmp" "$folder"
+  fi
+  STACKS+=("--test_env=TRAINWRECK_AXE=$folder/axe_playwright_python/axe.min.js")
+}
+
 STACKS=()
 if [ -n "${WITH_PYTHON_STACKS:-}" ]; then find_all_stacks; else find_small_stacks; fi
+find_axe

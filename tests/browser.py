@@ -1,6 +1,7 @@
 """A headless Chromium that is driven by WebDriver, the W3C's protocol: no package of Python is needed."""
 import base64
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -12,6 +13,15 @@ def missing():
     """Why there is no browser; empty: there is one."""
     lacking = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
     return f"no {' and no '.join(lacking)} (Debian: chromium, chromium-driver)" if lacking else ""
+
+
+def axe():
+    """The script of axe-core, which ci/test.sh installs; empty: it is not there."""
+    path = os.environ.get("TRAINWRECK_AXE", "")
+    if not os.path.isfile(path):
+        return ""
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 class Browser:
@@ -78,6 +88,16 @@ class Browser:
             "return [...document.querySelectorAll('button, select, input, a, svg[role=img], [role=img]')]"
             ".filter((e) => e.checkVisibility() && !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.[0]?.textContent.trim()))"
             ".map((e) => e.outerHTML.slice(0, 200))")
+
+    def breaches(self):
+        """The rules of accessibility that axe-core finds broken: each with its words and the first places."""
+        self.run(axe() + "; window.axe = axe")
+        found = self.call("POST", "/execute/async", {"script": """
+            const done = arguments[0];
+            axe.run(document, {resultTypes: ["violations"]}).then(
+              (result) => done(result.violations.map((rule) => [rule.id, rule.help, rule.nodes.slice(0, 3).map((n) => n.html.slice(0, 200))])),
+              (error) => done([["axe", String(error), []]]))""", "args": []})
+        return found
 
     def screenshot(self, path):
         with open(path, "wb") as file:

@@ -178,6 +178,17 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.browser.nameless(), [])
         self.assertEqual(self.browser.run("return document.documentElement.lang"), "en")
 
+    @unittest.skipUnless(browser.axe(), "no axe-core (ci/test.sh installs it)")
+    def test_axe_finds_no_breach_of_accessibility(self):
+        dark = browser.Browser(tempfile.mkdtemp(dir=self.folder), dark=True)
+        self.addCleanup(dark.close)
+        for each in (self.browser, dark):
+            each.open(self.output + "/report.html", "#c0")
+            each.wait("return document.querySelector('.case[open] .chart canvas')")
+            self.assertEqual(each.breaches(), [])
+        dark.run("document.documentElement.removeAttribute('lang')")
+        self.assertEqual([rule for rule, *_ in dark.breaches()], ["html-has-lang"])
+
     def test_tables_are_there_without_javascript(self):
         self.write_page("plain.html", lambda stored: None)
         plain = browser.Browser(tempfile.mkdtemp(dir=self.folder), javascript=False)

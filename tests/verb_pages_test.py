@@ -96,6 +96,8 @@ class VerbPagesTest(unittest.TestCase):
         # A new browser's first tab asks for parts of its own.
         self.assertEqual([url for url in self.browser.requests() if not url.startswith((own, "chrome:", "data:"))], [])
         self.assertEqual(self.browser.nameless(), [])
+        if browser.axe():
+            self.assertEqual(self.browser.breaches(), [])
 
     def check_numbers(self, report, least):
         """What the page states is in the report, digit by digit."""

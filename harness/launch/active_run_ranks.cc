@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr auto kWaitsAfter = milliseconds(300);     // without progress and processor time
+constexpr auto kWaitsAfter = milliseconds(100);     // without progress and processor time
 constexpr auto kStoppedAfter = milliseconds(3000);  // without progress, of a rank in state T
 
 }  // namespace

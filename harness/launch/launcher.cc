@@ -25,8 +25,13 @@ namespace {
 
 constexpr int kTickMs = 25;
 constexpr int kReadyMs = 60'000;   // for the target to load and warm up
-constexpr int kActivePerCore = 4;  // at most, of which most wait
-constexpr int kServerStarts = 3;   // how often a spawn server that dies is replaced
+constexpr int kActivePerCore = 8;  // at most, of which most wait
+// Of a core, that each of several ranks uses: the rest of its time it waits for the others.
+constexpr double kCoreOfARank = 0.75;
+// A run starts when this share of the cores that it uses is free: half a core that idles is worth
+// more than a step that takes longer.
+constexpr double kFreeShare = 0.5;
+constexpr int kServerStarts = 3;  // how often a spawn server that dies is replaced
 
 int UsableCores() {
   cpu_set_t cores;
@@ -106,7 +111,9 @@ class Packing {
         total_(static_cast<int>(runs.size())),
         waiting_(runs.begin(), runs.end()),
         repeat_options_(options) {
-    waiting_.sort([](const Run* a, const Run* b) { return a->cost > b->cost; });
+    waiting_.sort([](const Run* a, const Run* b) {
+      return std::pair(a->may_wait_seconds, a->cost) > std::pair(b->may_wait_seconds, b->cost);
+    });
     repeat_options_.room_of = nullptr;  // its trace is gone when the run is handed over
   }
 
@@ -116,8 +123,10 @@ class Packing {
   void HandOverFinished();
 
  private:
-  int CoresOf(const Run& run) const { return std::clamp(run.ranks, 1, options_.cores); }
-  std::list<const Run*>::iterator NextThatFits(int free);
+  double CoresOf(const Run& run) const {
+    return run.ranks <= 1 ? 1 : std::min<double>(kCoreOfARank * run.ranks, options_.cores);
+  }
+  std::list<const Run*>::iterator NextThatFits(double free);
   void HandOver(const Run& run, RunResult result);
   // Null: the run is no repetition.
   struct Repetition;
@@ -137,7 +146,7 @@ class Packing {
   int total_ = 0;
   int done_ = 0;
   int overtakes_ = 0;              // of the first that waits, by smaller ones
-  std::list<const Run*> waiting_;  // the longest first
+  std::list<const Run*> waiting_;  // those that may wait first, then the longest
   std::list<ActiveRun> active_;
   std::list<Repetition> repetitions_;
   LauncherOptions repeat_options_;
@@ -146,16 +155,16 @@ class Packing {
 
 // The longest that fits. A large run at the head lets small ones pass only so often: it would
 // starve.
-std::list<const Run*>::iterator Packing::NextThatFits(int free) {
+std::list<const Run*>::iterator Packing::NextThatFits(double free) {
   for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
-    if (CoresOf(**it) <= free && room_.Fits(**it)) return it;
+    if (kFreeShare * CoresOf(**it) <= free && room_.Fits(**it)) return it;
     if (it == waiting_.begin() && overtakes_ >= 2 * options_.cores) return waiting_.end();
   }
   return waiting_.end();
 }
 
 void Packing::StartWhatFits() {
-  int free = options_.cores;
+  double free = options_.cores;
   for (const ActiveRun& run : active_) {
     if (run.uses_cores()) free -= CoresOf(run.run());
   }

@@ -1,5 +1,5 @@
 // Runs trainings: processes, ranks, phases, restarts, budgets, a watchdog on progress; packs runs
-// over the cores, longest first. One thread, one event loop; nothing it starts outlives it.
+// over the cores. One thread, one event loop; nothing it starts outlives it.
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,8 @@ Markup RangeTable(const Json& report) {
                      Words(Join(notes))},
                     point.at("end").is_null() ? "broken" : ""});
   }
-  return Table("rates", {{"rate", true}, {"loss at the start", true}, {"at the end", true}, {""}},
+  return Table("rates",
+               {{"rate", true}, {"loss at the start", true}, {"at the end", true}, {"what it is"}},
                rows);
 }
 

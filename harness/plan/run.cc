@@ -47,6 +47,13 @@ std::vector<std::string> AskedBy(const Scenario& scenario, const Point& point,
   return {names.begin(), names.end()};
 }
 
+// Whether a symptom says how the run ends: a fault may then leave ranks that wait for the others.
+bool MayWait(const Scenario& scenario, const Point& point) {
+  return std::any_of(scenario.symptoms.begin(), scenario.symptoms.end(), [&](const Check& symptom) {
+    return AppliesTo(symptom.when, point) && symptom.formula.mentions_ending();
+  });
+}
+
 // That the checks of control name, control itself among them.
 std::set<std::string> ArmsOfControl(const Scenario& scenario, const Point& point) {
   std::set<std::string> arms = {"control"};
@@ -161,7 +168,8 @@ class CasePlanner {
         options_(options),
         seed_count_(planned.seed_count),
         first_seed_(planned.first_seed),
-        record_(AskedBy(scenario_, point_, target)) {}
+        record_(AskedBy(scenario_, point_, target)),
+        may_wait_(MayWait(scenario_, point_)) {}
 
   std::vector<ArmPlan> Arms() const {
     std::vector<ArmPlan> arms;
@@ -223,6 +231,7 @@ class CasePlanner {
       Run run = NewRun(arm, seed);
       run.plan.faults = in_target;
       Finish(run);
+      if (may_wait_ && !arm.faults.empty()) run.may_wait_seconds = run.policy.stall_seconds;
       plan.runs.push_back(std::move(run));
     }
     return plan;
@@ -281,6 +290,7 @@ class CasePlanner {
   int seed_count_;
   int first_seed_;
   std::vector<std::string> record_;
+  bool may_wait_;
 };
 
 // Lists the devices that the case's runs get; skips it when one of them is not there.

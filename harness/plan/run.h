@@ -49,7 +49,8 @@ struct Run {
   int steps = 0;
   std::map<std::string, std::string> environment;  // of its processes, besides the target's
   Policy policy;
-  double cost = 0;  // relative, for longest-first packing
+  double cost = 0;              // relative: of its steps
+  double may_wait_seconds = 0;  // without a core: ranks of which one is lost, for example
 };
 
 // An invariant with the numbers of an arm's recipe.

@@ -241,6 +241,15 @@ TEST_F(PlanTest, RecordsTheEventsThatAreWrittenOnDemand) {
   for (const ArmPlan& arm : Planned().arms) EXPECT_EQ(arm.runs[0].plan.record, expected);
 }
 
+TEST_F(PlanTest, RunsThatMayWaitForARankAreKnown) {
+  scenario().budget = {30, 3};
+  EXPECT_EQ(Arm(Planned(), "fault").runs.front().may_wait_seconds, 0);
+  scenario().symptoms = {MakeCheck("waits", "stalled(lagging_rank=1)")};
+  const Case& planned = Planned();
+  EXPECT_EQ(Arm(planned, "control").runs.front().may_wait_seconds, 0);
+  EXPECT_EQ(Arm(planned, "fault").runs.front().may_wait_seconds, 3);
+}
+
 TEST_F(PlanTest, RanksAndThePolicyComeFromTheRecipe) {
   scenario().recipe.set.push_back({"parallel.ranks", 2});
   scenario().budget = {30, 3};
