@@ -1666,6 +1666,14 @@ SCENARIOS = [
         cores = 4,
     ),
     struct(
+        name = "resume/nondeterminism",
+        file = "resume/nondeterminism.yaml",
+        extended = ["resume/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "resume/optimizer-state-dropped",
         file = "resume/optimizer-state-dropped.yaml",
         extended = ["resume/defaults.yaml", "defaults.yaml"],
