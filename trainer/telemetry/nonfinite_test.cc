@@ -177,6 +177,16 @@ TEST(NonfiniteTest, NamesTheBackwardOpWhereTheForwardPassWasFinite) {
                          {"elements", 64}}));
 }
 
+// Anomaly mode begins at the gradient of the loss, behind whatever changed that.
+TEST(NonfiniteTest, NamesTheBackwardOpOfWhatChangedTheLoss) {
+  const auto change = [](int step, const std::string& module, at::Tensor& output) {
+    if (step == 4 && module == "loss") output = output + at::sqrt(output * 0);
+  };
+  const Json event = FirstNonfinite(RunWith(Mlp(), change));
+  EXPECT_EQ(event["stage"], "backward");
+  EXPECT_THAT(event["backward_op"].get<std::string>(), testing::StartsWith("MulBackward"));
+}
+
 TEST(NonfiniteTest, ABatchIsNamedBeforeTheModulesItSpoils) {
   class NanInput : public PartWrapper {
    public:
