@@ -126,6 +126,7 @@ class Packing {
   double CoresOf(const Run& run) const {
     return run.ranks <= 1 ? 1 : std::min<double>(kCoreOfARank * run.ranks, options_.cores);
   }
+  int places() const { return kActivePerCore * options_.cores; }  // of runs at a time
   std::list<const Run*>::iterator NextThatFits(double free);
   void HandOver(const Run& run, RunResult result);
   // Null: the run is no repetition.
@@ -153,12 +154,21 @@ class Packing {
   LauncherCallbacks no_callbacks_;
 };
 
-// The longest that fits. A large run at the head lets small ones pass only so often: it would
-// starve.
+// The first that fits. A large run at the head lets small ones pass only so often: it would starve.
+// Runs that may wait get half of the places, so that others can use the cores meanwhile.
 std::list<const Run*>::iterator Packing::NextThatFits(double free) {
+  const auto may_wait = [](const Run& run) { return run.may_wait_seconds > 0; };
+  const auto such = std::count_if(active_.begin(), active_.end(),
+                                  [&](const ActiveRun& run) { return may_wait(run.run()); });
+  bool is_head = true;
   for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
-    if (kFreeShare * CoresOf(**it) <= free && room_.Fits(**it)) return it;
-    if (it == waiting_.begin() && overtakes_ >= 2 * options_.cores) return waiting_.end();
+    if (may_wait(**it) && such >= places() / 2) continue;
+    if (kFreeShare * CoresOf(**it) <= free && room_.Fits(**it)) {
+      overtakes_ = is_head ? 0 : overtakes_ + 1;
+      return it;
+    }
+    if (is_head && overtakes_ >= 2 * options_.cores) return waiting_.end();
+    is_head = false;
   }
   return waiting_.end();
 }
@@ -168,11 +178,9 @@ void Packing::StartWhatFits() {
   for (const ActiveRun& run : active_) {
     if (run.uses_cores()) free -= CoresOf(run.run());
   }
-  const std::size_t most = kActivePerCore * static_cast<std::size_t>(options_.cores);
-  while (free > 0 && !waiting_.empty() && active_.size() < most) {
+  while (free > 0 && !waiting_.empty() && std::ssize(active_) < places()) {
     const auto next = NextThatFits(free);
     if (next == waiting_.end()) return;
-    overtakes_ = next == waiting_.begin() ? 0 : overtakes_ + 1;
     const Run& run = **next;
     waiting_.erase(next);
     room_.Take(run);

@@ -3,10 +3,12 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/isinf.h>
 #include <ATen/ops/isnan.h>
+#include <ATen/record_function.h>
 #include <c10/util/Exception.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "trainer/models/model.h"
@@ -90,18 +92,28 @@ class Silence : public c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
 
-// Anomaly mode in backward passes alone, from the gradient of the loss on. In a forward pass, it
-// looks up the symbols of a stack for each operation, which nobody reads: most of a second for a
-// small model.
+// Anomaly mode in backward passes alone, from their first op on. In a forward pass, it looks up the
+// symbols of a stack for each operation, which nobody reads: most of a second for a small model.
 class AnomalyInBackward : public ForwardHook {
  public:
-  ~AnomalyInBackward() override { torch::autograd::AnomalyMode::set_enabled(false); }
+  AnomalyInBackward()
+      : handle_(at::addGlobalCallback(
+            at::RecordFunctionCallback(OnStart).scopes({at::RecordScope::BACKWARD_FUNCTION}))) {}
+  ~AnomalyInBackward() override {
+    at::removeCallback(handle_);
+    torch::autograd::AnomalyMode::set_enabled(false);
+  }
+  // The next micro-batch's forward pass.
   void OnOutput(const std::string& module, at::Tensor& output) override {
     torch::autograd::AnomalyMode::set_enabled(false);
-    if (!output.requires_grad() || module == "loss") return;
-    output.register_hook(
-        [](const at::Tensor&) { torch::autograd::AnomalyMode::set_enabled(true); });
   }
+
+ private:
+  static std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& /*function*/) {
+    torch::autograd::AnomalyMode::set_enabled(true);
+    return nullptr;
+  }
+  at::CallbackHandle handle_;
 };
 
 // The backward op that first returned a NaN, of the pass run in anomaly mode; empty: none did
