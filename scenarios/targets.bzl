@@ -110,7 +110,7 @@ SCENARIOS = [
         file = "generalisation/leakage.yaml",
         extended = ["generalisation/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "large",
+        size = "medium",
         cores = 1,
     ),
     struct(
@@ -1054,7 +1054,7 @@ SCENARIOS = [
         file = "oom/large-batch.yaml",
         extended = ["oom/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "large",
+        size = "medium",
         cores = 1,
     ),
     struct(
