@@ -5,19 +5,24 @@
 SMALL_STACKS=(transformers==4.28.1 filelock==3.13.1 fsspec==2024.3.1 huggingface-hub==0.16.4 PyYAML==6.0.1 regex==2023.12.25
   tokenizers==0.13.3 tqdm==4.66.2 pytest==8.3.4 iniconfig==2.0.0 packaging==24.0 pluggy==1.5.0)
 
+# install_packages FOLDER WHAT_IS_SKIPPED PACKAGE...: fails, and says so, where pip cannot have them.
+install_packages() {
+  local folder="$1" skipped="$2"
+  shift 2
+  [ -d "$folder" ] && return 0
+  say "installing $* into $folder"
+  rm -rf "$folder.tmp"
+  if ! python3 -m pip install -q --no-deps --no-compile --root-user-action=ignore --target "$folder.tmp" "$@" >&2; then
+    say "warning: pip cannot install them: $skipped are skipped"
+    return 1
+  fi
+  mv "$folder.tmp" "$folder"
+}
+
 find_small_stacks() {
   local folder
   folder="$TRAINWRECK_CACHE/python-packages-$(sha256sum <<<"${SMALL_STACKS[*]}" | cut -c 1-12)"
-  if [ ! -d "$folder" ]; then
-    say "installing ${SMALL_STACKS[*]} into $folder"
-    rm -rf "$folder.tmp"
-    if ! /usr/bin/python3 -m pip install -q --no-deps --no-compile --root-user-action=ignore --target "$folder.tmp" \
-      "${SMALL_STACKS[@]}" >&2; then
-      say "warning: pip cannot install them: the tests that need them are skipped"
-      return 0
-    fi
-    mv "$folder.tmp" "$folder"
-  fi
+  install_packages "$folder" "the tests that need them" "${SMALL_STACKS[@]}" || return 0
   STACKS+=("--test_env=TRAINWRECK_STACKS_PACKAGES=$folder")
 }
 
@@ -37,17 +42,9 @@ import transformers, wandb, x_transformers' 2>/dev/null; then
 
 # axe-core, the script that looks for breaches of accessibility in pages, as a wheel packs it: 0.2 MB.
 find_axe() {
-  local folder="$TRAINWRECK_CACHE/axe-playwright-python-0.1.8"
-  if [ ! -d "$folder" ]; then
-    say "installing axe-core into $folder"
-    rm -rf "$folder.tmp"
-    if ! python3 -m pip install -q --no-deps --no-compile --root-user-action=ignore --target "$folder.tmp" \
-      axe-playwright-python==0.1.8 >&2; then
-      say "warning: pip cannot install it: the tests of accessibility are skipped"
-      return 0
-    fi
-    mv "$folder.tmp" "$folder"
-  fi
+  local package=axe-playwright-python==0.1.8
+  local folder="$TRAINWRECK_CACHE/${package//==/-}"
+  install_packages "$folder" "the tests of accessibility" "$package" || return 0
   STACKS+=("--test_env=TRAINWRECK_AXE=$folder/axe_playwright_python/axe.min.js")
 }
 

@@ -92,12 +92,11 @@ class Browser:
     def breaches(self):
         """The rules of accessibility that axe-core finds broken: each with its words and the first places."""
         self.run(axe() + "; window.axe = axe")
-        found = self.call("POST", "/execute/async", {"script": """
+        return self.call("POST", "/execute/async", {"script": """
             const done = arguments[0];
             axe.run(document, {resultTypes: ["violations"]}).then(
               (result) => done(result.violations.map((rule) => [rule.id, rule.help, rule.nodes.slice(0, 3).map((n) => n.html.slice(0, 200))])),
               (error) => done([["axe", String(error), []]]))""", "args": []})
-        return found
 
     def screenshot(self, path):
         with open(path, "wb") as file:

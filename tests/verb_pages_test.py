@@ -116,6 +116,15 @@ class VerbPagesTest(unittest.TestCase):
                 self.check_is_sound(page)
                 self.check_numbers(report, 1)
 
+    @unittest.skipUnless(browser.axe(), "no axe-core (ci/test.sh installs it)")
+    def test_axe_looks_at_these_pages(self):
+        """check_is_sound asks it where it is there."""
+        name, path = next(iter(self.samples.items()))
+        with open(path, encoding="utf-8") as file:
+            self.open(self.page_of(json.load(file), name))
+        self.browser.run("document.documentElement.removeAttribute('lang')")
+        self.assertEqual([rule for rule, *_ in self.browser.breaches()], ["html-has-lang"])
+
     def test_hostile_reports_do_no_harm(self):
         for name, path in self.samples.items():
             with self.subTest(name):

@@ -200,6 +200,25 @@ TEST_P(LauncherTest, KeepsTheCoresOfRunsThatComputeInSilence) {
   EXPECT_LE(MostAtOnce("spins", 0.8, GetParam()), 2);  // one that is over, and the next
 }
 
+// Eight places on one core: four of nine that wait, and the one that computes, which ends first.
+TEST(LauncherWaitingTest, RunsThatMayWaitStartFirstAndGetHalfOfThePlaces) {
+  std::list<trainwreck::Run> runs = {FakeRun("computes", "completes")};
+  runs.back().cost = 1000;
+  for (int i = 0; i < 9; ++i) {
+    runs.push_back(FakeRun(fmt::format("waits/{}", i), "hangs"));
+    runs.back().policy.stall_seconds = 3;
+    runs.back().may_wait_seconds = 3;
+  }
+  std::vector<int> beside;  // runs that go on when one ends
+  const auto results = RunFakes(
+      runs, Isolation::kFork, [](LauncherOptions& options) { options.cores = 1; }, {},
+      [&](int running, int done, int total) { beside.push_back(running); });
+  EXPECT_EQ(results.at("computes").end, RunEnd::kCompleted);
+  ASSERT_EQ(beside.size(), 10u);
+  EXPECT_EQ(beside.front(), 4);
+  EXPECT_LE(*std::max_element(beside.begin(), beside.end()), 4);
+}
+
 TEST_P(LauncherTest, ReportsCollectivesThatDoNotMatch) {
   Run run = FakeRun("mismatch", "mismatch", {{"parallel.ranks", 2}, {"fake.rank", 1}});
   run.policy.stall_seconds = 0.6;

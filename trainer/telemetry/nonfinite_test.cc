@@ -177,7 +177,7 @@ TEST(NonfiniteTest, NamesTheBackwardOpWhereTheForwardPassWasFinite) {
                          {"elements", 64}}));
 }
 
-// Anomaly mode begins at the gradient of the loss, behind whatever changed that.
+// Anomaly mode begins with the first op of the backward pass, behind whatever changed the loss.
 TEST(NonfiniteTest, NamesTheBackwardOpOfWhatChangedTheLoss) {
   const auto change = [](int step, const std::string& module, at::Tensor& output) {
     if (step == 4 && module == "loss") output = output + at::sqrt(output * 0);
