@@ -133,7 +133,8 @@ std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTe
                                            .weight_decay = recipe.weight_decay,
                                            .no_decay = recipe.no_decay,
                                            .form = recipe.form,
-                                           .state_dtype = TypeOf(recipe.state_dtype)});
+                                           .state_dtype = TypeOf(recipe.state_dtype),
+                                           .offload = recipe.offload});
   }
   return MakeAdamW(std::move(parameters), {.beta1 = recipe.beta1,
                                            .beta2 = recipe.beta2,
@@ -141,7 +142,8 @@ std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTe
                                            .weight_decay = recipe.weight_decay,
                                            .no_decay = recipe.no_decay,
                                            .form = recipe.form,
-                                           .state_dtype = TypeOf(recipe.state_dtype)});
+                                           .state_dtype = TypeOf(recipe.state_dtype),
+                                           .offload = recipe.offload});
 }
 
 std::unique_ptr<Optimizer> BuildOptimizer(const TrainingRecipe& recipe,

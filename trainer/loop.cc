@@ -64,6 +64,7 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
                 recipe.diagnose_evidence_mb, events) {
   telemetry_.Watch(parameters_, parts_.train_data->entropy_floor());
   if (telemetry_.wants("eval_seen_share")) seen_spans_.emplace();
+  if (telemetry_.wants("mfu")) MeasurePeak();
   if (recipe.memory_limit_bytes > 0 || telemetry_.wants(events::kMemoryBlocks.name())) {
     forward_parts_.emplace();
   }
@@ -132,6 +133,7 @@ void TrainingLoop::TrainStep() {
   for (auto& hook : parts_.hooks) hook->OnStepBegin(clock_.step);
 
   const std::vector<Batch> batches = DrawBatches();
+  CountFlops(batches);
   parts_.optimizer->ZeroGrad();
   if (telemetry_.wants("leftover_gradients")) {
     now_.leftover_gradients = static_cast<double>(CountFilled(GradientStats(parameters_)));

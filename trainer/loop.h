@@ -86,6 +86,8 @@ class TrainingLoop {
   void BeginReduction(const std::vector<Batch>& batches, const std::vector<double>& counts);
   void FinishReduction();
   void LogStep();
+  void MeasurePeak();  // of the device's rate
+  void CountFlops(const std::vector<Batch>& batches);
   ForwardHook* BeginForwardParts();  // null: nobody asked for them
   void ReportBlocks();
   // Divides the gradients by the loss scale; true when the gradients of any rank overflowed.
@@ -150,6 +152,7 @@ class TrainingLoop {
   CoverageAudit coverage_;
   std::optional<ForwardParts> forward_parts_;  // where memory is limited, or a formula asks
   std::int64_t reported_peak_ = 0;             // of memory, in bytes
+  std::optional<double> peak_flops_;           // in a second, where a formula asks
   std::optional<SeenSpans> seen_spans_;        // where a formula asks about them
   std::optional<EarlyStop> early_stop_;
   std::optional<Consolidation> consolidation_;  // where fine-tuning has it

@@ -149,7 +149,15 @@ int ServeForks() {
   return ServeSpawns(fd, [](const SpawnRequest&) { return RunRank(); });
 }
 
+// What a step frees, the next one uses again. Otherwise glibc hands large tensors back to the
+// kernel, which has to find and zero their pages anew in every step.
+void KeepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
 int Main(int argc, char** argv) {
+  KeepFreedMemory();
   // Before LibTorch makes a thread pool: forks would not have its threads, and sums would depend on
   // their number.
   at::set_num_threads(1);

@@ -62,6 +62,7 @@ const std::map<Option, std::string> kRealOptions = {
     {"model.attention=explicit_fp32", "--attention-softmax-in-fp32 of Megatron-LM"},
     {"model.input_norm=one_pass_clamped", "flax.linen.LayerNorm(use_fast_variance=True)"},
     {"model.input_norm=two_pass", "flax.linen.LayerNorm(use_fast_variance=False)"},
+    {"optimizer.offload=disk", "zero_optimization.offload_optimizer.device=nvme of DeepSpeed"},
     {"optimizer.state_dtype=int8", "bitsandbytes.optim.Adam8bit"},
     {"parallel.overlap", "torch.nn.parallel.DistributedDataParallel, which always does"},
     {"parallel.zero_stage", "zero_optimization.stage of DeepSpeed"},

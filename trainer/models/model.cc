@@ -19,6 +19,18 @@ void HookedModule::AddHook(ForwardHook& hook) {
 
 void HookedModule::RemoveHook(ForwardHook& hook) { std::erase(hooks_, &hook); }
 
+double MatrixElements(const torch::nn::Module& module) {
+  double elements = 0;
+  for (const at::Tensor& parameter : module.parameters()) {
+    if (parameter.dim() == 2) elements += static_cast<double>(parameter.numel());
+  }
+  return elements;
+}
+
+double Model::ForwardFlops(const Batch& batch) const {
+  return 2 * MatrixElements(*this) * static_cast<double>(batch.targets.numel());
+}
+
 NamedTensors ParametersOf(const Model& model) {
   NamedTensors parameters;
   std::set<const void*> seen;  // modules may share one: tied embeddings

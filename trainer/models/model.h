@@ -62,6 +62,9 @@ class HookScope {
   ForwardHook* hook_;
 };
 
+// Elements of the module's matrices, those of the modules in it among them.
+double MatrixElements(const torch::nn::Module& module);
+
 class Model : public HookedModule {
  public:
   // Weighted mean loss over the batch's targets, in nats; a scalar with a graph.
@@ -71,6 +74,10 @@ class Model : public HookedModule {
   virtual at::Tensor Logits(const at::Tensor& /*tokens*/) {
     throw std::runtime_error("this model.kind has no logits to go on from");
   }
+  // Floating-point operations of a forward pass over the batch that the model itself asks for: two
+  // for each target and element of a matrix that its input is multiplied by. A model with other
+  // products, or with tables that are only looked up, says so.
+  virtual double ForwardFlops(const Batch& batch) const;
 };
 
 }  // namespace trainwreck

@@ -142,7 +142,8 @@ class Blocks : public torch::nn::Module {
 
 class Gpt : public Model {
  public:
-  Gpt(const ModelRecipe& recipe, std::int64_t vocab, std::int64_t seq_len, std::uint64_t seed) {
+  Gpt(const ModelRecipe& recipe, std::int64_t vocab, std::int64_t seq_len, std::uint64_t seed)
+      : layers_(recipe.layers), width_(static_cast<double>(recipe.width)) {
     at::Generator generator = MakeGenerator(seed);
     const std::int64_t width = recipe.width;
     const bool tied = recipe.tied_embeddings;
@@ -171,6 +172,15 @@ class Gpt : public Model {
     return loss_->Forward(logits, batch.targets, batch.weights);
   }
 
+  // Attention: scores and their product with the values, over the whole row for each token.
+  double ForwardFlops(const Batch& batch) const override {
+    const auto tokens = static_cast<double>(batch.inputs.numel());
+    const auto length = static_cast<double>(batch.inputs.size(1));
+    const double matrices = MatrixElements(*blocks_) + static_cast<double>(head_->weight().numel());
+    const double attention = static_cast<double>(layers_) * 2 * length * width_;
+    return 2 * tokens * (matrices + attention);
+  }
+
  private:
   at::Tensor LogitsOf(const at::Tensor& tokens, const Layout& layout) const {
     at::Tensor x = embed_->Forward(tokens);
@@ -184,6 +194,8 @@ class Gpt : public Model {
     return head_->Forward(norm_ ? norm_->Forward(x) : x);
   }
 
+  std::int64_t layers_;
+  double width_;
   double embed_scale_ = 1;
   std::shared_ptr<Embedding> embed_, pos_;  // no pos with other positions than learned ones
   std::shared_ptr<Blocks> blocks_;

@@ -71,6 +71,11 @@ class Rnn : public Model {
     return loss_->Forward(Logits(batch.inputs), batch.targets, batch.weights);
   }
 
+  double ForwardFlops(const Batch& batch) const override {
+    const double matrices = MatrixElements(*cell_) + MatrixElements(*head_);
+    return 2 * matrices * static_cast<double>(batch.inputs.numel());
+  }
+
  private:
   std::shared_ptr<Embedding> embed_;
   std::shared_ptr<Cell> cell_;

@@ -4,28 +4,21 @@
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "trainer/optimizers/block_codes.h"
+#include "trainer/optimizers/disk_tensor.h"
 #include "trainer/recipe/recipe.h"
 
 namespace trainwreck {
 namespace {
 
-// Elements of a parameter that are updated at once where state is in codes: whole blocks.
+// Elements of a parameter that are updated at once where state is in codes or in files: whole
+// blocks.
 constexpr std::int64_t kPiece = 64 * kCodesPerBlock;
-
-std::vector<at::Tensor> ZerosLike(const NamedTensors& parameters, at::ScalarType dtype) {
-  std::vector<at::Tensor> zeros;
-  for (const auto& [name, parameter] : parameters) {
-    zeros.push_back(at::zeros_like(parameter, parameter.options().dtype(dtype)));
-  }
-  return zeros;
-}
 
 // A zero where the parameters live: the fused kernels read their step count there.
 at::Tensor ScalarBeside(const NamedTensors& parameters) {
@@ -41,8 +34,8 @@ void LoadEntry(const StateDict& state, const std::string& name, at::Tensor& into
 class BaseOptimizer : public GroupedOptimizer {
  public:
   BaseOptimizer(NamedTensors parameters, double weight_decay, const std::string& no_decay,
-                at::ScalarType state_dtype)
-      : parameters_(std::move(parameters)), state_dtype_(state_dtype) {
+                at::ScalarType state_dtype, Offload offload)
+      : parameters_(std::move(parameters)), state_dtype_(state_dtype), offload_(offload) {
     groups_ = {{.weight_decay = weight_decay}};
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const std::size_t group = AnyGlobMatches(no_decay, parameters_[i].first) ? 1 : 0;
@@ -79,13 +72,13 @@ class BaseOptimizer : public GroupedOptimizer {
 
   // Adds state of the parameters' shapes. `is_signed`: whether it can be negative.
   void AddSlot(const std::string& kind, bool is_signed) {
-    Slot slot{.kind = kind, .values = ZerosLike(parameters_, state_dtype_), .scales = {}};
-    if (in_codes()) {
-      slot.codes.emplace(is_signed);
-      for (const auto& [name, parameter] : parameters_) {
-        slot.scales.push_back(
-            at::zeros({BlocksOf(parameter.numel())}, parameter.options().dtype(at::kFloat)));
-      }
+    Slot slot{.kind = kind, .values = {}, .scales = {}};
+    if (in_codes()) slot.codes.emplace(is_signed);
+    for (const auto& [name, parameter] : parameters_) {
+      slot.values.push_back(NewState(parameter.sizes(), state_dtype_, parameter.device()));
+      if (!in_codes()) continue;
+      slot.scales.push_back(
+          NewState({BlocksOf(parameter.numel())}, at::kFloat, parameter.device()));
     }
     slots_.push_back(std::move(slot));
   }
@@ -98,9 +91,9 @@ class BaseOptimizer : public GroupedOptimizer {
     std::vector<std::vector<at::Tensor>> slots;
   };
   // Calls `update` for what is active in the group, and keeps what it made of it: for all at once,
-  // or, where state is in codes, for one piece of a parameter after the other.
+  // or, where state is in codes or in files, for one piece of a parameter after the other.
   void UpdateActive(const ParameterGroup& group, const std::function<void(Active&)>& update) {
-    if (in_codes()) return UpdateInPieces(group, update);
+    if (in_codes() || offload_ == Offload::kDisk) return UpdateInPieces(group, update);
     Active active = CollectActive(group);
     if (active.parameters.empty()) return;
     update(active);
@@ -116,6 +109,12 @@ class BaseOptimizer : public GroupedOptimizer {
   };
 
   bool in_codes() const { return state_dtype_ == at::kByte; }
+
+  // Zeros, where the state is kept.
+  at::Tensor NewState(at::IntArrayRef sizes, at::ScalarType dtype, at::Device device) const {
+    if (offload_ == Offload::kDisk) return ZerosOnDisk(sizes, dtype);
+    return at::zeros(sizes, at::TensorOptions().dtype(dtype).device(device));
+  }
 
   Active CollectActive(const ParameterGroup& group) const {
     Active active;
@@ -159,23 +158,33 @@ class BaseOptimizer : public GroupedOptimizer {
     const auto scales = [&](const Slot& slot) {
       return slot.scales[i].narrow(0, begin / kCodesPerBlock, BlocksOf(size));
     };
+    const auto kept = [&](const Slot& slot) {
+      const at::Tensor values = piece(slot.values[i]);
+      return slot.codes ? slot.codes->Decode(values, scales(slot)) : values;
+    };
     at::Tensor parameter = piece(parameters_[i].second.detach());
     Active active{.indices = {i},
                   .parameters = {parameter.to(at::kFloat)},
                   .gradients = {piece(parameters_[i].second.grad()).to(at::kFloat)},
                   .slots = {}};
     for (const Slot& slot : slots_) {
-      active.slots.push_back({slot.codes->Decode(piece(slot.values[i]), scales(slot))});
+      active.slots.push_back({kept(slot).to(parameter.device(), at::kFloat)});
     }
     update(active);
     Round(active.parameters[0], parameter);
     for (std::size_t s = 0; s < slots_.size(); ++s) {
-      slots_[s].codes->Encode(active.slots[s][0], piece(slots_[s].values[i]), scales(slots_[s]));
+      const Slot& slot = slots_[s];
+      at::Tensor values = piece(slot.values[i]);
+      if (slot.codes) {
+        slot.codes->Encode(active.slots[s][0].to(values.device()), values, scales(slot));
+      } else {
+        Round(active.slots[s][0], values);
+      }
     }
   }
 
   static void Round(const at::Tensor& computed, at::Tensor& kept) {
-    if (!kept.is_same(computed)) kept.copy_(computed);
+    if (!kept.is_alias_of(computed)) kept.copy_(computed);
   }
 
   std::string EntryName(const std::string& kind, std::size_t i) const {
@@ -184,6 +193,7 @@ class BaseOptimizer : public GroupedOptimizer {
 
   NamedTensors parameters_;
   at::ScalarType state_dtype_;
+  Offload offload_;
   std::vector<Slot> slots_;
 };
 
@@ -191,7 +201,7 @@ class Sgd : public BaseOptimizer {
  public:
   Sgd(NamedTensors parameters, SgdOptions options)
       : BaseOptimizer(std::move(parameters), options.weight_decay, options.no_decay,
-                      options.state_dtype),
+                      options.state_dtype, options.offload),
         options_(std::move(options)) {
     if (options_.momentum > 0) AddSlot("momentum", /*is_signed=*/true);
   }
@@ -240,7 +250,7 @@ class AdamW : public BaseOptimizer {
  public:
   AdamW(NamedTensors parameters, AdamWOptions options)
       : BaseOptimizer(std::move(parameters), options.weight_decay, options.no_decay,
-                      options.state_dtype),
+                      options.state_dtype, options.offload),
         options_(std::move(options)),
         step_(ScalarBeside(Parameters())) {
     AddSlot("exp_avg", /*is_signed=*/true);

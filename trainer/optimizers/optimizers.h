@@ -17,6 +17,10 @@ namespace trainwreck {
 // (block_codes.h), and a step is made piece by piece, so that only few numbers are in fp32 at once.
 // A state entry optimizer.<kind>.<parameter> then has the codes, and the entry
 // optimizer.<kind>_scales.<parameter> the blocks' scales.
+//
+// With kDisk, momentum and moments lie in files (disk_tensor.h), on the host also where parameters
+// are on a GPU, and a step is made piece by piece as well. Without codes it is, bit for bit, the
+// step without files. As ZeRO-Infinity's optimizer offload (Rajbhandari et al. 2021).
 
 // Parameters that a rule treats alike.
 struct ParameterGroup {
@@ -52,6 +56,7 @@ struct SgdOptions {
   std::string no_decay;
   UpdateForm form = UpdateForm::kFused;
   at::ScalarType state_dtype = at::kFloat;
+  Offload offload = Offload::kNone;
 };
 std::unique_ptr<Optimizer> MakeSgd(NamedTensors parameters, SgdOptions options);
 
@@ -65,6 +70,7 @@ struct AdamWOptions {
   std::string no_decay;
   UpdateForm form = UpdateForm::kFused;
   at::ScalarType state_dtype = at::kFloat;
+  Offload offload = Offload::kNone;
 };
 std::unique_ptr<Optimizer> MakeAdamW(NamedTensors parameters, AdamWOptions options);
 

@@ -37,6 +37,7 @@ enum class ModelDtype { kFp32, kBf16 };
 enum class Masters { kAuto, kFp32, kNone };
 enum class UpdateForm { kFused, kPlain };
 enum class StateDtype { kFp32, kBf16, kFp16, kInt8 };
+enum class Offload { kNone, kDisk };
 enum class SentDtype { kAuto, kBf16 };
 enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
@@ -127,6 +128,7 @@ struct OptimizerRecipe {
   double eps = 1e-8;
   UpdateForm form = UpdateForm::kFused;
   StateDtype state_dtype = StateDtype::kFp32;
+  Offload offload = Offload::kNone;
   Masters master_weights = Masters::kAuto;
   bool in_backward = false;
   double clip_norm = 0.0;  // 0: off

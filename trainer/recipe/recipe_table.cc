@@ -210,6 +210,10 @@ void AddOptimizerKeys(std::vector<RecipeKey>& keys) {
        {"int8", StateDtype::kInt8}},
       "What momentum and moments are kept in; int8: 8 bits each and a scale for each block of 256 "
       "(Dettmers et al. 2022)"));
+  keys.push_back(Choice("optimizer.offload", FIELD(optimizer.offload),
+                        {{"none", Offload::kNone}, {"disk", Offload::kDisk}},
+                        "Where momentum and moments are kept; disk: in files without a name in "
+                        "$TMPDIR, else /var/tmp, that are mapped into memory"));
   keys.push_back(
       Choice("optimizer.master_weights", FIELD(optimizer.master_weights),
              {{"auto", Masters::kAuto}, {"fp32", Masters::kFp32}, {"none", Masters::kNone}},

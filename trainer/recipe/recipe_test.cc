@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 146u) << "a new key belongs here, below or into sources_test.cc";
+  EXPECT_EQ(RecipeKeys().size(), 147u) << "a new key belongs here, below or into sources_test.cc";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);
@@ -214,6 +214,7 @@ TEST(RecipeTest, SoDoTheKeysOfFragileForms) {
                                              {"loss.guard_denominator", true},
                                              {"loader.max_len", 17},
                                              {"optimizer.state_dtype", "bf16"},
+                                             {"optimizer.offload", "disk"},
                                              {"optimizer.form", "plain"},
                                              {"schedule.kind", "warmup_linear"},
                                              {"schedule.restart_step", 19},
@@ -230,6 +231,7 @@ TEST(RecipeTest, SoDoTheKeysOfFragileForms) {
   EXPECT_TRUE(recipe.model.loss.guard_denominator);
   EXPECT_EQ(recipe.loader_max_len, 17);
   EXPECT_EQ(recipe.optimizer.state_dtype, StateDtype::kBf16);
+  EXPECT_EQ(recipe.optimizer.offload, Offload::kDisk);
   EXPECT_EQ(recipe.optimizer.form, UpdateForm::kPlain);
   EXPECT_EQ(recipe.schedule.restart_step, 19);
   EXPECT_EQ(recipe.schedule.restart_ratio, 2.5);

@@ -219,6 +219,13 @@ Value OfHealth(const StepReading& step, Value DeviceHealth::*sensor) {
   return health ? (*health).*sensor : Value();
 }
 
+// Chowdhery et al. 2022, appendix B.
+Value ModelFlopsUtilisation(const StepReading& step) {
+  const StepScalars& of = step.scalars;
+  if (!of.model_flops || !of.peak_flops) return {};
+  return *of.model_flops / (of.device_step_s.value_or(of.step_s) * *of.peak_flops);
+}
+
 std::vector<StepSignal> MachineSignals() {
   using R = StepReading;
   return {
@@ -247,6 +254,16 @@ std::vector<StepSignal> MachineSignals() {
        [](const R& r) -> Value { return r.scalars.update_s; }},
       {Measured("log_s", "s", kLog, "The logger, behind step_s; 0 where it is not called"),
        [](const R& r) -> Value { return r.scalars.log_s; }},
+      {Sparse(Counted("model_flops", "FLOP",
+                      "Floating-point operations that the model's forward and backward passes of "
+                      "the step need on this rank, recomputation left out; only where a formula "
+                      "mentions it")),
+       [](const R& r) { return r.scalars.model_flops; }},
+      {Sparse(Measured("mfu", "", kLog,
+                       "Model FLOPs utilisation: model_flops in the step's time, of the rate that "
+                       "the device reached with products of matrices when the run began; only "
+                       "where a formula mentions it")),
+       ModelFlopsUtilisation},
       {Measured("memory_bytes", "B", kLog, "Resident memory of the process"),
        [](const R& r) -> Value { return r.memory_bytes; }},
       {Counted("memory_allocated_bytes", "B", "Tensor memory that is in use after the step"),

@@ -46,6 +46,8 @@ struct StepScalars {
   double backward_s = 0;
   double update_s = 0;
   double log_s = 0;
+  std::optional<double> model_flops;  // of the step's forward and backward passes, where asked for
+  std::optional<double> peak_flops;   // of the device in a second, likewise
   std::vector<std::int64_t> sample_ids;
   std::optional<EpochDrawn> ended_epoch;  // the epoch that ended in this step
   std::optional<MemoryUse> memory;        // peak_bytes: within the step
