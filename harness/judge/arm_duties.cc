@@ -270,6 +270,11 @@ JudgedCheck CaseJudge::UnclaimedEnd(const ArmPlan& arm, FailureClass failure_cla
   CheckResult& result = judged.result;
   result.message = "expected every run to complete, " + SeedList(seeds) + " did not";
   result.seen += SentenceOfEnd(run);
+  if (run.end == RunEnd::kStalled && target_.level < 2) {
+    result.seen +=
+        "; a program that pauses longer, for an evaluation for example, needs a larger "
+        "budget.stall_seconds in its target";
+  }
   for (const RankExit& exit : run.exits) {
     if (exit.last_words.empty() || (exit.code == 0 && exit.signal == 0)) continue;
     result.seen += "; last words of rank " + std::to_string(exit.rank) + ": " + exit.last_words;

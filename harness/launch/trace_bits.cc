@@ -61,7 +61,7 @@ int FirstDifference(const Series& a, const Series& b, int steps) {
 
 bool IsTimeOrMemory(const std::string& signal) {
   const std::string name = signal.substr(0, signal.find('{'));
-  return name == "time" || name.starts_with("memory_") || name.ends_with("_s");
+  return name == "time" || name == "mfu" || name.starts_with("memory_") || name.ends_with("_s");
 }
 
 TraceBits BitsOf(const RunTrace& trace, bool whole) {

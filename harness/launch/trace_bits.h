@@ -42,8 +42,8 @@ std::optional<BitsComparison> CompareBits(const TraceBits& a, const TraceBits& b
 // -1: there is none. Traces do not keep payloads and signs of NaN.
 int FirstDifference(const Series& a, const Series& b, int steps);
 
-// Whether the signal ("time", "step_s", "memory_peak_bytes", with or without a {module}) measures
-// the machine as well as the program.
+// Whether the signal ("time", "mfu", "step_s", "memory_peak_bytes", with or without a {module})
+// measures the machine as well as the program.
 bool IsTimeOrMemory(const std::string& signal);
 
 }  // namespace trainwreck

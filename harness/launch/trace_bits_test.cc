@@ -54,6 +54,7 @@ TEST(TraceBits, LeaveOutTimeAndMemoryAndThePayloadOfNan) {
   RunTrace a = TraceOf(20), b = TraceOf(20);
   b.series[{"time", 0}].Set(3, 1);
   b.series[{"backward_s", 0}].Set(3, 1);
+  b.series[{"mfu", 0}].Set(3, 1);
   b.series[{"memory_peak{head}", 0}].Set(3, 1);
   a.series[{"loss", 0}].values[5] = std::numeric_limits<double>::quiet_NaN();
   b.series[{"loss", 0}].values[5] = -std::nan("7");

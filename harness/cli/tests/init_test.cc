@@ -28,7 +28,8 @@ class InitTest : public testing::Test {
         "steps = int(options.get('--max-steps') or 50 * int(options['--epochs']))\n"
         "steps = min(steps, int(os.environ.get('TRAINWRECK_ADAPTER_STEPS', steps)))\n"
         "for step in range(steps):\n"
-        "    write(t='step', step=step, time=step, loss=1 / (step + 1), step_s=1,\n"
+        "    late = float(options.get('--pause', 0)) if step > 2 else 0\n"
+        "    write(t='step', step=step, time=step + late, loss=1 / (step + 1), step_s=1,\n"
         "          lr=float(options['--speed']), memory_bytes=1)\n");
   }
 
@@ -56,6 +57,17 @@ TEST_F(InitTest, DeclaresWhatItSaw) {
   // No name says so: it has the value of the optimizer's rate.
   EXPECT_TRUE(Contains(text, "speed: {type: number, default: 0.25, role: learning_rate}")) << text;
   EXPECT_FALSE(Contains(text, "TRAINWRECK_ADAPTER_TELL")) << text;
+}
+
+TEST_F(InitTest, LetsARunPauseForAnEvaluation) {
+  ASSERT_EQ(Init("-- python3 train.py --max-steps=20 --speed=0.25 --pause=11").status, 0);
+  const std::string text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(Contains(text, "#   a pause of 12 s between two steps, so a run may pause for 5"))
+      << text;
+  EXPECT_TRUE(Contains(text, "    budget: {stall_seconds: 60}\n")) << text;
+  folder.Shell("rm trainwreck.yaml");
+  ASSERT_EQ(Init("-- python3 train.py --max-steps=20 --speed=0.25 --pause=2").status, 0);
+  EXPECT_FALSE(Contains(folder.Read("trainwreck.yaml"), "pause of")) << text;
 }
 
 TEST_F(InitTest, WritesAFileThatWorks) {

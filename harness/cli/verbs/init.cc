@@ -1,6 +1,9 @@
 // trainwreck init: runs a training command for a few steps under the hooks, and declares it in
 // trainwreck.yaml.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -8,6 +11,7 @@
 #include <vector>
 
 #include "harness/cli/verb.h"
+#include "harness/plan/run.h"
 #include "harness/process/interruption.h"
 #include "harness/protocol/recipe_view.h"
 #include "harness/session/chosen.h"
@@ -50,9 +54,33 @@ std::string RecipeLine(const DraftKey& key) {
   return line + "{" + type + "default: " + key.value + ", role: " + key.role + "}";
 }
 
+// How many times its longest pause a run may pause before it counts as stalled.
+constexpr double kPauses = 5;
+
+// The longest pause between two steps of a rank, in seconds, such as for an evaluation; 0: none.
+double LongestPause(const RunTrace& trace) {
+  double longest = 0;
+  for (const auto& [rank, times] : trace.time_s) {
+    std::optional<double> before;
+    for (int step = 0; step < static_cast<int>(times.values.size()); ++step) {
+      if (!times.Has(step)) continue;
+      if (before) longest = std::max(longest, times.values[step] - *before);
+      before = times.values[step];
+    }
+  }
+  return longest;
+}
+
+// Empty where the default is enough.
+std::optional<int> StallSeconds(const RunTrace& trace) {
+  const double seconds = kPauses * LongestPause(trace);
+  if (seconds <= Policy().stall_seconds) return std::nullopt;
+  return static_cast<int>(std::ceil(seconds));
+}
+
 // `seen`: comments, as lines; empty: the draft that the first run uses.
 std::string TargetText(const InitOptions& options, const CommandDraft& draft,
-                       const std::vector<std::string>& seen) {
+                       const std::vector<std::string>& seen, std::optional<int> stall_seconds) {
   std::string text = "# Written by `trainwreck init`. docs/guide/targets.md describes every key.\n";
   for (const std::string& line : seen) text += "# " + line + "\n";
   text += "apiVersion: trainwreck/v1\nkind: Targets\ntargets:\n  " + options.name + ":\n";
@@ -60,6 +88,9 @@ std::string TargetText(const InitOptions& options, const CommandDraft& draft,
   for (const std::string& word : draft.words) text += "      - " + Quoted(word) + "\n";
   text += "    adapter: python\n";
   if (seen.empty()) text += "    environment: {TRAINWRECK_ADAPTER_TELL: \"1\"}\n";
+  if (stall_seconds) {
+    text += "    budget: {stall_seconds: " + std::to_string(*stall_seconds) + "}\n";
+  }
   text += "    recipe:\n";
   if (!draft.has_steps) text += "      steps: " + std::to_string(options.steps) + "\n";
   for (const DraftKey& key : draft.keys) text += RecipeLine(key) + "\n";
@@ -148,6 +179,11 @@ std::vector<std::string> Comments(const CommandDraft& draft, const PreflightResu
   for (std::string& line : PartsSeen(seen.trace)) lines.push_back(std::move(line));
   lines.push_back("  signals: " + seen.signals);
   if (rate) lines.push_back("  first learning rate: " + Json(*rate).dump());
+  if (StallSeconds(seen.trace)) {
+    lines.push_back(fmt::format(
+        "  a pause of {:.0f} s between two steps, so a run may pause for {:.0f} times that",
+        LongestPause(seen.trace), kPauses));
+  }
   const std::string roles = RolesOf(draft);
   lines.push_back("Options with a role: " + (roles.empty() ? "none" : roles));
   if (!draft.folders.empty()) {
@@ -225,7 +261,7 @@ int InitVerb(const InitOptions& options) {
   CommonOptions common = options.common;
   common.target = options.name;
   Draft file;
-  file.Write(TargetText(options, draft, {}));
+  file.Write(TargetText(options, draft, {}, std::nullopt));
   std::cout << "running the command for a few steps\n" << std::flush;
   const Session session = OpenSession(common);
   const PreflightResult seen = Preflight(session, {});
@@ -239,7 +275,7 @@ int InitVerb(const InitOptions& options) {
   const std::optional<double> rate = FirstOf(seen.trace, "lr");
   FindRate(draft, rate);
   const std::vector<std::string> comments = Comments(draft, seen, rate);
-  file.Write(TargetText(options, draft, comments));
+  file.Write(TargetText(options, draft, comments, StallSeconds(seen.trace)));
   file.Keep();
   for (const std::string& line : comments) std::cout << line << "\n";
   std::cout << "wrote " << kFile << "\n";
