@@ -54,6 +54,9 @@ std::string RecipeLine(const DraftKey& key) {
   return line + "{" + type + "default: " + key.value + ", role: " + key.role + "}";
 }
 
+// For the first run, whose pauses nobody knows.
+constexpr int kFirstStallSeconds = 300;
+
 // How many times its longest pause a run may pause before it counts as stalled.
 constexpr double kPauses = 5;
 
@@ -87,7 +90,10 @@ std::string TargetText(const InitOptions& options, const CommandDraft& draft,
   text += "    command:\n";
   for (const std::string& word : draft.words) text += "      - " + Quoted(word) + "\n";
   text += "    adapter: python\n";
-  if (seen.empty()) text += "    environment: {TRAINWRECK_ADAPTER_TELL: \"1\"}\n";
+  if (seen.empty()) {
+    text += "    environment: {TRAINWRECK_ADAPTER_TELL: \"1\"}\n";
+    text += "    budget: {stall_seconds: " + std::to_string(kFirstStallSeconds) + "}\n";
+  }
   if (stall_seconds) {
     text += "    budget: {stall_seconds: " + std::to_string(*stall_seconds) + "}\n";
   }
