@@ -75,8 +75,8 @@ double LongestPause(const RunTrace& trace) {
 }
 
 // Empty where the default is enough.
-std::optional<int> StallSeconds(const RunTrace& trace) {
-  const double seconds = kPauses * LongestPause(trace);
+std::optional<int> StallSeconds(double longest_pause) {
+  const double seconds = kPauses * longest_pause;
   if (seconds <= Policy().stall_seconds) return std::nullopt;
   return static_cast<int>(std::ceil(seconds));
 }
@@ -90,10 +90,7 @@ std::string TargetText(const InitOptions& options, const CommandDraft& draft,
   text += "    command:\n";
   for (const std::string& word : draft.words) text += "      - " + Quoted(word) + "\n";
   text += "    adapter: python\n";
-  if (seen.empty()) {
-    text += "    environment: {TRAINWRECK_ADAPTER_TELL: \"1\"}\n";
-    text += "    budget: {stall_seconds: " + std::to_string(kFirstStallSeconds) + "}\n";
-  }
+  if (seen.empty()) text += "    environment: {TRAINWRECK_ADAPTER_TELL: \"1\"}\n";
   if (stall_seconds) {
     text += "    budget: {stall_seconds: " + std::to_string(*stall_seconds) + "}\n";
   }
@@ -180,15 +177,15 @@ void AddUnsaid(const CommandDraft& draft, std::vector<std::string>& lines) {
 }
 
 std::vector<std::string> Comments(const CommandDraft& draft, const PreflightResult& seen,
-                                  std::optional<double> rate) {
+                                  std::optional<double> rate, double longest_pause) {
   std::vector<std::string> lines = {"Seen in its first steps:"};
   for (std::string& line : PartsSeen(seen.trace)) lines.push_back(std::move(line));
   lines.push_back("  signals: " + seen.signals);
   if (rate) lines.push_back("  first learning rate: " + Json(*rate).dump());
-  if (StallSeconds(seen.trace)) {
+  if (StallSeconds(longest_pause)) {
     lines.push_back(fmt::format(
         "  a pause of {:.0f} s between two steps, so a run may pause for {:.0f} times that",
-        LongestPause(seen.trace), kPauses));
+        longest_pause, kPauses));
   }
   const std::string roles = RolesOf(draft);
   lines.push_back("Options with a role: " + (roles.empty() ? "none" : roles));
@@ -267,7 +264,7 @@ int InitVerb(const InitOptions& options) {
   CommonOptions common = options.common;
   common.target = options.name;
   Draft file;
-  file.Write(TargetText(options, draft, {}, std::nullopt));
+  file.Write(TargetText(options, draft, {}, kFirstStallSeconds));
   std::cout << "running the command for a few steps\n" << std::flush;
   const Session session = OpenSession(common);
   const PreflightResult seen = Preflight(session, {});
@@ -280,8 +277,9 @@ int InitVerb(const InitOptions& options) {
   }
   const std::optional<double> rate = FirstOf(seen.trace, "lr");
   FindRate(draft, rate);
-  const std::vector<std::string> comments = Comments(draft, seen, rate);
-  file.Write(TargetText(options, draft, comments, StallSeconds(seen.trace)));
+  const double pause = LongestPause(seen.trace);
+  const std::vector<std::string> comments = Comments(draft, seen, rate, pause);
+  file.Write(TargetText(options, draft, comments, StallSeconds(pause)));
   file.Keep();
   for (const std::string& line : comments) std::cout << line << "\n";
   std::cout << "wrote " << kFile << "\n";
