@@ -3,6 +3,7 @@
 
 Usage: slurm_test.py TRAINWRECK FAKE_TARGET [unittest options]
 """
+import glob
 import json
 import os
 import shutil
@@ -53,12 +54,18 @@ class SlurmTest(SlurmTestCase):
         self.assertEqual(self.verdicts("out"), self.verdicts("all"))
         self.assertEqual(len(self.runs_in_history()), 1)
         self.assertIn("--on slurm", self.runs_in_history()[0])
+        self.assertNotIn("split by", done.stdout)
         [sbatch] = self.calls("sbatch")
         for option in ("--partition=gpu", "--time=1:00:00", "--array=1-3", "--requeue"):
             self.assertIn(option, sbatch)
         # It is over: the same folder takes a new one.
         again = self.call(*self.on_slurm())
         self.assertIn("job 18", again.stdout, again.stderr)
+        # This one knows what cases take.
+        self.assertIn("# slurm: split by what 4 cases took, of the history", again.stdout)
+        self.assertEqual(set(self.verdicts("out")), set(self.verdicts("all")))
+        costs = json.loads(self.read(next(glob.iglob(self.path("out/slurm/*/costs.json")))))
+        self.assertEqual(sorted(costs["seconds"]), ["fake/a", "fake/b", "fake/c", "fake/weak"])
 
     def test_what_a_node_took_down_is_submitted_again(self):
         self.write("slurm/ends/1", "NODE_FAIL\nPREEMPTED\n")

@@ -234,7 +234,8 @@ void VerbArguments::Shard(SelectionOptions& selection) {
       "--shard", [&selection](const std::string& text) { ParseShard(text, selection); },
       "Only the i-th of n parts of the cases", "i/n");
   Option("--shard-costs", selection.shard_costs,
-         "A verdicts.json: split by what its cases took [estimated]; the same in every shard",
+         "A verdicts.json, or what 'history costs' printed: split by what cases took [estimated]; "
+         "the same in every shard",
          "FILE");
 }
 

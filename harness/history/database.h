@@ -56,6 +56,8 @@ class Database {
   virtual std::int64_t Version() = 0;
   // Makes the tables, marked with `version`, unless another writer has made them meanwhile.
   virtual void CreateTables(const std::string& sql, int version) = 0;
+  // Makes more tables, in the caller's transaction.
+  virtual void AddTables(const std::string& sql) = 0;
   virtual bool Has(const std::string& table_or_index) = 0;
 
   std::int64_t QueryInteger(const std::string& sql);  // the first value of the first row

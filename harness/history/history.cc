@@ -6,6 +6,7 @@
 #include "harness/history/postgres.h"
 #include "harness/history/record_rows.h"
 #include "harness/history/sqlite.h"
+#include "harness/statistics/trend.h"
 #include "harness/text/glob.h"
 
 namespace trainwreck {
@@ -71,8 +72,8 @@ CREATE INDEX reading_verdict ON reading(verdict_id);
 CREATE INDEX training_verdict ON training(verdict_id);
 )";
 
-// Beside version 1, so that programs that do not know it read and write the file as before.
-constexpr const char* kBitsTable = R"(
+// Beside version 1, so that programs that do not know them read and write the file as before.
+constexpr const char* kTablesBeside = R"(
 CREATE TABLE IF NOT EXISTS bits(
   verdict_id INTEGER NOT NULL REFERENCES verdict(id),
   arm TEXT NOT NULL,
@@ -83,6 +84,11 @@ CREATE TABLE IF NOT EXISTS bits(
   every INTEGER NOT NULL,
   marks TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS bits_verdict ON bits(verdict_id);
+CREATE TABLE IF NOT EXISTS cost(
+  verdict_id INTEGER NOT NULL REFERENCES verdict(id),
+  wall_seconds REAL,
+  cpu_seconds REAL);
+CREATE INDEX IF NOT EXISTS cost_verdict ON cost(verdict_id);
 )";
 
 // So, too. Without it, reading is the same and slower.
@@ -141,11 +147,11 @@ void RunHistory::Prepare(Mode mode) {
     if (mode == Mode::kRead) {
       throw HistoryError(database_->name() + " is empty: 'trainwreck run' fills it");
     }
-    database_->CreateTables(std::string(kTables) + kBitsTable + kTimeIndex, kSchemaVersion);
-  } else if (mode == Mode::kWrite && !(database_->Has("bits") && database_->Has("run_started"))) {
+    database_->CreateTables(std::string(kTables) + kTablesBeside + kTimeIndex, kSchemaVersion);
+  } else if (mode == Mode::kWrite &&
+             !(database_->Has("bits") && database_->Has("cost") && database_->Has("run_started"))) {
     Transaction transaction(*database_, Database::Access::kWrite);
-    database_->Execute(kBitsTable);
-    database_->Execute(kTimeIndex);
+    database_->AddTables(std::string(kTablesBeside) + kTimeIndex);
     transaction.Commit();
   }
 }
@@ -278,7 +284,7 @@ std::optional<Record> RunHistory::Load(std::int64_t id) {
                 .wall_seconds = run.Number(11),
                 .cpu_seconds = run.Number(12),
                 .cases = {}};
-  const bool has_bits = database_->Has("bits");
+  const bool has_bits = database_->Has("bits"), has_cost = database_->Has("cost");
   Statement row(*database_, std::string("SELECT ") + kCaseColumns +
                                 " FROM verdict WHERE run_id = ? ORDER BY id");
   row.Bind(id);
@@ -287,6 +293,7 @@ std::optional<Record> RunHistory::Load(std::int64_t id) {
     ReadMargins(*database_, row.Integer(0), one);
     ReadTrainings(*database_, row.Integer(0), one);
     if (has_bits) ReadBits(*database_, row.Integer(0), one);
+    if (has_cost) ReadCost(*database_, row.Integer(0), one);
     record.cases.push_back(std::move(one));
   }
   return record;
@@ -350,6 +357,23 @@ std::vector<std::pair<RecordSummary, CaseRecord>> RunHistory::ListCases(const st
     cases.push_back(std::move(one));
   }
   return cases;
+}
+
+std::map<std::string, double> RunHistory::Seconds(const std::string& target, int newest) {
+  std::map<std::string, double> seconds;
+  if (!database_->Has("cost")) return seconds;
+  Statement row(*database_,
+                "SELECT cost.wall_seconds FROM verdict JOIN run ON run.id = run_id JOIN cost ON "
+                "cost.verdict_id = verdict.id WHERE case_name = ? AND run.target = ? "
+                "ORDER BY verdict.id DESC LIMIT ?");
+  for (const std::string& name : CasesLike("*")) {
+    row.Reset();
+    row.Bind(name).Bind(target).Bind(newest);
+    std::vector<double> took;
+    while (row.Step()) took.push_back(row.Number(0));
+    if (!took.empty()) seconds[name] = statistics::Median(std::move(took));
+  }
+  return seconds;
 }
 
 std::optional<std::int64_t> RunHistory::Newest() {

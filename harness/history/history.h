@@ -79,6 +79,8 @@ class RunHistory {
   // `scenario`; newest first. They have `trainings`, but no checks.
   std::vector<std::pair<RecordSummary, CaseRecord>> ListCases(const std::string& scenario,
                                                               int limit);
+  // What each case took with this target: the median of its `newest` records that say it.
+  std::map<std::string, double> Seconds(const std::string& target, int newest = 5);
   std::optional<std::int64_t> Newest();
   std::vector<std::int64_t> OfCommit(const std::string& hash_prefix);  // newest first, clean ones
 

@@ -66,6 +66,8 @@ TEST(History, GivesBackWhatItGot) {
   record.cases[0].margins[0].by_seed = {{0, kInf}, {1, -kInf}, {7, 0.1}};
   record.cases[0].margins[0].expected = false;
   record.cases[1].trainings[0].final_signals = {{"loss", std::nan("")}, {"x", -kInf}};
+  record.cases[0].wall_seconds = 2.5;
+  record.cases[0].cpu_seconds = 1.0 / 3;
   record.cases[1].trainings[3].bits = {96, "0123456789abcdef", "89abcdef", 2, "0011223344556677"};
   {
     RunHistory history(path, RunHistory::Mode::kWrite);
@@ -84,6 +86,9 @@ TEST(History, GivesBackWhatItGot) {
   ASSERT_EQ(loaded->cases.size(), 2U);
   const CaseRecord& first = loaded->cases[0];
   EXPECT_EQ(first.scenario_digest, "claims-of-nan/a");
+  EXPECT_EQ(first.wall_seconds, 2.5);
+  EXPECT_EQ(first.cpu_seconds, 1.0 / 3);
+  EXPECT_EQ(loaded->cases[1].wall_seconds, 0);
   EXPECT_EQ(first.environment, record.cases[0].environment);
   EXPECT_EQ(first.reason, "because of \"it\"\n");
   EXPECT_EQ(first.margins[0].by_seed, record.cases[0].margins[0].by_seed);
@@ -120,22 +125,48 @@ TEST(History, GivesBackHundredsOfRowsOfACase) {
   }
 }
 
-// A file of a program that knew no bits is read, and gets them when it is written to.
-TEST(History, AddsBitsToAnOlderFile) {
+// A history of a program that knew no bits and no costs is read, and gets them when it is written
+// to.
+TEST(History, AddsTablesToAnOlderOne) {
   const std::string path = NewPath();
   Record record = TestRecord("a", "x");
+  record.cases[0].wall_seconds = 1.0 / 3;
   record.cases[0].trainings[0].bits = {1, "d", "s", 1, "m"};
   RunHistory(path, RunHistory::Mode::kWrite).Add(record);
-  OpenSqlite(path, 1000)->Execute("DROP TABLE bits");
+  DatabaseAt(path)->Execute("DROP TABLE bits");
+  DatabaseAt(path)->Execute("DROP TABLE cost");
   {
     RunHistory older(path, RunHistory::Mode::kRead);
     ASSERT_TRUE(older.Load(1));
     EXPECT_EQ(older.Load(1)->cases[0].trainings[0].bits.steps, 0);
+    EXPECT_EQ(older.Load(1)->cases[0].wall_seconds, 0);
+    EXPECT_TRUE(older.Seconds("trainwreck-trainer 0.1").empty());
   }
   RunHistory history(path, RunHistory::Mode::kWrite);
   EXPECT_EQ(history.Add(record), 2);
   EXPECT_EQ(history.Load(1)->cases[0].trainings[0].bits.steps, 0);
   EXPECT_EQ(history.Load(2)->cases[0].trainings[0].bits.digest, "d");
+  EXPECT_EQ(history.Load(1)->cases[0].wall_seconds, 0);
+  EXPECT_EQ(history.Load(2)->cases[0].wall_seconds, 1.0 / 3);
+}
+
+TEST(History, SaysWhatCasesTook) {
+  RunHistory history(NewPath(), RunHistory::Mode::kWrite);
+  for (const double seconds : {100.0, 7.0, 0.0, 5.0, 6.0}) {
+    Record record = TestRecord("a", "x");
+    record.cases[0].wall_seconds = seconds;
+    history.Add(record);
+  }
+  Record other = TestRecord("a", "x");
+  other.target = "other 1";
+  other.cases[0].wall_seconds = 1000;
+  history.Add(other);
+  using Seconds = std::map<std::string, double>;
+  // nan/b took nothing ever: it was skipped.
+  EXPECT_EQ(history.Seconds("trainwreck-trainer 0.1"), Seconds({{"nan/a", 6.5}}));
+  EXPECT_EQ(history.Seconds("trainwreck-trainer 0.1", 3), Seconds({{"nan/a", 6}}));
+  EXPECT_EQ(history.Seconds("other 1"), Seconds({{"nan/a", 1000}}));
+  EXPECT_EQ(history.Seconds("another"), Seconds());
 }
 
 TEST(History, FindsByCommitNameAndBaseline) {

@@ -205,6 +205,7 @@ class PostgresDatabase : public Database {
   void Rollback() noexcept override;
   std::int64_t Version() override;
   void CreateTables(const std::string& sql, int version) override;
+  void AddTables(const std::string& sql) override { Execute(TablesHere(sql)); }
   bool Has(const std::string& table_or_index) override;
 
  private:
@@ -273,7 +274,7 @@ void PostgresDatabase::CreateTables(const std::string& sql, int version) {
   Transaction transaction(*this, Access::kWrite);
   if (!Has("history_version")) {
     Execute(std::string("CREATE SCHEMA IF NOT EXISTS ") + kSchema);
-    Execute(TablesHere(sql));
+    AddTables(sql);
     Execute("CREATE TABLE history_version(version INTEGER NOT NULL)");
     Execute("INSERT INTO history_version VALUES(" + std::to_string(version) + ")");
   }

@@ -33,6 +33,8 @@ CaseRecord MakeCase(const Verdict& verdict, const RunInfo& info) {
                     .verdict = verdict.verdict,
                     .failure_class = verdict.failure_class,
                     .reason = verdict.reason,
+                    .wall_seconds = verdict.wall_seconds,
+                    .cpu_seconds = verdict.cpu_seconds,
                     .margins = {},
                     .trainings = {}};
   record.environment.insert(info.environment.begin(), info.environment.end());

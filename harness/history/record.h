@@ -45,6 +45,8 @@ struct CaseRecord {
   VerdictKind verdict = VerdictKind::kPass;
   FailureClass failure_class;
   std::string reason;
+  double wall_seconds = 0;  // with what its runs waited for; 0: nothing ran, or not recorded
+  double cpu_seconds = 0;
   std::vector<MarginRecord> margins;
   std::vector<TrainingRecord> trainings;
   int seeds() const;

@@ -91,6 +91,11 @@ void AddCase(Database& database, std::int64_t run_id, const CaseRecord& record) 
   verdict.Bind(record.failure_class.text());
   verdict.Bind(record.reason);
   const std::int64_t verdict_id = verdict.Insert();
+  if (record.wall_seconds > 0) {
+    RowsToAdd cost(database, "cost");
+    cost.Add(verdict_id, record.wall_seconds, record.cpu_seconds);
+    cost.Finish();
+  }
   RowsToAdd reading(database, "reading");
   for (const MarginRecord& margin : record.margins) {
     reading.Add(verdict_id, margin.arm, margin.check, margin.formula, margin.expected ? 1 : 0,
@@ -144,6 +149,14 @@ void ReadTrainings(Database& database, std::int64_t verdict_id, CaseRecord& reco
                                 .final_signals = Decode(row.Text(5), NumbersFrom),
                                 .bits = {}});
   }
+}
+
+void ReadCost(Database& database, std::int64_t verdict_id, CaseRecord& record) {
+  Statement row(database, "SELECT wall_seconds, cpu_seconds FROM cost WHERE verdict_id = ?");
+  row.Bind(verdict_id);
+  if (!row.Step()) return;
+  record.wall_seconds = row.Number(0);
+  record.cpu_seconds = row.Number(1);
 }
 
 void ReadBits(Database& database, std::int64_t verdict_id, CaseRecord& record) {

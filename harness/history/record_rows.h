@@ -22,7 +22,8 @@ inline constexpr const char* kCaseColumns =
 CaseRecord CaseFrom(const Statement& row, int first);
 void ReadMargins(Database& database, std::int64_t verdict_id, CaseRecord& record);
 void ReadTrainings(Database& database, std::int64_t verdict_id, CaseRecord& record);
-// Only of a history that has the table `bits`: those of older programs lack it.
+// Only of a history that has the table `cost`, or `bits`: those of older programs lack them.
+void ReadCost(Database& database, std::int64_t verdict_id, CaseRecord& record);
 void ReadBits(Database& database, std::int64_t verdict_id, CaseRecord& record);
 
 // Margins by seed, as one column holds them.

@@ -89,6 +89,7 @@ class SqliteDatabase : public Database {
   void Rollback() noexcept override;
   std::int64_t Version() override;
   void CreateTables(const std::string& sql, int version) override;
+  void AddTables(const std::string& sql) override { Execute(sql); }
   bool Has(const std::string& table_or_index) override;
 
  private:

@@ -29,7 +29,7 @@ struct SelectionOptions {
   std::string tag;                 // -t
   int shard_index = 1;             // from 1
   int shard_count = 1;
-  std::string shard_costs;  // a verdicts.json with what cases took; empty: estimated from plans
+  std::string shard_costs;  // a file with what cases took; empty: estimated from plans
 };
 
 // A kind of report beside those of harness/report. It is made from traces and not from verdicts, so

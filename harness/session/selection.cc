@@ -326,6 +326,9 @@ std::vector<std::string> PathsOf(const std::vector<SelectedFile>& files) {
 
 namespace {
 
+constexpr const char* kCostsSchema = "trainwreck/costs";
+constexpr int kCostsVersion = 1;
+
 double CostOf(const Case& one) {
   double cost = 0;
   for (const ArmPlan& arm : one.arms) {
@@ -334,19 +337,24 @@ double CostOf(const Case& one) {
   return cost;
 }
 
-// Seconds by case, of a verdicts.json.
+// Seconds by case, of a verdicts.json or of a file of costs.
 std::map<std::string, double> ReadCosts(const std::string& path) {
   if (path.empty()) return {};
   std::map<std::string, double> seconds;
   try {
-    const Json report = ParseJson(ReadFile(path).value_or(""));
-    for (const Json& verdict : report.at("verdicts")) {
+    const Json file = ParseJson(ReadFile(path).value_or(""));
+    if (file.value("schema", "") == kCostsSchema) {
+      if (file.at("version") != kCostsVersion) throw std::runtime_error("of another version");
+      return file.at("seconds").get<std::map<std::string, double>>();
+    }
+    for (const Json& verdict : file.at("verdicts")) {
       const auto took = verdict.at("wall_seconds").get<double>();
       if (took > 0) seconds[verdict.at("case").get<std::string>()] = took;  // not what was skipped
     }
   } catch (const std::exception& error) {
-    throw UsageError("--shard-costs " + path +
-                     " is no verdicts.json that can be read: " + error.what());
+    throw UsageError(
+        "--shard-costs " + path +
+        " is neither a verdicts.json nor what 'trainwreck history costs' prints: " + error.what());
   }
   return seconds;
 }
@@ -389,6 +397,12 @@ bool PointIsWanted(const Case& one, const std::vector<SelectedFile>& files,
 }
 
 }  // namespace
+
+std::string CostsText(const std::map<std::string, double>& seconds) {
+  const Json file = {
+      {"schema", kCostsSchema}, {"version", kCostsVersion}, {"seconds", Json(seconds)}};
+  return file.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 std::vector<int> AssignShards(const std::vector<Case>& cases, int shard_count,
                               const std::map<std::string, double>& measured) {

@@ -53,6 +53,10 @@ std::vector<Case> SelectCases(std::vector<Case> cases, const SelectionOptions& o
 // Only the cases of this shard. Throws UsageError for costs that cannot be read.
 std::vector<Case> KeepShard(std::vector<Case> cases, const SelectionOptions& options);
 
+// A file of costs for --shard-costs: {"schema": "trainwreck/costs", "version": 1, "seconds": {CASE:
+// seconds, ...}}.
+std::string CostsText(const std::map<std::string, double>& seconds);
+
 // Case -> shard from 0: the most expensive cases first, each to the shard with the least cost so
 // far. Every shard computes the same. What a case took is `measured`, in seconds by its name; of
 // others it is estimated from the plan, scaled to those that were measured.

@@ -131,6 +131,21 @@ TEST(Shards, MeasuredCostsGoBeforeEstimates) {
   EXPECT_EQ(AssignShards(cases, 2), (std::vector<int>{0, 1, 0, 1}));
 }
 
+TEST(Shards, CostsAreReadFromTheirFile) {
+  const std::string path = ::testing::TempDir() + "/costs.json";
+  const std::vector<Case> cases = {MakeCase("x/0", "", 1), MakeCase("x/1", "", 2),
+                                   MakeCase("x/2", "", 3)};
+  SelectionOptions options;
+  options.shard_index = 1;
+  options.shard_count = 2;
+  options.shard_costs = path;
+  std::ofstream(path) << CostsText({{"x/0", 30}, {"x/1", 10}, {"x/2", 10}});
+  ASSERT_EQ(KeepShard(cases, options).size(), 1U);
+  EXPECT_EQ(KeepShard(cases, options)[0].name, "x/0");
+  std::ofstream(path) << R"({"schema": "trainwreck/costs", "version": 2, "seconds": {}})";
+  EXPECT_THROW(KeepShard(cases, options), UsageError);
+}
+
 TEST(Shards, CostsThatCannotBeReadAreNamed) {
   SelectionOptions options;
   options.shard_count = 2;

@@ -69,6 +69,22 @@ TEST_F(HistoryCliTest, HistoriesOfOtherMachinesAreMerged) {
   EXPECT_EQ(folder.Call("history fake/ok fake/ok").status, 2);
 }
 
+TEST_F(HistoryCliTest, SaysWhatCasesTook) {
+  EXPECT_EQ(folder.Call("history costs").status, 3);  // there is no history
+  folder.Call("run");
+  const Called costs = folder.Call("history costs");
+  EXPECT_EQ(costs.status, 0) << costs.output();
+  const json file = json::parse(costs.out);
+  EXPECT_EQ(file["schema"], "trainwreck/costs");
+  EXPECT_GT(file["seconds"]["fake/ok"].get<double>(), 0);
+  folder.Write("costs.json", costs.out);
+  EXPECT_EQ(folder.Call("run --shard 1/2 --shard-costs costs.json --dry-run").status, 0);
+  const Called wrong = folder.Call("run --shard 1/2 --shard-costs scenarios/fake/ok.yaml");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_TRUE(Contains(wrong.err, "neither a verdicts.json nor what 'trainwreck history costs'"))
+      << wrong.err;
+}
+
 TEST_F(HistoryCliTest, TheFileCanBeChosenAndMustBeUsableWhenItIs) {
   EXPECT_EQ(folder.Call("history").status, 3);  // there is none yet
   EXPECT_EQ(folder.Call("run --history none").status, 0);

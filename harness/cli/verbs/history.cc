@@ -15,6 +15,7 @@
 #include "harness/history/course.h"
 #include "harness/pages/pages.h"
 #include "harness/session/recording.h"
+#include "harness/session/selection.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
 
@@ -24,7 +25,7 @@ namespace {
 struct HistoryOptions {
   CommonOptions common;
   std::string file;                // of the history; empty: see HistoryPath
-  std::vector<std::string> words;  // a name or a glob, or merge FILE...; empty: invocations
+  std::vector<std::string> words;  // a name or a glob, merge FILE..., or costs; empty: runs
   std::string format = "text";
   std::string html;
   int limit = 20;
@@ -212,8 +213,21 @@ int MergeHistories(const HistoryOptions& options) {
   return kExitPassed;
 }
 
+// Of the newest run's target: those of another one say nothing of it.
+int PrintCosts(RunHistory& history) {
+  const std::vector<RecordSummary> newest = history.List(1);
+  const auto seconds =
+      newest.empty() ? std::map<std::string, double>() : history.Seconds(newest.front().target);
+  if (seconds.empty()) {
+    throw UsageError("the history does not say what cases took; a new 'trainwreck run' adds it");
+  }
+  std::cout << CostsText(seconds);
+  return kExitPassed;
+}
+
 int HistoryVerb(const HistoryOptions& options) {
-  if (!options.words.empty() && options.words.front() == "merge") return MergeHistories(options);
+  const std::string what = options.words.empty() ? "" : options.words.front();
+  if (what == "merge") return MergeHistories(options);
   if (options.words.size() > 1) throw UsageError("one scenario or glob, in quotation marks");
   if (!options.html.empty() && options.words.empty()) {
     throw UsageError("--html: say which SCENARIO, as 'trainwreck history nan/mine --html x.html'");
@@ -221,6 +235,7 @@ int HistoryVerb(const HistoryOptions& options) {
   CheckPage(options.html);
   const auto opened = OpenHistory(options.file);
   RunHistory& history = *opened;
+  if (what == "costs") return PrintCosts(history);
   return options.words.empty() ? ListRuns(history, options) : ListCases(history, options);
 }
 
@@ -254,7 +269,7 @@ int BaselineVerb(const BaselineOptions& options) {
 
 void DeclareHistory(VerbArguments& arguments, HistoryOptions& options) {
   arguments.Positional("SCENARIO", options.words,
-                       "Cases of this name or glob, instead of runs; or: merge FILE...");
+                       "Cases of this name or glob, instead of runs; or: merge FILE...; or: costs");
   arguments.Option("--limit", options.limit, "Newest rows to show [20]", "N").Between(1, 1000000);
   arguments.Option("--format", options.format, "text or json [text]", "FORMAT")
       .OneOf({"text", "json"});

@@ -206,6 +206,9 @@ int ExecuteAll(Invocation& invocation) {
   return is_empty && status == kExitNothingRun ? static_cast<int>(kExitPassed) : status;
 }
 
+// As reports and the history have it.
+std::string NameOf(const TargetDescription& target) { return target.name + " " + target.version; }
+
 int NothingToRun(const Chosen& chosen, const RunOptions& options) {
   const SelectionOptions& selection = options.selection;
   std::string words;
@@ -269,7 +272,9 @@ int RunCases(const RunOptions& run) {
   if (is_restricted) CheckArmNames(chosen.cases, run.arms);
   if (!is_restricted) CheckHistory(run.history);
   for (const ReportRequest& report : run.reports) CheckWritable(report.path, "--report");
-  if (!run.on.empty()) return RunOnSlurm(run, static_cast<int>(chosen.cases.size()));
+  if (!run.on.empty()) {
+    return RunOnSlurm(run, static_cast<int>(chosen.cases.size()), NameOf(session.description));
+  }
   // A search makes many invocations, and the first has shown that the program works.
   if (!run.each_seed) RequirePreflight(run.common, session, chosen.cases);
   const std::string output = MakeOutputFolder(run.output, /*is_latest=*/!is_restricted);
@@ -287,7 +292,7 @@ int RunCases(const RunOptions& run) {
   RunInfo info;
   info.version = kVersion;
   info.command_line = run.common.command_line;
-  info.target = session.description.name + " " + session.description.version;
+  info.target = NameOf(session.description);
   info.target_note = session.target_note;
   info.target_digest = DigestOfTarget(session.target);
   const CommitState commit = CurrentCommit();

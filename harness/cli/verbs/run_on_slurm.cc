@@ -10,6 +10,8 @@
 
 #include "harness/cli/verbs/merge.h"
 #include "harness/report/report.h"
+#include "harness/session/recording.h"
+#include "harness/session/selection.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
 #include "harness/slurm/follow.h"
@@ -47,8 +49,24 @@ bool IsWhole(const std::string& folder, bool fail_fast) {
   }
 }
 
+// Asked once, and written down for all shards: the history may grow meanwhile.
+void AddCosts(const RunOptions& run, const std::string& target, const std::string& folder,
+              std::vector<std::string>& words) {
+  if (!run.selection.shard_costs.empty()) return;
+  const auto history = FindHistory(run.history);
+  if (!history) return;
+  const std::map<std::string, double> seconds = history->Seconds(target);
+  if (seconds.empty()) return;
+  const std::string path = fs::absolute(folder).lexically_normal().string() + "/costs.json";
+  WriteWholeFile(path, CostsText(seconds));
+  words.insert(words.end(), {"--shard-costs", path});
+  std::cout << "# slurm: split by what " << seconds.size()
+            << (seconds.size() == 1 ? " case" : " cases") << " took, of the history\n";
+}
+
 // The job that is in the output folder, or a new one with its script.
-SlurmJob JobFor(const RunOptions& run, const std::string& output, int shards) {
+SlurmJob JobFor(const RunOptions& run, const std::string& output, int shards,
+                const std::string& target) {
   std::vector<std::string> words = WordsOfShard(run.common.command_line);
   if (run.html) words.push_back("--no-html");  // the merged one has the page
   const std::string here = fs::current_path().string();
@@ -70,6 +88,7 @@ SlurmJob JobFor(const RunOptions& run, const std::string& output, int shards) {
   }
   SlurmJob job = NewSlurmJob(command, shards);
   const std::string folder = FolderOf(output, job);
+  AddCosts(run, target, folder, words);
   const std::string script = folder + "/shard.sh";
   WriteWholeFile(script, ShardScript(program, words, here, folder, shards));
   chmod(script.c_str(), 0755);
@@ -105,7 +124,7 @@ void CheckSlurmOptions(const RunOptions& run) {
   }
 }
 
-int RunOnSlurm(const RunOptions& run, int cases) {
+int RunOnSlurm(const RunOptions& run, int cases, const std::string& target) {
   const int shards = std::max(1, std::min(run.shards, cases));
   if (shards < run.shards) {
     std::cout << "# slurm: " << shards
@@ -114,7 +133,7 @@ int RunOnSlurm(const RunOptions& run, int cases) {
   }
   const std::string output = MakeOutputFolder(run.output, /*is_latest=*/true);
   CheckWritable(output + "/verdicts.json", "--output");
-  SlurmJob job = JobFor(run, output, shards);
+  SlurmJob job = JobFor(run, output, shards, target);
   if (run.output.empty()) {
     std::cout << "# slurm: if this is cut off, the same command with --output " << output
               << " goes on\n";
