@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """`run --on slurm` with a real Slurm of three nodes on this machine (slurm_cluster.py); skipped where Debian's packages are missing.
 
-Usage: real_slurm_test.py TRAINWRECK FAKE_TARGET [unittest options]
+Usage: real_slurm_test.py TRAINWRECK FAKE_TARGET TRAINER [unittest options]
 """
+import glob
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ from processes import processes_with
 from slurm_cluster import Cluster, why_not
 from slurm_testing import SlurmTestCase
 
-SlurmTestCase.trainwreck, SlurmTestCase.target = map(os.path.abspath, sys.argv[1:3])
+SlurmTestCase.trainwreck, SlurmTestCase.target, TRAINER = map(os.path.abspath, sys.argv[1:4])
 WHY_NOT = why_not()
 
 
@@ -62,6 +63,18 @@ class RealSlurmTest(SlurmTestCase):
 
     def follow(self, harness, seconds=120):
         self.assertEqual(harness.wait(timeout=seconds), 0, self.read("said"))
+
+    def test_ranks_of_the_reference_trainer_on_two_nodes(self):
+        self.environment["SLURM_NNODES"] = "2"
+        done = self.call("run", "hang/silent-rank-death", "--point", "sigkill-two", "--seeds", "1", "--set", "parallel.launcher=srun",
+                         "--scenarios-root", os.path.abspath("scenarios"), "--target", TRAINER, "--history", "none", "--no-html",
+                         "--keep", "all", "--output", "out", "-v")
+        # Every arm is as claimed; one seed is too few for a verdict.
+        self.assertIn("INCONCLUSIVE too_few_seeds", done.stdout, done.stderr)
+        folder = self.path("out/hang/silent-rank-death/sigkill-two/fault/0")
+        guards = {os.path.basename(path): json.loads(open(path, encoding="utf-8").read()) for path in glob.glob(folder + "/guards.*/rank*.json")}
+        self.assertEqual(sorted(guards), ["rank0.json", "rank1.json"])
+        self.assertEqual((guards["rank1.json"]["state"], guards["rank1.json"]["signal"]), ("ended", 9))
 
     def test_an_array_of_shards_is_as_one_run(self):
         self.write_scenario("weak", quality="at_end loss < 0.0001")
@@ -168,4 +181,4 @@ class RealSlurmTest(SlurmTestCase):
 
 
 if __name__ == "__main__":
-    unittest_xml.main(sys.argv[3:])
+    unittest_xml.main(sys.argv[4:])

@@ -16,6 +16,7 @@
 #include "harness/launch/restarts.h"
 #include "harness/launch/run_folder.h"
 #include "harness/launch/watchdog.h"
+#include "harness/process/rank_guards.h"
 #include "harness/process/spawn_client.h"
 #include "harness/protocol/trace.h"
 #include "harness/protocol/trace_reader.h"
@@ -89,6 +90,7 @@ class ActiveRun {
   double Seconds(Clock::time_point now) const;
   std::vector<RankState> RankStates() const;
   std::vector<RankState> StatesOfForeignRanks() const;
+  RankState StateOfGuarded(int rank, const GuardedRank& guarded) const;
   const Event* LastOfAttempt(const std::string& name, std::optional<int> rank) const;
   const Event* ForeignFailure() const;
   std::string ForeignDeath(const Event& failed) const;

@@ -157,9 +157,14 @@ std::vector<RankState> ActiveRun::RankStates() const {
 std::vector<RankState> ActiveRun::StatesOfForeignRanks() const {
   const auto found =
       FindRankProcesses(folder_.path(), rank_variable(), ranks_.empty() ? 0 : ranks_.front().pid);
+  const auto guarded = ReadGuards(GuardFolder(folder_.path(), phase_name(), attempt_));
   const RunTrace& trace = reader_->trace();
   std::vector<RankState> states;
   for (int rank = 0; rank < ranks(); ++rank) {
+    if (const auto guard = guarded.find(rank); guard != guarded.end()) {
+      states.push_back(StateOfGuarded(rank, guard->second));
+      continue;
+    }
     const bool has_trace = rank == 0 || trace.starts.contains(rank) || trace.last_step(rank) >= 0;
     RankState state = has_trace ? RankState::kRunning : RankState::kSilent;
     if (const auto process = found.find(rank); process != found.end()) {
@@ -171,6 +176,16 @@ std::vector<RankState> ActiveRun::StatesOfForeignRanks() const {
     states.push_back(state);
   }
   return states;
+}
+
+RankState ActiveRun::StateOfGuarded(int rank, const GuardedRank& guarded) const {
+  if (guarded.state == "ended") {
+    return guarded.code == 0 && guarded.signal == 0 ? RankState::kFinished : RankState::kDied;
+  }
+  const Event* lost = LastOfAttempt("node_lost", rank);
+  const bool is_lost = lost != nullptr && lost->fields.value("beat", Json()) == Json(guarded.beat);
+  if (is_lost) return RankState::kLost;
+  return guarded.state == "stopped" ? RankState::kStopped : RankState::kRunning;
 }
 
 void ActiveRun::NoteLastCalls() {

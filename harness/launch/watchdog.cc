@@ -35,6 +35,8 @@ const char* ToString(RankState state) {
       return "died";
     case RankState::kFinished:
       return "finished";
+    case RankState::kLost:
+      return "lost";
     case RankState::kSilent:
       return "silent";
   }
@@ -47,7 +49,8 @@ Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, d
     return std::make_tuple(static_cast<int>(CallsOf(trace, rank).size()), trace.last_step(rank));
   };
   auto is_gone = [&](int rank) {
-    return ranks[rank] == RankState::kDied || ranks[rank] == RankState::kStopped;
+    return ranks[rank] == RankState::kDied || ranks[rank] == RankState::kStopped ||
+           ranks[rank] == RankState::kLost;
   };
   const int count = static_cast<int>(ranks.size());
   int lagging = 0;
@@ -107,7 +110,8 @@ std::string StallSentence(const Json& fields) {
   if (fields.at("lagging_op").get<std::string>().empty() && fields.at("lagging_step") == -1 &&
       state != "running") {
     return fmt::format("no progress for {:.1f} s: rank {} waits at {}; rank {} {}", idle_s, waiting,
-                       where, lagging, state == "stopped" ? "is stopped" : "has " + state);
+                       where, lagging,
+                       state == "stopped" || state == "lost" ? "is " + state : "has " + state);
   }
   std::string last = fields.at("lagging_op").get<std::string>();
   last = last.empty()

@@ -10,8 +10,9 @@
 
 namespace trainwreck {
 
-// How a rank stands with the operating system. A silent one runs and writes no trace.
-enum class RankState { kRunning, kStopped, kDied, kFinished, kSilent };
+// How a rank stands with the operating system. A silent one runs and writes no trace; of a lost
+// one's machine nothing is heard.
+enum class RankState { kRunning, kStopped, kDied, kFinished, kLost, kSilent };
 const char* ToString(RankState state);
 
 // The fields of a `stalled` event. The lagging rank is one that died or was stopped, else the one

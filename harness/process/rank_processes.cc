@@ -1,8 +1,12 @@
 #include "harness/process/rank_processes.h"
 
+#include <signal.h>
+
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "harness/process/spawn.h"
 
@@ -43,6 +47,14 @@ std::optional<int> RankOf(int pid, const std::string& variable) {
   return std::nullopt;
 }
 
+// A killed process has to give its memory back.
+constexpr std::chrono::seconds kLongestEnd{5};
+
+bool HasEnded(int pid) {
+  const auto stat = ReadStat(pid);
+  return !stat || stat->state == 'Z' || stat->state == 'X';
+}
+
 }  // namespace
 
 std::map<int, RankProcess> FindRankProcesses(const std::string& run_folder,
@@ -61,6 +73,20 @@ std::map<int, RankProcess> FindRankProcesses(const std::string& run_folder,
     found.emplace(rank, RankProcess{pid, stat->state});
   }
   return found;
+}
+
+void KillTogether(const std::vector<int>& pids) {
+  kill(pids.front(), SIGSTOP);  // so that it does not see them end
+  for (std::size_t i = 1; i < pids.size(); ++i) kill(pids[i], SIGKILL);
+  const auto give_up = std::chrono::steady_clock::now() + kLongestEnd;
+  for (std::size_t i = 1; i < pids.size() && std::chrono::steady_clock::now() < give_up;) {
+    if (HasEnded(pids[i])) {
+      ++i;
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  kill(pids.front(), SIGKILL);
 }
 
 std::optional<ProcessEnd> ReadProcessEnd(int pid) {

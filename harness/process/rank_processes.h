@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace trainwreck {
 
@@ -23,6 +24,10 @@ struct ProcessEnd {
   char state = '?';
   int status = 0;  // as wait(2) gives it, for an ended process
 };
+// Kills them all. The first one last, when the others have ended: whoever waits for it finds none
+// of them running.
+void KillTogether(const std::vector<int>& pids);
+
 // The state of a process; empty: no process has that number.
 std::optional<ProcessEnd> ReadProcessEnd(int pid);
 

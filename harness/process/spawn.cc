@@ -196,7 +196,9 @@ void SpawnServer::Spawn(const SpawnRequest& request) {
   };
   for (int i = 0; i < 3; ++i) {
     const char* path = paths[i].empty() ? "/dev/null" : paths[i].c_str();
-    fds[i] = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    fds[i] = request.inherits_output && i < 2
+                 ? fcntl(i + 1, F_DUPFD_CLOEXEC, 3)
+                 : open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     if (fds[i] < 0) {
       const int error = errno;
       close_all();

@@ -43,7 +43,8 @@ struct SpawnRequest {
   std::string folder;                              // to exec in; empty: the server's own
   std::string stdout_path;                         // appended to; empty: /dev/null
   std::string stderr_path;
-  std::int64_t file_bytes = 0;  // no file of the child grows beyond it (SIGXFSZ); 0: no bound
+  bool inherits_output = false;  // the server's own standard output and error, not the paths
+  std::int64_t file_bytes = 0;   // no file of the child grows beyond it (SIGXFSZ); 0: no bound
 };
 
 Json ToJson(const SpawnRequest& request);

@@ -96,7 +96,7 @@ bool SpawnConnection::Receive(std::vector<Json>& messages) {
   return open;
 }
 
-std::unique_ptr<SpawnServerProcess> SpawnServerProcess::Fork() {
+std::unique_ptr<SpawnServerProcess> SpawnServerProcess::Fork(bool keeps_output) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw Failure("socketpair");
   const pid_t launcher = getpid();
@@ -104,7 +104,8 @@ std::unique_ptr<SpawnServerProcess> SpawnServerProcess::Fork() {
   if (pid < 0) throw Failure("fork");
   if (pid == 0) {
     const int null = open("/dev/null", O_RDWR);
-    for (int fd = 0; fd <= 2; ++fd) dup2(null, fd);  // it must not hold the harness's pipes open
+    // It must not hold the harness's pipes open.
+    for (int fd = 0; fd <= (keeps_output ? 0 : 2); ++fd) dup2(null, fd);
     BecomeServer(ends[1], launcher);
     prctl(PR_SET_NAME, "trainwreck-spwn");
     _exit(ServeSpawns(3, nullptr));

@@ -34,8 +34,9 @@ class SpawnConnection {
 // its descendants are gone.
 class SpawnServerProcess {
  public:
-  // A server forked from this process, which must have one thread: it can only exec.
-  static std::unique_ptr<SpawnServerProcess> Fork();
+  // A server forked from this process, which must have one thread: it can only exec. With
+  // `keeps_output` it has this process's standard output and error, for requests that inherit them.
+  static std::unique_ptr<SpawnServerProcess> Fork(bool keeps_output = false);
   // `command --fork-server` in `folder` (empty: here); what it prints goes to `stderr_path`.
   static std::unique_ptr<SpawnServerProcess> Exec(
       const std::vector<std::string>& command,

@@ -22,6 +22,7 @@ Json ToJson(const SpawnRequest& request) {
                {"stderr", request.stderr_path}};
   if (!request.command.empty()) json["command"] = request.command;
   if (!request.folder.empty()) json["folder"] = request.folder;
+  if (request.inherits_output) json["inherits_output"] = true;
   if (request.file_bytes > 0) json["file_bytes"] = request.file_bytes;
   return json;
 }
@@ -34,6 +35,7 @@ SpawnRequest SpawnRequestFromJson(const Json& json) {
   request.folder = json.value("folder", "");
   request.stdout_path = json.value("stdout", "");
   request.stderr_path = json.value("stderr", "");
+  request.inherits_output = json.value("inherits_output", false);
   request.file_bytes = json.value("file_bytes", std::int64_t{0});
   return request;
 }

@@ -21,6 +21,7 @@
 #include <stdexcept>
 
 #include "harness/outcome/exit_status.h"
+#include "harness/process/rank_guards.h"
 #include "harness/protocol/parse_json.h"
 #include "harness/protocol/recipe_view.h"
 #include "harness/protocol/trace.h"
@@ -91,7 +92,8 @@ class Adapter {
         folder_(Variable("TRAINWRECK_TRACE")),
         trace_(folder_ + "/rank" + std::to_string(rank_) + ".jsonl"),
         begin_(Now()),
-        faults_(performed_, rank_, ranks_, spec.launcher,
+        guards_(GuardFolder(folder_, plan_.phase, plan_.attempt)),
+        faults_(performed_, rank_, ranks_, spec.launcher, guards_,
                 [this](Json fields) { WriteEvent("fired", std::move(fields)); }),
         nccl_faults_(performed_, rank_, spec.launcher,
                      folder_ + "/nccl.rank" + std::to_string(rank_) + ".jsonl",
@@ -141,6 +143,7 @@ class Adapter {
   const std::string folder_;
   TraceWriter trace_;
   const double begin_;
+  RankGuards guards_;
   OutsideFaults faults_;
   NcclFaults nccl_faults_;
   SignalSink sink_;
@@ -330,13 +333,17 @@ void Adapter::Watch(pid_t program, int& status) {
     }
     if (got == program) break;
     ReadSignals(/*last=*/false);
+    guards_.Look();
     if (ranks_watch_) ranks_watch_->Look();
+    faults_.HearGuards();
     if (step_ >= 0) faults_.ActAtStep(step_, program);
     faults_.ActOnWrites(step_);
     nccl_faults_.Read();
   }
   if (ended >= 0) close(ended);
   ReadSignals(/*last=*/true);
+  guards_.Look();
+  faults_.HearGuards();
   nccl_faults_.Read();
 }
 
@@ -379,7 +386,7 @@ int Adapter::Run() {
   }
   if (starts_ranks_itself()) {
     ranks_watch_.emplace(
-        spec_.launcher, ranks_, folder_,
+        spec_.launcher, ranks_, folder_, guards_,
         [this](const std::string& name, Json fields) { WriteRankEvent(name, std::move(fields)); });
     std::error_code error;
     const auto bytes = fs::file_size(OutputPath(/*is_stdout=*/false), error);
@@ -404,7 +411,11 @@ std::vector<std::string> LauncherWords(const std::string& launcher, const std::s
     // PyTorch reads dashes in these names from 2.0 on only.
     return {"torchrun", "--standalone", "--no_python", "--nproc_per_node", ranks};
   }
-  if (launcher == "mpirun" || launcher == "srun") return {launcher, "-n", ranks};
+  if (launcher == "mpirun") return {launcher, "-n", ranks};
+  // Its tasks may be on other machines.
+  if (launcher == "srun") {
+    return {launcher, "-n", ranks, fs::read_symlink("/proc/self/exe").string(), "rank", "--"};
+  }
   throw std::runtime_error("no launcher '" + launcher + "': torchrun, mpirun or srun");
 }
 

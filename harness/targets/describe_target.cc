@@ -120,6 +120,9 @@ const std::vector<EventInfo> kOwnEvents = {
     {"stopped",
      {"rank", "pid", "attempt", "phase"},
      "A rank that the program's launcher started was stopped (state T)."},
+    {"node_lost",
+     {"rank", "host", "beat", "attempt", "phase"},
+     "The guard of a rank has not been heard of for 5 s: the machine is gone, or its link."},
     {"rank_failed",
      {"rank", "code", "signal", "pid", "last_words", "by", "attempt", "phase"},
      "The rank that failed first, of those that the program's launcher started: as the launcher's "

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "harness/process/rank_processes.h"
 #include "harness/process/spawn.h"
@@ -19,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A killed process has to give its memory back.
-constexpr std::chrono::seconds kLongestEnd{5};
 constexpr const char* kOfRanksAtSteps[] = {"process.crash_rank", "process.suspend",
                                            "checkpoint.kill_writer"};
 
@@ -66,26 +63,6 @@ std::vector<int> ProcessesOfRank(int root, LauncherKind launcher, int rank) {
   if (run == nullptr) return {};
   return ProcessesWith({std::string(kRunVariable) + "=" + run,
                         std::string(RankVariable(launcher)) + "=" + std::to_string(rank)});
-}
-
-bool HasEnded(int pid) {
-  const char state = ReadProcessEnd(pid).value_or(ProcessEnd{'X'}).state;
-  return state == 'Z' || state == 'X';
-}
-
-// The first one last, when the others have ended: whoever waits for it finds none of them running.
-void KillAll(const std::vector<int>& pids) {
-  kill(pids.front(), SIGSTOP);  // so that it does not see them end
-  for (std::size_t i = 1; i < pids.size(); ++i) kill(pids[i], SIGKILL);
-  const auto give_up = std::chrono::steady_clock::now() + kLongestEnd;
-  for (std::size_t i = 1; i < pids.size() && std::chrono::steady_clock::now() < give_up;) {
-    if (HasEnded(pids[i])) {
-      ++i;
-    } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  }
-  kill(pids.front(), SIGKILL);
 }
 
 }  // namespace
@@ -196,16 +173,19 @@ void OutsideFaults::ActOnRank(const PlannedFault& fault, int rank, int step, int
   const auto is_of_rank = [&](const Pause& pause) { return pause.rank == rank; };
   // A rank that does not run makes no steps: they were made before.
   if (std::any_of(pauses_.begin(), pauses_.end(), is_of_rank)) return;
-  std::vector<int> pids = ProcessesOfRank(root, launcher_, rank);
-  if (pids.empty()) return;  // it did not fire, and that shows
+  std::vector<int> pids;
+  if (!IsGuarded(rank)) {
+    pids = ProcessesOfRank(root, launcher_, rank);
+    if (pids.empty()) return;  // it did not fire, and that shows
+  }
   if (fault.fault == "process.crash_rank") {
     const std::string how = Param(fault, "how");
     const int number = how == "sigstop" ? SIGSTOP : how == "sigterm" ? SIGTERM : SIGKILL;
     const char* after = number == SIGSTOP ? "stopped" : number == SIGTERM ? "terminated" : "killed";
     Send(fault, rank, step, pids, {{"how", how}, {"signal", number}, {"after", after}});
   } else if (fault.fault == "process.suspend") {
-    Send(fault, rank, step, pids, {{"signal", SIGSTOP}, {"after", "stopped"}});
     const std::chrono::duration<double> length(Number(fault, "seconds"));
+    Send(fault, rank, step, pids, {{"signal", SIGSTOP}, {"after", "stopped"}}, length.count());
     pauses_.push_back({rank, std::move(pids),
                        Clock::now() + std::chrono::duration_cast<Clock::duration>(length)});
   } else if (fault.fault == "checkpoint.kill_writer") {
@@ -234,15 +214,35 @@ void OutsideFaults::ActOnWrites(int step) {
 }
 
 void OutsideFaults::Send(const PlannedFault& fault, int rank, int step,
-                         const std::vector<int>& pids, Json fields) {
+                         const std::vector<int>& pids, Json fields, double seconds) {
   const int number = fields["signal"].get<int>();
-  fields.update({{"rank", rank}, {"step", step}, {"pid", pids.front()}, {"before", "running"}});
+  fields.update({{"rank", rank}, {"step", step}});
+  if (IsGuarded(rank)) {
+    ordered_.push_back({&fault, guards_.Order(rank, number, seconds), std::move(fields)});
+    return;
+  }
+  fields.update({{"pid", pids.front()}, {"before", "running"}});
   Fire(fault, std::move(fields));
   if (number == SIGKILL) {
-    KillAll(pids);
+    KillTogether(pids);
   } else {
     for (const int pid : pids) kill(pid, number);
   }
+}
+
+void OutsideFaults::HearGuards() {
+  std::erase_if(ordered_, [&](Ordered& ordered) {
+    const GuardedRank& rank = guards_.ranks().at(ordered.fields["rank"].get<int>());
+    const auto done = std::find_if(rank.obeyed.begin(), rank.obeyed.end(),
+                                   [&](const ObeyedOrder& one) { return one.id == ordered.id; });
+    if (done == rank.obeyed.end()) return false;
+    ordered.fields.update({{"pid", rank.pid},
+                           {"host", rank.host},
+                           {"processes", done->processes},
+                           {"before", done->before}});
+    Fire(*ordered.fault, std::move(ordered.fields));
+    return true;
+  });
 }
 
 bool OutsideFaults::EndPauses() {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/process/rank_guards.h"
 #include "harness/protocol/plan.h"
 #include "harness/targets/target_spec.h"
 #include "harness/targets/write_watch.h"
@@ -15,10 +16,15 @@ namespace trainwreck {
 
 class OutsideFaults {
  public:
-  // `fire` writes the event with these fields.
-  OutsideFaults(const Plan& plan, int rank, int ranks, LauncherKind launcher,
+  // `guards` reach ranks on other machines. `fire` writes the event with these fields.
+  OutsideFaults(const Plan& plan, int rank, int ranks, LauncherKind launcher, RankGuards& guards,
                 std::function<void(Json)> fire)
-      : plan_(plan), rank_(rank), ranks_(ranks), launcher_(launcher), fire_(std::move(fire)) {}
+      : plan_(plan),
+        rank_(rank),
+        ranks_(ranks),
+        launcher_(launcher),
+        guards_(guards),
+        fire_(std::move(fire)) {}
   // Begins to watch what is written, where a fault needs it. The folder must be there.
   void WatchCheckpoints();
 
@@ -35,6 +41,8 @@ class OutsideFaults {
   void ActOnWrites(int step);
   // A file descriptor that is readable when a checkpoint is written; -1: nobody waits for that.
   int WritesFd() const { return writes_ ? writes_->fd() : -1; }
+  // Says which faults the guards have performed since the last call.
+  void HearGuards();
   // Lets those go on whose pause is over. Returns whether one still lasts.
   bool EndPauses();
 
@@ -48,27 +56,37 @@ class OutsideFaults {
   struct Due {
     const PlannedFault* fault;
     int rank;
-    std::vector<int> pids;  // to look for them takes longer than to write a small file
+    std::vector<int> pids;  // to look for them takes longer than to write a small file; a guarded
+                            // rank's are not known here
     int files_left;         // to be closed before it acts
+  };
+
+  struct Ordered {  // a guard, to do something
+    const PlannedFault* fault;
+    int id;
+    Json fields;  // of the event
   };
 
   bool ActsAtStart(const PlannedFault& fault) const;
   void DamageFiles(const PlannedFault& fault, const std::string& folder);
   void ActOnRank(const PlannedFault& fault, int rank, int step, int root);
-  // Sends `signal` of the fields, and says so with them.
+  bool IsGuarded(int rank) const { return guards_.ranks().contains(rank); }
+  // Sends `signal` of the fields, and says so with them. A guarded rank goes on after `seconds`.
   void Send(const PlannedFault& fault, int rank, int step, const std::vector<int>& pids,
-            Json fields);
+            Json fields, double seconds = 0);
   void Fire(const PlannedFault& fault, Json fields);
 
   const Plan& plan_;
   int rank_;
   int ranks_;
   LauncherKind launcher_;
+  RankGuards& guards_;
   std::function<void(Json)> fire_;
   int next_step_ = -1;  // the next step to act at; -1: none was seen
   std::vector<Pause> pauses_;
   std::unique_ptr<WriteWatch> writes_;
   std::vector<Due> at_next_save_;
+  std::vector<Ordered> ordered_;
 };
 
 }  // namespace trainwreck

@@ -55,14 +55,44 @@ class OutsideFaultsTest : public testing::Test {
     return plan_.faults.back();
   }
   OutsideFaults Make(int rank = 0, int ranks = 1, LauncherKind launcher = LauncherKind::kOwn) {
-    return OutsideFaults(plan_, rank, ranks, launcher,
+    return OutsideFaults(plan_, rank, ranks, launcher, guards_,
                          [this](Json fields) { fired_.push_back(std::move(fields)); });
   }
 
   std::string folder_;
+  RankGuards guards_{"/nowhere"};
   Plan plan_;
   std::vector<Json> fired_;
 };
+
+// A rank's guard, on another machine, is told, and its answer is the evidence.
+TEST_F(OutsideFaultsTest, OrdersOfGuards) {
+  const std::string guards = folder_ + "/guards.train.0";
+  fs::create_directory(guards);
+  guards_ = RankGuards(guards);
+  GuardedRank rank{.host = "n7", .pid = 42, .beat = 1};
+  ReplaceFile(GuardFile(guards, 1), ToJson(rank).dump());
+  Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {1};
+  OutsideFaults faults = Make(0, 2, LauncherKind::kSrun);
+  guards_.Look();
+  faults.ActAtStep(0, getpid());
+  guards_.Look();
+  faults.HearGuards();
+  EXPECT_TRUE(fired_.empty());  // it has not answered
+  const Json orders = Json::parse(Read("guards.train.0/orders.json"));
+  ASSERT_EQ(orders["orders"].size(), 1U);
+  EXPECT_EQ(OrderFromJson(orders["orders"][0]).signal, SIGKILL);
+  rank.obeyed = {{0, "running", 3}};
+  ReplaceFile(GuardFile(guards, 1), ToJson(rank).dump());
+  guards_.Look(RankGuards::Clock::now() + std::chrono::seconds(1));
+  faults.HearGuards();
+  ASSERT_EQ(fired_.size(), 1U);
+  EXPECT_EQ(fired_[0]["host"], "n7");
+  EXPECT_EQ(fired_[0]["pid"], 42);
+  EXPECT_EQ(fired_[0]["processes"], 3);
+  faults.HearGuards();
+  EXPECT_EQ(fired_.size(), 1U);
+}
 
 TEST_F(OutsideFaultsTest, DamagesFilesAsItSays) {
   const std::pair<const char*, std::string> damages[] = {{"truncate", "abcd"},

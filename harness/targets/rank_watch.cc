@@ -27,9 +27,14 @@ void RankWatch::FindNew() {
   next_search_ = Clock::now() + kSearchEvery;
 }
 
-void RankWatch::Look() {
+void RankWatch::NoteStopped(int rank, Seen& seen, bool is_stopped) {
+  if (is_stopped && !seen.is_stopped) write_("stopped", {{"rank", rank}, {"pid", seen.pid}});
+  seen.is_stopped = is_stopped;
+}
+
+// The ranks of this machine. Returns those that have failed since the last look.
+std::vector<RankFailure> RankWatch::LookHere() {
   FindNew();
-  const std::set<int> missed_before = missed_;
   std::vector<int> gone;
   std::vector<RankFailure> failed;
   for (auto& [rank, seen] : alive_) {
@@ -41,11 +46,38 @@ void RankWatch::Look() {
       gone.push_back(rank);
       continue;
     }
-    const bool is_stopped = end->state == 'T';
-    if (is_stopped && !seen.is_stopped) write_("stopped", {{"rank", rank}, {"pid", seen.pid}});
-    seen.is_stopped = is_stopped;
+    NoteStopped(rank, seen, end->state == 'T');
   }
   for (const int rank : gone) alive_.erase(rank);
+  return failed;
+}
+
+// Where guards start the ranks, they alone are asked: what is on this machine is a guard.
+std::vector<RankFailure> RankWatch::LookAtGuards() {
+  std::vector<RankFailure> failed;
+  for (const auto& [rank, guarded] : guards_.ranks()) {
+    if (rank >= ranks_ || told_.contains(rank)) continue;
+    found_.insert(rank);
+    if (guarded.state == "ended") {
+      const ProcessEnd end{'Z', guarded.signal != 0 ? guarded.signal : guarded.code << 8};
+      if (auto failure = TellEnd(rank, guarded.pid, &end)) failed.push_back(std::move(*failure));
+      alive_.erase(rank);
+      continue;
+    }
+    Seen& seen = alive_[rank];
+    seen.pid = guarded.pid;
+    NoteStopped(rank, seen, guarded.state == "stopped");
+    const bool is_lost = guards_.IsLost(rank);
+    if (is_lost && !seen.is_lost)
+      write_("node_lost", {{"rank", rank}, {"host", guarded.host}, {"beat", guarded.beat}});
+    seen.is_lost = is_lost;
+  }
+  return failed;
+}
+
+void RankWatch::Look() {
+  const std::set<int> missed_before = missed_;
+  const std::vector<RankFailure> failed = guards_.ranks().empty() ? LookHere() : LookAtGuards();
   if (first_ || failed.empty()) return;
   const FirstFailure first = FirstOf(failed);
   first_ = first.failure;

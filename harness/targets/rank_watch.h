@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/process/rank_guards.h"
 #include "harness/process/rank_processes.h"
 #include "harness/targets/launcher_report.h"
 #include "harness/targets/target_spec.h"
@@ -20,10 +21,16 @@ class RankWatch {
  public:
   using Write = std::function<void(const std::string& event, Json fields)>;
 
-  // Watches the run whose processes have `run_folder` in their environment. `write` gets the events
-  // `exited` and `stopped` of ranks when they happen, and `rank_failed` at the end.
-  RankWatch(LauncherKind kind, int ranks, std::string run_folder, Write write)
-      : kind_(kind), ranks_(ranks), run_folder_(std::move(run_folder)), write_(std::move(write)) {}
+  // Watches the run whose processes have `run_folder` in their environment, or whose `guards` say
+  // how its ranks are. `write` gets the events `exited`, `stopped` and `node_lost` of ranks when
+  // they happen, and `rank_failed` at the end.
+  RankWatch(LauncherKind kind, int ranks, std::string run_folder, const RankGuards& guards,
+            Write write)
+      : kind_(kind),
+        ranks_(ranks),
+        run_folder_(std::move(run_folder)),
+        guards_(guards),
+        write_(std::move(write)) {}
 
   // Looks at the ranks once; to be called often while the launcher runs.
   void Look();
@@ -35,15 +42,20 @@ class RankWatch {
   struct Seen {
     int pid = 0;
     bool is_stopped = false;
+    bool is_lost = false;
   };
 
   void FindNew();
+  std::vector<RankFailure> LookHere();
+  std::vector<RankFailure> LookAtGuards();
+  void NoteStopped(int rank, Seen& seen, bool is_stopped);
   bool KnowsBetter(const RankFailure& reported) const;
   std::optional<RankFailure> TellEnd(int rank, int pid, const ProcessEnd* end);
 
   const LauncherKind kind_;
   const int ranks_;
   const std::string run_folder_;
+  const RankGuards& guards_;
   const Write write_;
   std::map<int, Seen> alive_;         // by rank
   std::optional<RankFailure> first_;  // the first failure seen

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,8 @@ constexpr int kExited = 137 << 8;  // what mpirun makes of a rank that was kille
 Json SaidOf(const char* rank0, const std::string& report) {
   Json said;
   const std::vector<pid_t> ranks = {StartRank(0, rank0), StartRank(1, "exec sleep 600")};
-  RankWatch watch(LauncherKind::kMpirun, 2, kRun, [&](const std::string& event, Json fields) {
+  const RankGuards none("/nowhere");
+  RankWatch watch(LauncherKind::kMpirun, 2, kRun, none, [&](const std::string& event, Json fields) {
     if (event == "rank_failed") said = std::move(fields);
   });
   for (int look = 0; look < 20; ++look) {
@@ -75,7 +77,8 @@ TEST(RankWatchTest, BelievesWhatWasSeenBeforeAReportOfAnotherError) {
 Json SaidOfBoth(bool is_rank0_gone_before) {
   Json said;
   const pid_t rank0 = StartRank(0, "exec sleep 600"), rank1 = StartRank(1, "exec sleep 600");
-  RankWatch watch(LauncherKind::kMpirun, 2, kRun, [&](const std::string& event, Json fields) {
+  const RankGuards none("/nowhere");
+  RankWatch watch(LauncherKind::kMpirun, 2, kRun, none, [&](const std::string& event, Json fields) {
     if (event == "rank_failed") said = std::move(fields);
   });
   const auto look = [&] {
@@ -107,6 +110,63 @@ TEST(RankWatchTest, BelievesAReportOfARankThatWasGoneBefore) {
   const Json said = SaidOfBoth(/*is_rank0_gone_before=*/true);
   EXPECT_EQ(said.at("rank"), 0);
   EXPECT_EQ(said.at("by"), "report");
+}
+
+// What is said of ranks that guards start, on machines that nobody here can look into.
+TEST(RankWatchTest, BelievesGuards) {
+  const char* tmp = std::getenv("TEST_TMPDIR");
+  std::string folder = std::string(tmp != nullptr ? tmp : "/tmp") + "/guards-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::vector<std::string> said;
+  RankGuards guards(folder);
+  RankWatch watch(LauncherKind::kSrun, 3, kRun, guards, [&](const std::string& event, Json fields) {
+    said.push_back(event + " " + std::to_string(fields.at("rank").get<int>()));
+  });
+  auto now = RankGuards::Clock::now() - std::chrono::minutes(1);
+  const auto say = [&](int rank, std::int64_t beat, const std::string& state, int signal = 0) {
+    const GuardedRank guarded{.host = "n",
+                              .pid = 1,
+                              .state = state,
+                              .code = signal != 0 ? -1 : 0,
+                              .signal = signal,
+                              .beat = beat};
+    ReplaceFile(GuardFile(folder, rank), ToJson(guarded).dump());
+  };
+  for (int rank = 0; rank < 3; ++rank) say(rank, 1, "running");
+  guards.Look(now);
+  EXPECT_TRUE(guards.IsLost(0));  // a minute ago
+  EXPECT_FALSE(guards.IsLost(0, now + std::chrono::seconds(4)));
+  say(0, 2, "stopped");
+  say(1, 2, "ended", SIGKILL);
+  say(2, 2, "ended");
+  std::ofstream(GuardFile(folder, 5)) << "{\"beat\": 1, \"ho";  // half of a file says nothing
+  now = RankGuards::Clock::now();
+  guards.Look(now);
+  EXPECT_EQ(guards.ranks().size(), 3U);
+  watch.Look();
+  watch.Look();
+  EXPECT_EQ(said, (std::vector<std::string>{"stopped 0", "exited 1", "exited 2"}));
+  watch.Finish(137 << 8, "");
+  EXPECT_EQ(said.back(), "rank_failed 1");
+}
+
+TEST(RankWatchTest, AMachineThatIsNotHeardOfIsLost) {
+  const char* tmp = std::getenv("TEST_TMPDIR");
+  std::string folder = std::string(tmp != nullptr ? tmp : "/tmp") + "/guards-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  Json lost;
+  RankGuards guards(folder);
+  RankWatch watch(LauncherKind::kSrun, 1, kRun, guards, [&](const std::string& event, Json fields) {
+    EXPECT_EQ(event, "node_lost");
+    EXPECT_TRUE(lost.is_null());  // said once
+    lost = std::move(fields);
+  });
+  const GuardedRank guarded{.host = "n17", .pid = 1, .beat = 9};
+  ReplaceFile(GuardFile(folder, 0), ToJson(guarded).dump());
+  guards.Look(RankGuards::Clock::now() - std::chrono::minutes(1));
+  watch.Look();
+  watch.Look();
+  EXPECT_EQ(lost, Json({{"rank", 0}, {"host", "n17"}, {"beat", 9}}));
 }
 
 }  // namespace rank_watch_test

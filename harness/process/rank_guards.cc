@@ -1,0 +1,146 @@
+#include "harness/process/rank_guards.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "harness/protocol/parse_json.h"
+
+namespace trainwreck {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kReadEvery = std::chrono::milliseconds(250);
+constexpr auto kBeatEvery = std::chrono::seconds(1);
+constexpr const char* kFolderBegin = "guards.";
+
+// "rank3.json" -> 3
+std::optional<int> RankOfFile(const std::string& name) {
+  int rank = -1, end = 0;
+  if (std::sscanf(name.c_str(), "rank%d.json%n", &rank, &end) != 1) return std::nullopt;
+  if (end != static_cast<int>(name.size()) || rank < 0) return std::nullopt;
+  return rank;
+}
+
+std::optional<GuardedRank> RankFrom(const Json& json) {
+  try {
+    GuardedRank rank;
+    rank.host = json.at("host").get<std::string>();
+    rank.pid = json.at("pid").get<int>();
+    rank.state = json.at("state").get<std::string>();
+    rank.code = json.at("code").get<int>();
+    rank.signal = json.at("signal").get<int>();
+    rank.beat = json.at("beat").get<std::int64_t>();
+    for (const Json& one : json.at("obeyed")) {
+      rank.obeyed.push_back({one.at("id").get<int>(), one.at("before").get<std::string>(),
+                             one.at("processes").get<int>()});
+    }
+    return rank;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::string GuardFolder(const std::string& run_folder, const std::string& phase, int attempt) {
+  return run_folder + "/" + kFolderBegin + phase + "." + std::to_string(attempt);
+}
+
+std::string GuardFile(const std::string& guard_folder, int rank) {
+  return guard_folder + "/rank" + std::to_string(rank) + ".json";
+}
+
+Json ToJson(const GuardedRank& rank) {
+  Json obeyed = Json::array();
+  for (const ObeyedOrder& one : rank.obeyed) {
+    obeyed.push_back({{"id", one.id}, {"before", one.before}, {"processes", one.processes}});
+  }
+  return {{"beat", rank.beat},          {"host", rank.host}, {"pid", rank.pid},
+          {"state", rank.state},        {"code", rank.code}, {"signal", rank.signal},
+          {"obeyed", std::move(obeyed)}};
+}
+
+Json ToJson(const GuardOrder& order) {
+  return {
+      {"id", order.id}, {"rank", order.rank}, {"signal", order.signal}, {"seconds", order.seconds}};
+}
+
+GuardOrder OrderFromJson(const Json& json) {
+  return {json.at("id").get<int>(), json.at("rank").get<int>(), json.at("signal").get<int>(),
+          json.at("seconds").get<double>()};
+}
+
+std::map<int, GuardedRank> ReadGuards(const std::string& guard_folder) {
+  std::map<int, GuardedRank> ranks;
+  std::error_code error;
+  for (fs::directory_iterator entry(guard_folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::optional<int> rank = RankOfFile(entry->path().filename().string());
+    if (!rank) continue;
+    std::ifstream file(entry->path());
+    std::stringstream text;
+    text << file.rdbuf();
+    if (auto found = RankFrom(TryParseJson(text.str()))) ranks.emplace(*rank, std::move(*found));
+  }
+  return ranks;
+}
+
+bool ReplaceFile(const std::string& path, const std::string& text) {
+  const fs::path wanted(path);
+  const std::string beside =
+      (wanted.parent_path() / ("." + wanted.filename().string() + ".new")).string();
+  std::ofstream file(beside, std::ios::trunc);
+  file << text;
+  file.close();
+  return file && std::rename(beside.c_str(), path.c_str()) == 0;
+}
+
+void EndGuards(const std::string& run_folder) {
+  std::error_code error;
+  for (fs::directory_iterator entry(run_folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().filename().string().rfind(kFolderBegin, 0) == 0) {
+      std::ofstream(entry->path() / "over");
+    }
+  }
+}
+
+void RankGuards::Look(Clock::time_point now) {
+  if (now >= next_read_) {
+    next_read_ = now + kReadEvery;
+    for (auto& [rank, seen] : ReadGuards(folder_)) {
+      const auto known = ranks_.find(rank);
+      if (known == ranks_.end() || known->second.beat != seen.beat) beats_seen_[rank] = now;
+      ranks_[rank] = std::move(seen);
+    }
+  }
+  if (ranks_.empty() || (now < next_beat_ && !has_new_order_)) return;
+  next_beat_ = now + kBeatEvery;
+  ++beat_;
+  Json orders = Json::array();
+  for (const GuardOrder& order : orders_) orders.push_back(ToJson(order));
+  const Json file = {{"beat", beat_}, {"orders", std::move(orders)}};
+  has_new_order_ = !ReplaceFile(folder_ + "/orders.json", file.dump() + "\n");
+}
+
+bool RankGuards::IsLost(int rank, Clock::time_point now) const {
+  const auto found = ranks_.find(rank);
+  return found != ranks_.end() && found->second.state != "ended" &&
+         now - beats_seen_.at(rank) > kLostAfter;
+}
+
+int RankGuards::Order(int rank, int signal, double seconds) {
+  const int id = static_cast<int>(orders_.size());
+  orders_.push_back({id, rank, signal, seconds});
+  has_new_order_ = true;
+  return id;
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,89 @@
+// Ranks on other machines. There each rank is started by a guard, `trainwreck rank -- COMMAND`
+// (rank_guard.h), and the launcher sees and reaches it by files in a folder that all machines
+// share. The files may be seen late; nothing here compares the clocks of two machines.
+//
+//   RUN/guards.PHASE.ATTEMPT/
+//     rank3.json   of rank 3's guard, replaced as a whole when something changes, and every second:
+//       {"beat": 17, "host": "n2", "pid": 4711, "state": "running", "code": 0, "signal": 0,
+//        "obeyed": [{"id": 0, "before": "running", "processes": 1}]}
+//     orders.json  of the launcher, likewise:
+//       {"beat": 18, "orders": [{"id": 0, "rank": 3, "signal": 19, "seconds": 0.5}]}
+//     over         the run has ended: each guard kills what is left
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/protocol/json.h"
+
+namespace trainwreck {
+
+// A signal to all processes of a rank; after `seconds` they go on by SIGCONT (0: never).
+struct GuardOrder {
+  int id = 0;
+  int rank = 0;
+  int signal = 0;
+  double seconds = 0;
+};
+
+struct ObeyedOrder {
+  int id = 0;
+  std::string before;  // the state of the rank's first process
+  int processes = 0;   // that got the signal
+};
+
+struct GuardedRank {
+  std::string host;
+  int pid = 0;                    // on that machine
+  std::string state = "running";  // or "stopped", "ended"
+  int code = 0;                   // of one that has ended; -1: by a signal
+  int signal = 0;
+  std::int64_t beat = 0;
+  std::vector<ObeyedOrder> obeyed;  // all that were
+};
+
+std::string GuardFolder(const std::string& run_folder, const std::string& phase, int attempt);
+std::string GuardFile(const std::string& guard_folder, int rank);
+
+Json ToJson(const GuardedRank& rank);
+Json ToJson(const GuardOrder& order);
+GuardOrder OrderFromJson(const Json& json);  // throws Json::exception
+// All ranks whose guards have written. What cannot be read is left out: the next look may see it.
+std::map<int, GuardedRank> ReadGuards(const std::string& guard_folder);
+
+// Replaces the file by a rename: who reads it sees the old one or the new one. False: it failed.
+bool ReplaceFile(const std::string& path, const std::string& text);
+
+// Tells the guards of all attempts that the run is over.
+void EndGuards(const std::string& run_folder);
+
+// The launcher's side.
+class RankGuards {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // A guard whose beat stands still for so long is lost, with its machine: five beats.
+  static constexpr std::chrono::seconds kLostAfter{5};
+
+  explicit RankGuards(std::string folder) : folder_(std::move(folder)) {}
+  // Reads and writes the files, when it is time; to be called often. The folder is the guards' to
+  // make: without them this costs next to nothing.
+  void Look(Clock::time_point now = Clock::now());
+
+  const std::map<int, GuardedRank>& ranks() const { return ranks_; }
+  bool IsLost(int rank, Clock::time_point now = Clock::now()) const;
+  // Returns the order's id, which is in `obeyed` of the rank when it was carried out.
+  int Order(int rank, int signal, double seconds);
+
+ private:
+  std::string folder_;
+  std::map<int, GuardedRank> ranks_;
+  std::map<int, Clock::time_point> beats_seen_;  // when each last changed
+  std::vector<GuardOrder> orders_;
+  std::int64_t beat_ = 0;
+  bool has_new_order_ = false;
+  Clock::time_point next_read_, next_beat_;
+};
+
+}  // namespace trainwreck

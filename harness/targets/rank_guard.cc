@@ -1,0 +1,295 @@
+#include "harness/targets/rank_guard.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+
+#include "harness/outcome/exit_status.h"
+#include "harness/process/rank_guards.h"
+#include "harness/process/rank_processes.h"
+#include "harness/process/spawn_client.h"
+#include "harness/protocol/parse_json.h"
+#include "harness/protocol/plan.h"
+#include "harness/targets/target_spec.h"
+
+namespace trainwreck {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kPollMs = 100;
+constexpr int kReadyMs = 10'000;
+constexpr auto kBeatEvery = std::chrono::seconds(1);
+// The harness is gone, or its machine, if its beat stands still for so long.
+constexpr double kPatienceSeconds = 30;
+constexpr const char* kPatienceVariable = "TRAINWRECK_GUARD_PATIENCE";
+constexpr int kPassedOn[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// torchrun goes first: it may itself be a task of Slurm or Open MPI.
+std::optional<int> RankOfEnvironment() {
+  for (const LauncherKind kind :
+       {LauncherKind::kTorchrun, LauncherKind::kMpirun, LauncherKind::kSrun}) {
+    const std::string text = Variable(RankVariable(kind));
+    if (!text.empty()) return std::atoi(text.c_str());
+  }
+  return std::nullopt;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string StateOf(int pid) {
+  const auto process = ReadProcessEnd(pid);
+  if (!process || process->state == 'Z' || process->state == 'X') return "ended";
+  return process->state == 'T' ? "stopped" : "running";
+}
+
+// What the server left when it was killed; it comes to this process, its subreaper, one by one.
+void KillAllBelow() {
+  const auto give_up = Clock::now() + std::chrono::seconds(5);
+  while (Clock::now() < give_up) {
+    for (const int pid : Descendants(getpid())) kill(pid, SIGKILL);
+    const pid_t got = waitpid(-1, nullptr, WNOHANG);
+    if (got < 0 && errno == ECHILD) return;
+    if (got == 0) poll(nullptr, 0, 5);
+  }
+}
+
+class RankGuard {
+ public:
+  RankGuard(std::string folder, int rank) : folder_(std::move(folder)), rank_(rank) {
+    said_.host = HostName();
+    const std::string patience = Variable(kPatienceVariable);
+    patience_s_ = patience.empty() ? kPatienceSeconds : std::atof(patience.c_str());
+  }
+
+  int Run(const std::vector<std::string>& command);
+
+ private:
+  bool Start(SpawnServerProcess& server, const std::vector<std::string>& command);
+  void Hear(SpawnConnection& connection);
+  void PassOn(SpawnConnection& connection, int signals);
+  void ReadOrders();
+  void Obey(const GuardOrder& order);
+  std::vector<int> Processes() const;
+  void EndPause();
+  void Say();
+  bool IsAlone() const;  // nobody waits for this rank any more
+
+  const std::string folder_;
+  const int rank_;
+  double patience_s_ = 0;
+  GuardedRank said_;
+  std::string written_;  // the file, without its beat
+  std::string orders_;   // as last read
+  Clock::time_point heard_ = Clock::now(), next_beat_;
+  std::vector<std::pair<Clock::time_point, std::vector<int>>> pauses_;
+  bool has_ended_ = false;
+  bool is_server_gone_ = false;
+};
+
+bool RankGuard::Start(SpawnServerProcess& server, const std::vector<std::string>& command) {
+  if (!server.AwaitReady(kReadyMs)) return false;
+  SpawnRequest request;
+  request.id = 1;
+  request.command = command;
+  request.inherits_output = true;
+  return server.connection().Send(ToJson(request));
+}
+
+void RankGuard::Hear(SpawnConnection& connection) {
+  std::vector<Json> messages;
+  is_server_gone_ = !connection.Receive(messages);
+  for (const Json& message : messages) {
+    if (!message.is_object()) continue;
+    if (message.contains("error")) {
+      std::cerr << "trainwreck rank: cannot start the command: "
+                << message["error"].get<std::string>() << "\n";
+      said_.code = kExitUsage;
+      has_ended_ = true;
+    } else if (message.contains("spawned")) {
+      said_.pid = message.value("pid", 0);
+    } else if (message.contains("exited")) {
+      said_.code = message.value("code", -1);
+      said_.signal = message.value("signal", 0);
+      has_ended_ = true;
+    }
+  }
+}
+
+void RankGuard::PassOn(SpawnConnection& connection, int signals) {
+  signalfd_siginfo info;
+  while (read(signals, &info, sizeof info) == sizeof info) {
+    connection.Send({{"kill", 1}, {"signal", static_cast<int>(info.ssi_signo)}});
+  }
+}
+
+std::vector<int> RankGuard::Processes() const {
+  std::vector<int> pids = Descendants(said_.pid);
+  pids.insert(pids.begin(), said_.pid);
+  return pids;
+}
+
+void RankGuard::ReadOrders() {
+  std::ifstream file(folder_ + "/orders.json");
+  std::string text;
+  if (!std::getline(file, text) || text == orders_) return;
+  const Json json = TryParseJson(text);
+  if (!json.is_object()) return;
+  orders_ = text;
+  heard_ = Clock::now();
+  for (const Json& one : json.value("orders", Json::array())) {
+    try {
+      const GuardOrder order = OrderFromJson(one);
+      if (order.rank == rank_) Obey(order);
+    } catch (const Json::exception&) {  // of a newer harness: left alone
+    }
+  }
+}
+
+void RankGuard::Obey(const GuardOrder& order) {
+  for (const ObeyedOrder& done : said_.obeyed) {
+    if (done.id == order.id) return;
+  }
+  if (said_.pid == 0 || has_ended_) return;  // it shows that the order was not carried out
+  const std::vector<int> pids = Processes();
+  said_.obeyed.push_back({order.id, StateOf(said_.pid), static_cast<int>(pids.size())});
+  if (order.signal == SIGKILL) {
+    KillTogether(pids);
+  } else {
+    for (const int pid : pids) kill(pid, order.signal);
+  }
+  if (order.seconds > 0) {
+    const std::chrono::duration<double> length(order.seconds);
+    pauses_.emplace_back(Clock::now() + std::chrono::duration_cast<Clock::duration>(length), pids);
+  }
+}
+
+void RankGuard::EndPause() {
+  std::erase_if(pauses_, [now = Clock::now()](const auto& pause) {
+    if (pause.first > now) return false;
+    for (const int pid : pause.second) kill(pid, SIGCONT);
+    return true;
+  });
+}
+
+void RankGuard::Say() {
+  said_.state = has_ended_ ? "ended" : said_.pid > 0 ? StateOf(said_.pid) : "running";
+  // Its end is said with how it ended, which the server tells next.
+  if (!has_ended_ && said_.state == "ended") said_.state = "running";
+  GuardedRank text = said_;
+  text.beat = 0;
+  const std::string now = ToJson(text).dump();
+  if (now == written_ && Clock::now() < next_beat_) return;
+  ++said_.beat;
+  next_beat_ = Clock::now() + kBeatEvery;
+  if (ReplaceFile(GuardFile(folder_, rank_), ToJson(said_).dump() + "\n")) written_ = now;
+}
+
+bool RankGuard::IsAlone() const {
+  const std::chrono::duration<double> silence = Clock::now() - heard_;
+  if (silence.count() > patience_s_) {
+    std::cerr << "trainwreck rank: no word of the harness for " << static_cast<int>(patience_s_)
+              << " s, so rank " << rank_ << " is ended\n";
+    return true;
+  }
+  return std::filesystem::exists(folder_ + "/over");
+}
+
+int RankGuard::Run(const std::vector<std::string>& command) {
+  const auto server = SpawnServerProcess::Fork(/*keeps_output=*/true);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // for what the server leaves when it is killed
+  sigset_t heard;
+  sigemptyset(&heard);
+  for (const int number : kPassedOn) sigaddset(&heard, number);
+  sigprocmask(SIG_BLOCK, &heard, nullptr);
+  const int signals = signalfd(-1, &heard, SFD_NONBLOCK | SFD_CLOEXEC);
+  if (!Start(*server, command)) {
+    std::cerr << "trainwreck rank: the process that starts the command has ended\n";
+    return 1;
+  }
+  SpawnConnection& connection = server->connection();
+  while (!has_ended_ && !is_server_gone_) {
+    pollfd polled[] = {{connection.fd(), POLLIN, 0}, {signals, POLLIN, 0}};
+    poll(polled, 2, kPollMs);
+    if (polled[0].revents != 0) Hear(connection);
+    PassOn(connection, signals);
+    EndPause();
+    ReadOrders();
+    Say();
+    if (!has_ended_ && IsAlone()) return 1;  // the server kills what is left
+  }
+  if (is_server_gone_ && !has_ended_) {
+    KillAllBelow();
+    return 1;
+  }
+  if (said_.signal == 0) return said_.code;
+  sigprocmask(SIG_UNBLOCK, &heard, nullptr);
+  signal(said_.signal, SIG_DFL);
+  // The server would be killed with this process; it has nobody left, for it reaps first.
+  connection.Send({{"reap", true}, {"grace_ms", 0}});
+  pollfd reaped{connection.fd(), POLLIN, 0};
+  poll(&reaped, 1, kReadyMs);
+  raise(said_.signal);
+  return 1;
+}
+
+}  // namespace
+
+int RunRankGuard(const std::vector<std::string>& command) {
+  if (command.empty()) {
+    std::cerr << "usage: trainwreck rank -- COMMAND...\n";
+    return kExitUsage;
+  }
+  const std::string run_folder = Variable(kRunVariable), plan_file = Variable("TRAINWRECK_PLAN");
+  if (run_folder.empty() || plan_file.empty()) {
+    for (const int number : {SIGPIPE, SIGXFSZ})
+      signal(number, SIG_DFL);  // this program ignores them
+    std::vector<char*> words;
+    for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    execvp(words[0], words.data());
+    std::cerr << "trainwreck rank: cannot start '" << command[0] << "': " << std::strerror(errno)
+              << "\n";
+    return kExitUsage;
+  }
+  const std::optional<int> rank = RankOfEnvironment();
+  if (!rank) {
+    std::cerr << "trainwreck rank: no launcher gave this process a rank: RANK, "
+                 "OMPI_COMM_WORLD_RANK or SLURM_PROCID\n";
+    return kExitUsage;
+  }
+  try {
+    std::ifstream file(plan_file);
+    if (!file) throw std::runtime_error("cannot read the plan " + plan_file);
+    const Plan plan = PlanFromJson(ParseJson(file));
+    const std::string folder = GuardFolder(run_folder, plan.phase, plan.attempt);
+    std::filesystem::create_directories(folder);
+    return RankGuard(folder, *rank).Run(command);
+  } catch (const std::exception& error) {
+    std::cerr << "trainwreck rank: " << error.what() << "\n";
+    return kExitInfrastructure;
+  }
+}
+
+}  // namespace trainwreck
