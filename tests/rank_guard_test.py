@@ -85,8 +85,9 @@ def scenario(how, symptoms, **fault):
             "inject": {"it": {"fault": how, "at": 20, "ranks": [1], **fault}}, "symptoms": symptoms, "no_remedy": "a test of the harness"}
 
 
-@unittest.skipUnless(HAS_NAMESPACES, "no user and pid namespaces may be made here")
-class RankGuardTest(unittest.TestCase):
+class Machines(unittest.TestCase):
+    before_task = ""  # of a machine, for the shell
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
         self.write("train.py", TRAIN)
@@ -139,9 +140,12 @@ class RankGuardTest(unittest.TestCase):
         task = json.loads(data)
         self.tasks += 1
         code = f"{self.folder}/code.{self.tasks}"
-        words = ["sh", "-c", MACHINE, "sh", str(task["rank"]), self.folder + "/up", code, *task["command"]]
-        self.machines.append(subprocess.Popen([*NEW_MACHINE, *words], cwd=task["folder"], env=task["environment"], stdin=files[0],
-                                              stdout=files[1], stderr=files[2]))
+        words = ["sh", "-c", self.before_task + MACHINE, "sh", str(task["rank"]), self.folder + "/up", code, *task["command"]]
+        variables = {**task["environment"], "ADDRESS": f"10.0.0.{self.tasks}"}  # where there is a network
+        machine = subprocess.Popen([*self.new_machine(), *words], cwd=task["folder"], env=variables, stdin=files[0], stdout=files[1],
+                                   stderr=files[2])
+        self.machines.append(machine)
+        self.connect(machine, task["rank"])
         for file in files:
             os.close(file)
         connection.settimeout(0.05)
@@ -157,6 +161,12 @@ class RankGuardTest(unittest.TestCase):
                 connection.sendall(file.read().encode())
             except OSError:
                 pass  # srun is gone
+
+    def new_machine(self):
+        return NEW_MACHINE
+
+    def connect(self, machine, rank):
+        """To the network, where there is one."""
 
     def processes(self, program="", rank=None):
         """Those of ranks, without what the machines themselves are."""
@@ -191,7 +201,7 @@ class RankGuardTest(unittest.TestCase):
     def run_scenario(self, text, status=0):
         self.write("scenarios/g/it.yaml", text)
         done = subprocess.run(self.words("g/it"), cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False,
-                              timeout=120)
+                              timeout=200)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         self.assert_ranks_are_gone(3)
         return done.stdout
@@ -217,6 +227,9 @@ class RankGuardTest(unittest.TestCase):
                 found += [record for record in map(json.loads, file) if record.get("event") == name]
         return found
 
+
+@unittest.skipUnless(HAS_NAMESPACES, "no user and pid namespaces may be made here")
+class RankGuardTest(Machines):
     def test_a_rank_is_killed_on_its_machine(self):
         self.run_scenario(scenario("process.crash_rank", {"killed": "exited(rank=1, signal=9)"}, **{"with": {"how": "sigkill"}}))
         fired, = self.events("fault", "fired")
@@ -283,6 +296,169 @@ class RankGuardTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("cannot start 'no-such-program'", done.stderr)
         self.assertEqual(subprocess.run([TRAINWRECK, "rank"], capture_output=True, check=False).returncode, 2)
+
+
+# Averages a number over the ranks at each step, through rank 0, which saves for all, and goes on from what was saved.
+EXCHANGE = """
+import json, os, socket, struct, sys, time
+rank, ranks, saved, steps = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"]), sys.argv[1] + "/all.json", int(sys.argv[2])
+def receive(connection):
+    data = b""
+    while len(data) < 4000:
+        more = connection.recv(4000 - len(data))
+        if not more:
+            sys.exit("the peer is gone")
+        data += more
+    return struct.unpack("d", data[:8])[0]
+def send(connection, number):
+    connection.sendall(struct.pack("d", number) + bytes(3992))
+def lead():
+    begin, numbers = json.load(open(saved)) if os.path.exists(saved) else (0, [rank + 1.0 for rank in range(ranks)])
+    listener, peers = socket.create_server((os.environ["ADDRESS"], 4000)), {}
+    with open(saved + ".leader", "w") as file:
+        file.write(os.environ["ADDRESS"])
+    while len(peers) < ranks - 1:
+        peer = listener.accept()[0]
+        try:  # who has given up meanwhile does not answer
+            peer.settimeout(0.3)
+            peers[peer.recv(1)[0]] = peer
+            send(peer, begin)
+            peer.settimeout(None)
+        except (OSError, IndexError):
+            pass
+    for step in range(begin, steps):
+        for other, peer in peers.items():
+            assert receive(peer) == step
+        mean = sum(numbers) / ranks
+        numbers = [0.9 * number + 0.1 * mean for number in numbers]
+        for peer in peers.values():
+            send(peer, mean)
+        time.sleep(0.02)
+        print(f"step {step}: loss {numbers[0] / (step + 1)}", flush=True)
+        if step % 5 == 4:
+            with open(saved + ".new", "w") as file:
+                json.dump([step + 1, numbers], file)
+            os.replace(saved + ".new", saved)
+def follow():
+    for _ in range(100):
+        try:
+            leader = socket.create_connection((open(saved + ".leader").read(), 4000), timeout=0.3)
+            leader.sendall(bytes([rank]))
+            begin = int(receive(leader))
+            break
+        except OSError:
+            time.sleep(0.05)
+    leader.settimeout(None)
+    for step in range(begin, steps):
+        send(leader, step)
+        receive(leader)
+follow() if rank else lead()
+"""
+
+NETWORK_TARGETS = """
+apiVersion: trainwreck/v1
+kind: Targets
+targets:
+  nodes:
+    command: [srun, -n, "{parallel.ranks}", TRAINWRECK, rank, --, python3, train.py, "{run.checkpoints}", "{steps}"]
+    resume: {when_exists: "{run.checkpoints}/all.json"}
+    recipe: {steps: 60}
+    ranks: {default: 2, launcher: srun}
+    signals: {loss: {}}
+    sources:
+      - {stdout: 'step (?P<step>\\d+): loss (?P<loss>\\S+)'}
+    budget: {seconds: 90, stall_seconds: 4}
+"""
+
+# What a machine with a network does before its task.
+NETWORKED = 'until ip link show eth0 >/dev/null 2>&1; do sleep 0.02; done; ip link set lo up; ip addr add "$ADDRESS/16" dev eth0; ' \
+            "ip link set eth0 up; "
+SWITCH = "ip link add br0 type bridge && ip link set br0 up && ip link set lo up && ip link add name t0 type veth peer name t1 && " \
+         "tc qdisc add dev t0 root tbf rate 1mbit burst 5kb latency 400ms && touch switched && exec sleep 1000"
+
+
+def switch_words():
+    return ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", SWITCH]
+
+
+def has_network():
+    with tempfile.TemporaryDirectory() as folder:
+        words = [word.replace("exec sleep 1000", "true") for word in switch_words()]
+        return subprocess.run(words, cwd=folder, capture_output=True, check=False).returncode == 0
+
+
+@unittest.skipUnless(HAS_NAMESPACES and has_network(), "no network namespaces with ip and tc may be made here")
+class NetworkTest(Machines):
+    """Each machine has a network of its own, with a cable to a switch."""
+    before_task = NETWORKED
+
+    def setUp(self):
+        super().setUp()
+        self.write("train.py", EXCHANGE)
+        self.write("trainwreck.yaml", NETWORK_TARGETS.replace("TRAINWRECK", TRAINWRECK))
+        self.switch = subprocess.Popen(switch_words(), cwd=self.folder)
+        self.cables = 0
+        self.addCleanup(self.switch.wait)
+        self.addCleanup(self.switch.kill)
+        deadline = time.monotonic() + 10
+        while not os.path.exists(self.folder + "/switched"):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
+    def inside(self, *words):
+        return ["nsenter", "-t", str(self.switch.pid), "--user", "--preserve-credentials", "--net", *words]
+
+    def new_machine(self):
+        return self.inside("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc")
+
+    def connect(self, machine, rank):
+        children = f"/proc/{machine.pid}/task/{machine.pid}/children"
+        while not (child := open(children, encoding="utf-8").read().split()):
+            time.sleep(0.01)
+        self.cables += 1
+        name = f"v{self.cables}"
+        for words in (["ip", "link", "add", "name", name, "type", "veth", "peer", "name", "eth0", "netns", child[0]],
+                      ["ip", "link", "set", name, "master", "br0", "up"]):
+            subprocess.run(self.inside(*words), check=True)
+
+    def fault(self, symptoms, more=(), **parameters):
+        text = scenario("node.command", symptoms, **{"with": parameters})
+        if more:
+            del text["no_remedy"]
+        return {**text, **dict(more)}
+
+    def times(self, arm):
+        with open(self.run_folder(arm) + "/rank0.jsonl", encoding="utf-8") as file:
+            return {record["step"]: record["time"] for record in map(json.loads, file) if record["t"] == "step"}
+
+    def test_a_link_gets_slow(self):
+        self.run_scenario(self.fault({"is_late": "max(time[:]) > control.max(time[:]) + 1 and ended(rank=0, why=completed)"},
+                                     run="tc qdisc add dev eth0 root tbf rate 200kbit burst 5kb latency 1000ms",
+                                     undo="tc qdisc del dev eth0 root", probe="tc qdisc show dev eth0"))
+        fired, = self.events("fault", "fired")
+        self.assertEqual((fired["host"], fired["rank"]), ("n1", 1))
+        self.assertIn("200Kbit", fired["after"])
+        self.assertNotIn("tbf", fired["before"])
+
+    def test_a_cut_link_that_comes_back_changes_nothing_but_time(self):
+        self.run_scenario(self.fault({"waits": "max(time[:]) > control.max(time[:]) + 0.7 and abs(loss[59] - control.loss[59]) <= 1e-9"},
+                                     run="ip link set eth0 down", undo="ip link set eth0 up", probe="ip -br link show eth0", seconds=1.0))
+        fired, = self.events("fault", "fired")
+        self.assertIn("DOWN", fired["after"])
+
+    def test_a_supervisor_starts_again_what_a_cut_link_holds_up(self):
+        remedies = {"supervisor": {"set": {"supervisor.max_restarts": 1}, "resolves": ["hangs"]}}
+        text = self.fault({"hangs": "stalled() and not ended(rank=0, why=completed)"}, {"remedies": remedies},
+                          run="ip link set eth0 down", undo="ip link set eth0 up", probe="ip -br link show eth0")
+        text["inject"]["it"]["attempt"] = 0
+        self.run_scenario(text)
+        self.assertEqual(len(self.events("supervisor", "fired")), 1)
+
+    def test_a_command_that_fails_is_no_fault(self):
+        said = self.run_scenario(self.fault({"x": "stalled()"}, run="ip link set eth9 down", probe="ip -br link"), status=1)
+        self.assertIn("fault_not_fired", said)
+        with open(self.run_folder("fault") + "/rank0.stderr", encoding="utf-8") as file:
+            self.assertIn("'ip link set eth9 down' ended with 1 on n1", file.read())
 
 
 if __name__ == "__main__":

@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto kReadEvery = std::chrono::milliseconds(250);
-constexpr auto kBeatEvery = std::chrono::seconds(1);
 constexpr const char* kFolderBegin = "guards.";
 
 // "rank3.json" -> 3
@@ -38,8 +36,13 @@ std::optional<GuardedRank> RankFrom(const Json& json) {
     rank.signal = json.at("signal").get<int>();
     rank.beat = json.at("beat").get<std::int64_t>();
     for (const Json& one : json.at("obeyed")) {
-      rank.obeyed.push_back({one.at("id").get<int>(), one.at("before").get<std::string>(),
-                             one.at("processes").get<int>()});
+      ObeyedOrder obeyed{one.at("id").get<int>(), one.at("before").get<std::string>(),
+                         one.at("processes").get<int>()};
+      if (one.contains("after")) {
+        obeyed.answer = {obeyed.before, one.at("after").get<std::string>(),
+                         one.at("status").get<int>(), one.at("words").get<std::string>()};
+      }
+      rank.obeyed.push_back(std::move(obeyed));
     }
     return rank;
   } catch (const Json::exception&) {
@@ -60,7 +63,13 @@ std::string GuardFile(const std::string& guard_folder, int rank) {
 Json ToJson(const GuardedRank& rank) {
   Json obeyed = Json::array();
   for (const ObeyedOrder& one : rank.obeyed) {
-    obeyed.push_back({{"id", one.id}, {"before", one.before}, {"processes", one.processes}});
+    Json json = {{"id", one.id}, {"before", one.before}, {"processes", one.processes}};
+    if (one.answer) {
+      json.update({{"after", one.answer->after},
+                   {"status", one.answer->status},
+                   {"words", one.answer->words}});
+    }
+    obeyed.push_back(std::move(json));
   }
   return {{"beat", rank.beat},          {"host", rank.host}, {"pid", rank.pid},
           {"state", rank.state},        {"code", rank.code}, {"signal", rank.signal},
@@ -68,13 +77,24 @@ Json ToJson(const GuardedRank& rank) {
 }
 
 Json ToJson(const GuardOrder& order) {
-  return {
-      {"id", order.id}, {"rank", order.rank}, {"signal", order.signal}, {"seconds", order.seconds}};
+  Json json = {{"id", order.id}, {"rank", order.rank}};
+  if (order.command) {
+    json["command"] = ToJson(*order.command);
+  } else {
+    json.update({{"signal", order.signal}, {"seconds", order.seconds}});
+  }
+  return json;
 }
 
 GuardOrder OrderFromJson(const Json& json) {
-  return {json.at("id").get<int>(), json.at("rank").get<int>(), json.at("signal").get<int>(),
-          json.at("seconds").get<double>()};
+  GuardOrder order{.id = json.at("id").get<int>(), .rank = json.at("rank").get<int>()};
+  if (json.contains("command")) {
+    order.command = NodeCommandFromJson(json["command"]);
+  } else {
+    order.signal = json.at("signal").get<int>();
+    order.seconds = json.at("seconds").get<double>();
+  }
+  return order;
 }
 
 std::map<int, GuardedRank> ReadGuards(const std::string& guard_folder) {
@@ -114,7 +134,7 @@ void EndGuards(const std::string& run_folder) {
 
 void RankGuards::Look(Clock::time_point now) {
   if (now >= next_read_) {
-    next_read_ = now + kReadEvery;
+    next_read_ = now + std::chrono::duration_cast<Clock::duration>(pace_.read_every);
     for (auto& [rank, seen] : ReadGuards(folder_)) {
       const auto known = ranks_.find(rank);
       if (known == ranks_.end() || known->second.beat != seen.beat) beats_seen_[rank] = now;
@@ -122,25 +142,26 @@ void RankGuards::Look(Clock::time_point now) {
     }
   }
   if (ranks_.empty() || (now < next_beat_ && !has_new_order_)) return;
-  next_beat_ = now + kBeatEvery;
+  next_beat_ = now + std::chrono::duration_cast<Clock::duration>(pace_.beat_every);
   ++beat_;
   Json orders = Json::array();
   for (const GuardOrder& order : orders_) orders.push_back(ToJson(order));
   const Json file = {{"beat", beat_}, {"orders", std::move(orders)}};
-  has_new_order_ = !ReplaceFile(folder_ + "/orders.json", file.dump() + "\n");
+  has_new_order_ = !ReplaceFile(folder_ + "/orders.json",
+                                file.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 bool RankGuards::IsLost(int rank, Clock::time_point now) const {
   const auto found = ranks_.find(rank);
   return found != ranks_.end() && found->second.state != "ended" &&
-         now - beats_seen_.at(rank) > kLostAfter;
+         now - beats_seen_.at(rank) > pace_.lost_after;
 }
 
-int RankGuards::Order(int rank, int signal, double seconds) {
-  const int id = static_cast<int>(orders_.size());
-  orders_.push_back({id, rank, signal, seconds});
+int RankGuards::Order(GuardOrder order) {
+  order.id = static_cast<int>(orders_.size());
+  orders_.push_back(std::move(order));
   has_new_order_ = true;
-  return id;
+  return orders_.back().id;
 }
 
 }  // namespace trainwreck

@@ -8,30 +8,38 @@
 //        "obeyed": [{"id": 0, "before": "running", "processes": 1}]}
 //     orders.json  of the launcher, likewise:
 //       {"beat": 18, "orders": [{"id": 0, "rank": 3, "signal": 19, "seconds": 0.5}]}
+//       or, in place of signal and seconds, "command": {"run": "..", "undo": "..", "probe": "..",
+//       "seconds": 0}, whose answer has "before" and "after" of the probe, "status" and "words"
 //     over         the run has ended: each guard kills what is left
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/process/node_commands.h"
 #include "harness/protocol/json.h"
 
 namespace trainwreck {
 
-// A signal to all processes of a rank; after `seconds` they go on by SIGCONT (0: never).
+// A signal to all processes of a rank; after `seconds` they go on by SIGCONT (0: never). Or a
+// command on its machine.
 struct GuardOrder {
   int id = 0;
   int rank = 0;
   int signal = 0;
   double seconds = 0;
+  std::optional<NodeCommand> command = std::nullopt;
 };
 
 struct ObeyedOrder {
   int id = 0;
-  std::string before;  // the state of the rank's first process
-  int processes = 0;   // that got the signal
+  std::string before;                               // the state of the rank's first process
+  int processes = 0;                                // that got the signal
+  std::optional<NodeAnswer> answer = std::nullopt;  // of a command
 };
 
 struct GuardedRank {
@@ -59,14 +67,25 @@ bool ReplaceFile(const std::string& path, const std::string& text);
 // Tells the guards of all attempts that the run is over.
 void EndGuards(const std::string& run_folder);
 
+// How often the two sides read and write. A file system serves some thousand calls a second, so
+// above 512 ranks all of this gets slower, in proportion.
+struct GuardPace {
+  using Duration = std::chrono::duration<double>;
+  explicit GuardPace(int ranks) : scale(std::max(1.0, ranks / 512.0)) {}
+  double scale;
+  Duration orders_every{0.1 * scale};  // a guard looks for orders, and for `over`
+  Duration read_every{0.25 * scale};   // the launcher reads the guards' files
+  Duration beat_every{1.0 * scale};    // each writes its own
+  Duration lost_after{5.0 * scale};    // a guard that is not heard of is lost, with its machine
+  Duration patience{30.0 * scale};     // after which a guard takes the harness for lost
+};
+
 // The launcher's side.
 class RankGuards {
  public:
   using Clock = std::chrono::steady_clock;
-  // A guard whose beat stands still for so long is lost, with its machine: five beats.
-  static constexpr std::chrono::seconds kLostAfter{5};
 
-  explicit RankGuards(std::string folder) : folder_(std::move(folder)) {}
+  RankGuards(std::string folder, int ranks) : folder_(std::move(folder)), pace_(ranks) {}
   // Reads and writes the files, when it is time; to be called often. The folder is the guards' to
   // make: without them this costs next to nothing.
   void Look(Clock::time_point now = Clock::now());
@@ -74,10 +93,11 @@ class RankGuards {
   const std::map<int, GuardedRank>& ranks() const { return ranks_; }
   bool IsLost(int rank, Clock::time_point now = Clock::now()) const;
   // Returns the order's id, which is in `obeyed` of the rank when it was carried out.
-  int Order(int rank, int signal, double seconds);
+  int Order(GuardOrder order);
 
  private:
   std::string folder_;
+  GuardPace pace_;
   std::map<int, GuardedRank> ranks_;
   std::map<int, Clock::time_point> beats_seen_;  // when each last changed
   std::vector<GuardOrder> orders_;

@@ -88,6 +88,20 @@ void AddOutsideFaults(const TargetSpec& spec, std::vector<FaultInfo>& faults) {
                    .doc = "How long; a rank that stays stopped for 3 s counts as hung."}},
        .evidence = "the signal, the process, before (running) and after"});
   faults.push_back(
+      {.name = "node.command",
+       .doc = "Runs a command of the shell on the machine of a rank, as soon as the step at which "
+              "the trigger acts is seen: `tc` for a slow link, `ip` for a cut one. It has 10 s.",
+       .params = {Text("run", nullptr, "The command."),
+                  Text("undo", "", "The command that undoes it."),
+                  Text("probe", nullptr, "A command that prints what changes."),
+                  {.name = "seconds",
+                   .type = ValueType::kNumber,
+                   .default_value = 0.0,
+                   .min = 0.0,
+                   .unit = "s",
+                   .doc = "After which it is undone; 0: when the run ends."}},
+       .evidence = "the command, the machine, what the probe prints before and after"});
+  faults.push_back(
       {.name = "checkpoint.kill_writer",
        .doc = "Kills a rank while something is written below the run's folder of checkpoints: the "
               "first time after the step at which the trigger acts was seen.",

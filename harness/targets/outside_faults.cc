@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 
 #include "harness/process/rank_processes.h"
 #include "harness/process/spawn.h"
@@ -19,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kOfRanksAtSteps[] = {"process.crash_rank", "process.suspend",
-                                           "checkpoint.kill_writer"};
+                                           "checkpoint.kill_writer", "node.command"};
 
 std::string Param(const PlannedFault& fault, const std::string& name) {
   const auto found = fault.with.find(name);
@@ -173,6 +174,7 @@ void OutsideFaults::ActOnRank(const PlannedFault& fault, int rank, int step, int
   const auto is_of_rank = [&](const Pause& pause) { return pause.rank == rank; };
   // A rank that does not run makes no steps: they were made before.
   if (std::any_of(pauses_.begin(), pauses_.end(), is_of_rank)) return;
+  if (fault.fault == "node.command") return RunOnNode(fault, rank, step);
   std::vector<int> pids;
   if (!IsGuarded(rank)) {
     pids = ProcessesOfRank(root, launcher_, rank);
@@ -218,7 +220,8 @@ void OutsideFaults::Send(const PlannedFault& fault, int rank, int step,
   const int number = fields["signal"].get<int>();
   fields.update({{"rank", rank}, {"step", step}});
   if (IsGuarded(rank)) {
-    ordered_.push_back({&fault, guards_.Order(rank, number, seconds), std::move(fields)});
+    const int id = guards_.Order({.rank = rank, .signal = number, .seconds = seconds});
+    ordered_.push_back({&fault, id, std::move(fields)});
     return;
   }
   fields.update({{"pid", pids.front()}, {"before", "running"}});
@@ -230,12 +233,42 @@ void OutsideFaults::Send(const PlannedFault& fault, int rank, int step,
   }
 }
 
+void OutsideFaults::RunOnNode(const PlannedFault& fault, int rank, int step) {
+  NodeCommand command{Param(fault, "run"), Param(fault, "undo"), Param(fault, "probe"),
+                      Number(fault, "seconds")};
+  Json fields = {{"rank", rank}, {"step", step}, {"command", command.run}};
+  if (IsGuarded(rank)) {
+    const int id = guards_.Order({.rank = rank, .command = std::move(command)});
+    ordered_.push_back({&fault, id, std::move(fields)});
+    return;
+  }
+  fields["host"] = HostName();
+  FireAnswer(fault, commands_.Run(command), std::move(fields));
+}
+
+// A command that failed is no fault that acted.
+void OutsideFaults::FireAnswer(const PlannedFault& fault, const NodeAnswer& answer, Json fields) {
+  if (answer.status != 0) {
+    std::cerr << "trainwreck: fault '" << fault.id << "': '" << fields["command"].get<std::string>()
+              << "' ended with " << answer.status << " on " << fields["host"].get<std::string>()
+              << ": " << answer.words << "\n";
+    return;
+  }
+  fields.update({{"before", answer.before}, {"after", answer.after}});
+  Fire(fault, std::move(fields));
+}
+
 void OutsideFaults::HearGuards() {
   std::erase_if(ordered_, [&](Ordered& ordered) {
     const GuardedRank& rank = guards_.ranks().at(ordered.fields["rank"].get<int>());
     const auto done = std::find_if(rank.obeyed.begin(), rank.obeyed.end(),
                                    [&](const ObeyedOrder& one) { return one.id == ordered.id; });
     if (done == rank.obeyed.end()) return false;
+    if (done->answer) {
+      ordered.fields["host"] = rank.host;
+      FireAnswer(*ordered.fault, *done->answer, std::move(ordered.fields));
+      return true;
+    }
     ordered.fields.update({{"pid", rank.pid},
                            {"host", rank.host},
                            {"processes", done->processes},
@@ -246,6 +279,7 @@ void OutsideFaults::HearGuards() {
 }
 
 bool OutsideFaults::EndPauses() {
+  commands_.UndoDue();
   const auto is_over = [now = Clock::now()](const Pause& pause) {
     if (pause.until > now) return false;
     for (const int pid : pause.pids) kill(pid, SIGCONT);

@@ -18,12 +18,13 @@ class OutsideFaults {
  public:
   // `guards` reach ranks on other machines. `fire` writes the event with these fields.
   OutsideFaults(const Plan& plan, int rank, int ranks, LauncherKind launcher, RankGuards& guards,
-                std::function<void(Json)> fire)
+                std::string run_folder, std::function<void(Json)> fire)
       : plan_(plan),
         rank_(rank),
         ranks_(ranks),
         launcher_(launcher),
         guards_(guards),
+        commands_(std::move(run_folder), rank),
         fire_(std::move(fire)) {}
   // Begins to watch what is written, where a fault needs it. The folder must be there.
   void WatchCheckpoints();
@@ -43,7 +44,7 @@ class OutsideFaults {
   int WritesFd() const { return writes_ ? writes_->fd() : -1; }
   // Says which faults the guards have performed since the last call.
   void HearGuards();
-  // Lets those go on whose pause is over. Returns whether one still lasts.
+  // Lets those go on whose pause is over, and undoes what is due. Returns whether a pause lasts.
   bool EndPauses();
 
  private:
@@ -74,6 +75,8 @@ class OutsideFaults {
   // Sends `signal` of the fields, and says so with them. A guarded rank goes on after `seconds`.
   void Send(const PlannedFault& fault, int rank, int step, const std::vector<int>& pids,
             Json fields, double seconds = 0);
+  void RunOnNode(const PlannedFault& fault, int rank, int step);
+  void FireAnswer(const PlannedFault& fault, const NodeAnswer& answer, Json fields);
   void Fire(const PlannedFault& fault, Json fields);
 
   const Plan& plan_;
@@ -81,6 +84,7 @@ class OutsideFaults {
   int ranks_;
   LauncherKind launcher_;
   RankGuards& guards_;
+  NodeCommands commands_;
   std::function<void(Json)> fire_;
   int next_step_ = -1;  // the next step to act at; -1: none was seen
   std::vector<Pause> pauses_;

@@ -31,9 +31,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kPollMs = 100;
 constexpr int kReadyMs = 10'000;
-constexpr auto kBeatEvery = std::chrono::seconds(1);
-// The harness is gone, or its machine, if its beat stands still for so long.
-constexpr double kPatienceSeconds = 30;
 constexpr const char* kPatienceVariable = "TRAINWRECK_GUARD_PATIENCE";
 constexpr int kPassedOn[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
 
@@ -52,10 +49,12 @@ std::optional<int> RankOfEnvironment() {
   return std::nullopt;
 }
 
-std::string HostName() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
+int RanksOfEnvironment() {
+  for (const char* name : {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"}) {
+    const int ranks = std::atoi(Variable(name).c_str());
+    if (ranks > 0) return ranks;
+  }
+  return 1;
 }
 
 std::string StateOf(int pid) {
@@ -77,10 +76,11 @@ void KillAllBelow() {
 
 class RankGuard {
  public:
-  RankGuard(std::string folder, int rank) : folder_(std::move(folder)), rank_(rank) {
+  RankGuard(const std::string& run_folder, std::string folder, int rank)
+      : folder_(std::move(folder)), rank_(rank), commands_(run_folder, rank) {
     said_.host = HostName();
     const std::string patience = Variable(kPatienceVariable);
-    patience_s_ = patience.empty() ? kPatienceSeconds : std::atof(patience.c_str());
+    if (!patience.empty()) pace_.patience = GuardPace::Duration(std::atof(patience.c_str()));
   }
 
   int Run(const std::vector<std::string>& command);
@@ -98,11 +98,12 @@ class RankGuard {
 
   const std::string folder_;
   const int rank_;
-  double patience_s_ = 0;
+  GuardPace pace_{RanksOfEnvironment()};
+  NodeCommands commands_;
   GuardedRank said_;
   std::string written_;  // the file, without its beat
   std::string orders_;   // as last read
-  Clock::time_point heard_ = Clock::now(), next_beat_;
+  Clock::time_point heard_ = Clock::now(), next_beat_, next_orders_;
   std::vector<std::pair<Clock::time_point, std::vector<int>>> pauses_;
   bool has_ended_ = false;
   bool is_server_gone_ = false;
@@ -172,6 +173,11 @@ void RankGuard::Obey(const GuardOrder& order) {
     if (done.id == order.id) return;
   }
   if (said_.pid == 0 || has_ended_) return;  // it shows that the order was not carried out
+  if (order.command) {
+    NodeAnswer answer = commands_.Run(*order.command);
+    said_.obeyed.push_back({order.id, answer.before, 0, std::move(answer)});
+    return;
+  }
   const std::vector<int> pids = Processes();
   said_.obeyed.push_back({order.id, StateOf(said_.pid), static_cast<int>(pids.size())});
   if (order.signal == SIGKILL) {
@@ -186,6 +192,7 @@ void RankGuard::Obey(const GuardOrder& order) {
 }
 
 void RankGuard::EndPause() {
+  commands_.UndoDue();
   std::erase_if(pauses_, [now = Clock::now()](const auto& pause) {
     if (pause.first > now) return false;
     for (const int pid : pause.second) kill(pid, SIGCONT);
@@ -199,18 +206,21 @@ void RankGuard::Say() {
   if (!has_ended_ && said_.state == "ended") said_.state = "running";
   GuardedRank text = said_;
   text.beat = 0;
-  const std::string now = ToJson(text).dump();
+  const std::string now = ToJson(text).dump(-1, ' ', false, Json::error_handler_t::replace);
   if (now == written_ && Clock::now() < next_beat_) return;
   ++said_.beat;
-  next_beat_ = Clock::now() + kBeatEvery;
-  if (ReplaceFile(GuardFile(folder_, rank_), ToJson(said_).dump() + "\n")) written_ = now;
+  next_beat_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pace_.beat_every);
+  if (ReplaceFile(GuardFile(folder_, rank_),
+                  ToJson(said_).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"))
+    written_ = now;
 }
 
 bool RankGuard::IsAlone() const {
   const std::chrono::duration<double> silence = Clock::now() - heard_;
-  if (silence.count() > patience_s_) {
-    std::cerr << "trainwreck rank: no word of the harness for " << static_cast<int>(patience_s_)
-              << " s, so rank " << rank_ << " is ended\n";
+  if (silence > pace_.patience) {
+    std::cerr << "trainwreck rank: no word of the harness for "
+              << static_cast<int>(pace_.patience.count()) << " s, so rank " << rank_
+              << " is ended\n";
     return true;
   }
   return std::filesystem::exists(folder_ + "/over");
@@ -235,14 +245,18 @@ int RankGuard::Run(const std::vector<std::string>& command) {
     if (polled[0].revents != 0) Hear(connection);
     PassOn(connection, signals);
     EndPause();
-    ReadOrders();
+    if (Clock::now() >= next_orders_) {
+      next_orders_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pace_.orders_every);
+      ReadOrders();
+      if (!has_ended_ && IsAlone()) return 1;  // the server kills what is left
+    }
     Say();
-    if (!has_ended_ && IsAlone()) return 1;  // the server kills what is left
   }
   if (is_server_gone_ && !has_ended_) {
     KillAllBelow();
     return 1;
   }
+  commands_.UndoAll();
   if (said_.signal == 0) return said_.code;
   sigprocmask(SIG_UNBLOCK, &heard, nullptr);
   signal(said_.signal, SIG_DFL);
@@ -285,7 +299,7 @@ int RunRankGuard(const std::vector<std::string>& command) {
     const Plan plan = PlanFromJson(ParseJson(file));
     const std::string folder = GuardFolder(run_folder, plan.phase, plan.attempt);
     std::filesystem::create_directories(folder);
-    return RankGuard(folder, *rank).Run(command);
+    return RankGuard(run_folder, folder, *rank).Run(command);
   } catch (const std::exception& error) {
     std::cerr << "trainwreck rank: " << error.what() << "\n";
     return kExitInfrastructure;

@@ -37,7 +37,7 @@ constexpr int kExited = 137 << 8;  // what mpirun makes of a rank that was kille
 Json SaidOf(const char* rank0, const std::string& report) {
   Json said;
   const std::vector<pid_t> ranks = {StartRank(0, rank0), StartRank(1, "exec sleep 600")};
-  const RankGuards none("/nowhere");
+  const RankGuards none("/nowhere", 2);
   RankWatch watch(LauncherKind::kMpirun, 2, kRun, none, [&](const std::string& event, Json fields) {
     if (event == "rank_failed") said = std::move(fields);
   });
@@ -77,7 +77,7 @@ TEST(RankWatchTest, BelievesWhatWasSeenBeforeAReportOfAnotherError) {
 Json SaidOfBoth(bool is_rank0_gone_before) {
   Json said;
   const pid_t rank0 = StartRank(0, "exec sleep 600"), rank1 = StartRank(1, "exec sleep 600");
-  const RankGuards none("/nowhere");
+  const RankGuards none("/nowhere", 2);
   RankWatch watch(LauncherKind::kMpirun, 2, kRun, none, [&](const std::string& event, Json fields) {
     if (event == "rank_failed") said = std::move(fields);
   });
@@ -118,7 +118,7 @@ TEST(RankWatchTest, BelievesGuards) {
   std::string folder = std::string(tmp != nullptr ? tmp : "/tmp") + "/guards-XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   std::vector<std::string> said;
-  RankGuards guards(folder);
+  RankGuards guards(folder, 3);
   RankWatch watch(LauncherKind::kSrun, 3, kRun, guards, [&](const std::string& event, Json fields) {
     said.push_back(event + " " + std::to_string(fields.at("rank").get<int>()));
   });
@@ -155,7 +155,7 @@ TEST(RankWatchTest, AMachineThatIsNotHeardOfIsLost) {
   std::string folder = std::string(tmp != nullptr ? tmp : "/tmp") + "/guards-XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   Json lost;
-  RankGuards guards(folder);
+  RankGuards guards(folder, 3);
   RankWatch watch(LauncherKind::kSrun, 1, kRun, guards, [&](const std::string& event, Json fields) {
     EXPECT_EQ(event, "node_lost");
     EXPECT_TRUE(lost.is_null());  // said once

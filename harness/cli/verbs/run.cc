@@ -1,8 +1,6 @@
 // trainwreck run: all of a command line's cases, to verdicts and reports.
 #include "harness/cli/verbs/run.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -22,6 +20,7 @@
 #include "harness/picture/files.h"
 #include "harness/picture/picture.h"
 #include "harness/plan/device.h"
+#include "harness/process/node_commands.h"
 #include "harness/report/console.h"
 #include "harness/report/report.h"
 #include "harness/session/chosen.h"
@@ -36,11 +35,6 @@
 
 namespace trainwreck {
 namespace {
-
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
 
 // --require and --max-skips, with what is missing on stderr.
 bool MeetsRequirements(const Gates& gates, const std::vector<Verdict>& verdicts) {
