@@ -295,8 +295,7 @@ void ActiveRun::NoticeEarlyEnd() {
 }
 
 void ActiveRun::OnReaped() {
-  EndGuards(folder_.path());  // those of other machines
-  UndoLeft(folder_.path());
+  EndElsewhere();
   const bool has_failed =
       has_end_ && (result_.end == RunEnd::kFailed || result_.end == RunEnd::kStalled);
   if (has_failed || next_ == Next::kRestart) NoteLastCalls();

@@ -178,6 +178,12 @@ std::vector<RankState> ActiveRun::StatesOfForeignRanks() const {
   return states;
 }
 
+// What the spawn server does not reach: ranks on other machines, and what was done to this one.
+void ActiveRun::EndElsewhere() {
+  EndGuards(folder_.path());
+  UndoLeft(folder_.path());
+}
+
 RankState ActiveRun::StateOfGuarded(int rank, const GuardedRank& guarded) const {
   if (guarded.state == "ended") {
     return guarded.code == 0 && guarded.signal == 0 ? RankState::kFinished : RankState::kDied;
