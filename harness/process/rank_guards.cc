@@ -132,15 +132,17 @@ void EndGuards(const std::string& run_folder) {
   }
 }
 
-void RankGuards::Look(Clock::time_point now) {
-  if (now >= next_read_) {
-    next_read_ = now + std::chrono::duration_cast<Clock::duration>(pace_.read_every);
-    for (auto& [rank, seen] : ReadGuards(folder_)) {
-      const auto known = ranks_.find(rank);
-      if (known == ranks_.end() || known->second.beat != seen.beat) beats_seen_[rank] = now;
-      ranks_[rank] = std::move(seen);
-    }
+void RankGuards::Read(Clock::time_point now) {
+  next_read_ = now + std::chrono::duration_cast<Clock::duration>(pace_.read_every);
+  for (auto& [rank, seen] : ReadGuards(folder_)) {
+    const auto known = ranks_.find(rank);
+    if (known == ranks_.end() || known->second.beat != seen.beat) beats_seen_[rank] = now;
+    ranks_[rank] = std::move(seen);
   }
+}
+
+void RankGuards::Look(Clock::time_point now) {
+  if (now >= next_read_) Read(now);
   if (ranks_.empty() || (now < next_beat_ && !has_new_order_)) return;
   next_beat_ = now + std::chrono::duration_cast<Clock::duration>(pace_.beat_every);
   ++beat_;

@@ -89,8 +89,11 @@ class RankGuards {
   // Reads and writes the files, when it is time; to be called often. The folder is the guards' to
   // make: without them this costs next to nothing.
   void Look(Clock::time_point now = Clock::now());
+  // Reads them at once.
+  void Read(Clock::time_point now = Clock::now());
 
   const std::map<int, GuardedRank>& ranks() const { return ranks_; }
+  const GuardPace& pace() const { return pace_; }
   bool IsLost(int rank, Clock::time_point now = Clock::now()) const;
   // Returns the order's id, which is in `obeyed` of the rank when it was carried out.
   int Order(GuardOrder order);

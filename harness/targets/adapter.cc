@@ -342,8 +342,8 @@ void Adapter::Watch(pid_t program, int& status) {
   }
   if (ended >= 0) close(ended);
   ReadSignals(/*last=*/true);
-  guards_.Look();
-  faults_.HearGuards();
+  faults_.HearLastOfGuards();
+  if (ranks_watch_ && !guards_.ranks().empty()) ranks_watch_->Look();
   nccl_faults_.Read();
 }
 

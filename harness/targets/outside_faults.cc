@@ -1,5 +1,6 @@
 #include "harness/targets/outside_faults.h"
 
+#include <poll.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -21,6 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kOfRanksAtSteps[] = {"process.crash_rank", "process.suspend",
                                            "checkpoint.kill_writer", "node.command"};
+
+constexpr int kAnswerPollMs = 50;
 
 std::string Param(const PlannedFault& fault, const std::string& name) {
   const auto found = fault.with.find(name);
@@ -276,6 +279,20 @@ void OutsideFaults::HearGuards() {
     Fire(*ordered.fault, std::move(ordered.fields));
     return true;
   });
+}
+
+void OutsideFaults::HearLastOfGuards() {
+  const auto give_up =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(guards_.pace().lost_after);
+  for (;;) {
+    guards_.Read();
+    HearGuards();
+    const bool may_answer = std::any_of(ordered_.begin(), ordered_.end(), [&](const Ordered& one) {
+      return guards_.ranks().at(one.fields["rank"].get<int>()).state != "ended";
+    });
+    if (!may_answer || Clock::now() >= give_up) return;
+    poll(nullptr, 0, kAnswerPollMs);
+  }
 }
 
 bool OutsideFaults::EndPauses() {

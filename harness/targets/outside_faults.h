@@ -44,6 +44,9 @@ class OutsideFaults {
   int WritesFd() const { return writes_ ? writes_->fd() : -1; }
   // Says which faults the guards have performed since the last call.
   void HearGuards();
+  // The same once the program has ended: waits for the answers that guards still owe. Machines see
+  // each other's files late.
+  void HearLastOfGuards();
   // Lets those go on whose pause is over, and undoes what is due. Returns whether a pause lasts.
   bool EndPauses();
 

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <thread>
 
 #include "harness/process/rank_processes.h"
 #include "harness/process/spawn.h"
@@ -92,6 +93,46 @@ TEST_F(OutsideFaultsTest, OrdersOfGuards) {
   EXPECT_EQ(fired_[0]["processes"], 3);
   faults.HearGuards();
   EXPECT_EQ(fired_.size(), 1U);
+}
+
+// The rank that was killed ended the run, and its guard's last words are read before their time.
+TEST_F(OutsideFaultsTest, AnswersOfGuardsAfterTheEnd) {
+  const std::string guards = folder_ + "/guards.train.0";
+  fs::create_directory(guards);
+  guards_ = RankGuards(guards, 2);
+  GuardedRank rank{.host = "n7", .pid = 42, .beat = 1};
+  ReplaceFile(GuardFile(guards, 1), ToJson(rank).dump());
+  Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {1};
+  OutsideFaults faults = Make(0, 2, LauncherKind::kSrun);
+  guards_.Look();
+  faults.ActAtStep(0, getpid());
+  guards_.Look();
+  rank.obeyed = {{0, "running", 3}};
+  std::thread guard([&] {  // its file is seen late
+    usleep(200'000);
+    ReplaceFile(GuardFile(guards, 1), ToJson(rank).dump());
+  });
+  faults.HearLastOfGuards();
+  guard.join();
+  ASSERT_EQ(fired_.size(), 1U);
+  EXPECT_EQ(fired_[0]["processes"], 3);
+}
+
+// Nor does the end wait for a guard that cannot answer any more.
+TEST_F(OutsideFaultsTest, NoAnswerOfAGuardThatHasEnded) {
+  const std::string guards = folder_ + "/guards.train.0";
+  fs::create_directory(guards);
+  guards_ = RankGuards(guards, 2);
+  GuardedRank rank{.host = "n7", .pid = 42, .beat = 1};
+  ReplaceFile(GuardFile(guards, 1), ToJson(rank).dump());
+  Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {1};
+  OutsideFaults faults = Make(0, 2, LauncherKind::kSrun);
+  guards_.Look();
+  faults.ActAtStep(0, getpid());
+  rank.state = "ended";
+  ReplaceFile(GuardFile(guards, 1), ToJson(rank).dump());
+  faults.HearLastOfGuards();
+  EXPECT_TRUE(fired_.empty());
 }
 
 TEST_F(OutsideFaultsTest, RunsCommandsOnTheMachineAndUndoesThem) {
