@@ -231,7 +231,7 @@ class Machines(unittest.TestCase):
 @unittest.skipUnless(HAS_NAMESPACES, "no user and pid namespaces may be made here")
 class RankGuardTest(Machines):
     def test_a_rank_is_killed_on_its_machine(self):
-        self.run_scenario(scenario("process.crash_rank", {"killed": "exited(rank=1, signal=9)"}, **{"with": {"how": "sigkill"}}))
+        self.run_scenario(scenario("process.crash_rank", {"killed": "exited(rank=1, signal=9) and event(rank_failed, rank=1)"}, **{"with": {"how": "sigkill"}}))
         fired, = self.events("fault", "fired")
         self.assertEqual((fired["host"], fired["rank"], fired["signal"], fired["before"], fired["after"], fired["processes"]),
                          ("n1", 1, 9, "running", "killed", 2))

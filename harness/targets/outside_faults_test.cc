@@ -66,72 +66,61 @@ class OutsideFaultsTest : public testing::Test {
   std::vector<Json> fired_;
 };
 
-// A rank's guard, on another machine, is told, and its answer is the evidence.
-TEST_F(OutsideFaultsTest, OrdersOfGuards) {
-  const std::string guards = folder_ + "/guards.train.0";
-  fs::create_directory(guards);
-  guards_ = RankGuards(guards, 2);
-  GuardedRank rank{.host = "n7", .pid = 42, .beat = 1};
-  ReplaceFile(GuardFile(guards, 1), ToJson(rank).dump());
-  Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {1};
-  OutsideFaults faults = Make(0, 2, LauncherKind::kSrun);
-  guards_.Look();
-  faults.ActAtStep(0, getpid());
-  guards_.Look();
-  faults.HearGuards();
+// A rank's guard, on another machine, is told to kill, and its answer is the evidence.
+class GuardedRankTest : public OutsideFaultsTest {
+ protected:
+  GuardedRankTest() {
+    fs::create_directory(guard_folder_);
+    guards_ = RankGuards(guard_folder_, 2);
+    GuardSays();
+    Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {1};
+    faults_.emplace(Make(0, 2, LauncherKind::kSrun));
+    guards_.Look();
+    faults_->ActAtStep(0, getpid());
+    guards_.Look();
+  }
+  void GuardSays() { ReplaceFile(GuardFile(guard_folder_, 1), ToJson(rank_).dump()); }
+
+  const std::string guard_folder_ = folder_ + "/guards.train.0";
+  GuardedRank rank_{.host = "n7", .pid = 42, .beat = 1};
+  std::optional<OutsideFaults> faults_;
+};
+
+TEST_F(GuardedRankTest, IsGivenAnOrder) {
+  faults_->HearGuards();
   EXPECT_TRUE(fired_.empty());  // it has not answered
   const Json orders = Json::parse(Read("guards.train.0/orders.json"));
   ASSERT_EQ(orders["orders"].size(), 1U);
   EXPECT_EQ(OrderFromJson(orders["orders"][0]).signal, SIGKILL);
-  rank.obeyed = {{0, "running", 3}};
-  ReplaceFile(GuardFile(guards, 1), ToJson(rank).dump());
+  rank_.obeyed = {{0, "running", 3}};
+  GuardSays();
   guards_.Look(RankGuards::Clock::now() + std::chrono::seconds(1));
-  faults.HearGuards();
+  faults_->HearGuards();
   ASSERT_EQ(fired_.size(), 1U);
   EXPECT_EQ(fired_[0]["host"], "n7");
   EXPECT_EQ(fired_[0]["pid"], 42);
   EXPECT_EQ(fired_[0]["processes"], 3);
-  faults.HearGuards();
+  faults_->HearGuards();
   EXPECT_EQ(fired_.size(), 1U);
 }
 
 // The rank that was killed ended the run, and its guard's last words are read before their time.
-TEST_F(OutsideFaultsTest, AnswersOfGuardsAfterTheEnd) {
-  const std::string guards = folder_ + "/guards.train.0";
-  fs::create_directory(guards);
-  guards_ = RankGuards(guards, 2);
-  GuardedRank rank{.host = "n7", .pid = 42, .beat = 1};
-  ReplaceFile(GuardFile(guards, 1), ToJson(rank).dump());
-  Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {1};
-  OutsideFaults faults = Make(0, 2, LauncherKind::kSrun);
-  guards_.Look();
-  faults.ActAtStep(0, getpid());
-  guards_.Look();
-  rank.obeyed = {{0, "running", 3}};
+TEST_F(GuardedRankTest, IsHeardAfterTheEnd) {
+  rank_.obeyed = {{0, "running", 3}};
   std::thread guard([&] {  // its file is seen late
     usleep(200'000);
-    ReplaceFile(GuardFile(guards, 1), ToJson(rank).dump());
+    GuardSays();
   });
-  faults.HearLastOfGuards();
+  faults_->HearLastOfGuards();
   guard.join();
   ASSERT_EQ(fired_.size(), 1U);
   EXPECT_EQ(fired_[0]["processes"], 3);
 }
 
-// Nor does the end wait for a guard that cannot answer any more.
-TEST_F(OutsideFaultsTest, NoAnswerOfAGuardThatHasEnded) {
-  const std::string guards = folder_ + "/guards.train.0";
-  fs::create_directory(guards);
-  guards_ = RankGuards(guards, 2);
-  GuardedRank rank{.host = "n7", .pid = 42, .beat = 1};
-  ReplaceFile(GuardFile(guards, 1), ToJson(rank).dump());
-  Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {1};
-  OutsideFaults faults = Make(0, 2, LauncherKind::kSrun);
-  guards_.Look();
-  faults.ActAtStep(0, getpid());
-  rank.state = "ended";
-  ReplaceFile(GuardFile(guards, 1), ToJson(rank).dump());
-  faults.HearLastOfGuards();
+TEST_F(GuardedRankTest, IsNotWaitedForWhenItHasEnded) {
+  rank_.state = "ended";
+  GuardSays();
+  faults_->HearLastOfGuards();
   EXPECT_TRUE(fired_.empty());
 }
 
