@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
 #include <limits>
 #include <map>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "harness/protocol/trace_reader.h"
 
@@ -90,6 +93,38 @@ TEST_F(TraceLossesTest, StringsStayAsTheyAre) {
   EXPECT_EQ(fields["why"], R"(a ": NaN, \)");
   EXPECT_EQ(fields["then"], "[NaN]");
   EXPECT_EQ(fields["loss"], "nan");
+}
+
+// As a file on NFS or FUSE may be seen while another machine appends to it.
+TEST_F(TraceLossesTest, ZerosThatStandForBytesToComeAreNoLoss) {
+  const std::string path = folder_ + "/rank0.jsonl";
+  const std::string lines[] = {R"({"t":"step","step":0,"loss":1})",
+                               R"({"t":"step","step":1,"loss":2})"};
+  const auto write = [&](const std::string& bytes) {
+    std::ofstream(path, std::ios::trunc | std::ios::binary) << bytes;
+  };
+  const std::string whole = lines[0] + "\n" + lines[1] + "\n";
+  write(lines[0] + "\n" + lines[1].substr(0, 9) + std::string(lines[1].size() - 8, '\0'));
+  TraceReader reader(folder_, 1, 10);
+  EXPECT_TRUE(reader.Poll());
+  EXPECT_FALSE(reader.Poll());
+  EXPECT_EQ(reader.trace().last_step(0), 0);
+  std::thread writer([&] {
+    usleep(100'000);
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file << whole;
+  });
+  reader.Poll(/*last=*/true);
+  writer.join();
+  EXPECT_TRUE(reader.problems().empty()) << reader.problems().front();
+  EXPECT_TRUE(reader.trace().lost.empty());
+  EXPECT_EQ(reader.trace().last_step(0), 1);
+}
+
+TEST_F(TraceLossesTest, ZerosThatStayAreLost) {
+  const TraceReader reader = Read(std::string(10, '\0') + "\n");
+  EXPECT_EQ(reader.problems(), std::vector<std::string>{"rank0.jsonl:1: not a JSON object"});
+  EXPECT_TRUE(reader.trace().lost.contains(0));
 }
 
 TEST_F(TraceLossesTest, WhatCannotBeReadIsLost) {

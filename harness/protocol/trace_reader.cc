@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstring>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "harness/protocol/trace_file.h"
@@ -20,6 +23,8 @@ constexpr std::int64_t kPollBytes =
     8 << 20;  // of a file at once: a flood must not hold up the caller
 constexpr std::size_t kChunkBytes = 1 << 16;
 constexpr std::size_t kSeriesBytes = 160;  // of a signal without its name and its values
+constexpr std::chrono::seconds kLateBytes(2);
+constexpr std::chrono::milliseconds kLatePause(20);
 constexpr std::int64_t kValueBytes = sizeof(double) + sizeof(std::uint8_t);
 
 }  // namespace
@@ -65,18 +70,47 @@ bool TraceReader::Open(File& file) {
   return false;
 }
 
+// At this a network file system asks its server how long the file is.
+void TraceReader::OpenAgain(File& file) {
+  File::Descriptor again(
+      open((folder_ + "/" + file.name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat before, now;
+  const bool is_same = again.get() >= 0 && fstat(file.fd.get(), &before) == 0 &&
+                       fstat(again.get(), &now) == 0 && before.st_dev == now.st_dev &&
+                       before.st_ino == now.st_ino;
+  if (is_same) file.fd = std::move(again);
+}
+
+// False when there are zeros that it did not take.
+bool TraceReader::ReadNew(File& file, bool last, bool takes_zeros) {
+  ssize_t got;
+  const std::int64_t enough = file.offset + kPollBytes;
+  while (!file.broken && (last || file.offset < enough) &&
+         (got = pread(file.fd.get(), scratch_->chunk.data(), kChunkBytes, file.offset)) > 0) {
+    std::size_t size = static_cast<std::size_t>(got);
+    const void* zero = takes_zeros ? nullptr : std::memchr(scratch_->chunk.data(), '\0', size);
+    if (zero != nullptr) size = static_cast<const char*>(zero) - scratch_->chunk.data();
+    file.offset += static_cast<std::int64_t>(size);
+    bytes_ += static_cast<std::int64_t>(size);
+    TakeChunk(file, size);
+    if (zero != nullptr) return false;
+  }
+  return true;
+}
+
 bool TraceReader::Poll(bool last) {
   bool any = false;
+  const auto give_up = std::chrono::steady_clock::now() + kLateBytes;
   for (File& file : files_) {
     if (!Open(file)) continue;
-    ssize_t got;
+    if (last) OpenAgain(file);
     const int lines = file.line;
-    const std::int64_t enough = file.offset + kPollBytes;
-    while (!file.broken && (last || file.offset < enough) &&
-           (got = pread(file.fd.get(), scratch_->chunk.data(), kChunkBytes, file.offset)) > 0) {
-      file.offset += got;
-      bytes_ += got;
-      TakeChunk(file, static_cast<std::size_t>(got));
+    bool is_whole = ReadNew(file, last, /*takes_zeros=*/false);
+    while (last && !is_whole) {
+      const bool is_late = std::chrono::steady_clock::now() >= give_up;
+      if (!is_late) std::this_thread::sleep_for(kLatePause);
+      OpenAgain(file);
+      is_whole = ReadNew(file, last, is_late);
     }
     any = any || file.line > lines;
     if (last && !file.broken) TakeTail(file);

@@ -55,6 +55,9 @@ class TraceReader {
   // Reads whole new lines, some MiB of each file at most; true when there were any. With `last`,
   // reads everything and marks the trace finished. A last line without its newline then counts if
   // it is a whole record; a partial one is lost.
+  //
+  // A network file system may show a file's new length before its new bytes, with zeros in their
+  // place; zeros are therefore not read until the end, and then waited for, for 2 s.
   bool Poll(bool last = false);
 
   // Cuts off the partial last line of a killed process, before the next attempt appends to the
@@ -76,6 +79,8 @@ class TraceReader {
   struct File;
   struct Scratch;
   bool Open(File& file);
+  void OpenAgain(File& file);
+  bool ReadNew(File& file, bool last, bool takes_zeros);
   void TakeChunk(File& file, std::size_t size);
   void Take(File& file, std::string_view line);
   bool TakeFlat(File& file, std::string_view line);

@@ -306,7 +306,7 @@ void Adapter::ReadSignals(bool last) {
 // Steps in a trace that somebody else writes.
 void Adapter::WatchTrace() {
   bool begun_anew = false;
-  if (!watched_ || !watched_->Read(watched_tail_, begun_anew)) return;
+  if (!watched_ || !watched_->Read(watched_tail_, begun_anew, GrowingFile::Zeros::kAreLeft)) return;
   std::size_t begin = 0;
   for (std::size_t end; (end = watched_tail_.find('\n', begin)) != std::string::npos;
        begin = end + 1) {

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
+#include <thread>
 #include <utility>
 
 namespace trainwreck {
@@ -12,6 +14,8 @@ namespace {
 
 constexpr std::int64_t kRemembered = 64;
 constexpr std::int64_t kAtOnce = 4 << 20;
+constexpr std::chrono::seconds kLateBytes(2);
+constexpr std::chrono::milliseconds kLatePause(20);
 
 }  // namespace
 
@@ -49,7 +53,7 @@ bool GrowingFile::IsSameFile() const {
   return pread(fd_, now.data(), now.size(), offset_ - size) != size || now == before_;
 }
 
-bool GrowingFile::Read(std::string& bytes, bool& begun_anew) {
+bool GrowingFile::Read(std::string& bytes, bool& begun_anew, Zeros zeros) {
   begun_anew = false;
   if (fd_ >= 0 && !IsSameFile()) {
     close(fd_);
@@ -71,6 +75,22 @@ bool GrowingFile::Read(std::string& bytes, bool& begun_anew) {
   char buffer[1 << 16];
   ssize_t got;
   while (offset_ - begin < kAtOnce && (got = pread(fd_, buffer, sizeof buffer, offset_)) > 0) {
+    const void* zero = zeros == Zeros::kAreBytes
+                           ? nullptr
+                           : std::memchr(buffer, '\0', static_cast<std::size_t>(got));
+    if (zero == buffer) {
+      const auto now = std::chrono::steady_clock::now();
+      if (!zeros_since_) zeros_since_ = now;
+      const bool may_change = now - *zeros_since_ < kLateBytes;
+      if (may_change && zeros == Zeros::kAreLeft) break;
+      if (may_change) {
+        std::this_thread::sleep_for(kLatePause);
+        continue;
+      }
+    } else if (zero != nullptr) {
+      got = static_cast<const char*>(zero) - buffer;
+    }
+    zeros_since_.reset();
     bytes.append(buffer, static_cast<std::size_t>(got));
     offset_ += got;
   }

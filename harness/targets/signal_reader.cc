@@ -33,7 +33,8 @@ class LineReader : public SignalReader {
       bool begun_anew = false;
       std::string bytes;
       current_ = &file;
-      while (file.file.Read(bytes, begun_anew)) {
+      const auto zeros = last ? GrowingFile::Zeros::kAreAwaited : GrowingFile::Zeros::kAreLeft;
+      while (file.file.Read(bytes, begun_anew, zeros)) {
         if (begun_anew) {
           file.tail.clear();
           BeginAnew();

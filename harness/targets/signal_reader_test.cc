@@ -18,6 +18,7 @@ namespace trainwreck {
 namespace signal_reader_test {
 
 namespace fs = std::filesystem;
+using std::string_literals::operator""s;
 using testing::ElementsAre;
 
 class SignalReaderTest : public testing::Test {
@@ -72,6 +73,21 @@ TEST_F(SignalReaderTest, ReadsLinesThatGrow) {
   reader->Poll(true);
   EXPECT_THAT(steps_, ElementsAre("0 loss=2.5", "1 loss=nan", "2 loss=-inf"));
   EXPECT_TRUE(complaints_.empty());
+}
+
+// As a file on NFS or FUSE may be seen while another machine appends to it.
+TEST_F(SignalReaderTest, WaitsForBytesThatAreSeenAsZeros) {
+  const SourceSpec source = Pattern(R"(Iteration (?P<step>\d+), loss = (?P<loss>\S+))", 1);
+  const auto reader = MakeLineReader(source, path("out"), false, sink_);
+  const std::string seen = "Iteration 1, loss = 2.5\nIteration 2, lo";
+  Append("out", seen + std::string(9, '\0'));
+  reader->Poll(false);
+  reader->Poll(false);
+  std::fstream(path("out"), std::ios::in | std::ios::out | std::ios::binary) << seen + "ss = 1.5\n";
+  reader->Poll(false);
+  Append("out", "Iteration 3, \0oss = 7\nIteration 4, loss = 1\n"s);
+  reader->Poll(true);  // and for those that stay no more than 2 s
+  EXPECT_THAT(steps_, ElementsAre("0 loss=2.5", "1 loss=1.5", "3 loss=1"));
 }
 
 TEST_F(SignalReaderTest, CountsStepsThatAreNotSaid) {
