@@ -10,6 +10,9 @@ namespace trainwreck {
 namespace {
 
 constexpr auto kSearchEvery = std::chrono::milliseconds(200);  // it reads all of /proc
+// A rank that is being killed may end after one that lost it. Launchers give the others a second or
+// more before they kill them.
+constexpr auto kOneMoment = std::chrono::milliseconds(300);
 
 }  // namespace
 
@@ -78,10 +81,17 @@ std::vector<RankFailure> RankWatch::LookAtGuards() {
 void RankWatch::Look() {
   const std::set<int> missed_before = missed_;
   const std::vector<RankFailure> failed = guards_.ranks().empty() ? LookHere() : LookAtGuards();
-  if (first_ || failed.empty()) return;
-  const FirstFailure first = FirstOf(failed);
+  const auto now = Clock::now();
+  if (failed.empty() || (first_ && now - first_seen_ > kOneMoment)) return;
+  if (!first_) {
+    first_seen_ = now;
+    missed_before_first_ = missed_before;
+    at_first_.clear();
+  }
+  at_first_.insert(at_first_.end(), failed.begin(), failed.end());
+  const FirstFailure first = FirstOf(at_first_);
   first_ = first.failure;
-  is_first_sure_ = first.is_sure && missed_before.empty() && !was_restarted_ &&
+  is_first_sure_ = first.is_sure && missed_before_first_.empty() && !was_restarted_ &&
                    static_cast<int>(found_.size()) == ranks_;
   missed_with_first_ = missed_;
 }

@@ -57,10 +57,13 @@ class RankWatch {
   const std::string run_folder_;
   const RankGuards& guards_;
   const Write write_;
-  std::map<int, Seen> alive_;         // by rank
-  std::optional<RankFailure> first_;  // the first failure seen
+  std::map<int, Seen> alive_;          // by rank
+  std::optional<RankFailure> first_;   // the first failure seen
+  Clock::time_point first_seen_;       // the first at all; those soon after count as seen at once
+  std::vector<RankFailure> at_first_;  // all of those
   bool is_first_sure_ = false;  // no rank but those of missed_with_first_ can have ended before
   std::set<int> missed_;        // ranks that ended, nobody saw how
+  std::set<int> missed_before_first_;
   std::set<int> missed_with_first_;  // those of them that ended between the same two looks
   bool was_restarted_ = false;       // by the launcher
   std::set<int> told_;               // ranks whose way to end was seen

@@ -112,6 +112,26 @@ TEST(RankWatchTest, BelievesAReportOfARankThatWasGoneBefore) {
   EXPECT_EQ(said.at("by"), "report");
 }
 
+// Both are seen, the one that was killed after the one that lost it.
+TEST(RankWatchTest, BelievesAKillThatIsSeenSoonAfterAnError) {
+  Json said;
+  const pid_t rank0 = StartRank(0, "sleep 1; exit 1"), rank1 = StartRank(1, "exec sleep 600");
+  const RankGuards none("/nowhere", 2);
+  RankWatch watch(LauncherKind::kMpirun, 2, kRun, none, [&](const std::string& event, Json fields) {
+    if (event == "rank_failed") said = std::move(fields);
+    if (event == "exited" && fields.at("rank") == 0) kill(rank1, SIGKILL);
+  });
+  for (int i = 0; i < 80; ++i) {
+    watch.Look();
+    poll(nullptr, 0, 20);
+  }
+  watch.Finish(1 << 8, "Process name: [[1234,1],0]\nExit code:    1\n");
+  for (const pid_t pid : {rank0, rank1}) waitpid(pid, nullptr, 0);
+  EXPECT_EQ(said.at("rank"), 1);
+  EXPECT_EQ(said.at("signal"), 9);
+  EXPECT_EQ(said.at("by"), "seen");
+}
+
 // What is said of ranks that guards start, on machines that nobody here can look into.
 TEST(RankWatchTest, BelievesGuards) {
   const char* tmp = std::getenv("TEST_TMPDIR");
