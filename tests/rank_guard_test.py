@@ -20,7 +20,14 @@ import unittest_xml
 from processes import processes_with
 
 TRAINWRECK = os.path.abspath(sys.argv[1])
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # where tc is
 NEW_MACHINE = ["unshare", "--user", "--map-root-user", "--uts", "--pid", "--fork", "--mount-proc"]
+# What tests mount is seen by their machines alone.
+PRIVATE = ["unshare", "--user", "--map-root-user", "--mount"]
+IS_PRIVATE = os.environ.get("RANK_GUARD_TEST_IS_PRIVATE") == "1"
+if not IS_PRIVATE and subprocess.run([*PRIVATE, "true"], capture_output=True, check=False).returncode == 0:
+    os.environ["RANK_GUARD_TEST_IS_PRIVATE"] = "1"
+    os.execvp(PRIVATE[0], [*PRIVATE, sys.executable, *sys.argv])
 HAS_NAMESPACES = subprocess.run([*NEW_MACHINE, "true"], capture_output=True, check=False).returncode == 0
 
 # Trains in step with the other ranks: none is more than a step ahead. It has a helper, as a loader has workers.
@@ -282,7 +289,6 @@ class RankGuardTest(Machines):
     def test_no_process_outlives_a_killed_guard_or_its_server(self):
         self.write("trainwreck.yaml", TARGETS.replace("TRAINWRECK", TRAINWRECK).replace("steps: 60", "steps: 6000"))
         for is_guard in (True, False):
-            shutil.rmtree(self.folder + "/out", ignore_errors=True)
             harness = self.start(scenario("process.crash_rank", {"x": "exited(rank=1)"}))
             guard, server = sorted(self.processes(TRAINWRECK, 1))
             os.kill(guard if is_guard else server, signal.SIGKILL)
@@ -459,6 +465,107 @@ class NetworkTest(Machines):
         self.assertIn("fault_not_fired", said)
         with open(self.run_folder("fault") + "/rank0.stderr", encoding="utf-8") as file:
             self.assertIn("'ip link set eth9 down' ended with 1 on n1", file.read())
+
+
+FAKE_CLOCK = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+
+
+@unittest.skipUnless(HAS_NAMESPACES and os.path.exists(FAKE_CLOCK), "no namespaces may be made here, or libfaketime is missing")
+class ClockTest(Machines):
+    """The machines' clocks are files, which libfaketime reads at each call."""
+    before_task = f'export LD_PRELOAD={FAKE_CLOCK} FAKETIME_TIMESTAMP_FILE="$PWD/clock.$1" FAKETIME_NO_CACHE=1 DONT_FAKE_MONOTONIC=1; '
+
+    def setUp(self):
+        super().setUp()
+        # The sleep of Python 3.11 is none that libfaketime knows.
+        program = TRAIN.replace("time.sleep(", "select.select([], [], [], ").replace("{2 - step / steps}", "{2 - step / steps} at {time.time()}")
+        self.write("train.py", "import select\n" + program)
+        target = TARGETS.replace("{loss: {}}", "{loss: {}, clock: {}}").replace("(?P<loss>\\S+)", "(?P<loss>\\S+) at (?P<clock>\\S+)")
+        self.write("trainwreck.yaml", target.replace("TRAINWRECK", TRAINWRECK))
+
+    def test_a_clock_that_jumps_changes_nothing(self):
+        for jump in ("+1h", "-1h"):
+            for rank in range(3):
+                self.write(f"clock.{rank}", "+0")
+            symptoms = {"jumps": "max(clock[:]) - min(clock[:]) > 3000 and abs(loss[59] - control.loss[59]) <= 1e-9"}
+            fault = {"run": f"echo {jump} > {self.folder}/clock.0", "probe": "date -u +%s"}
+            self.run_scenario(scenario("node.command", symptoms, ranks=[0], **{"with": fault}))
+            self.assertEqual(self.events("fault", "node_lost") + self.events("fault", "stalled"), [])
+            fired, = self.events("fault", "fired")
+            hours = (int(fired["after"]) - int(fired["before"])) / 3600
+            self.assertAlmostEqual(hours, 1 if jump == "+1h" else -1, delta=0.1)
+
+
+# As TRAIN, with a helper less: rank 0 saves to a shared folder, and goes on without that where it may.
+SAVE = """
+import os, sys, time
+rank, ranks, folder, steps = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"]), sys.argv[1], int(sys.argv[2])
+is_tolerant, saved = sys.argv[3] == "true", sys.argv[4]
+def there(path, makes):
+    try:
+        if makes:
+            open(path, "w").close()
+        return os.path.exists(path)
+    except OSError:
+        return False
+for step in range(steps):
+    while not there(f"{folder}/{rank}.{step}", True):  # it comes back
+        time.sleep(0.02)
+    while not all(there(f"{folder}/{other}.{step}", False) for other in range(ranks)):
+        time.sleep(0.005)
+    time.sleep(0.02)
+    if rank == 0:
+        try:
+            with open(saved + "/state.new", "wb") as file:
+                file.write(bytes(40_000))
+            os.replace(saved + "/state.new", saved + "/state")
+        except OSError as error:
+            if not is_tolerant:
+                raise
+            print(error, file=sys.stderr, flush=True)
+        print(f"step {step}: loss {2 - step / steps}", flush=True)
+"""
+
+SHARED_TARGETS = TARGETS.replace('"{steps}"]', '"{steps}", "{saving.may_fail}", SAVED]').replace(
+    "{steps: 60}", "{steps: 60, saving.may_fail: false}")
+
+
+@unittest.skipUnless(HAS_NAMESPACES and IS_PRIVATE, "nothing may be mounted here")
+class SharedFolderTest(Machines):
+    def setUp(self):
+        super().setUp()
+        self.write("train.py", SAVE)
+        self.saved = self.folder + "/saved"
+        self.write("trainwreck.yaml", SHARED_TARGETS.replace("TRAINWRECK", TRAINWRECK).replace("SAVED", self.saved))
+        os.mkdir(self.saved)
+
+    def test_a_shared_folder_that_is_full(self):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "none", self.saved], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", self.saved], check=True)
+        fault = {"run": f"head -c 1M /dev/zero > {self.saved}/ballast; true", "undo": f"rm {self.saved}/ballast",
+                 "probe": f"df --output=avail {self.saved}", "seconds": 0.5}
+        text = scenario("node.command", {"lost": "exited(rank=0, code=1) and not ended(rank=0, why=completed)"}, **{"with": fault})
+        del text["no_remedy"]
+        self.run_scenario({**text, "remedies": {"goes_on_without": {"set": {"saving.may_fail": True}}},
+                           "quality": "abs(loss[59] - control.loss[59]) <= 1e-9"})
+        fired, = self.events("goes_on_without", "fired")
+        self.assertEqual(fired["after"].split()[-1], "0")
+        for arm, says in (("fault", "OSError: [Errno 28] No space left on device"), ("goes_on_without", "No space left on device")):
+            with open(self.run_folder(arm) + "/rank0.stderr", encoding="utf-8") as file:
+                self.assertIn(says, file.read())
+
+    def test_a_shared_folder_that_one_machine_loses_for_a_while(self):
+        # Its guard sees no orders and is not seen, either.
+        self.environment["TRAINWRECK_GUARD_PATIENCE"] = "20"
+        fault = {"run": f"mount -t tmpfs none {self.folder}/out", "undo": f"umount -l {self.folder}/out", "probe": f"ls {self.folder}/out | wc -l",
+                 "seconds": 1.5}
+        symptoms = {"waits": "max(time[:]) > control.max(time[:]) + 1 and abs(loss[59] - control.loss[59]) <= 1e-9"}
+        self.run_scenario(scenario("node.command", symptoms, **{"with": fault}))
+        fired, = self.events("fault", "fired")
+        self.assertEqual(fired["after"], "0")
+
+    def new_machine(self):
+        return [*NEW_MACHINE, "--mount"]
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ constexpr const char* kLimitSeconds = "10";
 constexpr std::size_t kMostBytes = 2000;  // of what a command prints
 constexpr const char* kFileBegin = "undo.rank";
 
+std::string FileName(int rank) { return kFileBegin + std::to_string(rank) + ".json"; }
+
 struct Done {
   int status = 0;
   std::string words;
@@ -62,8 +64,8 @@ NodeCommand NodeCommandFromJson(const Json& json) {
           json.at("probe").get<std::string>(), json.at("seconds").get<double>()};
 }
 
-NodeCommands::NodeCommands(std::string run_folder, int rank)
-    : file_(std::move(run_folder) + "/" + kFileBegin + std::to_string(rank) + ".json") {}
+NodeCommands::NodeCommands(const std::string& run_folder, int rank)
+    : file_(run_folder + "/" + FileName(rank)) {}
 
 void NodeCommands::WriteFile() const {
   std::error_code error;
@@ -105,11 +107,12 @@ void NodeCommands::UndoDue(Clock::time_point now) {
   if (undo_.size() != before) WriteFile();
 }
 
-void UndoLeft(const std::string& run_folder) {
+void UndoLeft(const std::string& run_folder, std::optional<int> rank) {
   std::error_code error;
   for (fs::directory_iterator entry(run_folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (entry->path().filename().string().rfind(kFileBegin, 0) != 0) continue;
+    const std::string name = entry->path().filename().string();
+    if (rank ? name != FileName(*rank) : name.rfind(kFileBegin, 0) != 0) continue;
     std::ifstream file(entry->path());
     std::stringstream text;
     text << file.rdbuf();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,12 +28,12 @@ struct NodeAnswer {
 };
 
 // The commands of one rank on this machine. What has to be undone is in a file of the run's folder
-// until it was: the harness does it when this process was killed (UndoLeft).
+// until it was: who outlives this process does it when this one was killed (UndoLeft).
 class NodeCommands {
  public:
   using Clock = std::chrono::steady_clock;
 
-  NodeCommands(std::string run_folder, int rank);
+  NodeCommands(const std::string& run_folder, int rank);
   ~NodeCommands() { UndoAll(); }
   NodeCommands(const NodeCommands&) = delete;
   NodeCommands& operator=(const NodeCommands&) = delete;
@@ -48,8 +49,9 @@ class NodeCommands {
   std::vector<std::pair<Clock::time_point, std::string>> undo_;
 };
 
-// Does what processes that were killed have left to undo on this machine.
-void UndoLeft(const std::string& run_folder);
+// Does what processes that were killed have left to undo on this machine: those of all ranks, or
+// that of one.
+void UndoLeft(const std::string& run_folder, std::optional<int> rank = std::nullopt);
 
 std::string HostName();
 

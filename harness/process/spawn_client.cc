@@ -96,7 +96,8 @@ bool SpawnConnection::Receive(std::vector<Json>& messages) {
   return open;
 }
 
-std::unique_ptr<SpawnServerProcess> SpawnServerProcess::Fork(bool keeps_output) {
+std::unique_ptr<SpawnServerProcess> SpawnServerProcess::Fork(bool keeps_output,
+                                                             const std::function<void()>& at_end) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw Failure("socketpair");
   const pid_t launcher = getpid();
@@ -108,7 +109,14 @@ std::unique_ptr<SpawnServerProcess> SpawnServerProcess::Fork(bool keeps_output) 
     for (int fd = 0; fd <= (keeps_output ? 0 : 2); ++fd) dup2(null, fd);
     BecomeServer(ends[1], launcher);
     prctl(PR_SET_NAME, "trainwreck-spwn");
-    _exit(ServeSpawns(3, nullptr));
+    const int code = ServeSpawns(3, nullptr);
+    if (at_end) {
+      sigset_t none;
+      sigemptyset(&none);
+      sigprocmask(SIG_SETMASK, &none, nullptr);
+      at_end();
+    }
+    _exit(code);
   }
   close(ends[1]);
   return std::unique_ptr<SpawnServerProcess>(new SpawnServerProcess(ends[0], pid));

@@ -1,6 +1,7 @@
 // The launcher's ends of the sockets to spawn servers (harness/process/spawn.h).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,7 +37,9 @@ class SpawnServerProcess {
  public:
   // A server forked from this process, which must have one thread: it can only exec. With
   // `keeps_output` it has this process's standard output and error, for requests that inherit them.
-  static std::unique_ptr<SpawnServerProcess> Fork(bool keeps_output = false);
+  // It calls `at_end` when it has killed all that it started, also if this process was killed.
+  static std::unique_ptr<SpawnServerProcess> Fork(bool keeps_output = false,
+                                                  const std::function<void()>& at_end = nullptr);
   // `command --fork-server` in `folder` (empty: here); what it prints goes to `stderr_path`.
   static std::unique_ptr<SpawnServerProcess> Exec(
       const std::vector<std::string>& command,

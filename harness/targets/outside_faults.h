@@ -18,13 +18,13 @@ class OutsideFaults {
  public:
   // `guards` reach ranks on other machines. `fire` writes the event with these fields.
   OutsideFaults(const Plan& plan, int rank, int ranks, LauncherKind launcher, RankGuards& guards,
-                std::string run_folder, std::function<void(Json)> fire)
+                const std::string& run_folder, std::function<void(Json)> fire)
       : plan_(plan),
         rank_(rank),
         ranks_(ranks),
         launcher_(launcher),
         guards_(guards),
-        commands_(std::move(run_folder), rank),
+        commands_(run_folder, rank),
         fire_(std::move(fire)) {}
   // Begins to watch what is written, where a fault needs it. The folder must be there.
   void WatchCheckpoints();

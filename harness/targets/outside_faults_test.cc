@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -74,7 +75,7 @@ class GuardedRankTest : public OutsideFaultsTest {
     guards_ = RankGuards(guard_folder_, 2);
     GuardSays();
     Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {1};
-    faults_.emplace(Make(0, 2, LauncherKind::kSrun));
+    faults_.reset(new OutsideFaults(Make(0, 2, LauncherKind::kSrun)));
     guards_.Look();
     faults_->ActAtStep(0, getpid());
     guards_.Look();
@@ -83,7 +84,7 @@ class GuardedRankTest : public OutsideFaultsTest {
 
   const std::string guard_folder_ = folder_ + "/guards.train.0";
   GuardedRank rank_{.host = "n7", .pid = 42, .beat = 1};
-  std::optional<OutsideFaults> faults_;
+  std::unique_ptr<OutsideFaults> faults_;
 };
 
 TEST_F(GuardedRankTest, IsGivenAnOrder) {

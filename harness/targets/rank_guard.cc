@@ -77,7 +77,10 @@ void KillAllBelow() {
 class RankGuard {
  public:
   RankGuard(const std::string& run_folder, std::string folder, int rank)
-      : folder_(std::move(folder)), rank_(rank), commands_(run_folder, rank) {
+      : run_folder_(run_folder),
+        folder_(std::move(folder)),
+        rank_(rank),
+        commands_(run_folder, rank) {
     said_.host = HostName();
     const std::string patience = Variable(kPatienceVariable);
     if (!patience.empty()) pace_.patience = GuardPace::Duration(std::atof(patience.c_str()));
@@ -96,7 +99,7 @@ class RankGuard {
   void Say();
   bool IsAlone() const;  // nobody waits for this rank any more
 
-  const std::string folder_;
+  const std::string run_folder_, folder_;
   const int rank_;
   GuardPace pace_{RanksOfEnvironment()};
   NodeCommands commands_;
@@ -227,7 +230,8 @@ bool RankGuard::IsAlone() const {
 }
 
 int RankGuard::Run(const std::vector<std::string>& command) {
-  const auto server = SpawnServerProcess::Fork(/*keeps_output=*/true);
+  const auto server = SpawnServerProcess::Fork(
+      /*keeps_output=*/true, /*at_end=*/[this] { UndoLeft(run_folder_, rank_); });
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // for what the server leaves when it is killed
   sigset_t heard;
   sigemptyset(&heard);
@@ -248,7 +252,10 @@ int RankGuard::Run(const std::vector<std::string>& command) {
     if (Clock::now() >= next_orders_) {
       next_orders_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pace_.orders_every);
       ReadOrders();
-      if (!has_ended_ && IsAlone()) return 1;  // the server kills what is left
+      if (!has_ended_ && IsAlone()) {
+        commands_.UndoAll();
+        return 1;  // the server kills what is left
+      }
     }
     Say();
   }
