@@ -192,6 +192,10 @@ class SlurmTest(SlurmTestCase):
         done = self.call(*self.on_slurm("--sbatch", "partition=nope"))
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
         self.assertIn("Slurm does not take the job: sbatch: error: Batch job submission failed: Invalid partition", done.stderr)
+        self.write("slurm/refuses", "sbatch: error: Batch job submission failed: Invalid job array specification")
+        done = self.call(*self.on_slurm())
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertIn("MaxArraySize", done.stderr)
         os.remove(self.path("slurm/refuses"))
         # Another command may have the folder: nothing was submitted.
         self.assertEqual(self.call(*self.on_slurm()).returncode, 0)

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <numeric>
+#include <queue>
 #include <set>
 #include <utility>
 
@@ -412,12 +414,15 @@ std::vector<int> AssignShards(const std::vector<Case>& cases, int shard_count,
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(-costs[a], cases[a].name) < std::pair(-costs[b], cases[b].name);
   });
-  std::vector<double> load(shard_count, 0.0);
+  using Load = std::pair<double, int>;  // of a shard
+  std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
+  for (int i = 0; i < shard_count; ++i) loads.emplace(0.0, i);
   std::vector<int> shard(cases.size(), 0);
   for (std::size_t index : order) {
-    auto least = std::min_element(load.begin(), load.end());
-    shard[index] = static_cast<int>(least - load.begin());
-    *least += costs[index] + 1e-9;  // cases that cost nothing are spread as well
+    const auto [load, least] = loads.top();
+    loads.pop();
+    shard[index] = least;
+    loads.emplace(load + costs[index] + 1e-9, least);  // those that cost nothing are spread as well
   }
   return shard;
 }

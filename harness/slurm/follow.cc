@@ -45,6 +45,12 @@ std::string LastLine(const std::string& file) {
   return CleanText(newline == std::string::npos ? text : text.substr(newline + 1));
 }
 
+std::string HintOn(const std::string& error) {
+  if (error.find("job array") == std::string::npos) return "";
+  return "; a task's number must be below the cluster's MaxArraySize, which 'scontrol show config' "
+         "prints: take fewer --shards";
+}
+
 using TasksById = std::map<std::pair<std::int64_t, int>, SlurmTask>;
 
 TasksById ById(const std::vector<SlurmTask>& tasks) {
@@ -183,9 +189,11 @@ class Follower {
               << "trainwreck: its log: " << log << "\n";
   }
 
-  void SubmitAll(const std::vector<Wanted>& wanted) {
+  void SubmitAll(std::vector<Wanted> wanted) {
     std::vector<int> shards;
     for (const Wanted& one : wanted) shards.push_back(one.shard);
+    shards = FirstThatFit(std::move(shards));
+    wanted.resize(shards.size());  // the next look finds the others again
     const Submission submission = Submit(job_, shards, order_.options, folder_);
     if (submission.job == 0) return AnswerRefusal(wanted, submission.error);
     failures_ = 0;
@@ -206,7 +214,8 @@ class Follower {
     if (!job_.WasSubmitted()) {
       const SlurmAnswer answer = AskQueue(job_);
       Adopt(answer.tasks);
-      if (!job_.WasSubmitted()) throw ConfigurationError("Slurm does not take the job: " + error);
+      if (!job_.WasSubmitted())
+        throw ConfigurationError("Slurm does not take the job: " + error + HintOn(error));
       return;
     }
     if (++failures_ < kSubmissions) return;

@@ -130,6 +130,12 @@ std::string ArrayText(const std::vector<int>& indices) {
   return Join(ranges, ",");
 }
 
+std::vector<int> FirstThatFit(std::vector<int> indices) {
+  constexpr std::size_t kMostBytes = 100'000;
+  while (ArrayText(indices).size() > kMostBytes) indices.resize(indices.size() / 2);
+  return indices;
+}
+
 std::string Summary(const std::vector<SlurmTask>& tasks) {
   int running = 0, waiting = 0;
   std::set<std::string> reasons;

@@ -48,6 +48,9 @@ bool WritesVerdicts(int exit_status);
 // {1, 2, 3, 7} as sbatch wants it: "1-3,7".
 std::string ArrayText(const std::vector<int>& indices);
 
+// As many of the first as one word of a command line holds: Linux allows 128 KiB.
+std::vector<int> FirstThatFit(std::vector<int> indices);
+
 // "1 running, 2 waiting (Resources)"
 std::string Summary(const std::vector<SlurmTask>& tasks);
 

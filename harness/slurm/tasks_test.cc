@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+
 namespace trainwreck {
 namespace {
 
@@ -72,6 +75,19 @@ TEST(SlurmTasks, WritesArraysShort) {
   EXPECT_EQ(ArrayText({1, 2, 3}), "1-3");
   EXPECT_EQ(ArrayText({2}), "2");
   EXPECT_EQ(ArrayText({1, 3, 4, 9}), "1,3-4,9");
+}
+
+TEST(SlurmTasks, SubmitsAsManyAsACommandLineHolds) {
+  std::vector<int> together(100'000), scattered;
+  std::iota(together.begin(), together.end(), 1);
+  for (const int index : together) {
+    if (index % 2 == 0) scattered.push_back(index);
+  }
+  EXPECT_EQ(FirstThatFit(together).size(), together.size());
+  const std::vector<int> fitting = FirstThatFit(scattered);
+  EXPECT_LE(ArrayText(fitting).size(), 100'000U);
+  EXPECT_GE(fitting.size(), 10'000U);
+  EXPECT_TRUE(std::equal(fitting.begin(), fitting.end(), scattered.begin()));
 }
 
 TEST(SlurmTasks, SaysWhatRunsAndWhatWaits) {
