@@ -210,10 +210,23 @@ find_libtorch() {
   is_libtorch "$TORCH_HOME" || die "unpacking LibTorch into $TORCH_HOME failed"
 }
 
+# versions_of PACKAGE...: one word. Another one when any of them is installed in another version, or no more.
+versions_of() {
+  { dpkg-query -W -f '${binary:Package} ${Version} ${db:Status-Status}\n' "$@" 2>/dev/null ||
+      true; } | sort | sha256sum | cut -c 1-12
+}
+
 # .bazelrc.local is read by .bazelrc; it is rewritten only when it changes, so that Bazel keeps its cache.
+# What the compiler, its headers and the system's libraries are is no input that Bazel sees. Their versions are in the environment of
+# each action instead, so that a cache which machines share answers for those alone that have the same.
 write_bazelrc_local() {
-  local file="$REPO_ROOT/.bazelrc.local" text
+  local file="$REPO_ROOT/.bazelrc.local" text built run
+  built="$(versions_of "${DEBIAN_PACKAGES[@]%%:*}" binutils cpp-12 g++-12 libc6-dev libstdc++-12-dev)"
+  if [ -n "${CUDA_HOME:-}" ]; then built+="-$("$CUDA_HOME/bin/nvcc" --version | sha256sum | cut -c 1-12)"; fi
+  run="$(versions_of chromium faketime iproute2 libc6 openmpi-bin python3 python3-minimal python3-torch slurm-wlm util-linux)"
   text="build --repo_env=TORCH_HOME=$TORCH_HOME"
+  text+=$'\n'"build --action_env=TRAINWRECK_BUILT_WITH=$built"
+  text+=$'\n'"test --test_env=TRAINWRECK_RUN_WITH=$run"
   if [ -n "${CUDA_HOME:-}" ]; then text+=$'\n'"build --repo_env=CUDA_HOME=$CUDA_HOME"; fi
   [ -f "$file" ] && [ "$(cat "$file")" = "$text" ] || printf '%s\n' "$text" >"$file"
 }

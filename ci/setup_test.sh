@@ -50,4 +50,14 @@ sed 's|^setup$|say() { printf "%s. " "$*" \>\&2; }; install_python_torch; echo "
 expect "went on" 0
 expect "warning: python3-torch cannot be installed: the tests of the hooks in Python are skipped. went on" 0 \
   WITH_PYTHON_TORCH=1 PATH="$TEST_TMPDIR/bin:$PATH"
+
+# Another version of a package is another word, which a cache that machines share asks for.
+printf '#!/bin/sh\necho "a $VERSION installed"\n' >"$TEST_TMPDIR/bin/dpkg-query"
+chmod +x "$TEST_TMPDIR/bin/dpkg-query"
+sed 's/^setup$/versions_of a/' ci/setup.sh >"$TEST_TMPDIR/repo/ci/setup.sh"
+with_version() { PATH="$TEST_TMPDIR/bin:$PATH" VERSION="$1" bash "$TEST_TMPDIR/repo/ci/setup.sh"; }
+if [ "$(with_version 1)" != "$(with_version 1)" ] || [ "$(with_version 1)" = "$(with_version 2)" ]; then
+  printf 'versions 1, 1 and 2 of a package: %s, %s, %s\n' "$(with_version 1)" "$(with_version 1)" "$(with_version 2)"
+  failures=$((failures + 1))
+fi
 exit "$((failures > 0))"
