@@ -90,6 +90,7 @@ void RankWatch::Look() {
   }
   at_first_.insert(at_first_.end(), failed.begin(), failed.end());
   const FirstFailure first = FirstOf(at_first_);
+  if (first_ && first_->rank == first.failure.rank) return;  // as sure as it was
   first_ = first.failure;
   is_first_sure_ = first.is_sure && missed_before_first_.empty() && !was_restarted_ &&
                    static_cast<int>(found_.size()) == ranks_;

@@ -112,23 +112,35 @@ TEST(RankWatchTest, BelievesAReportOfARankThatWasGoneBefore) {
   EXPECT_EQ(said.at("by"), "report");
 }
 
-// Both are seen, the one that was killed after the one that lost it.
-TEST(RankWatchTest, BelievesAKillThatIsSeenSoonAfterAnError) {
+// What is said in the end, where rank 0 is seen to exit and rank 1 to end soon after it, and the
+// launcher's report names `reported`.
+Json SaidOfTwo(const char* rank1, int reported) {
   Json said;
-  const pid_t rank0 = StartRank(0, "sleep 1; exit 1"), rank1 = StartRank(1, "exec sleep 600");
+  const std::vector<pid_t> ranks = {StartRank(0, "sleep 1; exit 1"), StartRank(1, rank1)};
   const RankGuards none("/nowhere", 2);
   RankWatch watch(LauncherKind::kMpirun, 2, kRun, none, [&](const std::string& event, Json fields) {
     if (event == "rank_failed") said = std::move(fields);
-    if (event == "exited" && fields.at("rank") == 0) kill(rank1, SIGKILL);
   });
-  for (int i = 0; i < 80; ++i) {
+  for (int i = 0; i < 100; ++i) {
     watch.Look();
     poll(nullptr, 0, 20);
   }
-  watch.Finish(1 << 8, "Process name: [[1234,1],0]\nExit code:    1\n");
-  for (const pid_t pid : {rank0, rank1}) waitpid(pid, nullptr, 0);
+  watch.Finish(1 << 8,
+               "Process name: [[1234,1]," + std::to_string(reported) + "]\nExit code:    1\n");
+  for (const pid_t pid : ranks) waitpid(pid, nullptr, 0);
+  return said;
+}
+
+TEST(RankWatchTest, BelievesAKillThatIsSeenSoonAfterAnError) {
+  const Json said = SaidOfTwo("sleep 1.1; kill -9 $$", /*reported=*/0);
   EXPECT_EQ(said.at("rank"), 1);
   EXPECT_EQ(said.at("signal"), 9);
+  EXPECT_EQ(said.at("by"), "seen");
+}
+
+TEST(RankWatchTest, BelievesTheErrorThatIsSeenSoonBeforeAnother) {
+  const Json said = SaidOfTwo("sleep 1.1; exit 1", /*reported=*/1);
+  EXPECT_EQ(said.at("rank"), 0);
   EXPECT_EQ(said.at("by"), "seen");
 }
 
