@@ -64,17 +64,28 @@ class RealSlurmTest(SlurmTestCase):
     def follow(self, harness, seconds=120):
         self.assertEqual(harness.wait(timeout=seconds), 0, self.read("said"))
 
-    def test_ranks_of_the_reference_trainer_on_two_nodes(self):
-        self.environment["SLURM_NNODES"] = "2"
-        done = self.call("run", "hang/silent-rank-death", "--point", "sigkill-two", "--seeds", "1", "--set", "parallel.launcher=srun",
-                         "--scenarios-root", os.path.abspath("scenarios"), "--target", TRAINER, "--history", "none", "--no-html",
-                         "--keep", "all", "--output", "out", "-v")
+    def run_on_two_nodes(self, *words):
+        self.environment.update(SLURM_NNODES="2", SLURM_OVERCOMMIT="1")
+        done = self.call("run", *words, "--seeds", "1", "--set", "parallel.launcher=srun", "--scenarios-root", os.path.abspath("scenarios"),
+                         "--target", TRAINER, "--history", "none", "--no-html", "--keep", "all", "--output", "out", "-v")
         # Every arm is as claimed; one seed is too few for a verdict.
         self.assertIn("INCONCLUSIVE too_few_seeds", done.stdout, done.stderr)
-        folder = self.path("out/hang/silent-rank-death/sigkill-two/fault/0")
-        guards = {os.path.basename(path): json.loads(open(path, encoding="utf-8").read()) for path in glob.glob(folder + "/guards.*/rank*.json")}
+
+    def guards(self, folder):
+        return {os.path.basename(path): json.loads(open(path, encoding="utf-8").read()) for path in glob.glob(self.path(folder, "rank*.json"))}
+
+    def test_ranks_of_the_reference_trainer_on_two_nodes(self):
+        self.run_on_two_nodes("hang/silent-rank-death", "--point", "sigkill-two")
+        guards = self.guards("out/hang/silent-rank-death/sigkill-two/fault/0/guards.train.0")
         self.assertEqual(sorted(guards), ["rank0.json", "rank1.json"])
         self.assertEqual((guards["rank1.json"]["state"], guards["rank1.json"]["signal"]), ("ended", 9))
+
+    def test_a_job_goes_on_without_the_ranks_of_a_node_that_died(self):
+        self.run_on_two_nodes("resume/node-lost")
+        before, after = (self.guards(f"out/resume/node-lost/others_go_on/0/guards.train.{attempt}") for attempt in (0, 1))
+        # Slurm fills the first node first.
+        self.assertEqual([before[f"rank{rank}.json"]["signal"] for rank in (2, 3)], [9, 9])
+        self.assertEqual(sorted(after), ["rank0.json", "rank1.json"])
 
     def test_an_array_of_shards_is_as_one_run(self):
         self.write_scenario("weak", quality="at_end loss < 0.0001")

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -136,7 +137,7 @@ void AddWord(std::string& words, const std::string& word) {
 }
 
 // The shards ran beside each other: runs and processor time add up, the time is that of the last.
-StoredReport MergedOf(const std::vector<Shard>& shards, const MergeOptions& options) {
+StoredReport MergedOf(std::vector<Shard> shards, const MergeOptions& options) {
   StoredReport merged;
   RunInfo& info = merged.info = shards.front().report.info;
   info.command_line = options.common.command_line;
@@ -144,7 +145,7 @@ StoredReport MergedOf(const std::vector<Shard>& shards, const MergeOptions& opti
   info.host = info.devices = "";
   info.runs = info.cores = info.unjudged = 0;
   info.wall_seconds = info.cpu_seconds = 0;
-  for (const Shard& shard : shards) {
+  for (Shard& shard : shards) {
     const RunInfo& one = shard.report.info;
     info.runs += one.runs;
     info.unjudged += one.unjudged;
@@ -155,8 +156,8 @@ StoredReport MergedOf(const std::vector<Shard>& shards, const MergeOptions& opti
     AddWord(info.host, one.host);
     AddWord(info.devices, one.devices);
     for (const auto& [key, value] : one.environment) AddWord(info.environment[key], value);
-    merged.verdicts.insert(merged.verdicts.end(), shard.report.verdicts.begin(),
-                           shard.report.verdicts.end());
+    std::move(shard.report.verdicts.begin(), shard.report.verdicts.end(),
+              std::back_inserter(merged.verdicts));
   }
   std::stable_sort(merged.verdicts.begin(), merged.verdicts.end(),
                    [](const Verdict& a, const Verdict& b) { return a.case_name < b.case_name; });
@@ -185,7 +186,7 @@ int MergeShards(const MergeOptions& options, const std::map<int, std::string>& w
   RefuseDifferent(shards);
   RefuseCasesOfTwo(shards);
   const std::string missing = MissingShards(shards, why);
-  const StoredReport merged = MergedOf(shards, options);
+  const StoredReport merged = MergedOf(std::move(shards), options);
   ConsoleReport console(std::cout, ConsoleOptionsOf(options.common));
   console.Begin(merged.info, static_cast<int>(merged.verdicts.size()), merged.info.runs);
   for (const Verdict& verdict : merged.verdicts) console.Finished(verdict);
