@@ -138,11 +138,6 @@ void KeepRuns(const CaseResults& results, Verdict& verdict) {
       slim.end = run->end;
       slim.detail = run->detail;
       slim.folder = run->folder;
-      slim.trace.planned_steps = run->trace.planned_steps;
-      slim.trace.world_size = run->trace.world_size;
-      slim.trace.finished = run->trace.finished;
-      slim.trace.events = run->trace.events;
-      slim.trace.end_why = run->trace.end_why;
       slim.exits = run->exits;
       slim.problems = run->problems;
       slim.restarts = run->restarts;

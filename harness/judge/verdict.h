@@ -95,7 +95,7 @@ struct Verdict {
   std::vector<ArmSummary> arms;            // in the plan's order
   std::vector<Note> notes;                 // in the order of arms; they change no verdict
   std::vector<InvariantCount> invariants;  // in the order of their file
-  // Arm -> its runs by seed. Their traces no longer have series and collectives.
+  // Arm -> its runs by seed, without their traces: a suite may have 10^5 runs.
   std::map<std::string, std::vector<RunResult>> runs;
   std::vector<std::string> undo_remedies;
   // The smallest margin of the checks that hold as claimed; after a failure, of the checks that
