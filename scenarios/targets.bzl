@@ -1850,6 +1850,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "twins/graphs",
+        file = "twins/graphs.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "twins/groups",
         file = "twins/groups.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
@@ -2087,6 +2095,14 @@ SCENARIOS = [
         extended = ["variance/defaults.yaml", "defaults.yaml"],
         tags = ["slow"],
         size = "medium",
+        cores = 1,
+    ),
+    struct(
+        name = "variance/wrong-product",
+        file = "variance/wrong-product.yaml",
+        extended = ["variance/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
         cores = 1,
     ),
 ]

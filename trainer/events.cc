@@ -116,6 +116,15 @@ const EventKind kMemoryBlocks(
 const EventKind kDeviceOpened("device_opened", {"kind", "name", "tf32"},
                               "Where this rank's tensors live from here on, and whether its "
                               "products in fp32 are rounded (precision.tf32)");
+const EventKind kPassesDiffer(
+    "passes_differ", {"parameters", "loss", "loss_again", "action"},
+    "audit.repeat_every: the passes of this step, made twice, do not agree: the parameters whose "
+    "gradients differ, both losses, and whether the run goes on with the first ones (report), with "
+    "what two of three agree on (vote), or stops (stop)");
+const EventKind kPassesRecorded("passes_recorded", {"inputs", "records"},
+                                "cuda_graphs: the passes of batches whose inputs have this shape "
+                                "are replayed from here on; and "
+                                "how many shapes have a record");
 const EventKind kEvaluated("evaluated", {"loss", "batches", "data"},
                            "An evaluation; data is held_out or training");
 const EventKind kOverlap(

@@ -57,6 +57,8 @@ extern const EventKind kException;
 extern const EventKind kOutOfMemory;
 extern const EventKind kMemoryBlocks;
 extern const EventKind kDeviceOpened;
+extern const EventKind kPassesDiffer;
+extern const EventKind kPassesRecorded;
 extern const EventKind kEvaluated;
 extern const EventKind kOverlap;
 extern const EventKind kBestRestored;

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/count_nonzero.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/rand_like.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
@@ -26,14 +27,13 @@
 namespace trainwreck {
 namespace {
 
-// What the loss of a batch is a mean over: the weights of its targets, or its sequences.
-double CountOf(const Batch& batch, bool per_sequence) {
-  if (batch.size() == 0 || per_sequence) return batch.size();
-  return batch.weights.sum().item<double>();
-}
-
 double SumOf(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+// With everything frozen there is nothing to go back to; the step is then without effect.
+void GoBack(const at::Tensor& loss, const at::Tensor& seed = {}) {
+  if (loss.requires_grad()) loss.backward(seed);
 }
 
 bool Due(std::int64_t every, int steps_done) { return every > 0 && steps_done % every == 0; }
@@ -76,6 +76,16 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
     early_stop_.emplace(recipe.early_stop_patience, std::move(weights));
   }
   if (recipe.parallel_overlap && parts.communicator->world_size() > 1) PrepareOverlap();
+  if (recipe.cuda_graphs) {
+    recorded_.emplace(*parts.device, parameters_, events,
+                      [this](const Batch& batch, const at::Tensor& seed, ForwardHook* hook) {
+                        return Passes(batch, hook,
+                                      [&](const at::Tensor& loss) { GoBack(loss, seed); });
+                      });
+  }
+  if (recipe.audit_repeat_every > 0) {
+    repetition_.emplace(*parts.model, *parts.device, parameters_);
+  }
   if (recipe.optimizer.in_backward) {
     gradient_hooks_.emplace(parameters_, [this](std::size_t i) { UpdateParameter(i); });
   }
@@ -150,9 +160,12 @@ void TrainingLoop::UpdateAfterBackward(const std::vector<Batch>& batches) {
   if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
   const std::vector<double> counts = CountsOf(batches);
   if (overlap_) BeginReduction(batches, counts);
+  const bool repeats = Due(recipe_.audit_repeat_every, clock_.step + 1);
+  if (repeats) repetition_->Begin();
   now_.loss = ForwardBackward(batches, counts, telemetry_.activation_hook(),
                               [this](std::size_t i) { EvaluateWithin(i); });
   if (overlap_) FinishReduction();
+  if (repeats) RepeatPasses(batches, counts);
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
   ReduceOverRanks(SumOf(counts), /*has_data=*/!now_.sample_ids.empty());
   if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
@@ -315,7 +328,7 @@ std::vector<double> TrainingLoop::CountsOf(const std::vector<Batch>& batches) co
 
 double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
                                      const std::vector<double>& counts, ForwardHook* hook,
-                                     const AfterMicroBatch& after) {
+                                     const AfterMicroBatch& after, bool may_replay) {
   std::vector<double> shares = counts;
   const double total = SumOf(shares);
   for (double& share : shares) {
@@ -325,32 +338,46 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
   }
   std::vector<std::pair<double, at::Tensor>> losses;  // share, value: read when all is queued
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    if (batches[i].size() > 0 && shares[i] != 0) {
-      clock_.Enter(Stage::kForward);
-      at::Tensor loss;
-      {
-        Stopwatch watch(now_.forward_s);
-        MemoryScope memory(MemoryOwner::kActivations);
-        AutocastGuard autocast(RunPrecision());
-        Batch batch = parts_.device->Move(batches[i]);
-        SampleInputs(batch);
-        HookScope scope(*parts_.model, hook);
-        HookScope parts_scope(*parts_.model, BeginForwardParts());
-        loss = parts_.model->Loss(batch);
-      }
-      clock_.Enter(Stage::kBackward);
-      Stopwatch watch(now_.backward_s);
-      MemoryScope memory(MemoryOwner::kGradients);
-      losses.emplace_back(shares[i], loss.detach());
-      loss = parts_.scaler->Scale(loss, shares[i]);
-      // With everything frozen there is nothing to go back to; the step is then without effect.
-      if (loss.requires_grad()) loss.backward();
+    const double share = shares[i];
+    if (batches[i].size() > 0 && share != 0) {
+      at::Tensor loss =
+          recorded_ && may_replay
+              ? recorded_->Make(batches[i], parts_.scaler->Scale(at::ones({}), share), hook)
+              : Passes(batches[i], hook,
+                       [&](const at::Tensor& made) { GoBack(parts_.scaler->Scale(made, share)); });
+      losses.emplace_back(share, std::move(loss));
     }
+    CopyNextAhead(batches, i);
     if (after) after(i);
   }
   double mean_loss = 0;
   for (const auto& [share, loss] : losses) mean_loss += share * loss.item<double>();
   return mean_loss;
+}
+
+at::Tensor TrainingLoop::Passes(const Batch& batch, ForwardHook* hook, const Backward& backward) {
+  clock_.Enter(Stage::kForward);
+  at::Tensor loss;
+  {
+    Stopwatch watch(now_.forward_s);
+    MemoryScope memory(MemoryOwner::kActivations);
+    AutocastGuard autocast(RunPrecision());
+    Batch moved = parts_.device->Move(batch);
+    SampleInputs(moved);
+    HookScope scope(*parts_.model, hook);
+    HookScope parts_scope(*parts_.model, BeginForwardParts());
+    loss = parts_.model->Loss(moved);
+  }
+  clock_.Enter(Stage::kBackward);
+  Stopwatch watch(now_.backward_s);
+  MemoryScope memory(MemoryOwner::kGradients);
+  backward(loss);
+  return loss.detach();
+}
+
+void TrainingLoop::CopyNextAhead(const std::vector<Batch>& batches, std::size_t micro_batch) {
+  const Batch* next = micro_batch + 1 < batches.size() ? &batches[micro_batch + 1] : loader_.Peek();
+  if (next != nullptr && next->size() > 0) parts_.device->CopyAhead(*next);
 }
 
 // A rank counts by what its loss is a mean over, as a micro-batch does; all by the same where they
@@ -402,71 +429,6 @@ void TrainingLoop::EndEpoch() {
   epoch_over_ = false;
   parts_.communicator->Barrier();
   if (recipe_.eval_at_epoch_end) Evaluate();
-}
-
-void TrainingLoop::EvaluateWithin(std::size_t micro_batch) {
-  const std::int64_t done =
-      clock_.step * recipe_.accumulation + static_cast<std::int64_t>(micro_batch) + 1;
-  const std::int64_t every = recipe_.eval_every_micro_batches;
-  if (every > 0 && done % every == 0) Evaluate();
-}
-
-void TrainingLoop::Evaluate() {
-  clock_.Enter(Stage::kEvaluate);
-  MemoryScope memory(MemoryOwner::kEvaluation);
-  at::NoGradGuard no_grad;
-  parts_.model->eval();
-  for (auto& hook : parts_.hooks) hook->OnEvaluation(clock_.step);
-  const bool on_training = recipe_.eval_data == EvalData::kTraining;
-  const Dataset& data = on_training ? *parts_.train_data : *parts_.eval_data;
-  const std::int64_t batch_size =
-      recipe_.eval_batch_size > 0 ? recipe_.eval_batch_size : recipe_.data.batch_size;
-  const int world_size = parts_.communicator->world_size();
-  AutocastGuard autocast(RunPrecision());
-  double loss = 0, accuracy = 0, count = 0, nats = 0, bytes = 0;  // sums over batches
-  const auto tokenizer = data.tokenizer();
-  SeenSpans::Count spans;
-  for (std::int64_t b = 0; b < recipe_.eval_batches; ++b) {
-    const std::int64_t begin = (b * world_size + parts_.communicator->rank()) * batch_size;
-    std::vector<Sample> samples;
-    for (std::int64_t i = 0; i < batch_size; ++i) {
-      samples.push_back(data.Get((begin + i) % data.size()));
-    }
-    const Batch batch = parts_.device->Move(Collate(samples));
-    const double counted = CountOf(batch, recipe_.model.loss.per_sequence);
-    count += counted;
-    const double mean = parts_.model->Loss(batch).item<double>();
-    loss += counted * mean;
-    if (tokenizer) {
-      nats += mean * batch.weights.sum().item<double>();
-      bytes += BytesOfTargets(samples, *tokenizer);
-    }
-    if (recipe_.eval_free_running) accuracy += FreeRunningAccuracy(*parts_.model, batch);
-    if (seen_spans_) spans += seen_spans_->CountIn(batch);
-  }
-  parts_.model->train();
-  at::Tensor totals = at::tensor({loss, count, accuracy}, at::kDouble);
-  if (world_size > 1) parts_.communicator->AllReduce(totals, Reduction::kSum);
-  Evaluation evaluation{.loss = (totals[0] / totals[1]).item<double>()};
-  if (bytes > 0) evaluation.bits_per_byte = nats / std::log(2.0) / bytes;
-  if (recipe_.eval_free_running) {
-    evaluation.free_running_accuracy =
-        totals[2].item<double>() / static_cast<double>(recipe_.eval_batches * world_size);
-  }
-  if (seen_spans_) evaluation.seen_share = spans.seen / spans.spans;
-  telemetry_.Evaluated(evaluation);
-  if (early_stop_) early_stop_->Judge(clock_.step, evaluation.loss);
-  events_.Report(events::kEvaluated, {{"loss", EncodeNumber(evaluation.loss)},
-                                      {"batches", recipe_.eval_batches},
-                                      {"data", on_training ? "training" : "held_out"}});
-}
-
-void TrainingLoop::RestoreBest(bool stops) {
-  if (!early_stop_->RestoreBest()) return;
-  events_.Report(events::kBestRestored, {{"best_step", early_stop_->best_step()},
-                                         {"loss", EncodeNumber(early_stop_->best_loss())},
-                                         {"stopped", stops}});
-  Evaluate();
 }
 
 void TrainingLoop::Consolidate() {

@@ -11,6 +11,7 @@
 
 #include "trainer/consolidation.h"
 #include "trainer/data/loader.h"
+#include "trainer/devices/recorded_passes.h"
 #include "trainer/early_stop.h"
 #include "trainer/models/precision.h"
 #include "trainer/optimizers/in_backward.h"
@@ -18,6 +19,7 @@
 #include "trainer/ranks/overlapped_reduction.h"
 #include "trainer/ranks/replicas.h"
 #include "trainer/recipe/recipe.h"
+#include "trainer/repetition.h"
 #include "trainer/telemetry/coverage.h"
 #include "trainer/telemetry/evidence.h"
 #include "trainer/telemetry/forward_parts.h"
@@ -72,11 +74,20 @@ class TrainingLoop {
   std::vector<double> CountsOf(const std::vector<Batch>& batches) const;
   // Computes the gradients of the mean loss over all micro-batches, weighted by `counts`, and
   // returns that loss. `hook`, if any, sees the forward passes. `after` is called after each
-  // micro-batch, with its number in the step.
+  // micro-batch, with its number in the step. Recorded passes run nothing on the host.
   using AfterMicroBatch = std::function<void(std::size_t)>;
   double ForwardBackward(const std::vector<Batch>& batches, const std::vector<double>& counts,
-                         ForwardHook* hook, const AfterMicroBatch& after = nullptr);
+                         ForwardHook* hook, const AfterMicroBatch& after = nullptr,
+                         bool may_replay = true);
+  // The two passes of a micro-batch; the backward one is what `backward` makes of the loss. Returns
+  // the loss.
+  using Backward = std::function<void(const at::Tensor& loss)>;
+  at::Tensor Passes(const Batch& batch, ForwardHook* hook, const Backward& backward);
+  // Copies the micro-batch that comes next beside the work of this one.
+  void CopyNextAhead(const std::vector<Batch>& batches, std::size_t micro_batch);
   void EvaluateWithin(std::size_t micro_batch);
+  // Makes the passes of this step again, and compares.
+  void RepeatPasses(const std::vector<Batch>& batches, const std::vector<double>& counts);
   // Replaces gradients and loss by their means over the ranks that had data. `count`: the weight of
   // this rank's loss.
   void ReduceOverRanks(double count, bool has_data);
@@ -148,6 +159,8 @@ class TrainingLoop {
   NamedTensors parameters_;                      // in the model's order
   std::optional<GradientHooks> gradient_hooks_;  // with optimizer.in_backward
   std::optional<OverlappedReduction> overlap_;   // with parallel.overlap, of several ranks
+  std::optional<RecordedPasses> recorded_;       // with cuda_graphs
+  std::optional<Repetition> repetition_;         // with audit.repeat_every
   NonfiniteDiagnosis diagnosis_;
   CoverageAudit coverage_;
   std::optional<ForwardParts> forward_parts_;  // where memory is limited, or a formula asks

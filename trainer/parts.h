@@ -203,6 +203,14 @@ struct MemoryUse {
   std::optional<std::int64_t> reserved_bytes = {};
 };
 
+// Work of a device that was recorded once, and is done again by one launch.
+class RecordedWork {
+ public:
+  virtual ~RecordedWork() = default;
+  // Queues it: the same operations, on the same memory.
+  virtual void Replay() = 0;
+};
+
 // The device of this rank's tensors, and everything in the loop that depends on it. Used by one
 // thread. Work on a device is queued and runs in order; a function waits for it only where its
 // comment says so.
@@ -216,6 +224,13 @@ class Device {
   virtual std::unique_ptr<Communicator> MakeCommunicator(const GroupOptions& options) = 0;
   // The batch on this device. The copy is queued, but the batch may be freed at once.
   virtual Batch Move(const Batch& batch) const = 0;
+  // Starts to copy the batch beside the work that is queued. Move() of this batch takes the copy.
+  virtual void CopyAhead(const Batch& /*batch*/) {}
+  // Records what `queue` queues, without doing it (a CUDA graph). `queue` must not wait for the
+  // device. Tensors that it makes keep their memory as long as the record. Null: no such device.
+  virtual std::unique_ptr<RecordedWork> Record(const std::function<void()>& /*queue*/) {
+    return nullptr;
+  }
   // Saves the states of the generators that a step on this device draws from: LibTorch's CPU
   // generator, "rng.torch", and the device's own.
   virtual void SaveRng(StateDict& state) const = 0;

@@ -77,4 +77,10 @@ std::map<std::string, std::vector<double>> BitsOf(const Outcome& outcome) {
   return bits;
 }
 
+std::map<std::string, std::vector<double>> BitsWithoutMemory(const Outcome& outcome) {
+  auto bits = BitsOf(outcome);
+  std::erase_if(bits, [](const auto& signal) { return signal.first.starts_with("memory_"); });
+  return bits;
+}
+
 }  // namespace trainwreck

@@ -37,7 +37,9 @@ Recipe Mlp();
 Recipe Gpt();
 Recipe With(Recipe recipe, const Recipe& changes);
 
-// The trace without durations and memory.
+// The trace without durations.
 std::map<std::string, std::vector<double>> BitsOf(const Outcome& outcome);
+// The same, and without memory, for runs that use it in another way.
+std::map<std::string, std::vector<double>> BitsWithoutMemory(const Outcome& outcome);
 
 }  // namespace trainwreck

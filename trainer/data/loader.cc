@@ -4,6 +4,7 @@
 #include <ATen/ops/stack.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -89,6 +90,11 @@ std::optional<SampleDefect> FindDefect(const Sample& sample, const Dataset& data
   return defect;
 }
 
+double CountOf(const Batch& batch, bool per_sequence) {
+  if (batch.size() == 0 || per_sequence) return batch.size();
+  return batch.weights.sum().item<double>();
+}
+
 double BytesOfTargets(const std::vector<Sample>& samples, const Tokenizer& tokenizer) {
   double bytes = 0;
   for (const Sample& sample : samples) {
@@ -142,6 +148,10 @@ std::optional<Batch> Loader::Next() {
       ++given_;
       return Batch();
     }
+    if (drawn.batch) {
+      ++given_;
+      return std::move(drawn.batch);
+    }
     std::vector<Sample> samples = drawn.samples.get();
     if (options_.guard != LoaderGuard::kNone) samples = Guard(std::move(samples));
     if (options_.trim_padding) samples = WithoutPadding(std::move(samples));
@@ -149,6 +159,26 @@ std::optional<Batch> Loader::Next() {
     ++given_;
     return Collate(samples);
   }
+}
+
+const Batch* Loader::Peek() {
+  if (ahead_.empty() || ahead_.front().ids.empty()) return nullptr;
+  Drawn& next = ahead_.front();
+  if (next.batch) return &*next.batch;
+  if (next.samples.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return nullptr;
+  std::vector<Sample> samples;
+  try {
+    samples = next.samples.get();
+  } catch (const std::exception&) {
+    return nullptr;  // Next() throws it
+  }
+  const auto has_defect = [this](const Sample& sample) { return FindDefect(sample, data_); };
+  if (options_.guard != LoaderGuard::kNone &&
+      std::any_of(samples.begin(), samples.end(), has_defect)) {
+    return nullptr;
+  }
+  if (options_.trim_padding) samples = WithoutPadding(std::move(samples));
+  return &next.batch.emplace(Collate(samples));
 }
 
 std::int64_t Loader::epoch() const {
@@ -189,7 +219,7 @@ Loader::Drawn Loader::Draw() {
     for (std::int64_t id : ids) samples.push_back(Truncated(data_.Get(id), options_.max_len));
     return samples;
   });
-  drawn.samples = fetch.get_future();
+  drawn.samples = fetch.get_future().share();
   if (workers_) {
     workers_->Add(WorkerThreads::Task([fetch = std::move(fetch)]() mutable { fetch(); }));
   } else {

@@ -31,6 +31,9 @@ std::optional<SampleDefect> FindDefect(const Sample& sample, const Dataset& data
 
 Batch Collate(const std::vector<Sample>& samples);
 
+// What the loss of a batch is a mean over: the weights of its targets, or its sequences.
+double CountOf(const Batch& batch, bool per_sequence);
+
 // Bytes of text that the targets stand for which count in the loss.
 double BytesOfTargets(const std::vector<Sample>& samples, const Tokenizer& tokenizer);
 
@@ -69,6 +72,10 @@ class Loader {
   // others' collectives (sampler.uneven: join). Throws GuardStop, and what fetching threw.
   std::optional<Batch> Next();
 
+  // The batch that Next() will give, where it was fetched ahead and is there; null: it is not, or
+  // the guard will have something to say of it. Valid until Next() or Load().
+  const Batch* Peek();
+
   // Of the sampler, as if no batch had been drawn ahead.
   std::int64_t epoch() const;  // of the next batch
   void Save(StateDict& state) const;
@@ -85,7 +92,8 @@ class Loader {
     StateDict sampler;
     std::vector<std::int64_t> ids;
     bool is_shadow = false;
-    std::future<std::vector<Sample>> samples;
+    std::shared_future<std::vector<Sample>> samples;
+    std::optional<Batch> batch;  // of the samples, if somebody has peeked
   };
   Drawn Draw();
   Drawn Take();

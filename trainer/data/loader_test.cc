@@ -8,10 +8,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <latch>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 
 #include "trainer/data/data.h"
 #include "trainer/data/sampler.h"
@@ -37,24 +39,33 @@ class Watched : public Dataset {
     if (on_fetch) on_fetch(id);
     return {.id = id,
             .input = at::full({1}, static_cast<double>(id), at::kFloat),
-            .target = at::full({}, id % 4, at::kLong),
+            .target = at::full({}, id == bad_id ? 4 : id % 4, at::kLong),
             .weight = at::ones({})};
   }
 
   std::function<void(std::int64_t)> on_fetch;
+  std::int64_t bad_id = -1;  // its target is out of range
   mutable std::atomic<int> fetched = 0;
 };
 
-class NoEvents : public EventSink {
+class Rejections : public EventSink {
+ public:
+  Ids rejected;
+
  protected:
-  void Write(const std::string& name, Json) override { ADD_FAILURE() << name; }
+  void Write(const std::string& name, Json fields) override {
+    EXPECT_EQ(name, "sample_rejected");
+    rejected.push_back(fields.value("sample", -1));
+  }
 };
 
 // A loader over all samples in their order, in batches of 4: an epoch is five of them and one of 2.
 struct Bench {
-  explicit Bench(std::int64_t workers, std::int64_t prefetch = 1, bool shuffle = false)
+  explicit Bench(std::int64_t workers, std::int64_t prefetch = 1, bool shuffle = false,
+                 LoaderGuard guard = LoaderGuard::kNone)
       : sampler(shards, *ranks, {.batch_size = 4, .seed = 5, .shuffle = shuffle}),
-        loader(sampler, data, {.workers = workers, .prefetch = prefetch}, clock, events) {}
+        loader(sampler, data, {.guard = guard, .workers = workers, .prefetch = prefetch}, clock,
+               events) {}
 
   // The ids of the next batch; empty: the epoch is over.
   Ids Next() {
@@ -73,7 +84,7 @@ struct Bench {
   std::unique_ptr<Communicator> ranks = MakeLocalCommunicator();
   EpochSampler sampler;
   Clock clock;
-  NoEvents events;
+  Rejections events;
   Loader loader;
 };
 
@@ -136,6 +147,33 @@ TEST(LoaderWorkers, FetchNoMoreThanIsTrainedOn) {
   EXPECT_EQ(bench.data.fetched, 3 * 4);
 }
 
+TEST(LoaderWorkers, ShowTheBatchThatTheyWillGive) {
+  Bench plain(0), ahead(2, 2);
+  EXPECT_EQ(plain.loader.Peek(), nullptr) << "nothing is fetched ahead";
+  EXPECT_EQ(ahead.loader.Peek(), nullptr);
+  for (int i = 0; i < 12; ++i) {  // two epochs
+    const StateDict state = plain.Saved();
+    const Ids due = plain.Next();
+    const Batch* next = nullptr;
+    for (int tries = 0; i > 0 && !due.empty() && next == nullptr && tries < 1000; ++tries) {
+      next = ahead.loader.Peek();
+      if (next == nullptr) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    const at::Tensor inputs = next != nullptr ? next->inputs : at::Tensor();
+    EXPECT_EQ(next != nullptr, i > 0 && !due.empty()) << i;
+    if (next != nullptr) {
+      EXPECT_EQ(next->ids, due);
+    }
+    for (const auto& [name, tensor] : ahead.Saved()) EXPECT_TRUE(tensor.equal(state.at(name)));
+    const std::optional<Batch> batch = ahead.loader.Next();
+    ++ahead.clock.step;
+    EXPECT_EQ(batch ? batch->ids : Ids(), due) << i;
+    if (inputs.defined()) {
+      EXPECT_TRUE(batch->inputs.is_same(inputs)) << "and no other copy of it";
+    }
+  }
+}
+
 TEST(LoaderWorkers, GiveAnErrorWhereItsBatchIsDue) {
   Bench bench(2, 2);
   bench.data.on_fetch = [](std::int64_t id) {
@@ -145,6 +183,23 @@ TEST(LoaderWorkers, GiveAnErrorWhereItsBatchIsDue) {
   EXPECT_EQ(bench.Next(), (Ids{4, 5, 6, 7}));
   EXPECT_THROW(bench.Next(), std::runtime_error);
   EXPECT_EQ(bench.Next(), (Ids{12, 13, 14, 15}));
+}
+
+// The guard reports a bad sample in the step that it belongs to.
+TEST(LoaderWorkers, ShowNoBatchThatTheGuardWillLookAt) {
+  Bench bench(2, 2, /*shuffle=*/false, LoaderGuard::kDropSample);
+  std::latch fetched(12);
+  bench.data.on_fetch = [&](std::int64_t id) {
+    if (id < 12) fetched.count_down();
+  };
+  bench.data.bad_id = 5;
+  EXPECT_EQ(bench.Next(), (Ids{0, 1, 2, 3}));
+  fetched.wait();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(bench.loader.Peek(), nullptr);
+  EXPECT_TRUE(bench.events.rejected.empty());
+  EXPECT_EQ(bench.Next(), (Ids{4, 6, 7}));
+  EXPECT_EQ(bench.events.rejected, (Ids{5}));
 }
 
 TEST(LoaderWorkers, WorkForTheStepOfTheirBatch) {
@@ -175,13 +230,6 @@ TEST(CachedData, FetchesEachSampleOnce) {
   EXPECT_EQ(cached->size(), kSamples);
 }
 
-// Memory is left out: workers use theirs when they please.
-std::map<std::string, std::vector<double>> WithoutMemory(const Outcome& outcome) {
-  auto bits = BitsOf(outcome);
-  std::erase_if(bits, [](const auto& signal) { return signal.first.starts_with("memory_"); });
-  return bits;
-}
-
 // Whole runs: every signal of every step, and every byte of the checkpoints.
 TEST(LoaderWorkers, ChangeNoBitOfARun) {
   const Recipe guarded = With(Mlp(), {{"data.samples", 44},
@@ -200,7 +248,7 @@ TEST(LoaderWorkers, ChangeNoBitOfARun) {
           Recipe{{"loader.cache", true}}, Recipe{{"loader.workers", 2}, {"loader.cache", true}}}) {
       const Outcome other = RunOnce(With(recipe, change), {"param_digest"});
       EXPECT_EQ(other.code, 0);
-      EXPECT_EQ(WithoutMemory(other), WithoutMemory(plain));
+      EXPECT_EQ(BitsWithoutMemory(other), BitsWithoutMemory(plain));
       EXPECT_EQ(other.checkpoints, plain.checkpoints);
     }
     EXPECT_FALSE(plain.checkpoints.empty());

@@ -3,7 +3,9 @@
 // (ci/gpu_check.sh runs it). This process makes no CUDA call; ranks are its forks.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/dropout.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/linear.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -13,6 +15,7 @@
 
 #include "harness/protocol/json.h"
 #include "trainer/devices/device.h"
+#include "trainer/devices/recorded_passes.h"
 #include "trainer/ranks/bucket.h"
 #include "trainer/ranks/forked_ranks.h"
 
@@ -203,6 +206,113 @@ TEST(CudaDevice, MovesBatchesAndCountsMemory) {
       },
       /*limit_s=*/60);
   EXPECT_EQ(ends[0].output, "moved counted same");
+}
+
+TEST(CudaDevice, TakesTheCopyThatWasMadeAheadUnlessTheBatchHasChanged) {
+  if (CountGpus() < 1) GTEST_SKIP() << "needs a GPU";
+  const auto ends = RunForked(
+      1,
+      [](int) {
+        const auto device = OpenDevice(DeviceChoice::kCuda, {});
+        std::vector<Batch> batches;
+        for (int i = 0; i < 3; ++i) {
+          batches.push_back({.ids = {i},
+                             .inputs = at::full({1 << 22}, i, at::kFloat),
+                             .targets = at::full({5}, i, at::kLong),
+                             .weights = at::full({5}, 1.0, at::kFloat)});
+          device->CopyAhead(batches.back());
+        }
+        batches[1].targets.fill_(7);
+        std::string values;
+        for (const Batch& batch : batches) {
+          const Batch moved = device->Move(batch);
+          const bool all_equal = moved.inputs.cpu().equal(batch.inputs);
+          values += Text(moved.targets[4]) + (all_equal && moved.ids == batch.ids ? "" : "other ");
+        }
+        return values + Text(device->Move(batches[0]).targets[0]);
+      },
+      /*limit_s=*/60);
+  EXPECT_EQ(ends[0].output, "0 7 2 0 ") << "exit " << ends[0].exit_code;
+}
+
+// A layer and dropout, whose numbers come from the device's generator.
+struct Toy {
+  explicit Toy(at::Device where)
+      : weight(at::arange(64.0, at::kFloat).reshape({8, 8}).div(64).to(where)),
+        unused(at::full({2}, 1.0, at::TensorOptions(at::kFloat).device(where))) {
+    weight.set_requires_grad(true);
+    unused.set_requires_grad(true);
+  }
+  at::Tensor Passes(const Batch& batch, const at::Tensor& seed) const {
+    const at::Tensor y = at::dropout(at::linear(batch.inputs, weight), 0.25, /*train=*/true);
+    const at::Tensor loss = (y * y * batch.weights.unsqueeze(-1)).mean();
+    loss.backward(seed);
+    return loss.detach();
+  }
+  at::Tensor weight, unused;
+};
+
+class NotedEvents : public EventSink {
+ public:
+  int count = 0;
+
+ protected:
+  void Write(const std::string&, Json) override { ++count; }
+};
+
+TEST(CudaDevice, ReplaysPassesWithTheBitsOfPlainOnes) {
+  if (CountGpus() < 1) GTEST_SKIP() << "needs a GPU";
+  const auto ends = RunForked(
+      1,
+      [](int) {
+        const auto device = OpenDevice(DeviceChoice::kCuda, {});
+        const at::Device where = device->torch_device();
+        StateDict generator;
+        device->SaveRng(generator);
+        const auto train = [&](bool is_recorded) {
+          device->LoadRng(generator);
+          Toy toy(where);
+          NotedEvents events;
+          RecordedPasses recorded(*device, {{"weight", toy.weight}, {"unused", toy.unused}}, events,
+                                  [&](const Batch& batch, const at::Tensor& seed, ForwardHook*) {
+                                    return toy.Passes(batch, seed);
+                                  });
+          std::string text;
+          for (int pass = 0; pass < 12; ++pass) {
+            const int rows = pass % 4 == 3 ? 3 : 5;  // two shapes
+            const Batch batch = {.ids = {pass},
+                                 .inputs = at::full({rows, 8}, 0.1 * pass, at::kFloat),
+                                 .weights = at::full({rows}, 1.0, at::kFloat)};
+            const at::Tensor seed = at::full({}, 1.0 + pass);
+            const at::Tensor loss = is_recorded ? recorded.Make(batch, seed)
+                                                : toy.Passes(device->Move(batch), seed.to(where));
+            text += Text(loss) + Text(toy.weight.grad().sum());
+            if (pass % 3 == 2) toy.weight.mutable_grad().reset();  // else gradients add up
+          }
+          const bool as_planned = events.count == (is_recorded ? 2 : 0);
+          return text + (toy.unused.grad().defined() ? "used" : "") + (as_planned ? "" : "records");
+        };
+        const std::string plain = train(false), replayed = train(true);
+        return plain == replayed ? "same" : plain + "| " + replayed;
+      },
+      /*limit_s=*/60);
+  EXPECT_EQ(ends[0].output, "same") << "exit " << ends[0].exit_code;
+}
+
+// A number that the host needs in between.
+TEST(CudaDevice, PassesThatWaitAreNoRecord) {
+  if (CountGpus() < 1) GTEST_SKIP() << "needs a GPU";
+  const auto ends = RunForked(
+      1,
+      [](int) {
+        const auto device = OpenDevice(DeviceChoice::kCuda, {});
+        const at::Tensor number = at::full({}, 2.0, device->torch_device());
+        device->Record([&] { number.add(number.item<double>()); });
+        return std::string("recorded");
+      },
+      /*limit_s=*/60);
+  EXPECT_NE(ends[0].exit_code, 0);
+  EXPECT_NE(ends[0].output.find("cuda_graphs"), std::string::npos) << ends[0].output;
 }
 
 }  // namespace

@@ -4,10 +4,13 @@
 // A rank gets the GPU of its number and works on that GPU's default stream. Nothing here is called
 // before a fork: a child cannot use a CUDA context of its parent (see WarmUp in main.cc).
 #include <ATen/Context.h>
+#include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
+#include <ATen/cuda/CUDAGraph.h>
 #include <c10/core/AllocatorConfig.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
@@ -15,6 +18,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <deque>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
@@ -78,6 +82,61 @@ void WatchRefusals() {
       });
 }
 
+class CudaGraph : public RecordedWork {
+ public:
+  // Numbers that are drawn on the device advance its generator in each replay.
+  explicit CudaGraph(const std::function<void()>& queue) {
+    const c10::cuda::CUDAStream before = c10::cuda::getCurrentCUDAStream();
+    const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();  // the default one cannot
+    stream.synchronize();
+    before.synchronize();
+    c10::cuda::CUDAStreamGuard guard(stream);
+    // Other threads of the process, as NCCL's, may call the driver meanwhile.
+    graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    try {
+      queue();
+      graph_.capture_end();
+    } catch (const std::exception& error) {
+      throw std::runtime_error(std::string("cuda_graphs: something within the passes cannot be "
+                                           "recorded, as what waits for the GPU cannot: ") +
+                               error.what());
+    }
+  }
+  void Replay() override { graph_.replay(); }
+
+ private:
+  at::cuda::CUDAGraph graph_;
+};
+
+// A batch on its way to the device.
+struct Arriving {
+  Batch from;
+  std::vector<std::uint32_t> versions;  // of its tensors when the copy was started
+  Batch to;
+  at::cuda::CUDAEvent arrived;
+};
+
+std::vector<at::Tensor> TensorsOf(const Batch& batch) {
+  return {batch.inputs, batch.targets, batch.weights, batch.documents};
+}
+
+std::vector<std::uint32_t> VersionsOf(const Batch& batch) {
+  std::vector<std::uint32_t> versions;
+  for (const at::Tensor& tensor : TensorsOf(batch)) {
+    versions.push_back(tensor.defined() ? static_cast<std::uint32_t>(tensor._version()) : 0);
+  }
+  return versions;
+}
+
+// Whether it is still the batch that is being copied: the same tensors, not written to since.
+bool IsOf(const Batch& batch, const Arriving& arriving) {
+  const std::vector<at::Tensor> now = TensorsOf(batch), then = TensorsOf(arriving.from);
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (!now[i].is_same(then[i])) return false;
+  }
+  return VersionsOf(batch) == arriving.versions;
+}
+
 class CudaDevice : public Device {
  public:
   explicit CudaDevice(const DevicePlace& place)
@@ -106,8 +165,33 @@ class CudaDevice : public Device {
   }
 
   Batch Move(const Batch& batch) const override {
-    return {batch.ids, Move(batch.inputs), Move(batch.targets), Move(batch.weights),
-            Move(batch.documents)};
+    while (!arriving_.empty()) {
+      const std::unique_ptr<Arriving> first = std::move(arriving_.front());
+      arriving_.pop_front();
+      if (!IsOf(batch, *first)) continue;
+      const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
+      first->arrived.block(stream);
+      for (const at::Tensor& tensor : TensorsOf(first->to)) {
+        if (tensor.defined()) tensor.record_stream(stream);
+      }
+      return first->to;
+    }
+    return Copied(batch);
+  }
+
+  void CopyAhead(const Batch& batch) override {
+    if (batch.inputs.is_cuda()) return;
+    if (!copy_stream_) copy_stream_ = c10::cuda::getStreamFromPool();
+    auto arriving =
+        std::make_unique<Arriving>(Arriving{.from = batch, .versions = VersionsOf(batch)});
+    c10::cuda::CUDAStreamGuard guard(*copy_stream_);
+    arriving->to = Copied(batch);
+    arriving->arrived.record(*copy_stream_);
+    arriving_.push_back(std::move(arriving));
+  }
+
+  std::unique_ptr<RecordedWork> Record(const std::function<void()>& queue) override {
+    return std::make_unique<CudaGraph>(queue);
   }
 
   void SaveRng(StateDict& state) const override {
@@ -175,13 +259,20 @@ class CudaDevice : public Device {
     C10_CUDA_CHECK(cudaEventRecord(event, c10::cuda::getCurrentCUDAStream().stream()));
   }
 
+  Batch Copied(const Batch& batch) const {
+    return {batch.ids, Copied(batch.inputs), Copied(batch.targets), Copied(batch.weights),
+            Copied(batch.documents)};
+  }
+
   // The host's allocator keeps pinned memory until the copies from it are done.
-  at::Tensor Move(const at::Tensor& tensor) const {
+  at::Tensor Copied(const at::Tensor& tensor) const {
     if (!tensor.defined() || tensor.is_cuda()) return tensor;
     return tensor.pin_memory().to(torch_device(), /*non_blocking=*/true);
   }
 
   c10::DeviceIndex index_;
+  std::optional<c10::cuda::CUDAStream> copy_stream_;
+  mutable std::deque<std::unique_ptr<Arriving>> arriving_;  // in the order of training
   std::unique_ptr<Nvml> nvml_;
   std::string bus_id_;
   bool has_range_ = false;

@@ -111,6 +111,21 @@ void CheckOverlap(const TrainingRecipe& recipe, std::string& problems) {
   }
 }
 
+void CheckRepetition(const TrainingRecipe& recipe, std::string& problems) {
+  if (recipe.audit_repeat_every > 0 && (recipe.optimizer.in_backward || recipe.parallel_overlap)) {
+    problems += "\n  audit.repeat_every: not with optimizer.in_backward or parallel.overlap";
+  }
+}
+
+void CheckGraphs(const TrainingRecipe& recipe, std::string& problems) {
+  if (recipe.cuda_graphs && (recipe.optimizer.in_backward || recipe.parallel_overlap ||
+                             recipe.scheduled_sampling.share > 0)) {
+    problems +=
+        "\n  cuda_graphs: not with optimizer.in_backward, parallel.overlap or "
+        "scheduled_sampling.share, which need the host within the passes";
+  }
+}
+
 // What no single key can be blamed for.
 void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   const bool tokens = recipe.data.kind != DataKind::kFeatures;
@@ -126,6 +141,8 @@ void CheckTogether(const TrainingRecipe& recipe, std::string& problems) {
   CheckZero(recipe, problems);
   CheckElastic(recipe, problems);
   CheckOverlap(recipe, problems);
+  CheckGraphs(recipe, problems);
+  CheckRepetition(recipe, problems);
   CheckSources(recipe, problems);
   CheckTokens(recipe, problems);
   if (recipe.data.standardise && tokens) {

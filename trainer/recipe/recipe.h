@@ -42,6 +42,7 @@ enum class SentDtype { kAuto, kBf16 };
 enum class ScalerKind { kNone, kStatic, kDynamic };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 const char* ToString(DeviceChoice choice);  // "auto", "cpu", "cuda"
+enum class OnDifference { kReport, kStop, kVote };
 enum class OnGaps { kNone, kReport, kStop };
 enum class OtherTokenizer { kIgnore, kStop, kRestore };
 enum class RendezvousKind { kFile, kTcp };
@@ -177,6 +178,7 @@ struct TrainingRecipe {
   std::int64_t accumulation = 1;
   Precision precision = Precision::kFp32;
   bool precision_tf32 = false;
+  bool cuda_graphs = false;
   ScalerRecipe scaler;
   std::int64_t memory_limit_bytes = 0;  // 0: none
   bool memory_expandable_segments = false;
@@ -210,6 +212,8 @@ struct TrainingRecipe {
   OtherTokenizer checkpoint_tokenizer = OtherTokenizer::kIgnore;
   std::int64_t resume_rewarm_steps = 0;
   OnGaps audit_coverage = OnGaps::kNone;
+  std::int64_t audit_repeat_every = 0;  // steps; 0: never
+  OnDifference audit_on_difference = OnDifference::kReport;
   bool diagnose_nonfinite = true;
   double diagnose_evidence_mb = 16.0;
   std::int64_t parallel_ranks = 1;

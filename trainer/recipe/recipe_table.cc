@@ -289,6 +289,15 @@ void AddRunKeys(std::vector<RecipeKey>& keys) {
              "At the first update, look for parameters that should train and get no "
              "gradient, or get one and are not updated: event untrained. Then go on, "
              "or stop"));
+  keys.push_back(Number("audit.repeat_every", FIELD(audit_repeat_every), "steps", 0,
+                        "Make the passes of every so many steps once more, and compare loss and "
+                        "gradients bit for bit: event passes_differ; 0: never"));
+  keys.push_back(Choice("audit.on_difference", FIELD(audit_on_difference),
+                        {{"report", OnDifference::kReport},
+                         {"stop", OnDifference::kStop},
+                         {"vote", OnDifference::kVote}},
+                        "Where the two differ: go on with the first, stop, or make them a third "
+                        "time and go on with what two agree on"));
   keys.push_back(Plain("diagnose.nonfinite", FIELD(diagnose_nonfinite),
                        "Run a step whose loss or gradients are not finite again, to name module, "
                        "tensor and backward op: event first_nonfinite"));
@@ -378,6 +387,9 @@ void AddPrecisionKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("precision.tf32", FIELD(precision_tf32),
                        "Let a GPU round what it multiplies in fp32 to 10 bits of mantissa, for its "
                        "tensor cores (cuda)"));
+  keys.push_back(Plain("cuda_graphs", FIELD(cuda_graphs),
+                       "Record the forward and backward pass of each shape of batch as a CUDA "
+                       "graph, and replay it (cuda)"));
   keys.push_back(Choice("scaler.kind", FIELD(scaler.kind),
                         {{"none", ScalerKind::kNone},
                          {"static", ScalerKind::kStatic},

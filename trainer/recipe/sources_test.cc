@@ -102,6 +102,28 @@ TEST(ParseRecipe, ReadsTheKeyOfTf32BesideThatOfPrecision) {
   EXPECT_EQ(recipe.precision, Precision::kBf16);
 }
 
+TEST(ParseRecipe, ReadsTheKeysOfGraphsAndRepetitionAndWhatTheyExclude) {
+  EXPECT_FALSE(ParseRecipe({}).cuda_graphs);
+  EXPECT_EQ(ParseRecipe({}).audit_repeat_every, 0);
+  const TrainingRecipe recipe = ParseRecipe(
+      {{"cuda_graphs", true}, {"audit.repeat_every", 7}, {"audit.on_difference", "vote"}});
+  EXPECT_TRUE(recipe.cuda_graphs);
+  EXPECT_EQ(recipe.audit_repeat_every, 7);
+  EXPECT_EQ(recipe.audit_on_difference, OnDifference::kVote);
+  const Recipe in_backward = {{"optimizer.in_backward", true}, {"diagnose.nonfinite", false}};
+  const Recipe overlap = {{"parallel.ranks", 2}, {"parallel.overlap", true}};
+  const Recipe sampled = {
+      {"model.kind", "gpt"}, {"data.kind", "markov"}, {"scheduled_sampling.share", 0.5}};
+  for (Recipe one : {in_backward, overlap, sampled}) {
+    one["cuda_graphs"] = true;
+    EXPECT_THAT(ErrorOf(one), HasSubstr("cuda_graphs: not with"));
+  }
+  for (Recipe one : {in_backward, overlap}) {
+    one["audit.repeat_every"] = 1;
+    EXPECT_THAT(ErrorOf(one), HasSubstr("audit.repeat_every: not with"));
+  }
+}
+
 TEST(ParseRecipe, ReadsTheKeysOfTokenizers) {
   const TrainingRecipe recipe = ParseRecipe({{"model.kind", "gpt"},
                                              {"data.kind", "text"},

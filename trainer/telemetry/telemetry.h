@@ -52,6 +52,7 @@ class ActivationReader : public ForwardHook {
  public:
   explicit ActivationReader(FamilyRecorder& recorder) : recorder_(recorder) {}
   void OnOutput(const std::string& module, at::Tensor& output) override;
+  bool Reads(const std::string& module) const override { return recorder_.Wants(module); }
   bool saw_nonfinite() const { return saw_nonfinite_; }
   void BeginStep() { saw_nonfinite_ = false; }
 
