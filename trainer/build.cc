@@ -346,9 +346,21 @@ void ReportOutOfMemory(Process& process, const std::string& what) {
   process.sink->Report(events::kOutOfMemory, std::move(fields));
 }
 
+// What the driver told of the device in this run: an error of the GPU itself comes up as one of a
+// call.
+std::string SaidOfDevice(Process& process) {
+  const Device* device = process.parts.device.get();
+  if (device == nullptr) return "";
+  HealthReport early(*process.sink);  // of a run that has not come to its first step
+  HealthReport& report = process.telemetry ? process.telemetry->health() : early;
+  if (const auto health = process.parts.device->HealthAfterError()) report.Take(*health);
+  return report.xids().empty() ? "" : "; the driver told of the GPU: " + report.xids();
+}
+
 // Says why in the trace and on stderr.
 int Fail(Process& process, const std::exception& error, const std::string& why, int code) {
-  const std::string what = MessageOf(error);
+  const std::string what =
+      MessageOf(error) + (why == "exception" ? SaidOfDevice(process) : std::string());
   std::cerr << "trainwreck-trainer: " << what << std::endl;
   Json fields = {
       {"what", what}, {"samples", Json::array()}, {"stage", ToString(process.clock.stage)}};

@@ -116,6 +116,21 @@ const EventKind kMemoryBlocks(
 const EventKind kDeviceOpened("device_opened", {"kind", "name", "tf32"},
                               "Where this rank's tensors live from here on, and whether its "
                               "products in fp32 are rounded (precision.tf32)");
+const EventKind kDeviceXid("device_xid", {"code", "meaning"},
+                           "The GPU's driver told of a critical error: its number, and what that "
+                           "means in NVIDIA's catalogue "
+                           "(empty: look it up there). Of the whole GPU: another program on it may "
+                           "be the cause. A run that "
+                           "ends with an exception has it in the event exception, too");
+const EventKind kDeviceThrottled(
+    "device_throttled", {"reasons"},
+    "The GPU's clocks were lowered, or for another reason than before: power_cap, power_brake, "
+    "sw_thermal, hw_thermal, hw_slowdown");
+const EventKind kDeviceRowsRemapped(
+    "device_rows_remapped", {"correctable", "uncorrectable", "pending", "failed"},
+    "Rows of the GPU's memory were replaced because of errors, or, when the run began, some wait "
+    "for "
+    "a reset (pending) or could not be (failed); how many there are in the life of the GPU");
 const EventKind kEvaluated("evaluated", {"loss", "batches", "data"},
                            "An evaluation; data is held_out or training");
 const EventKind kOverlap(

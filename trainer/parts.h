@@ -228,6 +228,9 @@ class Device {
   virtual void LimitMemory(std::int64_t bytes) = 0;
   // Reads the sensors. Empty: there are none, or they were read less than a second ago.
   virtual std::optional<DeviceHealth> Health() = 0;
+  // Reads them whenever they were read before, for the report of an error. Waits a moment for what
+  // the driver says of it.
+  virtual std::optional<DeviceHealth> HealthAfterError() { return std::nullopt; }
   // What the program does from here on, for the ranges of a profiler.
   virtual void BeginRange(const char* /*name*/) {}
   // Time by the device's own clock. The two calls are queued between its work; TimedSeconds waits

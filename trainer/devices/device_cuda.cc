@@ -34,6 +34,8 @@ namespace {
 
 constexpr std::chrono::seconds kHealthInterval(
     1);  // sensors change slowly, and a read takes a while
+// The driver learns of an error of the GPU about when the program does.
+constexpr std::chrono::milliseconds kErrorPatience(100);
 constexpr char kRngEntry[] = "rng.cuda";
 
 // "00000000:3B:00.0", as NVML writes it: CUDA gives the domain 4 digits, NVML's newer name has 8.
@@ -96,6 +98,7 @@ class CudaDevice : public Device {
     WatchRefusals();
     nvml_ = Nvml::Load();
     bus_id_ = PciBusId(index_);
+    if (nvml_ != nullptr && !bus_id_.empty()) nvml_->Watch(bus_id_);
   }
 
   at::Device torch_device() const override { return at::Device(at::kCUDA, index_); }
@@ -152,6 +155,11 @@ class CudaDevice : public Device {
     if (health_read_ && now - *health_read_ < kHealthInterval) return std::nullopt;
     health_read_ = now;
     return nvml_->Read(bus_id_);
+  }
+
+  std::optional<DeviceHealth> HealthAfterError() override {
+    if (nvml_ == nullptr || bus_id_.empty()) return std::nullopt;
+    return nvml_->Read(bus_id_, kErrorPatience);
   }
 
   void BeginRange(const char* name) override {
