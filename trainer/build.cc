@@ -34,6 +34,7 @@
 #include "trainer/optimizers/sharded_state.h"
 #include "trainer/ranks/call_log.h"
 #include "trainer/ranks/communicator.h"
+#include "trainer/ranks/local_place.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/recipe/model_kinds.h"
 #include "trainer/telemetry/failing_op.h"
@@ -195,9 +196,10 @@ void BuildModelAndOptimizer(const TrainingRecipe& recipe, std::uint64_t seed,
 // may wait for its peers when it is destroyed.
 void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
                 Clock& clock, TraceSink& sink, const Wrappers& wrappers, Parts& parts) {
+  const LocalPlace local = LocalPlaceOf(recipe.parallel_launcher, rank, world_size);
   parts.device =
-      OpenDevice(recipe.device, {.rank = rank,
-                                 .world_size = world_size,
+      OpenDevice(recipe.device, {.rank = local.rank,
+                                 .world_size = local.world_size,
                                  .deterministic = recipe.deterministic,
                                  .expandable_segments = recipe.memory_expandable_segments});
   parts.device->LimitMemory(recipe.memory_limit_bytes);
@@ -218,6 +220,7 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
                                      .rendezvous_file = in_a_file ? plan.rendezvous : "",
                                      .address = Variable("MASTER_ADDR", "127.0.0.1"),
                                      .port = std::atoi(Variable("MASTER_PORT", "29500").c_str()),
+                                     .ranks_here = local.world_size,
                                      .check_calls = recipe.parallel_check_collectives,
                                      .timeout_s = recipe.parallel_timeout_s,
                                      .dump_dir = sink.folder()});

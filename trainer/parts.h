@@ -187,6 +187,7 @@ struct GroupOptions {
   std::string rendezvous_file;
   std::string address;  // host of rank 0, and the port of the store
   int port = 0;
+  int ranks_here = 0;        // of the world, those on this machine; 0: nobody knows
   bool check_calls = false;  // compare every call over the ranks before it is made
   double timeout_s = 30;     // of the rendezvous and of each call
   std::string dump_dir;  // where a backend may write its own records of a failure; empty: nowhere

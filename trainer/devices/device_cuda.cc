@@ -1,8 +1,9 @@
 // NVIDIA GPUs as a kind of device. Linked only into trainwreck-trainer-cuda; registers itself.
 // Run on one H200, not yet on several GPUs.
 //
-// A rank gets the GPU of its number and works on that GPU's default stream. Nothing here is called
-// before a fork: a child cannot use a CUDA context of its parent (see WarmUp in main.cc).
+// A rank gets the GPU of its number on its machine and works on that GPU's default stream. Nothing
+// here is called before a fork: a child cannot use a CUDA context of its parent (see WarmUp in
+// main.cc).
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <c10/core/AllocatorConfig.h>
