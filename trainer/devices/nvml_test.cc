@@ -90,10 +90,11 @@ TEST_F(NvmlTest, TellsOfCriticalErrorsOnceAndWaitsForNone) {
   EXPECT_EQ(health.xids[1].meaning, "GPU has fallen off the bus");
   EXPECT_EQ(health.xids[2].meaning, "") << "not of the well-known ones";
   EXPECT_THAT(nvml->Read(kGpu).xids, IsEmpty());
-  const auto longest_wait_ms = OfFake<unsigned (*)()>("FakeNvmlLongestWaitMs");
-  EXPECT_EQ(longest_wait_ms(), 0U);
-  nvml->Read(kGpu, std::chrono::milliseconds(70));
-  EXPECT_EQ(longest_wait_ms(), 70U);
+  const auto patience_ms = OfFake<unsigned (*)()>("FakeNvmlPatienceMs");
+  EXPECT_EQ(patience_ms(), 0U);
+  RaiseXid(31);
+  EXPECT_EQ(CodesOf(nvml->Read(kGpu, std::chrono::milliseconds(70))).size(), 1U);
+  EXPECT_EQ(patience_ms(), 70U) << "for the first one only";
 }
 
 TEST_F(NvmlTest, TellsOfCriticalErrorsOfAGpuThatHasGone) {
