@@ -26,6 +26,7 @@
 #include "trainer/devices/device_memory.h"
 #include "trainer/devices/rng.h"
 #include "trainer/loop.h"
+#include "trainer/models/attention_backend.h"
 #include "trainer/models/model.h"
 #include "trainer/optimizers/in_backward.h"
 #include "trainer/optimizers/master_weights.h"
@@ -192,27 +193,41 @@ void BuildModelAndOptimizer(const TrainingRecipe& recipe, std::uint64_t seed,
       WrapAll(wrappers, BuildOptimizer(recipe, ParametersOf(*parts.model), *parts.communicator));
 }
 
+std::unique_ptr<Device> OpenDeviceOf(const TrainingRecipe& recipe, const LocalPlace& local,
+                                     EventSink& events) {
+  auto device =
+      OpenDevice(recipe.device, {.rank = local.rank,
+                                 .world_size = local.world_size,
+                                 .deterministic = recipe.deterministic,
+                                 .expandable_segments = recipe.memory_expandable_segments});
+  const at::DeviceType kind = device->torch_device().type();
+  AllowAttention(recipe.model.attention_backend, kind);
+  device->LimitMemory(recipe.memory_limit_bytes);
+  const at::Context& torch = at::globalContext();
+  const bool is_gpu = kind == at::kCUDA;
+  const bool rounds = torch.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) ==
+                      at::Float32Precision::TF32;
+  const bool reduces = torch.allowBF16ReductionCuBLAS() ==
+                       at::CuBLASReductionOption::AllowReducedPrecisionWithSplitK;
+  events.Report(
+      events::kDeviceOpened,
+      {{"kind", at::DeviceTypeName(kind, /*lower_case=*/true)},
+       {"name", device->name()},
+       {"tf32", is_gpu && rounds},
+       {"reduced_sums", is_gpu && reduces},
+       {"allocator", is_gpu ? AllocatorSettings(recipe.memory_expandable_segments) : ""}});
+  return device;
+}
+
 // Into `parts` one by one, so that what is there when one throws is left as it is: a communicator
 // may wait for its peers when it is destroyed.
 void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
                 Clock& clock, TraceSink& sink, const Wrappers& wrappers, Parts& parts) {
   const LocalPlace local = LocalPlaceOf(recipe.parallel_launcher, rank, world_size);
-  parts.device =
-      OpenDevice(recipe.device, {.rank = local.rank,
-                                 .world_size = local.world_size,
-                                 .deterministic = recipe.deterministic,
-                                 .expandable_segments = recipe.memory_expandable_segments});
-  parts.device->LimitMemory(recipe.memory_limit_bytes);
+  parts.device = OpenDeviceOf(recipe, local, sink);
   clock.on_stage = [device = parts.device.get()](Stage stage) {
     device->BeginRange(ToString(stage));
   };
-  const at::DeviceType kind = parts.device->torch_device().type();
-  const at::Float32Precision precision =
-      at::globalContext().float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL);
-  sink.Report(events::kDeviceOpened,
-              {{"kind", at::DeviceTypeName(kind, /*lower_case=*/true)},
-               {"name", parts.device->name()},
-               {"tf32", kind == at::kCUDA && precision == at::Float32Precision::TF32}});
   const bool in_a_file = recipe.parallel_rendezvous == RendezvousKind::kFile;
   const GroupOptions group =
       WrapAll(wrappers, GroupOptions{.rank = rank,
@@ -293,7 +308,15 @@ std::string Run(Process& process, const Plan& plan, int rank, int world_size,
   at::globalContext().setDeterministicAlgorithms(process.recipe.deterministic, /*warn_only=*/false);
   at::globalContext().setAllowTF32CuBLAS(process.recipe.precision_tf32);
   at::globalContext().setAllowTF32CuDNN(process.recipe.precision_tf32);
+  at::globalContext().setAllowBF16ReductionCuBLAS(process.recipe.precision_reduced_sums);
+  at::globalContext().setAllowFP16ReductionCuBLAS(process.recipe.precision_reduced_sums);
   TraceSink& sink = *process.sink;
+  const AttentionWatch attention([&sink](const AttentionChoice& choice) {
+    sink.Report(events::kAttentionChosen, {{"backend", choice.backend},
+                                           {"dtype", choice.dtype},
+                                           {"documents", choice.has_mask},
+                                           {"gradient", choice.needs_gradient}});
+  });
   if (make_wrappers) {
     try {
       process.wrappers = make_wrappers(plan, rank, world_size, process.clock, sink);

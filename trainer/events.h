@@ -57,6 +57,7 @@ extern const EventKind kException;
 extern const EventKind kOutOfMemory;
 extern const EventKind kMemoryBlocks;
 extern const EventKind kDeviceOpened;
+extern const EventKind kAttentionChosen;
 extern const EventKind kDeviceXid;
 extern const EventKind kDeviceThrottled;
 extern const EventKind kDeviceRowsRemapped;

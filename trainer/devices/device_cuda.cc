@@ -91,7 +91,7 @@ class CudaDevice : public Device {
       at::globalContext().setDeterministicCuDNN(true);
     }
     if (place.expandable_segments) {  // before the first allocation
-      c10::CachingAllocator::setAllocatorSettings("expandable_segments:True");
+      c10::CachingAllocator::setAllocatorSettings(kExpandableSegments);
     }
     at::globalContext().setBenchmarkCuDNN(false);
     at::globalContext().lazyInitDevice(at::kCUDA);
