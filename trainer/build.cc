@@ -26,6 +26,7 @@
 #include "trainer/devices/device_memory.h"
 #include "trainer/devices/rng.h"
 #include "trainer/loop.h"
+#include "trainer/models/attention_backend.h"
 #include "trainer/models/model.h"
 #include "trainer/optimizers/in_backward.h"
 #include "trainer/optimizers/master_weights.h"
@@ -34,6 +35,7 @@
 #include "trainer/optimizers/sharded_state.h"
 #include "trainer/ranks/call_log.h"
 #include "trainer/ranks/communicator.h"
+#include "trainer/ranks/local_place.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/recipe/model_kinds.h"
 #include "trainer/telemetry/failing_op.h"
@@ -191,26 +193,41 @@ void BuildModelAndOptimizer(const TrainingRecipe& recipe, std::uint64_t seed,
       WrapAll(wrappers, BuildOptimizer(recipe, ParametersOf(*parts.model), *parts.communicator));
 }
 
+std::unique_ptr<Device> OpenDeviceOf(const TrainingRecipe& recipe, const LocalPlace& local,
+                                     EventSink& events) {
+  auto device =
+      OpenDevice(recipe.device, {.rank = local.rank,
+                                 .world_size = local.world_size,
+                                 .deterministic = recipe.deterministic,
+                                 .expandable_segments = recipe.memory_expandable_segments});
+  const at::DeviceType kind = device->torch_device().type();
+  AllowAttention(recipe.model.attention_backend, kind);
+  device->LimitMemory(recipe.memory_limit_bytes);
+  const at::Context& torch = at::globalContext();
+  const bool is_gpu = kind == at::kCUDA;
+  const bool rounds = torch.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) ==
+                      at::Float32Precision::TF32;
+  const bool reduces = torch.allowBF16ReductionCuBLAS() ==
+                       at::CuBLASReductionOption::AllowReducedPrecisionWithSplitK;
+  events.Report(
+      events::kDeviceOpened,
+      {{"kind", at::DeviceTypeName(kind, /*lower_case=*/true)},
+       {"name", device->name()},
+       {"tf32", is_gpu && rounds},
+       {"reduced_sums", is_gpu && reduces},
+       {"allocator", is_gpu ? AllocatorSettings(recipe.memory_expandable_segments) : ""}});
+  return device;
+}
+
 // Into `parts` one by one, so that what is there when one throws is left as it is: a communicator
 // may wait for its peers when it is destroyed.
 void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int world_size,
                 Clock& clock, TraceSink& sink, const Wrappers& wrappers, Parts& parts) {
-  parts.device =
-      OpenDevice(recipe.device, {.rank = rank,
-                                 .world_size = world_size,
-                                 .deterministic = recipe.deterministic,
-                                 .expandable_segments = recipe.memory_expandable_segments});
-  parts.device->LimitMemory(recipe.memory_limit_bytes);
+  const LocalPlace local = LocalPlaceOf(recipe.parallel_launcher, rank, world_size);
+  parts.device = OpenDeviceOf(recipe, local, sink);
   clock.on_stage = [device = parts.device.get()](Stage stage) {
     device->BeginRange(ToString(stage));
   };
-  const at::DeviceType kind = parts.device->torch_device().type();
-  const at::Float32Precision precision =
-      at::globalContext().float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL);
-  sink.Report(events::kDeviceOpened,
-              {{"kind", at::DeviceTypeName(kind, /*lower_case=*/true)},
-               {"name", parts.device->name()},
-               {"tf32", kind == at::kCUDA && precision == at::Float32Precision::TF32}});
   const bool in_a_file = recipe.parallel_rendezvous == RendezvousKind::kFile;
   const GroupOptions group =
       WrapAll(wrappers, GroupOptions{.rank = rank,
@@ -218,6 +235,7 @@ void BuildParts(const TrainingRecipe& recipe, const Plan& plan, int rank, int wo
                                      .rendezvous_file = in_a_file ? plan.rendezvous : "",
                                      .address = Variable("MASTER_ADDR", "127.0.0.1"),
                                      .port = std::atoi(Variable("MASTER_PORT", "29500").c_str()),
+                                     .ranks_here = local.world_size,
                                      .check_calls = recipe.parallel_check_collectives,
                                      .timeout_s = recipe.parallel_timeout_s,
                                      .dump_dir = sink.folder()});
@@ -290,7 +308,15 @@ std::string Run(Process& process, const Plan& plan, int rank, int world_size,
   at::globalContext().setDeterministicAlgorithms(process.recipe.deterministic, /*warn_only=*/false);
   at::globalContext().setAllowTF32CuBLAS(process.recipe.precision_tf32);
   at::globalContext().setAllowTF32CuDNN(process.recipe.precision_tf32);
+  at::globalContext().setAllowBF16ReductionCuBLAS(process.recipe.precision_reduced_sums);
+  at::globalContext().setAllowFP16ReductionCuBLAS(process.recipe.precision_reduced_sums);
   TraceSink& sink = *process.sink;
+  const AttentionWatch attention([&sink](const AttentionChoice& choice) {
+    sink.Report(events::kAttentionChosen, {{"backend", choice.backend},
+                                           {"dtype", choice.dtype},
+                                           {"documents", choice.has_mask},
+                                           {"gradient", choice.needs_gradient}});
+  });
   if (make_wrappers) {
     try {
       process.wrappers = make_wrappers(plan, rank, world_size, process.clock, sink);
@@ -346,9 +372,21 @@ void ReportOutOfMemory(Process& process, const std::string& what) {
   process.sink->Report(events::kOutOfMemory, std::move(fields));
 }
 
+// What the driver told of the device in this run: an error of the GPU itself comes up as one of a
+// call.
+std::string SaidOfDevice(Process& process) {
+  const Device* device = process.parts.device.get();
+  if (device == nullptr) return "";
+  HealthReport early(*process.sink);  // of a run that has not come to its first step
+  HealthReport& report = process.telemetry ? process.telemetry->health() : early;
+  if (const auto health = process.parts.device->HealthAfterError()) report.Take(*health);
+  return report.xids().empty() ? "" : "; the driver told of the GPU: " + report.xids();
+}
+
 // Says why in the trace and on stderr.
 int Fail(Process& process, const std::exception& error, const std::string& why, int code) {
-  const std::string what = MessageOf(error);
+  const std::string what =
+      MessageOf(error) + (why == "exception" ? SaidOfDevice(process) : std::string());
   std::cerr << "trainwreck-trainer: " << what << std::endl;
   Json fields = {
       {"what", what}, {"samples", Json::array()}, {"stage", ToString(process.clock.stage)}};

@@ -113,9 +113,30 @@ const EventKind kMemoryBlocks(
     "memory_blocks", {"peak_bytes", "activations_bytes", "by_block"},
     "The step reached a new peak of memory: the bytes of activations in it, of each block of the "
     "model (CPU). Only with memory.limit_bytes, or where a formula mentions it");
-const EventKind kDeviceOpened("device_opened", {"kind", "name", "tf32"},
-                              "Where this rank's tensors live from here on, and whether its "
-                              "products in fp32 are rounded (precision.tf32)");
+const EventKind kDeviceOpened(
+    "device_opened", {"kind", "name", "tf32", "reduced_sums", "allocator"},
+    "Where this rank's tensors live from here on, whether its products in fp32 are rounded "
+    "(precision.tf32), and sums in them (precision.reduced_sums). allocator: the settings that "
+    "LibTorch's allocator of a GPU was given, by PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF and "
+    "memory.expandable_segments");
+const EventKind kAttentionChosen(
+    "attention_chosen", {"backend", "dtype", "documents", "gradient"},
+    "Which of its fused attentions LibTorch takes: flash, efficient, cudnn or math; none: it "
+    "cannot take any that model.attention_backend allows. At the first one of each kind: in "
+    "this type, with a mask of documents, with a gradient to come");
+const EventKind kDeviceXid(
+    "device_xid", {"code", "meaning"},
+    "The GPU's driver told of a critical error: its number, and what that means in NVIDIA's "
+    "catalogue (empty: look it up there). Of the whole GPU: another program on it may be the "
+    "cause. A run that ends with an exception has it in the event exception, too");
+const EventKind kDeviceThrottled(
+    "device_throttled", {"reasons"},
+    "The GPU's clocks were lowered, or for another reason than before: power_cap, power_brake, "
+    "sw_thermal, hw_thermal, hw_slowdown");
+const EventKind kDeviceRowsRemapped(
+    "device_rows_remapped", {"correctable", "uncorrectable", "pending", "failed"},
+    "Rows of the GPU's memory were replaced because of errors, or, when the run began, some wait "
+    "for a reset (pending) or could not be (failed); how many there are in the life of the GPU");
 const EventKind kPassesDiffer(
     "passes_differ", {"parameters", "loss", "loss_again", "action"},
     "audit.repeat_every: the passes of this step, made twice, do not agree: the parameters whose "

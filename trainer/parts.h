@@ -187,6 +187,7 @@ struct GroupOptions {
   std::string rendezvous_file;
   std::string address;  // host of rank 0, and the port of the store
   int port = 0;
+  int ranks_here = 0;        // of the world, those on this machine; 0: nobody knows
   bool check_calls = false;  // compare every call over the ranks before it is made
   double timeout_s = 30;     // of the rendezvous and of each call
   std::string dump_dir;  // where a backend may write its own records of a failure; empty: nowhere
@@ -243,6 +244,9 @@ class Device {
   virtual void LimitMemory(std::int64_t bytes) = 0;
   // Reads the sensors. Empty: there are none, or they were read less than a second ago.
   virtual std::optional<DeviceHealth> Health() = 0;
+  // Reads them whenever they were read before, for the report of an error. Waits a moment for what
+  // the driver says of it.
+  virtual std::optional<DeviceHealth> HealthAfterError() { return std::nullopt; }
   // What the program does from here on, for the ranges of a profiler.
   virtual void BeginRange(const char* /*name*/) {}
   // Time by the device's own clock. The two calls are queued between its work; TimedSeconds waits

@@ -9,6 +9,7 @@ namespace {
 
 constexpr char kAuto[] = "auto";
 constexpr char kCpu[] = "cpu";
+constexpr char kOwnLauncher[] = "own";
 
 bool Contains(const std::vector<std::string>& texts, const std::string& text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
@@ -39,7 +40,11 @@ DevicePick PickDevice(const Recipe& recipe, const Requirements& needs,
   };
   if (*wanted != kAuto) {
     const std::string& kind = *wanted;
-    if (needs.devices.empty() || Contains(needs.devices, kind)) return pick(kind);
+    if (needs.devices.empty() || Contains(needs.devices, kind)) {
+      // The ranks of another launcher may be on other machines: each looks for its device there.
+      const bool are_here = view.Text(kLauncherKey).value_or(kOwnLauncher) == kOwnLauncher;
+      return are_here ? pick(kind) : DevicePick{kind, Lacking(kind, 1, target, beyond)};
+    }
     return DevicePick{kind, "device:" + needs.devices.front()};
   }
   for (const std::string& kind : needs.devices) {

@@ -330,6 +330,29 @@ TEST_F(PlanTest, TheHarnessPicksTheDevice) {
   EXPECT_EQ(reason(), "requires:device:cuda:3");
 }
 
+TEST_F(PlanTest, RanksOfAnotherLauncherMayHaveTheirGpusElsewhere) {
+  ParamInfo key;
+  key.name = "device";
+  key.type = ValueType::kString;
+  key.default_value = "auto";
+  key.choices = {"auto", "cpu", "cuda"};
+  target_.recipe.push_back(key);
+  key.name = "parallel.launcher";
+  key.default_value = "own";
+  key.choices = {"own", "srun"};
+  target_.recipe.push_back(key);
+  target_.devices = {{"cpu", "", 0}, {"cuda", "GPU", 1 << 30}};
+  target_.features.push_back("device:cuda");
+  scenario().recipe.set.push_back({"parallel.ranks", 2});
+  scenario().recipe.set.push_back({"device", "cuda"});
+  EXPECT_EQ(Planned().skip_reason, "requires:device:cuda:2");
+  scenario().recipe.set.push_back({"parallel.launcher", "srun"});
+  EXPECT_EQ(Planned().skip_reason, "");
+  EXPECT_EQ(Arm(Planned(), "fault").runs.front().device, "cuda");
+  scenario().recipe.set.push_back({"device", "auto"});
+  EXPECT_EQ(Arm(Planned(), "fault").runs.front().device, "cpu") << "nobody knows their machines";
+}
+
 TEST_F(PlanTest, ADeviceThatIsNamedAndNotThereSkipsTheCase) {
   ParamInfo key;
   key.name = "device";

@@ -19,8 +19,8 @@
 namespace trainwreck {
 
 struct DevicePlace {
-  int rank = 0;
-  int world_size = 1;
+  int rank = 0;                      // among the ranks of this machine
+  int world_size = 1;                // of these
   bool deterministic = false;        // refuse operations that cannot be repeated bit by bit
   bool expandable_segments = false;  // of a GPU's memory
 };

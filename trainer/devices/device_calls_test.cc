@@ -1,5 +1,5 @@
 // What the loop tells a device: the stages, when its clock is read, which batch comes next, and
-// which passes are recorded and replayed.
+// which passes are recorded and replayed. And what becomes of its sensors' readings.
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,10 @@ struct Noted {
   std::vector<std::string> ranges;
   int begun = 0, ended = 0, read = 0;
   int records = 0, replays = 0;
-  std::vector<std::vector<std::int64_t>> ahead, moved;  // ids of batches
+  std::vector<std::vector<std::int64_t>> ahead = {}, moved = {};  // ids of batches
+  std::vector<DeviceHealth> health = {};                          // the readings, one a step
+  DeviceHealth after_error = {};
+  bool fails = false;  // whatever is moved to it, after the readings
 };
 Noted* noted = nullptr;  // null: there is no such device
 
@@ -51,6 +54,7 @@ class NotingDevice : public Device {
   }
   Batch Move(const Batch& batch) const override {
     noted->moved.push_back(batch.ids);
+    if (noted->fails && noted->health.empty()) throw std::runtime_error("the GPU is lost");
     return cpu_->Move(batch);
   }
   void CopyAhead(const Batch& batch) override { noted->ahead.push_back(batch.ids); }
@@ -63,7 +67,13 @@ class NotingDevice : public Device {
   std::optional<MemoryUse> Memory() const override { return cpu_->Memory(); }
   void ResetMemoryPeak() override { cpu_->ResetMemoryPeak(); }
   void LimitMemory(std::int64_t bytes) override { cpu_->LimitMemory(bytes); }
-  std::optional<DeviceHealth> Health() override { return cpu_->Health(); }
+  std::optional<DeviceHealth> Health() override {
+    if (noted->health.empty()) return std::nullopt;
+    const DeviceHealth health = noted->health.front();
+    noted->health.erase(noted->health.begin());
+    return health;
+  }
+  std::optional<DeviceHealth> HealthAfterError() override { return noted->after_error; }
   void BeginRange(const char* name) override { noted->ranges.emplace_back(name); }
   void BeginTiming() override { ++noted->begun; }
   void EndTiming() override { ++noted->ended; }
@@ -173,17 +183,25 @@ TEST(DeviceCalls, ActivationsAreReadFromWhatAReplayMade) {
 
 // The host has to see the passes of a step that it explains.
 TEST(DeviceCalls, ANanIsExplainedByPlainPasses) {
-  const Recipe recipe = With(
-      Gpt(),
-      {{"device", "cuda"}, {"steps", 8}, {"optimizer.lr", 1.0e30}, {"diagnose.nonfinite", true}});
+  const Recipe recipe = With(Gpt(), {{"device", "cuda"},
+                                     {"steps", 8},
+                                     {"schedule.kind", "warmup_cosine"},
+                                     {"schedule.restart_step", 4},
+                                     {"schedule.restart_ratio", 1.0e30},
+                                     {"diagnose.nonfinite", true}});
   Noted all;
   noted = &all;
   const Outcome plain = RunOnce(recipe);
   const Outcome recorded = RunOnce(With(recipe, {{"cuda_graphs", true}}));
   noted = nullptr;
   EXPECT_GT(all.replays, 0);
-  ASSERT_FALSE(plain.EventsOf("first_nonfinite").empty());
-  EXPECT_EQ(recorded.EventsOf("first_nonfinite"), plain.EventsOf("first_nonfinite"));
+  const auto findings = [](const Outcome& outcome) {
+    std::vector<Json> events = outcome.EventsOf("first_nonfinite");
+    for (Json& event : events) event.erase("time");
+    return events;
+  };
+  ASSERT_FALSE(findings(plain).empty());
+  EXPECT_EQ(findings(recorded), findings(plain));
 }
 
 TEST(DeviceCalls, ADeviceThatRecordsNothingTrainsAsEver) {
@@ -191,6 +209,58 @@ TEST(DeviceCalls, ADeviceThatRecordsNothingTrainsAsEver) {
   const Outcome plain = RunOnce(recipe);
   EXPECT_EQ(BitsWithoutMemory(RunOnce(With(recipe, {{"cuda_graphs", true}}))),
             BitsWithoutMemory(plain));
+}
+
+TEST(DeviceHealthTest, IsInTheRecordsOfTheStepsWhereItWasRead) {
+  Noted all;
+  all.health = {{.power_w = 412.5,
+                 .corrected_errors = 17,
+                 .remapped_rows = RemappedRows{.correctable = 5, .uncorrectable = 2},
+                 .throttled = std::vector<std::string>{}},
+                {.throttled = std::vector<std::string>{"sw_thermal"}}};
+  noted = &all;
+  const Outcome outcome = RunOnce(With(Mlp(), {{"device", "cuda"}, {"steps", 3}}));
+  noted = nullptr;
+  ASSERT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.Values("device_power_w"), testing::ElementsAre(412.5));
+  EXPECT_THAT(outcome.Values("device_corrected_errors"), testing::ElementsAre(17));
+  EXPECT_THAT(outcome.Values("device_remapped_rows"), testing::ElementsAre(7));
+  EXPECT_THAT(outcome.Values("device_throttled"), testing::ElementsAre(0, 1));
+  ASSERT_EQ(outcome.EventsOf("device_throttled").size(), 1U);
+  EXPECT_EQ(outcome.EventsOf("device_throttled")[0]["step"], 1);
+  EXPECT_TRUE(outcome.EventsOf("device_xid").empty());
+}
+
+// The error of a call does not say that the GPU is at fault; the driver does, some time before or
+// behind it.
+TEST(DeviceHealthTest, CriticalErrorsAreSaidByTheErrorWithWhichARunEnds) {
+  Noted all;
+  all.fails = true;
+  all.health = {{}, {.xids = {{48, "double bit ECC error"}}}};
+  all.after_error = {.xids = {{79, "GPU has fallen off the bus"}}};
+  noted = &all;
+  const Outcome outcome = RunOnce(With(Mlp(), {{"device", "cuda"}, {"steps", 5}}));
+  noted = nullptr;
+  EXPECT_EQ(outcome.code, 1);
+  const auto xids = outcome.EventsOf("device_xid");
+  ASSERT_EQ(xids.size(), 2U);
+  EXPECT_EQ(xids[0]["step"], 1);
+  EXPECT_EQ(xids[1]["step"], 2);
+  EXPECT_EQ(outcome.EventsOf("exception").at(0)["what"],
+            "the GPU is lost; the driver told of the GPU: Xid 48 (double bit ECC error), Xid 79 "
+            "(GPU has fallen off the bus)");
+}
+
+TEST(DeviceHealthTest, AnErrorBeforeTheFirstStepSaysThemToo) {
+  Noted all;
+  all.fails = true;
+  all.after_error = {.xids = {{62, ""}}};
+  noted = &all;
+  const Outcome outcome = RunOnce(With(Mlp(), {{"device", "cuda"}}));
+  noted = nullptr;
+  EXPECT_EQ(outcome.EventsOf("exception").at(0)["what"],
+            "the GPU is lost; the driver told of the GPU: Xid 62");
+  EXPECT_EQ(outcome.EventsOf("device_xid").size(), 1U);
 }
 
 }  // namespace

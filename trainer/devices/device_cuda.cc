@@ -1,8 +1,9 @@
 // NVIDIA GPUs as a kind of device. Linked only into trainwreck-trainer-cuda; registers itself.
 // Run on one H200, not yet on several GPUs.
 //
-// A rank gets the GPU of its number and works on that GPU's default stream. Nothing here is called
-// before a fork: a child cannot use a CUDA context of its parent (see WarmUp in main.cc).
+// A rank gets the GPU of its number on its machine and works on that GPU's default stream. Nothing
+// here is called before a fork: a child cannot use a CUDA context of its parent (see WarmUp in
+// main.cc).
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
@@ -38,6 +39,8 @@ namespace {
 
 constexpr std::chrono::seconds kHealthInterval(
     1);  // sensors change slowly, and a read takes a while
+// The driver learns of an error of the GPU about when the program does.
+constexpr std::chrono::milliseconds kErrorPatience(100);
 constexpr char kRngEntry[] = "rng.cuda";
 
 // "00000000:3B:00.0", as NVML writes it: CUDA gives the domain 4 digits, NVML's newer name has 8.
@@ -147,7 +150,7 @@ class CudaDevice : public Device {
       at::globalContext().setDeterministicCuDNN(true);
     }
     if (place.expandable_segments) {  // before the first allocation
-      c10::CachingAllocator::setAllocatorSettings("expandable_segments:True");
+      c10::CachingAllocator::setAllocatorSettings(kExpandableSegments);
     }
     at::globalContext().setBenchmarkCuDNN(false);
     at::globalContext().lazyInitDevice(at::kCUDA);
@@ -155,6 +158,7 @@ class CudaDevice : public Device {
     WatchRefusals();
     nvml_ = Nvml::Load();
     bus_id_ = PciBusId(index_);
+    if (nvml_ != nullptr && !bus_id_.empty()) nvml_->Watch(bus_id_);
   }
 
   at::Device torch_device() const override { return at::Device(at::kCUDA, index_); }
@@ -236,6 +240,11 @@ class CudaDevice : public Device {
     if (health_read_ && now - *health_read_ < kHealthInterval) return std::nullopt;
     health_read_ = now;
     return nvml_->Read(bus_id_);
+  }
+
+  std::optional<DeviceHealth> HealthAfterError() override {
+    if (nvml_ == nullptr || bus_id_.empty()) return std::nullopt;
+    return nvml_->Read(bus_id_, kErrorPatience);
   }
 
   void BeginRange(const char* name) override {

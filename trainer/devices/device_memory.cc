@@ -2,6 +2,7 @@
 
 #include <c10/util/Exception.h>
 
+#include <cstdlib>
 #include <mutex>
 
 namespace trainwreck {
@@ -31,6 +32,18 @@ void RefuseDeviceMemory(std::int64_t requested_bytes, const DeviceCache& cache) 
                    numbers.limit_bytes, " B, ", numbers.free_bytes, " B are free, ",
                    numbers.allocated_bytes, " B are allocated by tensors and ",
                    numbers.reserved_bytes, " B are reserved.");
+}
+
+std::string AllocatorSettings(bool expandable_segments) {
+  std::string settings;
+  const auto add = [&](const std::string& more) {
+    if (!more.empty()) settings += (settings.empty() ? "" : ",") + more;
+  };
+  for (const char* name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+    if (const char* value = std::getenv(name)) add(value);
+  }
+  if (expandable_segments) add(kExpandableSegments);
+  return settings;
 }
 
 }  // namespace trainwreck

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "kernels/out_of_memory.h"
 
@@ -50,5 +51,11 @@ auto CallWithDeviceMemory(const DeviceCache& cache, const Call& call) {
     RefuseDeviceMemory(static_cast<std::int64_t>(error.bytes()), cache);
   }
 }
+
+inline constexpr char kExpandableSegments[] = "expandable_segments:True";
+
+// What LibTorch's allocator of a GPU is told, "max_split_size_mb:64,expandable_segments:True": by the
+// environment (PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF), and by the recipe. Empty: nothing.
+std::string AllocatorSettings(bool expandable_segments);
 
 }  // namespace trainwreck

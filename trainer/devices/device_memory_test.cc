@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -92,6 +93,20 @@ TEST(DeviceMemory, LeavesOtherErrorsAlone) {
   EXPECT_THROW(call(std::bad_alloc()), std::bad_alloc);
   EXPECT_THROW(call(std::runtime_error("x")), std::runtime_error);
   EXPECT_EQ(device.emptied, 0);
+}
+
+TEST(AllocatorSettingsTest, AreThoseOfTheEnvironmentAndTheRecipe) {
+  unsetenv("PYTORCH_CUDA_ALLOC_CONF");
+  unsetenv("PYTORCH_ALLOC_CONF");
+  EXPECT_EQ(AllocatorSettings(false), "");
+  EXPECT_EQ(AllocatorSettings(true), "expandable_segments:True");
+  setenv("PYTORCH_ALLOC_CONF", "max_split_size_mb:64", 1);
+  EXPECT_EQ(AllocatorSettings(false), "max_split_size_mb:64");
+  EXPECT_EQ(AllocatorSettings(true), "max_split_size_mb:64,expandable_segments:True");
+  setenv("PYTORCH_CUDA_ALLOC_CONF", "backend:native", 1);
+  EXPECT_EQ(AllocatorSettings(false), "backend:native,max_split_size_mb:64");
+  unsetenv("PYTORCH_CUDA_ALLOC_CONF");
+  unsetenv("PYTORCH_ALLOC_CONF");
 }
 
 }  // namespace

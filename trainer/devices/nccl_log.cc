@@ -11,6 +11,7 @@ std::string NcclLogPath(const GroupOptions& options) {
 }
 
 bool IsLocalGroup(const GroupOptions& options) {
+  if (options.ranks_here > 0 && options.ranks_here < options.world_size) return false;
   const std::string& address = options.address;
   return !options.rendezvous_file.empty() || address.empty() || address == "localhost" ||
          address == "::1" || address.starts_with("127.");

@@ -17,7 +17,6 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/relu.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tanh.h>
@@ -27,6 +26,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "trainer/models/attention_backend.h"
 #include "trainer/models/precision.h"
 
 namespace trainwreck {
@@ -191,12 +191,9 @@ at::Tensor CausalAttention::Forward(const at::Tensor& q, const at::Tensor& k, co
   const std::int64_t length = q.size(-2);
   if (form_ == AttentionForm::kFused && apart.defined()) {
     const at::Tensor seen = mask_(length, q.device()).logical_or(apart).logical_not();
-    return Announce(at::scaled_dot_product_attention(q, k, v, seen));
+    return Announce(FusedAttention(q, k, v, seen));
   }
-  if (form_ == AttentionForm::kFused) {
-    return Announce(at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0,
-                                                     /*is_causal=*/true));
-  }
+  if (form_ == AttentionForm::kFused) return Announce(FusedAttention(q, k, v));
   const bool in_fp32 = form_ == AttentionForm::kExplicitFp32;
   AutocastGuard autocast(in_fp32 ? Autocast{q.device().type(), std::nullopt}
                                  : Autocast::Current(q.device().type()));

@@ -20,6 +20,7 @@ enum class NormKind { kLayer, kRms };
 enum class Activation { kRelu, kLeakyRelu, kTanh, kSigmoid };
 enum class InitKind { kKaiming, kXavier, kNormal, kConstant };
 enum class AttentionForm { kFused, kExplicit, kExplicitFp32 };
+enum class AttentionBackend { kAuto, kFlash, kEfficient, kCudnn, kMath };
 enum class SimilarityKind { kCosine, kDistance };
 enum class NormaliseForm { kClamped, kEpsInside, kEpsOutside, kPlain };
 enum class InputNorm { kNone, kTwoPass, kOnePass, kOnePassClamped };
@@ -78,6 +79,7 @@ struct ModelRecipe {
   double dropout = 0.0;
   std::int64_t lora_rank = 0;  // 0: no adapters
   AttentionForm attention = AttentionForm::kFused;
+  AttentionBackend attention_backend = AttentionBackend::kAuto;
   bool qk_norm = false;
   Positions positions = Positions::kLearned;
   double rotary_scale = 1.0;
@@ -179,6 +181,7 @@ struct TrainingRecipe {
   Precision precision = Precision::kFp32;
   bool precision_tf32 = false;
   bool cuda_graphs = false;
+  bool precision_reduced_sums = false;
   ScalerRecipe scaler;
   std::int64_t memory_limit_bytes = 0;  // 0: none
   bool memory_expandable_segments = false;

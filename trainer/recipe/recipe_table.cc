@@ -83,6 +83,15 @@ void AddModelPartKeys(std::vector<RecipeKey>& keys) {
                          {"explicit_fp32", AttentionForm::kExplicitFp32}},
                         "The library's fused attention, or product, softmax and product one by "
                         "one, in the precision of the run or in fp32 (gpt)"));
+  keys.push_back(Choice("model.attention_backend", FIELD(model.attention_backend),
+                        {{"auto", AttentionBackend::kAuto},
+                         {"flash", AttentionBackend::kFlash},
+                         {"efficient", AttentionBackend::kEfficient},
+                         {"cudnn", AttentionBackend::kCudnn},
+                         {"math", AttentionBackend::kMath}},
+                        "Which of its fused attentions the library may take, and no other; auto: "
+                        "it chooses, by device, shapes and precision (the CPU has flash and math; "
+                        "gpt)"));
   keys.push_back(Choice("model.positions", FIELD(model.positions),
                         {{"learned", Positions::kLearned},
                          {"rotary", Positions::kRotary},
@@ -390,6 +399,9 @@ void AddPrecisionKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("cuda_graphs", FIELD(cuda_graphs),
                        "Record the forward and backward pass of each shape of batch as a CUDA "
                        "graph, and replay it (cuda)"));
+  keys.push_back(Plain("precision.reduced_sums", FIELD(precision_reduced_sums),
+                       "Let a GPU add up parts of products of matrices in their 16 bits, where "
+                       "they are in bf16 or fp16; else in fp32 (cuda)"));
   keys.push_back(Choice("scaler.kind", FIELD(scaler.kind),
                         {{"none", ScalerKind::kNone},
                          {"static", ScalerKind::kStatic},

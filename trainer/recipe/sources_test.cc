@@ -124,6 +124,16 @@ TEST(ParseRecipe, ReadsTheKeysOfGraphsAndRepetitionAndWhatTheyExclude) {
   }
 }
 
+TEST(ParseRecipe, ReadsTheKeysOfAttentionAndItsSums) {
+  EXPECT_EQ(ParseRecipe({}).model.attention_backend, AttentionBackend::kAuto);
+  EXPECT_FALSE(ParseRecipe({}).precision_reduced_sums);
+  const TrainingRecipe recipe =
+      ParseRecipe({{"model.attention_backend", "cudnn"}, {"precision.reduced_sums", true}});
+  EXPECT_EQ(recipe.model.attention_backend, AttentionBackend::kCudnn);
+  EXPECT_TRUE(recipe.precision_reduced_sums);
+  EXPECT_FALSE(recipe.precision_tf32);
+}
+
 TEST(ParseRecipe, ReadsTheKeysOfTokenizers) {
   const TrainingRecipe recipe = ParseRecipe({{"model.kind", "gpt"},
                                              {"data.kind", "text"},

@@ -277,6 +277,13 @@ std::vector<StepSignal> MachineSignals() {
          if (!memory || !memory->reserved_bytes) return {};
          return static_cast<double>(*memory->reserved_bytes);
        }},
+  };
+}
+
+// Of a GPU, and of its driver.
+std::vector<StepSignal> SensorSignals() {
+  using R = StepReading;
+  return {
       {Sparse(Measured("device_temperature_c", "C", kLinear,
                        "Of the GPU, when its sensors were read (once a second at most)")),
        [](const R& r) { return OfHealth(r, &DeviceHealth::temperature_c); }},
@@ -286,6 +293,26 @@ std::vector<StepSignal> MachineSignals() {
       {Sparse(Exact("device_ecc_errors", "",
                     "Uncorrected memory errors of the GPU since its driver was loaded, likewise")),
        [](const R& r) { return OfHealth(r, &DeviceHealth::ecc_errors); }},
+      {Sparse(Exact("device_corrected_errors", "",
+                    "Corrected memory errors of the GPU since its driver was loaded, likewise")),
+       [](const R& r) { return OfHealth(r, &DeviceHealth::corrected_errors); }},
+      {Sparse(Exact("device_remapped_rows", "rows",
+                    "Rows of the GPU's memory that were replaced because of errors, in its life, "
+                    "likewise")),
+       [](const R& r) -> Value {
+         if (!r.scalars.health || !r.scalars.health->remapped_rows) return {};
+         const RemappedRows& rows = *r.scalars.health->remapped_rows;
+         return rows.correctable + rows.uncorrectable;
+       }},
+      {Sparse(Measured("device_power_w", "W", kLinear, "Drawn by the GPU, likewise")),
+       [](const R& r) { return OfHealth(r, &DeviceHealth::power_w); }},
+      {Sparse(Exact("device_throttled", "",
+                    "1 when the GPU's clocks are lowered, for its power, heat or safety; else 0; "
+                    "likewise")),
+       [](const R& r) -> Value {
+         if (!r.scalars.health || !r.scalars.health->throttled) return {};
+         return r.scalars.health->throttled->empty() ? 0 : 1;
+       }},
   };
 }
 
@@ -295,7 +322,7 @@ const std::vector<StepSignal>& StepSignals() {
   static const std::vector<StepSignal> all = [] {
     std::vector<StepSignal> signals = TrainingSignals();
     for (const auto& more :
-         {ParameterSignals(), DataSignals(), MachineSignals(), MemorySignals()}) {
+         {ParameterSignals(), DataSignals(), MachineSignals(), SensorSignals(), MemorySignals()}) {
       signals.insert(signals.end(), more.begin(), more.end());
     }
     return signals;

@@ -160,6 +160,7 @@ constexpr double kSmallestUpdate = 1e-5;
 
 Telemetry::Telemetry(TraceSink& sink, const std::vector<std::string>& record)
     : sink_(sink),
+      health_(sink),
       asked_(record),
       wants_gaps_(asked_.AsksTotal("untrained") || asked_.AsksTotal("frozen_moved")),
       reads_changes_(wants_gaps_ || AsksForChanges(asked_)),
@@ -263,6 +264,7 @@ void Telemetry::DropStep() {
 }
 
 void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
+  if (scalars.health) health_.Take(*scalars.health);
   RecordLine line("step");
   line.Add("step", step);
   const StepReading reading{.scalars = scalars,

@@ -13,6 +13,7 @@
 #include "trainer/models/forward_hook.h"
 #include "trainer/optimizers/optimizers.h"
 #include "trainer/parts.h"
+#include "trainer/telemetry/health_report.h"
 #include "trainer/telemetry/step_signals.h"
 #include "trainer/telemetry/tensor_signals.h"
 
@@ -87,6 +88,7 @@ class Telemetry {
   void DropStep();  // the step in progress is given up, and gets no record
   // With `last`, the record has the parameters' digest whether the plan asks for it or not.
   void WriteStep(int step, const StepScalars& scalars, bool last);
+  HealthReport& health() { return health_; }  // which gets the readings of the steps' records
 
  private:
   // The signals of one parameter.
@@ -114,6 +116,7 @@ class Telemetry {
   double MemoryBytes() const;
 
   TraceSink& sink_;
+  HealthReport health_;
   AskedSignals asked_;
   const bool wants_gaps_;
   const bool reads_changes_;  // some of ChangeSignals(), or for the gaps
