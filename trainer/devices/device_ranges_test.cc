@@ -1,5 +1,6 @@
 // What a device is told of the loop's stages, when its clock is read, and what becomes of its
 // sensors' readings.
+#include <ATen/Context.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -98,6 +99,20 @@ TEST(DeviceRanges, ItsClockIsReadOnceAStepWhereAFormulaAsks) {
   EXPECT_THAT((std::vector<int>{all.begun, all.ended, all.read}), testing::Each(3));
   EXPECT_EQ(RunOnce(Mlp(), {"device_step_s"}).trace.Find("device_step_s", 0), nullptr)
       << "the CPU has no clock of its own";
+}
+
+TEST(DeviceOpened, ReducedSumsAreAllowedOnlyWhereTheRecipeAllowsThem) {
+  const auto allowed = [](const Recipe& changes) {
+    const Outcome outcome = RunOnce(With(Mlp(), With({{"steps", 1}}, changes)));
+    EXPECT_EQ(outcome.EventsOf("device_opened").at(0)["reduced_sums"], false) << "it is the CPU";
+    EXPECT_EQ(outcome.EventsOf("device_opened").at(0)["allocator"], "");
+    const at::Context& torch = at::globalContext();
+    const auto is = at::CuBLASReductionOption::AllowReducedPrecisionWithSplitK;
+    return std::vector<bool>{torch.allowBF16ReductionCuBLAS() == is,
+                             torch.allowFP16ReductionCuBLAS() == is};
+  };
+  EXPECT_THAT(allowed({{"precision.reduced_sums", true}}), testing::Each(true));
+  EXPECT_THAT(allowed({{"memory.expandable_segments", true}}), testing::Each(false));
 }
 
 TEST(DeviceHealthTest, IsInTheRecordsOfTheStepsWhereItWasRead) {
