@@ -142,8 +142,8 @@ class Check:
             arguments = [*arguments, "-j", str(self.options.cores)]
         if self.options.gpu_runs:
             arguments = [*arguments, "--gpu-runs", str(self.options.gpu_runs)]
-        if self.options.seeds and "--seeds" not in arguments:
-            arguments = [*arguments, "--seeds", str(self.options.seeds)]
+        if self.options.one_seed and "--seeds" not in arguments:
+            arguments = [*arguments, "--each-seed", "0:1"]
         with tempfile.TemporaryDirectory() as folder:
             code, output, seconds = self.call(
                 [self.program("trainwreck"), "run", *paths, "--scenarios-root", self.bundle + "/scenarios",
@@ -248,7 +248,7 @@ def arguments():
     parser.add_argument("--shard", default="", help="of the suite, with --part 1/1: i/n")
     parser.add_argument("-j", "--cores", type=int, help="cores for the suite")
     parser.add_argument("--gpu-runs", type=int, help="runs of the suite on one GPU at a time [4]")
-    parser.add_argument("--seeds", type=int, help="of each scenario [as it says]; with 1 the whole suite fits into two calls or three")
+    parser.add_argument("--one-seed", action="store_true", help="judge each scenario by its seed 0 alone: more scenarios in a call, and weaker verdicts")
     parser.add_argument("--rehearse", action="store_true", help="without a GPU, run on the CPU what can be")
     parser.add_argument("--only", help="comma-separated: doctor,kernels,nccl,suite,chance,sanitizer,benchmarks")
     parser.add_argument("--nodes", nargs="*", default=gpu_machine.NODES, help=argparse.SUPPRESS)

@@ -158,8 +158,8 @@ class GpuCheck(unittest.TestCase):
     def test_a_shard_and_cores_are_passed_on(self):
         self.check("--shard", "2/5", "-j", "7")
         self.assertIn("--set device=cuda --shard 2/5 --set deterministic=true -j 7\n", self.read("calls"))
-        self.check("--only", "suite", "--gpu-runs", "3", "--seeds", "2")
-        self.assertIn("--set deterministic=true --gpu-runs 3 --seeds 2\n", self.read("calls"))
+        self.check("--only", "suite", "--gpu-runs", "3", "--one-seed")
+        self.assertIn("--set deterministic=true --gpu-runs 3 --each-seed 0:1\n", self.read("calls"))
         self.assertIn("is no part", self.check("--part", "1/2", status=2))
 
     def test_a_suite_that_is_cut_short_leaves_its_verdicts(self):

@@ -1,5 +1,6 @@
 // What the loop tells a device: the stages, when its clock is read, which batch comes next, and
 // which passes are recorded and replayed. And what becomes of its sensors' readings.
+#include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -209,6 +210,20 @@ TEST(DeviceCalls, ADeviceThatRecordsNothingTrainsAsEver) {
   const Outcome plain = RunOnce(recipe);
   EXPECT_EQ(BitsWithoutMemory(RunOnce(With(recipe, {{"cuda_graphs", true}}))),
             BitsWithoutMemory(plain));
+}
+
+TEST(DeviceOpened, ReducedSumsAreAllowedOnlyWhereTheRecipeAllowsThem) {
+  const auto allowed = [](const Recipe& changes) {
+    const Outcome outcome = RunOnce(With(Mlp(), With({{"steps", 1}}, changes)));
+    EXPECT_EQ(outcome.EventsOf("device_opened").at(0)["reduced_sums"], false) << "it is the CPU";
+    EXPECT_EQ(outcome.EventsOf("device_opened").at(0)["allocator"], "");
+    const at::Context& torch = at::globalContext();
+    const auto is = at::CuBLASReductionOption::AllowReducedPrecisionWithSplitK;
+    return std::vector<bool>{torch.allowBF16ReductionCuBLAS() == is,
+                             torch.allowFP16ReductionCuBLAS() == is};
+  };
+  EXPECT_THAT(allowed({{"precision.reduced_sums", true}}), testing::Each(true));
+  EXPECT_THAT(allowed({{"memory.expandable_segments", true}}), testing::Each(false));
 }
 
 TEST(DeviceHealthTest, IsInTheRecordsOfTheStepsWhereItWasRead) {

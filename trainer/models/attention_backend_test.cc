@@ -61,6 +61,17 @@ TEST(AttentionBackendTest, IsSaidOnceForEachKind) {
       << "it is none of the library's";
 }
 
+TEST(AttentionBackendTest, IsThatOfTheTypeThatAutocastMakes) {
+  AllowAttention(AttentionBackend::kAuto, at::kCPU);
+  std::vector<std::string> types;
+  const AttentionWatch watch([&](const AttentionChoice& choice) { types.push_back(choice.dtype); });
+  const at::Tensor q = at::rand({1, 1, 4, 8});
+  EXPECT_EQ(FusedAttention(q, q, q).scalar_type(), at::kFloat);
+  const AutocastGuard autocast(Autocast{at::kCPU, at::kBFloat16});
+  EXPECT_EQ(FusedAttention(q, q, q).scalar_type(), at::kBFloat16);
+  EXPECT_THAT(types, ElementsAre("Float", "BFloat16"));
+}
+
 TEST(AttentionBackendTest, TheCpuRefusesThoseOfGpus) {
   for (const char* backend : {"cudnn", "efficient"}) {
     const Outcome outcome = RunWith({{"model.attention_backend", backend}});

@@ -86,9 +86,9 @@ void AddModelPartKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Choice("model.attention_backend", FIELD(model.attention_backend),
                         {{"auto", AttentionBackend::kAuto},
                          {"flash", AttentionBackend::kFlash},
+                         {"math", AttentionBackend::kMath},
                          {"efficient", AttentionBackend::kEfficient},
-                         {"cudnn", AttentionBackend::kCudnn},
-                         {"math", AttentionBackend::kMath}},
+                         {"cudnn", AttentionBackend::kCudnn}},
                         "Which of its fused attentions the library may take, and no other; auto: "
                         "it chooses, by device, shapes and precision (the CPU has flash and math; "
                         "gpt)"));

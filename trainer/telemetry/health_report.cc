@@ -14,8 +14,9 @@ void HealthReport::Take(const DeviceHealth& health) {
     events_.Report(events::kDeviceXid, {{"code", xid.code}, {"meaning", xid.meaning}});
     std::string words = "Xid " + std::to_string(xid.code);
     if (!xid.meaning.empty()) words += " (" + xid.meaning + ")";
-    const bool is_known = xids_.find(words) != std::string::npos;
-    if (!is_known && xids_.size() < kMostOfXids) xids_ += (xids_.empty() ? "" : ", ") + words;
+    if (xids_.size() < kMostOfXids && codes_.insert(xid.code).second) {
+      xids_ += (xids_.empty() ? "" : ", ") + words;
+    }
   }
   if (health.throttled) {
     const auto is_new = [this](const std::string& reason) {

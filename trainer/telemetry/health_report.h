@@ -5,7 +5,9 @@
 //   if (const auto health = device.Health()) report.Take(*health);
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,7 @@ class HealthReport {
 
  private:
   EventSink& events_;
+  std::set<std::int64_t> codes_;  // of xids_
   std::string xids_;
   std::vector<std::string> throttled_;  // the reasons of the last reading
   std::optional<RemappedRows> rows_;    // the last reading

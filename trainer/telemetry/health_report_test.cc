@@ -39,8 +39,8 @@ TEST_F(HealthReportTest, ReportsEachCriticalErrorAndKeepsItForTheEnd) {
           Json{{"name", "device_xid"}, {"code", 79}, {"meaning", "GPU has fallen off the bus"}},
           Json{{"name", "device_xid"}, {"code", 1234}, {"meaning", ""}}));
   EXPECT_THAT(Take({}), IsEmpty());
-  EXPECT_EQ(Take({.xids = {{1234, ""}}}).size(), 1U);
-  EXPECT_EQ(report_.xids(), "Xid 79 (GPU has fallen off the bus), Xid 1234");
+  EXPECT_EQ(Take({.xids = {{1234, ""}, {123, ""}}}).size(), 2U);
+  EXPECT_EQ(report_.xids(), "Xid 79 (GPU has fallen off the bus), Xid 1234, Xid 123");
 }
 
 TEST_F(HealthReportTest, DoesNotBuryAnErrorUnderWhatABrokenGpuSays) {
