@@ -147,7 +147,7 @@ std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTe
 }
 
 std::unique_ptr<Optimizer> BuildOptimizer(const TrainingRecipe& recipe,
-                                          const NamedTensors& parameters,
+                                          const NamedTensors& parameters, const Division* division,
                                           Communicator& communicator) {
   MakeOptimizer make = [&](NamedTensors some) {
     return BuildOptimizer(recipe.optimizer, std::move(some));
@@ -155,7 +155,7 @@ std::unique_ptr<Optimizer> BuildOptimizer(const TrainingRecipe& recipe,
   if (KeepsMasters(recipe)) {
     make = [make](NamedTensors some) { return WithMasters(std::move(some), make); };
   }
-  if (recipe.parallel_zero_stage > 0) return WithShardedState(parameters, communicator, make);
+  if (division != nullptr) return WithShardedState(*division, communicator, make);
   return recipe.optimizer.in_backward ? OptimizerForEach(parameters, make) : make(parameters);
 }
 
@@ -187,8 +187,13 @@ void BuildModelAndOptimizer(const TrainingRecipe& recipe, std::uint64_t seed,
     parts.model = WrapAll(wrappers, std::move(model));
   }
   MemoryScope memory(MemoryOwner::kOptimizer);
-  parts.optimizer =
-      WrapAll(wrappers, BuildOptimizer(recipe, ParametersOf(*parts.model), *parts.communicator));
+  const NamedTensors parameters = ParametersOf(*parts.model);
+  if (recipe.parallel_zero_stage > 0) {
+    parts.division = std::make_shared<Division>(parameters, parts.communicator->rank(),
+                                                parts.communicator->world_size());
+  }
+  parts.optimizer = WrapAll(
+      wrappers, BuildOptimizer(recipe, parameters, parts.division.get(), *parts.communicator));
 }
 
 // Into `parts` one by one, so that what is there when one throws is left as it is: a communicator

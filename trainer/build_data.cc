@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/data/data.h"
+#include "trainer/data/loader.h"
 #include "trainer/data/overlap.h"
 #include "trainer/data/tokenizer.h"
 #include "trainer/devices/rng.h"

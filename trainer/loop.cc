@@ -75,7 +75,7 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
     }
     early_stop_.emplace(recipe.early_stop_patience, std::move(weights));
   }
-  if (recipe.parallel_overlap && parts.communicator->world_size() > 1) PrepareOverlap();
+  PrepareReduction();
   if (recipe.optimizer.in_backward) {
     gradient_hooks_.emplace(parameters_, [this](std::size_t i) { UpdateParameter(i); });
   }
@@ -136,7 +136,7 @@ void TrainingLoop::TrainStep() {
   CountFlops(batches);
   parts_.optimizer->ZeroGrad();
   if (telemetry_.wants("leftover_gradients")) {
-    now_.leftover_gradients = static_cast<double>(CountFilled(GradientStats(parameters_)));
+    now_.leftover_gradients = static_cast<double>(CountFilled(ReadGradients()));
   }
   gradient_hooks_ ? UpdateInBackward(batches) : UpdateAfterBackward(batches);
   for (auto& hook : parts_.hooks) hook->OnStepEnd(clock_.step);
@@ -149,10 +149,10 @@ void TrainingLoop::TrainStep() {
 void TrainingLoop::UpdateAfterBackward(const std::vector<Batch>& batches) {
   if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
   const std::vector<double> counts = CountsOf(batches);
-  if (overlap_) BeginReduction(batches, counts);
+  if (ReducesWithin()) BeginReduction(batches, counts);
   now_.loss = ForwardBackward(batches, counts, telemetry_.activation_hook(),
-                              [this](std::size_t i) { EvaluateWithin(i); });
-  if (overlap_) FinishReduction();
+                              [this](std::size_t i) { EndMicroBatch(i); });
+  if (ReducesWithin()) FinishReduction();
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
   ReduceOverRanks(SumOf(counts), /*has_data=*/!now_.sample_ids.empty());
   if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
@@ -160,7 +160,7 @@ void TrainingLoop::UpdateAfterBackward(const std::vector<Batch>& batches) {
   now_.loss_scale = parts_.scaler->scale();
   now_.overflow = UnscaleGradients();
   if (consolidation_) consolidation_->AddGradients();
-  gradients_ = GradientStats(parameters_);
+  gradients_ = ReadGradients();
   ReportGradients();
   now_.lr = LearningRate();
   if (recipe_.diagnose_nonfinite) DiagnoseNonfinite(batches, counts);
@@ -179,7 +179,7 @@ void TrainingLoop::UpdateInBackward(const std::vector<Batch>& batches) {
   telemetry_.BeforeUpdate();
   gradients_.assign(parameters_.size(), {});
   now_.loss = ForwardBackward(batches, /*counts=*/{1.0}, telemetry_.activation_hook(),
-                              [this](std::size_t i) { EvaluateWithin(i); });
+                              [this](std::size_t i) { EndMicroBatch(i); });
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
   if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
   ReportGradients();
@@ -210,8 +210,8 @@ void TrainingLoop::ReportMasters() {
 
 bool TrainingLoop::UnscaleGradients() {
   std::vector<at::Tensor> gradients;
-  for (const auto& [name, parameter] : parameters_) {
-    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  for (const auto& [name, owner] : GradientOwners()) {
+    if (owner.grad().defined()) gradients.push_back(owner.grad());
   }
   const bool overflowed = parts_.scaler->Unscale(gradients);
   return parts_.scaler->skips_updates() && !AllRanksSay(!overflowed);
@@ -221,14 +221,14 @@ void TrainingLoop::Update() {
   clock_.Enter(Stage::kUpdate);
   MemoryScope memory(MemoryOwner::kOptimizer);
   if (recipe_.optimizer.clip_norm > 0) {
-    now_.clipped = ClipGradients(parameters_, now_.grad_norm, recipe_.optimizer.clip_norm);
+    now_.clipped = ClipGradients(GradientOwners(), now_.grad_norm, recipe_.optimizer.clip_norm);
   }
   {
     Stopwatch watch(now_.update_s);
     parts_.optimizer->Step(now_.lr);
   }
   if (telemetry_.wants("applied_grad_norm")) {
-    now_.applied_grad_norm = GlobalNorm(GradientStats(parameters_));
+    now_.applied_grad_norm = GlobalNorm(ReadGradients());
   }
   ReportMasters();
   parts_.schedule->Advance();
@@ -367,7 +367,7 @@ void TrainingLoop::ReduceOverRanks(double count, bool has_data) {
   const double active = totals[1].item<double>(), total = totals[3].item<double>();
   const double share = total > 0 ? count * active / total : 1.0;  // 1 where ranks count alike
   now_.loss = total > 0 ? totals[2].item<double>() / total : totals[0].item<double>() / active;
-  if (overlap_) return;  // gradients are means already
+  if (ReducesWithin()) return;  // gradients are means already
   std::vector<at::Tensor> gradients;
   for (auto& [name, parameter] : parameters_) {
     if (parameter.requires_grad()) gradients.push_back(GradientOf(parameter));
@@ -404,7 +404,8 @@ void TrainingLoop::EndEpoch() {
   if (recipe_.eval_at_epoch_end) Evaluate();
 }
 
-void TrainingLoop::EvaluateWithin(std::size_t micro_batch) {
+void TrainingLoop::EndMicroBatch(std::size_t micro_batch) {
+  if (divided_gradients_) divided_gradients_->EndMicroBatch();
   const std::int64_t done =
       clock_.step * recipe_.accumulation + static_cast<std::int64_t>(micro_batch) + 1;
   const std::int64_t every = recipe_.eval_every_micro_batches;
@@ -478,7 +479,7 @@ void TrainingLoop::Consolidate() {
 }
 
 void TrainingLoop::AuditedUpdate() {
-  coverage_.BeforeUpdate(parameters_, recipe_.model.trainable);
+  coverage_.BeforeUpdate(parameters_, gradients_, recipe_.model.trainable);
   Update();
   coverage_due_ = now_.lr == 0;  // nothing could move
   if (coverage_due_) return;

@@ -35,6 +35,11 @@ void CheckZero(const TrainingRecipe& recipe, std::string& problems) {
         "parallel.on_desync other than broadcast, checkpoint.elastic false, optimizer.in_backward "
         "false and no masters";
   }
+  if (recipe.parallel_zero_stage >= 2 && recipe.finetune.consolidation > 0) {
+    problems +=
+        "\n  finetune.consolidation: adds to whole gradients, so it needs parallel.zero_stage 0 or "
+        "1";
+  }
 }
 
 void CheckElastic(const TrainingRecipe& recipe, std::string& problems) {

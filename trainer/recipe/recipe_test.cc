@@ -176,7 +176,9 @@ TEST(ParseRecipe, ReadsTheKeysOfRanksAndSaves) {
   EXPECT_TRUE(recipe.checkpoint_digests);
   EXPECT_TRUE(recipe.parallel_init_sync);
   EXPECT_EQ(recipe.log_every, 77);
-  EXPECT_EQ(ParseRecipe({{"parallel.zero_stage", 1}}).parallel_zero_stage, 1);
+  for (const int stage : {0, 1, 2}) {
+    EXPECT_EQ(ParseRecipe({{"parallel.zero_stage", stage}}).parallel_zero_stage, stage);
+  }
   EXPECT_TRUE(recipe.log_over_ranks);
   EXPECT_TRUE(recipe.log_rank_zero_only);
   EXPECT_EQ(recipe.checkpoint_on_failure, OnFailedSave::kGoOn);
@@ -328,6 +330,11 @@ TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
                 HasSubstr("parallel.zero_stage"))
         << key;
   }
+  EXPECT_EQ(ParseRecipe({{"parallel.zero_stage", 1}, {"finetune.consolidation", 0.5}})
+                .parallel_zero_stage,
+            1);
+  EXPECT_THAT(ErrorOf({{"parallel.zero_stage", 2}, {"finetune.consolidation", 0.5}}),
+              AllOf(HasSubstr("parallel.zero_stage"), HasSubstr("finetune.consolidation")));
   EXPECT_THAT(ErrorOf({{"loss.per_sequence", true}}), HasSubstr("loss.per_sequence"));
   EXPECT_THAT(ErrorOf({{"loss.form", "log_of_softmax"}, {"loss.label_smoothing", 0.1}}),
               HasSubstr("loss.label_smoothing"));
