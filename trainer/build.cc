@@ -34,6 +34,7 @@
 #include "trainer/optimizers/sharded_state.h"
 #include "trainer/ranks/call_log.h"
 #include "trainer/ranks/communicator.h"
+#include "trainer/ranks/divided_parameters.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/recipe/model_kinds.h"
 #include "trainer/telemetry/failing_op.h"
@@ -148,7 +149,7 @@ std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTe
 
 std::unique_ptr<Optimizer> BuildOptimizer(const TrainingRecipe& recipe,
                                           const NamedTensors& parameters, const Division* division,
-                                          Communicator& communicator) {
+                                          Communicator* communicator) {
   MakeOptimizer make = [&](NamedTensors some) {
     return BuildOptimizer(recipe.optimizer, std::move(some));
   };
@@ -189,11 +190,18 @@ void BuildModelAndOptimizer(const TrainingRecipe& recipe, std::uint64_t seed,
   MemoryScope memory(MemoryOwner::kOptimizer);
   const NamedTensors parameters = ParametersOf(*parts.model);
   if (recipe.parallel_zero_stage > 0) {
-    parts.division = std::make_shared<Division>(parameters, parts.communicator->rank(),
-                                                parts.communicator->world_size());
+    const auto division = std::make_shared<Division>(parameters, parts.communicator->rank(),
+                                                     parts.communicator->world_size());
+    parts.division = division;
+    if (recipe.parallel_zero_stage >= 3) {
+      parts.divided_parameters =
+          std::make_shared<DividedParameters>(parts.model, *division, *parts.communicator);
+    }
   }
-  parts.optimizer = WrapAll(
-      wrappers, BuildOptimizer(recipe, parameters, parts.division.get(), *parts.communicator));
+  // Divided parameters are handed out when they are used.
+  Communicator* hands_out = parts.divided_parameters ? nullptr : parts.communicator.get();
+  parts.optimizer =
+      WrapAll(wrappers, BuildOptimizer(recipe, parameters, parts.division.get(), hands_out));
 }
 
 // Into `parts` one by one, so that what is there when one throws is left as it is: a communicator

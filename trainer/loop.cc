@@ -36,6 +36,9 @@ double SumOf(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
+constexpr char kNoPass[] =
+    "parallel.zero_stage 3: this rank has no target to train on, and the others wait for its pass";
+
 bool Due(std::int64_t every, int steps_done) { return every > 0 && steps_done % every == 0; }
 
 }  // namespace
@@ -62,6 +65,7 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
                     std::to_string(parts.communicator->rank()) + "." + clock.phase + "." +
                     std::to_string(clock.attempt),
                 recipe.diagnose_evidence_mb, events) {
+  PrepareDividedParameters();
   telemetry_.Watch(parameters_, parts_.train_data->entropy_floor());
   if (telemetry_.wants("eval_seen_share")) seen_spans_.emplace();
   if (telemetry_.wants("mfu")) MeasurePeak();
@@ -316,6 +320,7 @@ std::vector<double> TrainingLoop::CountsOf(const std::vector<Batch>& batches) co
 double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
                                      const std::vector<double>& counts, ForwardHook* hook,
                                      const AfterMicroBatch& after) {
+  const DividedParameters::Pass passes(parts_.divided_parameters.get());
   std::vector<double> shares = counts;
   const double total = SumOf(shares);
   for (double& share : shares) {
@@ -345,6 +350,8 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
       loss = parts_.scaler->Scale(loss, shares[i]);
       // With everything frozen there is nothing to go back to; the step is then without effect.
       if (loss.requires_grad()) loss.backward();
+    } else if (parts_.divided_parameters) {
+      throw std::runtime_error(kNoPass);
     }
     if (after) after(i);
   }
@@ -414,6 +421,7 @@ void TrainingLoop::EndMicroBatch(std::size_t micro_batch) {
 
 void TrainingLoop::Evaluate() {
   clock_.Enter(Stage::kEvaluate);
+  const DividedParameters::Pass passes(parts_.divided_parameters.get());
   MemoryScope memory(MemoryOwner::kEvaluation);
   at::NoGradGuard no_grad;
   parts_.model->eval();
@@ -476,23 +484,6 @@ void TrainingLoop::Consolidate() {
   events_.Report(events::kConsolidated, {{"samples", consolidation_->samples()},
                                          {"strength", recipe_.finetune.consolidation},
                                          {"fisher_mean", consolidation_->fisher_mean()}});
-}
-
-void TrainingLoop::AuditedUpdate() {
-  coverage_.BeforeUpdate(parameters_, gradients_, recipe_.model.trainable);
-  Update();
-  coverage_due_ = now_.lr == 0;  // nothing could move
-  if (coverage_due_) return;
-  const CoverageGaps gaps = coverage_.AfterUpdate();
-  const auto report = [this](const std::vector<std::string>& names, const char* why) {
-    if (!names.empty()) events_.Report(events::kUntrained, {{"parameters", names}, {"why", why}});
-  };
-  report(gaps.without_gradient, "no gradient");
-  report(gaps.without_update, "no update");
-  const auto& first = gaps.without_gradient.empty() ? gaps.without_update : gaps.without_gradient;
-  if (recipe_.audit_coverage == OnGaps::kStop && !first.empty()) {
-    throw GuardStop("the step does not train " + first.front() + " and maybe others");
-  }
 }
 
 }  // namespace trainwreck

@@ -16,6 +16,7 @@
 #include "trainer/optimizers/in_backward.h"
 #include "trainer/parts.h"
 #include "trainer/ranks/divided_gradients.h"
+#include "trainer/ranks/divided_parameters.h"
 #include "trainer/ranks/overlapped_reduction.h"
 #include "trainer/ranks/replicas.h"
 #include "trainer/recipe/recipe.h"
@@ -86,6 +87,7 @@ class TrainingLoop {
   // the two calls.
   bool ReducesWithin() const { return overlap_ || divided_gradients_; }
   void PrepareReduction();
+  void PrepareDividedParameters();  // for telemetry, which reads them
   void BeginReduction(const std::vector<Batch>& batches, const std::vector<double>& counts);
   void FinishReduction();
   void LogStep();

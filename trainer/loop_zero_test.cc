@@ -35,7 +35,8 @@ Recipe Wide(int stage) {
           {"data.batch_size", 2},
           {"eval.batches", 1},
           {"optimizer.kind", "adamw"},
-          {"optimizer.lr", 0.001}};
+          {"optimizer.lr", 0.001},
+          {"diagnose.nonfinite", false}};
 }
 
 // The largest over the ranks, of a step in the middle of the run.
@@ -51,11 +52,13 @@ double BytesOf(const RunTrace& trace, const std::string& owner) {
 struct Shares {
   double parameters, gradients, state;
 };
-Shares SharesOf(int stage, double n) { return {1, stage >= 2 ? 1 / n : 1, stage >= 1 ? 2 / n : 2}; }
+Shares SharesOf(int stage, double n) {
+  return {stage >= 3 ? 1 / n : 1, stage >= 2 ? 1 / n : 1, stage >= 1 ? 2 / n : 2};
+}
 
 TEST(Zero, ARankHasItsShareOfTheMemory) {
   for (const int ranks : {2, 4}) {
-    for (const int stage : {0, 1, 2}) {
+    for (const int stage : {0, 1, 2, 3}) {
       SCOPED_TRACE(std::to_string(ranks) + " ranks, stage " + std::to_string(stage));
       const RunTrace trace = TraceOf(Wide(stage), ranks);
       const double all = 4 * trace.Find("parameter_count", 0)->values.at(0);
@@ -64,7 +67,8 @@ TEST(Zero, ARankHasItsShareOfTheMemory) {
       EXPECT_NEAR(BytesOf(trace, "allocated"), (of.parameters + of.gradients + of.state) * all, few)
           << "between steps";
       EXPECT_NEAR(BytesOf(trace, "optimizer"), of.state * all, few);
-      EXPECT_NEAR(BytesOf(trace, "parameters"), of.parameters * all, few);
+      const double section = stage >= 3 ? kLayerBytes : 0;
+      EXPECT_NEAR(BytesOf(trace, "parameters"), of.parameters * all + section, few);
       // A bucket is there twice, as gradients and as what is sent.
       EXPECT_LE(BytesOf(trace, "gradients"), of.gradients * all + 2 * kLayerBytes + few);
     }
@@ -86,16 +90,35 @@ void ExpectSame(const RunTrace& expected, const RunTrace& actual,
   }
 }
 
-TEST(Zero, TwoRanksHaveTheBitsOfWholeGradients) {
-  for (const char* kind : {"gpt+adamw", "gpt+overlap", "gpt+fp16"}) {
-    SCOPED_TRACE(kind);
+TEST(Zero, TwoRanksHaveTheBitsOfWholeOnes) {
+  for (const char* kind : {"gpt+adamw", "gpt+fp16", "gpt+bf16"}) {
     const Recipe recipe =
         Of(Small(kind), {{"optimizer.clip_norm", 0.0}, {"diagnose.nonfinite", false}});
     const RunTrace whole = TraceOf(Of(recipe, {{"parallel.zero_stage", 1}}), 2);
-    const RunTrace divided = TraceOf(Of(recipe, {{"parallel.zero_stage", 2}}), 2);
-    ExpectSame(whole, divided, {"loss", "param_digest", "overflow", "loss_scale"}, 0);
-    ExpectSame(whole, divided, {"grad_norm"}, 1e-12);
+    for (const int stage : {2, 3}) {
+      SCOPED_TRACE(std::string(kind) + ", stage " + std::to_string(stage));
+      const RunTrace divided = TraceOf(Of(recipe, {{"parallel.zero_stage", stage}}), 2);
+      ExpectSame(whole, divided, {"loss", "param_digest", "overflow", "loss_scale"}, 0);
+      ExpectSame(whole, divided, {"grad_norm"}, 1e-12);
+    }
   }
+}
+
+// The backward pass of a block begins with its forward pass then.
+TEST(Zero, ASectionThatIsComputedAgainIsGatheredForIt) {
+  const Recipe recipe = Of(Small("gpt+adamw"), {{"optimizer.clip_norm", 0.0},
+                                                {"diagnose.nonfinite", false},
+                                                {"model.tied_embeddings", true}});
+  const RunTrace whole = TraceOf(Of(recipe, {{"parallel.zero_stage", 1}}), 2);
+  const RunTrace divided = TraceOf(
+      Of(recipe, {{"parallel.zero_stage", 3}, {"model.activation_checkpointing", true}}), 2);
+  ExpectSame(whole, divided, {"loss", "param_digest"}, 0);
+}
+
+TEST(Zero, TheAuditSeesWholeParameters) {
+  const Recipe recipe =
+      Of(Small("gpt+adamw"), {{"diagnose.nonfinite", false}, {"audit.coverage", "stop"}});
+  for (const int stage : {2, 3}) TraceOf(Of(recipe, {{"parallel.zero_stage", stage}}), 2);
 }
 
 TEST(Zero, ClipsByTheNormOfAllRanks) {
@@ -114,9 +137,10 @@ TEST(Zero, RanksWithUnevenShardsMakeTheSameSteps) {
 }
 
 TEST(Zero, ResumesWithTheBitsOfARunThatWasNotStopped) {
-  for (const int stage : {1, 2}) {
+  for (const int stage : {2, 3}) {
     SCOPED_TRACE("stage " + std::to_string(stage));
-    const Recipe recipe = Of(Small("gpt+adamw"), {{"parallel.zero_stage", stage}});
+    const Recipe recipe =
+        Of(Small("gpt+adamw"), {{"parallel.zero_stage", stage}, {"diagnose.nonfinite", false}});
     TestRun whole(recipe, 2), stopped(recipe, 2);
     ExpectDone(whole.Train());
     ExpectDone(stopped.Train(/*until=*/13));

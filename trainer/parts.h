@@ -26,8 +26,9 @@ namespace trainwreck {
 // header.
 class Model;
 
-class Tokenizer;  // trainer/data/tokenizer.h
-class Division;   // trainer/optimizers/division.h
+class Tokenizer;          // trainer/data/tokenizer.h
+class Division;           // trainer/optimizers/division.h
+class DividedParameters;  // trainer/ranks/divided_parameters.h
 
 // The state of a run for resuming it, by entry name: "model.head.weight",
 // "optimizer.exp_avg.head.weight", "optimizer.step", "schedule.step", "sampler.epoch",
@@ -314,7 +315,9 @@ struct Parts {
   std::unique_ptr<Shards> shards;
   std::unique_ptr<Sampler> sampler;
   std::shared_ptr<Model> model;
-  std::shared_ptr<const Division> division;  // of its elements among the ranks; null: none
+  // ZeRO: who owns which elements of the model, and its parameters where they are divided.
+  std::shared_ptr<const Division> division;
+  std::shared_ptr<DividedParameters> divided_parameters;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<LossScaler> scaler;
   std::unique_ptr<Schedule> schedule;

@@ -58,6 +58,10 @@ Division::Division(NamedTensors parameters, int rank, int world_size)
   }
 }
 
+void Division::Separate() {
+  for (auto& [name, part] : own_) part = part.clone();
+}
+
 std::vector<OwnedPiece> Division::PiecesOf(const std::vector<std::size_t>& parameters) const {
   std::vector<OwnedPiece> pieces;
   auto wanted = parameters.begin();

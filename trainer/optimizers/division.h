@@ -43,6 +43,8 @@ class Division {
   // This rank's parts, in that order: flat views, each with its parameter's name. They have
   // gradients of their own, which are not views of the parameters' gradients.
   const NamedTensors& own() const { return own_; }
+  // From here on own() are tensors of their own, no longer views of the parameters.
+  void Separate();
   // own()[own_of(i)] is part i, which this rank must own.
   std::size_t own_of(std::size_t part) const { return own_of_[part]; }
 

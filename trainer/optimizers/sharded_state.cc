@@ -9,8 +9,9 @@ namespace {
 
 class ShardedState : public Optimizer {
  public:
-  ShardedState(const Division& division, Communicator& communicator, const MakeOptimizer& make)
+  ShardedState(const Division& division, Communicator* communicator, const MakeOptimizer& make)
       : division_(division), communicator_(communicator), inner_(make(division.own())) {
+    if (communicator_ == nullptr) return;
     for (const OwnedPart& part : division_.parts()) {
       views_.push_back(part.Of(division_.parameters()[part.parameter].second.detach()));
     }
@@ -32,7 +33,7 @@ class ShardedState : public Optimizer {
     }
     inner_->Step(lr);
     for (std::size_t i = 0; i < views_.size(); ++i) {
-      communicator_.Broadcast(views_[i], division_.parts()[i].owner);
+      communicator_->Broadcast(views_[i], division_.parts()[i].owner);
     }
   }
 
@@ -41,14 +42,14 @@ class ShardedState : public Optimizer {
 
  private:
   const Division& division_;
-  Communicator& communicator_;
-  std::vector<at::Tensor> views_;  // of the parameters, as division_.parts()
+  Communicator* communicator_;
+  std::vector<at::Tensor> views_;  // of the parameters that it hands out, as division_.parts()
   std::unique_ptr<Optimizer> inner_;
 };
 
 }  // namespace
 
-std::unique_ptr<Optimizer> WithShardedState(const Division& division, Communicator& communicator,
+std::unique_ptr<Optimizer> WithShardedState(const Division& division, Communicator* communicator,
                                             const MakeOptimizer& make) {
   return std::make_unique<ShardedState>(division, communicator, make);
 }

@@ -15,8 +15,8 @@ namespace trainwreck {
 // gradients of parameters must be the same on all ranks; a part whose parameter has none is updated
 // by its own gradient, if any. All ranks must make the same steps; Step() is a collective. The
 // state is that of the parts: entries of the parameters' names, of other sizes on each rank.
-// `division` and `communicator` must outlive it.
-std::unique_ptr<Optimizer> WithShardedState(const Division& division, Communicator& communicator,
+// `division` and `communicator` must outlive it; without a communicator nothing is handed out.
+std::unique_ptr<Optimizer> WithShardedState(const Division& division, Communicator* communicator,
                                             const MakeOptimizer& make);
 
 }  // namespace trainwreck

@@ -43,7 +43,7 @@ std::string Compare(int rank, int world_size, const std::string& place) {
   const NamedTensors whole = Parameters(), sharded = Parameters();
   MakeSteps(whole, *Plain(whole));
   const Division division(sharded, rank, world_size);
-  const auto optimizer = WithShardedState(division, *communicator, Plain);
+  const auto optimizer = WithShardedState(division, communicator.get(), Plain);
   MakeSteps(sharded, *optimizer);
   double error = 0;
   for (std::size_t i = 0; i < whole.size(); ++i) {

@@ -40,6 +40,16 @@ void CheckZero(const TrainingRecipe& recipe, std::string& problems) {
         "\n  finetune.consolidation: adds to whole gradients, so it needs parallel.zero_stage 0 or "
         "1";
   }
+  if (recipe.parallel_zero_stage < 3) return;
+  if (recipe.parallel_overlap || recipe.parallel_average_every > 0 ||
+      recipe.parallel_check_every > 0 || recipe.early_stop_patience > 0 ||
+      recipe.diagnose_nonfinite || recipe.sampler_uneven == UnevenMode::kJoin) {
+    problems +=
+        "\n  parallel.zero_stage: in stage 3 no rank has whole parameters, and all make the same "
+        "passes, so it needs parallel.overlap false, parallel.average_every 0, "
+        "parallel.check_every 0, early_stop.patience 0, diagnose.nonfinite false and "
+        "sampler.uneven other than join";
+  }
 }
 
 void CheckElastic(const TrainingRecipe& recipe, std::string& problems) {
