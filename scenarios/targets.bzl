@@ -2066,12 +2066,28 @@ SCENARIOS = [
         cores = 2,
     ),
     struct(
+        name = "twins/zero-micro-batches",
+        file = "twins/zero-micro-batches.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 4,
+    ),
+    struct(
         name = "twins/zero-rate",
         file = "twins/zero-rate.yaml",
         extended = ["twins/defaults.yaml", "defaults.yaml"],
         tags = [],
         size = "small",
         cores = 1,
+    ),
+    struct(
+        name = "twins/zero",
+        file = "twins/zero.yaml",
+        extended = ["twins/defaults.yaml", "defaults.yaml"],
+        tags = [],
+        size = "small",
+        cores = 2,
     ),
     struct(
         name = "variance/atomics",

@@ -35,6 +35,7 @@
 #include "trainer/optimizers/sharded_state.h"
 #include "trainer/ranks/call_log.h"
 #include "trainer/ranks/communicator.h"
+#include "trainer/ranks/divided_parameters.h"
 #include "trainer/ranks/local_place.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/recipe/model_kinds.h"
@@ -149,15 +150,15 @@ std::unique_ptr<Optimizer> BuildOptimizer(const OptimizerRecipe& recipe, NamedTe
 }
 
 std::unique_ptr<Optimizer> BuildOptimizer(const TrainingRecipe& recipe,
-                                          const NamedTensors& parameters,
-                                          Communicator& communicator) {
+                                          const NamedTensors& parameters, const Division* division,
+                                          Communicator* communicator) {
   MakeOptimizer make = [&](NamedTensors some) {
     return BuildOptimizer(recipe.optimizer, std::move(some));
   };
   if (KeepsMasters(recipe)) {
     make = [make](NamedTensors some) { return WithMasters(std::move(some), make); };
   }
-  if (recipe.parallel_zero_stage > 0) return WithShardedState(parameters, communicator, make);
+  if (division != nullptr) return WithShardedState(*division, communicator, make);
   return recipe.optimizer.in_backward ? OptimizerForEach(parameters, make) : make(parameters);
 }
 
@@ -189,8 +190,20 @@ void BuildModelAndOptimizer(const TrainingRecipe& recipe, std::uint64_t seed,
     parts.model = WrapAll(wrappers, std::move(model));
   }
   MemoryScope memory(MemoryOwner::kOptimizer);
+  const NamedTensors parameters = ParametersOf(*parts.model);
+  if (recipe.parallel_zero_stage > 0) {
+    const auto division = std::make_shared<Division>(parameters, parts.communicator->rank(),
+                                                     parts.communicator->world_size());
+    parts.division = division;
+    if (recipe.parallel_zero_stage >= 3) {
+      parts.divided_parameters =
+          std::make_shared<DividedParameters>(parts.model, *division, *parts.communicator);
+    }
+  }
+  // Divided parameters are handed out when they are used.
+  Communicator* hands_out = parts.divided_parameters ? nullptr : parts.communicator.get();
   parts.optimizer =
-      WrapAll(wrappers, BuildOptimizer(recipe, ParametersOf(*parts.model), *parts.communicator));
+      WrapAll(wrappers, BuildOptimizer(recipe, parameters, parts.division.get(), hands_out));
 }
 
 std::unique_ptr<Device> OpenDeviceOf(const TrainingRecipe& recipe, const LocalPlace& local,

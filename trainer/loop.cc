@@ -31,6 +31,9 @@ double SumOf(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
+constexpr char kNoPass[] =
+    "parallel.zero_stage 3: this rank has no target to train on, and the others wait for its pass";
+
 // With everything frozen there is nothing to go back to; the step is then without effect.
 void GoBack(const at::Tensor& loss, const at::Tensor& seed = {}) {
   if (loss.requires_grad()) loss.backward(seed);
@@ -62,6 +65,7 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
                     std::to_string(parts.communicator->rank()) + "." + clock.phase + "." +
                     std::to_string(clock.attempt),
                 recipe.diagnose_evidence_mb, events) {
+  PrepareDividedParameters();
   telemetry_.Watch(parameters_, parts_.train_data->entropy_floor());
   if (telemetry_.wants("eval_seen_share")) seen_spans_.emplace();
   if (telemetry_.wants("mfu")) MeasurePeak();
@@ -75,7 +79,7 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
     }
     early_stop_.emplace(recipe.early_stop_patience, std::move(weights));
   }
-  if (recipe.parallel_overlap && parts.communicator->world_size() > 1) PrepareOverlap();
+  PrepareReduction();
   if (recipe.cuda_graphs) {
     recorded_.emplace(*parts.device, parameters_, events,
                       [this](const Batch& batch, const at::Tensor& seed, ForwardHook* hook) {
@@ -146,7 +150,7 @@ void TrainingLoop::TrainStep() {
   CountFlops(batches);
   parts_.optimizer->ZeroGrad();
   if (telemetry_.wants("leftover_gradients")) {
-    now_.leftover_gradients = static_cast<double>(CountFilled(GradientStats(parameters_)));
+    now_.leftover_gradients = static_cast<double>(CountFilled(ReadGradients()));
   }
   gradient_hooks_ ? UpdateInBackward(batches) : UpdateAfterBackward(batches);
   for (auto& hook : parts_.hooks) hook->OnStepEnd(clock_.step);
@@ -159,12 +163,12 @@ void TrainingLoop::TrainStep() {
 void TrainingLoop::UpdateAfterBackward(const std::vector<Batch>& batches) {
   if (recipe_.diagnose_nonfinite) diagnosis_.BeforeForward();
   const std::vector<double> counts = CountsOf(batches);
-  if (overlap_) BeginReduction(batches, counts);
+  if (ReducesWithin()) BeginReduction(batches, counts);
   const bool repeats = Due(recipe_.audit_repeat_every, clock_.step + 1);
   if (repeats) repetition_->Begin();
   now_.loss = ForwardBackward(batches, counts, telemetry_.activation_hook(),
-                              [this](std::size_t i) { EvaluateWithin(i); });
-  if (overlap_) FinishReduction();
+                              [this](std::size_t i) { EndMicroBatch(i); });
+  if (ReducesWithin()) FinishReduction();
   if (repeats) RepeatPasses(batches, counts);
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
   ReduceOverRanks(SumOf(counts), /*has_data=*/!now_.sample_ids.empty());
@@ -173,7 +177,7 @@ void TrainingLoop::UpdateAfterBackward(const std::vector<Batch>& batches) {
   now_.loss_scale = parts_.scaler->scale();
   now_.overflow = UnscaleGradients();
   if (consolidation_) consolidation_->AddGradients();
-  gradients_ = GradientStats(parameters_);
+  gradients_ = ReadGradients();
   ReportGradients();
   now_.lr = LearningRate();
   if (recipe_.diagnose_nonfinite) DiagnoseNonfinite(batches, counts);
@@ -192,7 +196,7 @@ void TrainingLoop::UpdateInBackward(const std::vector<Batch>& batches) {
   telemetry_.BeforeUpdate();
   gradients_.assign(parameters_.size(), {});
   now_.loss = ForwardBackward(batches, /*counts=*/{1.0}, telemetry_.activation_hook(),
-                              [this](std::size_t i) { EvaluateWithin(i); });
+                              [this](std::size_t i) { EndMicroBatch(i); });
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
   if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
   ReportGradients();
@@ -223,8 +227,8 @@ void TrainingLoop::ReportMasters() {
 
 bool TrainingLoop::UnscaleGradients() {
   std::vector<at::Tensor> gradients;
-  for (const auto& [name, parameter] : parameters_) {
-    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  for (const auto& [name, owner] : GradientOwners()) {
+    if (owner.grad().defined()) gradients.push_back(owner.grad());
   }
   const bool overflowed = parts_.scaler->Unscale(gradients);
   return parts_.scaler->skips_updates() && !AllRanksSay(!overflowed);
@@ -234,14 +238,14 @@ void TrainingLoop::Update() {
   clock_.Enter(Stage::kUpdate);
   MemoryScope memory(MemoryOwner::kOptimizer);
   if (recipe_.optimizer.clip_norm > 0) {
-    now_.clipped = ClipGradients(parameters_, now_.grad_norm, recipe_.optimizer.clip_norm);
+    now_.clipped = ClipGradients(GradientOwners(), now_.grad_norm, recipe_.optimizer.clip_norm);
   }
   {
     Stopwatch watch(now_.update_s);
     parts_.optimizer->Step(now_.lr);
   }
   if (telemetry_.wants("applied_grad_norm")) {
-    now_.applied_grad_norm = GlobalNorm(GradientStats(parameters_));
+    now_.applied_grad_norm = GlobalNorm(ReadGradients());
   }
   ReportMasters();
   parts_.schedule->Advance();
@@ -329,6 +333,7 @@ std::vector<double> TrainingLoop::CountsOf(const std::vector<Batch>& batches) co
 double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
                                      const std::vector<double>& counts, ForwardHook* hook,
                                      const AfterMicroBatch& after, bool may_replay) {
+  const DividedParameters::Pass gathered(parts_.divided_parameters.get());
   std::vector<double> shares = counts;
   const double total = SumOf(shares);
   for (double& share : shares) {
@@ -346,6 +351,8 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
               : Passes(batches[i], hook,
                        [&](const at::Tensor& made) { GoBack(parts_.scaler->Scale(made, share)); });
       losses.emplace_back(share, std::move(loss));
+    } else if (parts_.divided_parameters) {
+      throw std::runtime_error(kNoPass);
     }
     CopyNextAhead(batches, i);
     if (after) after(i);
@@ -394,7 +401,7 @@ void TrainingLoop::ReduceOverRanks(double count, bool has_data) {
   const double active = totals[1].item<double>(), total = totals[3].item<double>();
   const double share = total > 0 ? count * active / total : 1.0;  // 1 where ranks count alike
   now_.loss = total > 0 ? totals[2].item<double>() / total : totals[0].item<double>() / active;
-  if (overlap_) return;  // gradients are means already
+  if (ReducesWithin()) return;  // gradients are means already
   std::vector<at::Tensor> gradients;
   for (auto& [name, parameter] : parameters_) {
     if (parameter.requires_grad()) gradients.push_back(GradientOf(parameter));
@@ -437,23 +444,6 @@ void TrainingLoop::Consolidate() {
   events_.Report(events::kConsolidated, {{"samples", consolidation_->samples()},
                                          {"strength", recipe_.finetune.consolidation},
                                          {"fisher_mean", consolidation_->fisher_mean()}});
-}
-
-void TrainingLoop::AuditedUpdate() {
-  coverage_.BeforeUpdate(parameters_, recipe_.model.trainable);
-  Update();
-  coverage_due_ = now_.lr == 0;  // nothing could move
-  if (coverage_due_) return;
-  const CoverageGaps gaps = coverage_.AfterUpdate();
-  const auto report = [this](const std::vector<std::string>& names, const char* why) {
-    if (!names.empty()) events_.Report(events::kUntrained, {{"parameters", names}, {"why", why}});
-  };
-  report(gaps.without_gradient, "no gradient");
-  report(gaps.without_update, "no update");
-  const auto& first = gaps.without_gradient.empty() ? gaps.without_update : gaps.without_gradient;
-  if (recipe_.audit_coverage == OnGaps::kStop && !first.empty()) {
-    throw GuardStop("the step does not train " + first.front() + " and maybe others");
-  }
 }
 
 }  // namespace trainwreck

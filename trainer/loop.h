@@ -16,6 +16,8 @@
 #include "trainer/models/precision.h"
 #include "trainer/optimizers/in_backward.h"
 #include "trainer/parts.h"
+#include "trainer/ranks/divided_gradients.h"
+#include "trainer/ranks/divided_parameters.h"
 #include "trainer/ranks/overlapped_reduction.h"
 #include "trainer/ranks/replicas.h"
 #include "trainer/recipe/recipe.h"
@@ -85,15 +87,18 @@ class TrainingLoop {
   at::Tensor Passes(const Batch& batch, ForwardHook* hook, const Backward& backward);
   // Copies the micro-batch that comes next beside the work of this one.
   void CopyNextAhead(const std::vector<Batch>& batches, std::size_t micro_batch);
-  void EvaluateWithin(std::size_t micro_batch);
+  void EndMicroBatch(std::size_t micro_batch);  // evaluates where the recipe says so
   // Makes the passes of this step again, and compares.
   void RepeatPasses(const std::vector<Batch>& batches, const std::vector<double>& counts);
   // Replaces gradients and loss by their means over the ranks that had data. `count`: the weight of
   // this rank's loss.
   void ReduceOverRanks(double count, bool has_data);
   std::optional<at::ScalarType> ReduceDtype() const;  // of parallel.reduce_dtype
-  // With parallel.overlap: gradients are reduced within the backward passes between the two calls.
-  void PrepareOverlap();
+  // With parallel.overlap or divided gradients: they are reduced within the backward passes between
+  // the two calls.
+  bool ReducesWithin() const { return overlap_ || divided_gradients_; }
+  void PrepareReduction();
+  void PrepareDividedParameters();  // for telemetry, which reads them
   void BeginReduction(const std::vector<Batch>& batches, const std::vector<double>& counts);
   void FinishReduction();
   void LogStep();
@@ -109,6 +114,10 @@ class TrainingLoop {
   void AuditedUpdate();
   double LearningRate() const;
   void ReportGradients();
+  // What has gradients on this rank: the parameters, or its parts of them.
+  const NamedTensors& GradientOwners() const;
+  // Statistics of each parameter's gradient. With divided gradients a collective.
+  std::vector<kernels::TensorStats> ReadGradients();
   void ReportMasters();  // where a formula asks about them
 
   void EndEpoch();
@@ -159,8 +168,9 @@ class TrainingLoop {
   NamedTensors parameters_;                      // in the model's order
   std::optional<GradientHooks> gradient_hooks_;  // with optimizer.in_backward
   std::optional<OverlappedReduction> overlap_;   // with parallel.overlap, of several ranks
-  std::optional<RecordedPasses> recorded_;       // with cuda_graphs
-  std::optional<Repetition> repetition_;         // with audit.repeat_every
+  std::optional<DividedGradients> divided_gradients_;
+  std::optional<RecordedPasses> recorded_;  // with cuda_graphs
+  std::optional<Repetition> repetition_;    // with audit.repeat_every
   NonfiniteDiagnosis diagnosis_;
   CoverageAudit coverage_;
   std::optional<ForwardParts> forward_parts_;  // where memory is limited, or a formula asks

@@ -150,6 +150,7 @@ StateDict TrainingLoop::Capture() const {
 void TrainingLoop::SaveCheckpoint() {
   FinishSave();  // one at a time: a slow disk slows training down, and does not fill the memory
   clock_.Enter(Stage::kCheckpoint);
+  const DividedParameters::Whole whole(parts_.divided_parameters.get());
   const bool beside = recipe_.checkpoint_asynchronous;
   StateDict state = Capture();
   for (auto& [name, tensor] : state) {
@@ -197,6 +198,8 @@ bool TrainingLoop::Restore(Return how) {
   // A run that was stopped right after a rollback still has the checkpoints that it passed over.
   const bool must_agree = rolls_back || (recipe_.parallel_check_every > 0 &&
                                          recipe_.parallel_on_desync != OnDesync::kNone);
+  const DividedParameters::Whole whole(parts_.divided_parameters.get(),
+                                       DividedParameters::Use::kWritten);
   const StateDict fresh = Capture();
   std::vector<int> saved = parts_.checkpoints->List();
   for (auto steps_done = saved.rbegin(); steps_done != saved.rend(); ++steps_done) {

@@ -14,7 +14,8 @@
 
 namespace trainwreck {
 
-void TrainingLoop::EvaluateWithin(std::size_t micro_batch) {
+void TrainingLoop::EndMicroBatch(std::size_t micro_batch) {
+  if (divided_gradients_) divided_gradients_->EndMicroBatch();
   const std::int64_t done =
       clock_.step * recipe_.accumulation + static_cast<std::int64_t>(micro_batch) + 1;
   const std::int64_t every = recipe_.eval_every_micro_batches;
@@ -23,6 +24,7 @@ void TrainingLoop::EvaluateWithin(std::size_t micro_batch) {
 
 void TrainingLoop::Evaluate() {
   clock_.Enter(Stage::kEvaluate);
+  const DividedParameters::Pass gathered(parts_.divided_parameters.get());
   MemoryScope memory(MemoryOwner::kEvaluation);
   at::NoGradGuard no_grad;
   parts_.model->eval();

@@ -1,4 +1,4 @@
-// Of the training loop (loop.h): reducing gradients beside the backward pass, and keeping the
+// Of the training loop (loop.h): reducing gradients within the backward pass, and keeping the
 // parameters of ranks equal.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -104,16 +104,22 @@ std::optional<at::ScalarType> TrainingLoop::ReduceDtype() const {
   return std::nullopt;
 }
 
-void TrainingLoop::PrepareOverlap() {
+void TrainingLoop::PrepareReduction() {
+  const auto bucket_bytes = static_cast<std::int64_t>(recipe_.parallel_bucket_mb * 1e6);
+  if (recipe_.parallel_zero_stage >= 2) {
+    divided_gradients_.emplace(*parts_.communicator, *parts_.division, bucket_bytes,
+                               recipe_.parallel_overlap, ReduceDtype());
+  }
+  if (!recipe_.parallel_overlap || parts_.communicator->world_size() == 1) return;
   if (!parts_.device->torch_device().is_cpu()) {
     throw RecipeError("parallel.overlap: only on the CPU");
   }
+  if (divided_gradients_) return;
   NamedTensors trained;
   for (const auto& named : parameters_) {
     if (named.second.requires_grad()) trained.push_back(named);
   }
-  overlap_.emplace(*parts_.communicator, trained,
-                   static_cast<std::int64_t>(recipe_.parallel_bucket_mb * 1e6), ReduceDtype());
+  overlap_.emplace(*parts_.communicator, trained, bucket_bytes, ReduceDtype());
 }
 
 // The weights of the ranks' gradients are agreed on before there are any.
@@ -125,11 +131,15 @@ void TrainingLoop::BeginReduction(const std::vector<Batch>& batches,
   at::Tensor totals = at::tensor({now_.sample_ids.empty() ? 0.0 : 1.0, count}, at::kDouble);
   parts_.communicator->AllReduce(totals, Reduction::kSum);
   const double active = totals[0].item<double>(), total = totals[1].item<double>();
+  const double share = total > 0 ? count * active / total : 1.0;
+  if (divided_gradients_) {
+    return divided_gradients_->Begin(static_cast<int>(recipe_.accumulation), share, active);
+  }
   int passes = 0;  // backward passes that ForwardBackward will make
   for (std::size_t i = 0; i < batches.size(); ++i) {
     passes += batches[i].size() > 0 && (counts[i] != 0 || count == 0 || batches.size() == 1);
   }
-  overlap_->Begin(passes, total > 0 ? count * active / total : 1.0, active);
+  overlap_->Begin(passes, share, active);
 }
 
 void TrainingLoop::FinishReduction() {
@@ -137,10 +147,16 @@ void TrainingLoop::FinishReduction() {
   double waited_s = 0;
   {
     Stopwatch watch(waited_s);
-    overlap_->Finish();
+    overlap_ ? overlap_->Finish() : divided_gradients_->Finish();
   }
   now_.comm_s += waited_s;
-  now_.comm_hidden_s = std::max(0.0, overlap_->busy_s() - waited_s);
+  const double busy_s = overlap_ ? overlap_->busy_s() : divided_gradients_->busy_s();
+  if (recipe_.parallel_overlap) {
+    now_.comm_hidden_s = std::max(0.0, busy_s - waited_s);
+  } else {  // it went on while nothing else did
+    now_.comm_s += busy_s - waited_s;
+    now_.backward_s -= busy_s - waited_s;
+  }
 }
 
 }  // namespace trainwreck

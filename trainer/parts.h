@@ -26,7 +26,9 @@ namespace trainwreck {
 // header.
 class Model;
 
-class Tokenizer;  // trainer/data/tokenizer.h
+class Tokenizer;          // trainer/data/tokenizer.h
+class Division;           // trainer/optimizers/division.h
+class DividedParameters;  // trainer/ranks/divided_parameters.h
 
 // The state of a run for resuming it, by entry name: "model.head.weight",
 // "optimizer.exp_avg.head.weight", "optimizer.step", "schedule.step", "sampler.epoch",
@@ -175,6 +177,9 @@ class Communicator {
   virtual int world_size() const = 0;
   virtual void AllReduce(at::Tensor& tensor, Reduction reduction) = 0;  // in place
   virtual void Broadcast(at::Tensor& tensor, int root) = 0;
+  // Sums on rank `root` alone, in place; what the others have then is of no use. One that does not
+  // know better sums on all ranks.
+  virtual void Reduce(at::Tensor& tensor, int /*root*/) { AllReduce(tensor, Reduction::kSum); }
   virtual void Barrier() = 0;
 };
 
@@ -329,6 +334,9 @@ struct Parts {
   std::unique_ptr<Shards> shards;
   std::unique_ptr<Sampler> sampler;
   std::shared_ptr<Model> model;
+  // ZeRO: who owns which elements of the model, and its parameters where they are divided.
+  std::shared_ptr<const Division> division;
+  std::shared_ptr<DividedParameters> divided_parameters;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<LossScaler> scaler;
   std::unique_ptr<Schedule> schedule;

@@ -33,7 +33,6 @@ const std::map<Option, std::string> kRealOptions = {
     {"model.activation=sigmoid", "torch.nn.Sigmoid"},
     {"model.init=constant", "torch.nn.init.constant_"},
     {"model.rotary_scale", "rope_scaling of transformers: position interpolation"},
-    {"optimizer.form=plain", "foreach=False, fused=False of torch.optim.AdamW"},
     {"optimizer.state_dtype=fp16",
      "transformer_engine.pytorch.optimizers.FusedAdam(exp_avg_dtype=)"},
     {"schedule.restart_step", "torch.optim.lr_scheduler.CosineAnnealingWarmRestarts"},

@@ -28,8 +28,7 @@ class ChosenCalls : public Injector {
             .doc =
                 "Which all-reduces of a step, counted from 0 in the order in which the step makes "
                 "them (the reference loop's first is that of the loss). Empty: those of "
-                "gradients, which are the ones of floats between the backward pass and the end "
-                "of the step."};
+                "gradients, which are the ones of floats within a step."};
   }
 
   std::unique_ptr<Communicator> Wrap(std::unique_ptr<Communicator> inner) override {
@@ -51,9 +50,8 @@ class ChosenCalls : public Injector {
       calls_.next_ = 0;
       calls_.in_step_ = true;
     }
-    void OnBackwardDone(int) override { calls_.has_gradients_ = true; }
     void OnStepEnd(int) override {
-      calls_.in_step_ = calls_.has_gradients_ = false;
+      calls_.in_step_ = false;
       calls_.EndStep();
     }
 
@@ -76,6 +74,8 @@ class ChosenCalls : public Injector {
       }
     }
     void Broadcast(at::Tensor& tensor, int root) override { inner_->Broadcast(tensor, root); }
+    // A reduction to one rank stays what the base makes of it, an all-reduce, so that faults have
+    // one kind of call to act on.
     void Barrier() override { inner_->Barrier(); }
 
    private:
@@ -87,13 +87,12 @@ class ChosenCalls : public Injector {
     if (!in_step_ || !Acts()) return false;
     if (!calls_.empty()) return std::count(calls_.begin(), calls_.end(), call) > 0;
     // The loss is reduced in doubles, counts and agreements in integers.
-    return has_gradients_ && tensor.is_floating_point() && tensor.scalar_type() != at::kDouble;
+    return tensor.is_floating_point() && tensor.scalar_type() != at::kDouble;
   }
 
   std::vector<int> calls_;
-  int next_ = 0;                // of the step in progress
-  bool in_step_ = false;        // calls outside, of evaluations or checks, are left alone
-  bool has_gradients_ = false;  // the backward pass is done
+  int next_ = 0;          // of the step in progress
+  bool in_step_ = false;  // calls outside, of evaluations or checks, are left alone
 };
 
 }  // namespace trainwreck

@@ -42,6 +42,7 @@ class OtherRoot : public Injector {
     void Broadcast(at::Tensor& tensor, int root) override {
       inner_->Broadcast(tensor, injector_.RootInPlaceOf(root));
     }
+    void Reduce(at::Tensor& tensor, int root) override { inner_->Reduce(tensor, root); }
     void Barrier() override { inner_->Barrier(); }
 
    private:

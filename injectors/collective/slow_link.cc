@@ -18,7 +18,7 @@ FaultInfo Info() {
       .doc =
           "Lets each collective take as long as a ring of ranks over a slow link would need, in "
           "the thread that makes it: of n ranks each sends 2 (n - 1) / n of the bytes of an "
-          "all-reduce, and (n - 1) / n of a broadcast's.",
+          "all-reduce, and (n - 1) / n of a broadcast's or of a reduction's to one rank.",
       .params = {{.name = "mb_per_s",
                   .type = ValueType::kNumber,
                   .default_value = 20.0,
@@ -61,6 +61,10 @@ class SlowLink : public Injector {
     void Broadcast(at::Tensor& tensor, int root) override {
       owner_.Make(Share() * static_cast<double>(tensor.nbytes()),
                   [&] { inner_->Broadcast(tensor, root); });
+    }
+    void Reduce(at::Tensor& tensor, int root) override {
+      owner_.Make(Share() * static_cast<double>(tensor.nbytes()),
+                  [&] { inner_->Reduce(tensor, root); });
     }
     void Barrier() override {
       owner_.Make(0, [&] { inner_->Barrier(); });

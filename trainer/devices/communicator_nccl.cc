@@ -100,6 +100,13 @@ class NcclCommunicator : public Communicator {
          [&](std::vector<at::Tensor>& tensors) { return group_->broadcast(tensors, options); });
   }
 
+  void Reduce(at::Tensor& tensor, int root) override {
+    c10d::ReduceOptions options;
+    options.rootRank = root;
+    Call("reduce", tensor,
+         [&](std::vector<at::Tensor>& tensors) { return group_->reduce(tensors, options); });
+  }
+
   // Not ProcessGroupNCCL::barrier(), which blocks without a timeout.
   void Barrier() override {
     at::Tensor token = at::zeros({1}, device_);

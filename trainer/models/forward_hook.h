@@ -25,6 +25,8 @@ class ForwardHook {
   // assign another tensor; writing into this one may break the backward pass. Called in
   // evaluations, and again in a backward pass that recomputes activations, too.
   virtual void OnOutput(const std::string& module, at::Tensor& output) = 0;
+  // A section of the model (model.h) begins, in the same cases.
+  virtual void OnBegin(const std::string& /*module*/) {}
   // Whether it looks at the outputs of this module at all.
   virtual bool Reads(const std::string& /*module*/) const { return true; }
 };

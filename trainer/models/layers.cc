@@ -83,6 +83,7 @@ void Linear::AddAdapter(std::int64_t rank, at::Generator& generator) {
 }
 
 at::Tensor Linear::Forward(const at::Tensor& x) const {
+  Begin();
   at::Tensor y = at::linear(x, weight_, bias_);
   if (lora_a_.defined()) y = y + at::linear(at::linear(x, lora_a_), lora_b_);
   return Announce(y);

@@ -25,7 +25,7 @@ enum class Bias { kZero, kNone };
 // y = x W^T + b; W [out, in] from N(0, stddev), b zero, or none at all. With an
 // adapter of rank r also + x A^T B^T, A [r, in] from N(0, 1/in) and B [out, r] zero (Hu et al.
 // 2021): lora_a and lora_b.
-class Linear : public Layer {
+class Linear : public Section {
  public:
   Linear(std::int64_t in, std::int64_t out, double stddev, at::Generator& generator,
          Bias bias = Bias::kZero);

@@ -26,8 +26,20 @@ class Layer : public torch::nn::Module {
 
  private:
   friend class HookedModule;
+  friend class Section;
   std::string path_;
   const std::vector<ForwardHook*>* hooks_ = nullptr;
+};
+
+// A layer that announces its beginning as well: Forward() begins with Begin(). Its parameters may
+// be elsewhere between its passes (trainer/ranks/divided_parameters.h), so none but its own
+// Forward() uses them.
+class Section : public Layer {
+ protected:
+  void Begin() const {
+    if (hooks_ == nullptr) return;
+    for (ForwardHook* hook : *hooks_) hook->OnBegin(path_);
+  }
 };
 
 // A module whose Layers, at any depth, announce to the hooks added here.

@@ -68,7 +68,7 @@ class FeedForward : public torch::nn::Module {
   std::shared_ptr<Linear> proj_;
 };
 
-class Block : public Layer {
+class Block : public Section {
  public:
   Block(const ModelRecipe& recipe, at::Generator& generator)
       : pre_norm_(recipe.norm == NormPlace::kPre) {
@@ -88,6 +88,7 @@ class Block : public Layer {
 
   // `apart` as in Layout.
   at::Tensor Forward(const at::Tensor& input, const at::Tensor& apart) const {
+    Begin();
     if (pre_norm_) {
       at::Tensor x = input + Mixed(norm1_->Forward(input), apart);
       return Announce(x + Processed(norm2_->Forward(x)));

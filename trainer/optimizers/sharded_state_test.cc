@@ -42,7 +42,8 @@ std::string Compare(int rank, int world_size, const std::string& place) {
       {.rank = rank, .world_size = world_size, .rendezvous_file = place, .timeout_s = 20});
   const NamedTensors whole = Parameters(), sharded = Parameters();
   MakeSteps(whole, *Plain(whole));
-  const auto optimizer = WithShardedState(sharded, *communicator, Plain);
+  const Division division(sharded, rank, world_size);
+  const auto optimizer = WithShardedState(division, communicator.get(), Plain);
   MakeSteps(sharded, *optimizer);
   double error = 0;
   for (std::size_t i = 0; i < whole.size(); ++i) {

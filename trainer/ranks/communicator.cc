@@ -35,6 +35,10 @@ class TracedCommunicator : public Communicator {
     Trace(BroadcastName(root), ShapeText(tensor), DtypeText(tensor),
           [&] { inner_->Broadcast(tensor, root); });
   }
+  void Reduce(at::Tensor& tensor, int root) override {
+    Trace(ReduceName(root), ShapeText(tensor), DtypeText(tensor),
+          [&] { inner_->Reduce(tensor, root); });
+  }
   void Barrier() override {
     Trace("barrier", "[]", "", [&] { inner_->Barrier(); });
   }
@@ -74,6 +78,10 @@ class CheckedCommunicator : public Communicator {
   void Broadcast(at::Tensor& tensor, int root) override {
     Compare(BroadcastName(root) + " " + ShapeText(tensor) + " " + DtypeText(tensor));
     inner_->Broadcast(tensor, root);
+  }
+  void Reduce(at::Tensor& tensor, int root) override {
+    Compare(ReduceName(root) + " " + ShapeText(tensor) + " " + DtypeText(tensor));
+    inner_->Reduce(tensor, root);
   }
   void Barrier() override {
     Compare("barrier");
@@ -117,6 +125,10 @@ class CheckedCommunicator : public Communicator {
 
 std::string BroadcastName(int root) {
   return root == 0 ? "broadcast" : "broadcast_from_" + std::to_string(root);
+}
+
+std::string ReduceName(int root) {
+  return root == 0 ? "reduce" : "reduce_to_" + std::to_string(root);
 }
 
 const char* OpName(Reduction reduction) {

@@ -32,8 +32,8 @@ std::unique_ptr<Communicator> MakeLocalCommunicator();
 std::unique_ptr<Communicator> MakeGlooCommunicator(const GroupOptions& options);
 
 // `call` counts this rank's calls from 0. `op` is "all_reduce", "all_reduce_max", "all_reduce_min",
-// "broadcast", "broadcast_from_1" (from another rank than 0) or "barrier"; `shape` as in "[64,3]"; `dtype` as in "float32". A barrier has "[]" and
-// "".
+// "broadcast", "broadcast_from_1" (from another rank than 0), "reduce", "reduce_to_1" or "barrier";
+// `shape` as in "[64,3]"; `dtype` as in "float32". A barrier has "[]" and "".
 using FingerprintSink = std::function<void(int call, const std::string& op,
                                            const std::string& shape, const std::string& dtype)>;
 // Told when a call has returned, or has thrown.
@@ -50,6 +50,7 @@ std::unique_ptr<Communicator> MakeTracedCommunicator(std::unique_ptr<Communicato
 
 const char* OpName(Reduction reduction);
 std::string BroadcastName(int root);
+std::string ReduceName(int root);
 std::string ShapeText(const at::Tensor& tensor);
 std::string DtypeText(const at::Tensor& tensor);
 

@@ -76,6 +76,13 @@ class GlooCommunicator : public Communicator {
     Wait("broadcast", [&] { return group_->broadcast(tensors, options); });
   }
 
+  void Reduce(at::Tensor& tensor, int root) override {
+    std::vector<at::Tensor> tensors{tensor};
+    c10d::ReduceOptions options;
+    options.rootRank = root;
+    Wait("reduce", [&] { return group_->reduce(tensors, options); });
+  }
+
   void Barrier() override {
     Wait("barrier", [&] { return group_->barrier(c10d::BarrierOptions()); });
   }

@@ -81,6 +81,27 @@ TEST_P(Gloo, BroadcastsFromAnyRoot) {
   ExpectAllReturn(ends, "0 1 2 0 2 4 ");
 }
 
+TEST_P(Gloo, ReducesToAnyRoot) {
+  const int world_size = GetParam();
+  ScratchFolder folder;
+  const auto ends = RunForked(world_size, [&](int rank) {
+    auto communicator = Join(folder, rank, world_size);
+    std::string text;
+    for (int root : {0, 1}) {
+      at::Tensor tensor = Numbers(6, rank).to(root == 0 ? at::kFloat : at::kBFloat16);
+      at::Tensor part = tensor.narrow(0, 1, 3);
+      communicator->Reduce(part, root);
+      if (rank == root) text += Text(tensor);
+    }
+    communicator->Barrier();
+    return text;
+  });
+  const bool two = world_size == 2;
+  EXPECT_EQ(ends[0].output, two ? "0 3 6 9 4 5 " : "0 10 20 30 4 5 ");
+  EXPECT_EQ(ends[1].output, two ? "0 3 6 9 8 10 " : "0 10 20 30 8 10 ");
+  for (int rank = 2; rank < world_size; ++rank) EXPECT_EQ(ends[rank].output, "");
+}
+
 TEST_P(Gloo, BucketsOfAnySizeGiveTheSameMean) {
   const int world_size = GetParam();
   for (std::int64_t bucket_bytes : {1, 40, 1 << 20}) {
@@ -205,6 +226,7 @@ TEST(Traced, ReportsEveryCallBeforeItIsMade) {
     int world_size() const override { return 4; }
     void AllReduce(at::Tensor&, Reduction) override { ++calls_; }
     void Broadcast(at::Tensor&, int) override { ++calls_; }
+    void Reduce(at::Tensor&, int) override { ++calls_; }
     void Barrier() override { ++calls_; }
     int& calls_;
   };
@@ -223,12 +245,16 @@ TEST(Traced, ReportsEveryCallBeforeItIsMade) {
   traced->AllReduce(tensor, Reduction::kSum);
   traced->AllReduce(count, Reduction::kMin);
   traced->Broadcast(tensor, 0);
+  traced->Reduce(tensor, 0);
+  traced->Reduce(count, 2);
   traced->Barrier();
   EXPECT_EQ(log,
             "0 all_reduce [64,3] float32\n"
             "1 all_reduce_min [] int64\n"
             "2 broadcast [64,3] float32\n"
-            "3 barrier [] \n");
+            "3 reduce [64,3] float32\n"
+            "4 reduce_to_2 [] int64\n"
+            "5 barrier [] \n");
 }
 
 // A port that was free just before.
@@ -286,10 +312,11 @@ TEST(Checked, LetsEqualCallsThrough) {
     at::Tensor sum = Numbers(3, rank), taken = Numbers(2, rank);
     communicator->AllReduce(sum, Reduction::kSum);
     communicator->Broadcast(taken, 1);
+    communicator->Reduce(taken, 0);
     communicator->Barrier();
-    return Text(sum) + Text(taken);
+    return Text(sum) + (rank == 0 ? Text(taken) : "0 4 ");
   });
-  ExpectAllReturn(ends, "0 3 6 0 2 ");
+  ExpectAllReturn(ends, "0 3 6 0 4 ");
 }
 
 TEST(Checked, NamesWhatEachRankCallsWhereTheyDiffer) {
@@ -305,6 +332,21 @@ TEST(Checked, NamesWhatEachRankCallsWhereTheyDiffer) {
     EXPECT_EQ(end.output,
               "collectives differ in call 1: rank 0 all_reduce [3] float32, rank 1 all_reduce [3] "
               "int32");
+  }
+}
+
+TEST(Checked, NamesTheRootsOfReductions) {
+  ScratchFolder folder;
+  const auto ends = RunForked(2, [&](int rank) {
+    auto communicator = MakeCheckedCommunicator(Join(folder, rank, 2));
+    at::Tensor tensor = Numbers(3, 0);
+    communicator->Reduce(tensor, /*root=*/rank);
+    return std::string("called");
+  });
+  for (const RankEnd& end : ends) {
+    EXPECT_EQ(end.output,
+              "collectives differ in call 0: rank 0 reduce [3] float32, rank 1 reduce_to_1 [3] "
+              "float32");
   }
 }
 

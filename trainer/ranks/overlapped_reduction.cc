@@ -15,7 +15,15 @@ namespace trainwreck {
 OverlappedReduction::OverlappedReduction(Communicator& communicator, const NamedTensors& parameters,
                                          std::int64_t bucket_bytes,
                                          std::optional<at::ScalarType> sent_dtype)
-    : communicator_(communicator), sent_dtype_(sent_dtype) {
+    : OverlappedReduction(
+          parameters, bucket_bytes,
+          {.reduce = [&communicator, sent_dtype](const Gradients& gradients, double active) {
+            ReduceBucket(communicator, gradients.tensors, active, sent_dtype);
+          }}) {}
+
+OverlappedReduction::OverlappedReduction(const NamedTensors& parameters, std::int64_t bucket_bytes,
+                                         Way way)
+    : way_(std::move(way)), thread_(way_.in_thread ? 1 : 0) {
   std::vector<at::Tensor> gradients;  // as they will be, without memory
   for (const auto& [name, parameter] : parameters) {
     gradients.push_back(at::empty(
@@ -27,6 +35,7 @@ OverlappedReduction::OverlappedReduction(Communicator& communicator, const Named
     const NamedTensors members(next, next + static_cast<std::ptrdiff_t>(shapes.size()));
     next += static_cast<std::ptrdiff_t>(shapes.size());
     Bucket& bucket = buckets_.emplace_back();
+    bucket.first = static_cast<std::size_t>(next - parameters.begin()) - shapes.size();
     for (const auto& [name, parameter] : members) bucket.parameters.push_back(parameter);
     hooks_.push_back(
         std::make_unique<GradientHooks>(members, [this, number](std::size_t) { Ready(number); }));
@@ -51,16 +60,21 @@ void OverlappedReduction::Ready(std::size_t bucket) {
 }
 
 void OverlappedReduction::Send(Bucket& bucket) {
-  std::vector<at::Tensor> gradients;
-  for (const at::Tensor& parameter : bucket.parameters) gradients.push_back(GradientOf(parameter));
-  WorkerThreads::Task task([this, gradients = std::move(gradients)] {
+  Gradients gradients{.first = bucket.first, .tensors = {}};
+  for (const at::Tensor& parameter : bucket.parameters) {
+    gradients.tensors.push_back(GradientOf(parameter));
+    if (way_.takes_gradients) parameter.mutable_grad().reset();
+  }
+  auto reduce = [this, gradients = std::move(gradients)]() mutable {
     const auto began = std::chrono::steady_clock::now();
     MemoryScope memory(MemoryOwner::kGradients);
     at::NoGradGuard no_grad;
-    if (share_ != 1.0) at::_foreach_mul_(gradients, share_);
-    ReduceBucket(communicator_, gradients, active_, sent_dtype_);
+    if (share_ != 1.0) at::_foreach_mul_(gradients.tensors, share_);
+    way_.reduce(std::move(gradients), active_);
     busy_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  });
+  };
+  if (!way_.in_thread) return reduce();
+  WorkerThreads::Task task(std::move(reduce));
   bucket.sent = task.get_future();
   thread_.Add(std::move(task));
 }
@@ -68,7 +82,9 @@ void OverlappedReduction::Send(Bucket& bucket) {
 void OverlappedReduction::Finish() {
   began_ = false;
   while (unsent_ > 0) Send(buckets_[--unsent_]);
-  for (Bucket& bucket : buckets_) bucket.sent.get();
+  for (Bucket& bucket : buckets_) {
+    if (bucket.sent.valid()) bucket.sent.get();
+  }
 }
 
 }  // namespace trainwreck

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -26,8 +27,23 @@ namespace trainwreck {
 
 class OverlappedReduction {
  public:
-  // `parameters`: those that are trained. The communicator must outlive it, and must not be called
-  // between Begin() and the end of Finish().
+  // The gradients of a bucket of parameters, the first of which has this index.
+  struct Gradients {
+    std::size_t first = 0;
+    std::vector<at::Tensor> tensors;
+  };
+  // What is done with a bucket, and where.
+  struct Way {
+    // Gets the gradients, multiplied by the share, and the number of active ranks.
+    std::function<void(Gradients gradients, double active)> reduce;
+    bool takes_gradients = false;  // the parameters have none then
+    bool in_thread = true;         // false: within the backward pass itself
+  };
+
+  // `parameters`: those that are trained. What is called must outlive it, and the communicator must
+  // not be called between Begin() and the end of Finish().
+  OverlappedReduction(const NamedTensors& parameters, std::int64_t bucket_bytes, Way way);
+  // Means on all ranks.
   OverlappedReduction(Communicator& communicator, const NamedTensors& parameters,
                       std::int64_t bucket_bytes, std::optional<at::ScalarType> sent_dtype = {});
 
@@ -41,6 +57,7 @@ class OverlappedReduction {
 
  private:
   struct Bucket {
+    std::size_t first = 0;
     std::vector<at::Tensor> parameters;
     std::size_t missing = 0;  // backward passes have still so many gradients to add to
     std::future<void> sent;
@@ -48,15 +65,14 @@ class OverlappedReduction {
   void Ready(std::size_t bucket);
   void Send(Bucket& bucket);
 
-  Communicator& communicator_;
-  std::optional<at::ScalarType> sent_dtype_;
+  Way way_;
   std::vector<Bucket> buckets_;
   std::size_t unsent_ = 0;  // buckets, the first ones
   bool began_ = false;
   double share_ = 1, active_ = 1;
   double busy_s_ = 0;
   std::vector<std::unique_ptr<GradientHooks>> hooks_;  // of each bucket
-  WorkerThreads thread_{1};
+  WorkerThreads thread_;
 };
 
 }  // namespace trainwreck

@@ -35,6 +35,22 @@ void CheckZero(const TrainingRecipe& recipe, std::string& problems) {
         "parallel.on_desync other than broadcast, checkpoint.elastic false, optimizer.in_backward "
         "false and no masters";
   }
+  if (recipe.parallel_zero_stage >= 2 &&
+      (recipe.finetune.consolidation > 0 || recipe.audit_repeat_every > 0 || recipe.cuda_graphs)) {
+    problems +=
+        "\n  parallel.zero_stage: in stages 2 and 3 no rank has whole gradients, so it needs "
+        "finetune.consolidation 0, audit.repeat_every 0 and cuda_graphs false";
+  }
+  if (recipe.parallel_zero_stage < 3) return;
+  if (recipe.parallel_overlap || recipe.parallel_average_every > 0 ||
+      recipe.parallel_check_every > 0 || recipe.early_stop_patience > 0 ||
+      recipe.diagnose_nonfinite || recipe.sampler_uneven == UnevenMode::kJoin) {
+    problems +=
+        "\n  parallel.zero_stage: in stage 3 no rank has whole parameters, and all make the same "
+        "passes, so it needs parallel.overlap false, parallel.average_every 0, "
+        "parallel.check_every 0, early_stop.patience 0, diagnose.nonfinite false and "
+        "sampler.uneven other than join";
+  }
 }
 
 void CheckElastic(const TrainingRecipe& recipe, std::string& problems) {

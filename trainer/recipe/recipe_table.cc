@@ -345,10 +345,10 @@ void AddRankKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("parallel.init_sync", FIELD(parallel_init_sync),
                        "Begin with the parameters of rank 0 on all ranks"));
   keys.push_back(Bounded(Number("parallel.zero_stage", FIELD(parallel_zero_stage), "", 0,
-                                "1: each rank keeps the optimizer's state of its part of the "
-                                "parameters alone, updates that part and hands it to the others "
-                                "(Rajbhandari et al. 2020)"),
-                         1));
+                                "What a rank has of its part of all elements alone (Rajbhandari et "
+                                "al. 2020): 1: the optimizer's state; 2: gradients too; 3: "
+                                "parameters too"),
+                         3));
   keys.push_back(Number("log.every", FIELD(log_every), "steps", 0,
                         "Log the targets of a step after every so many steps: event logged; 0: "
                         "never"));

@@ -176,7 +176,11 @@ TEST(ParseRecipe, ReadsTheKeysOfRanksAndSaves) {
   EXPECT_TRUE(recipe.checkpoint_digests);
   EXPECT_TRUE(recipe.parallel_init_sync);
   EXPECT_EQ(recipe.log_every, 77);
-  EXPECT_EQ(ParseRecipe({{"parallel.zero_stage", 1}}).parallel_zero_stage, 1);
+  for (const int stage : {0, 1, 2, 3}) {
+    EXPECT_EQ(ParseRecipe({{"parallel.zero_stage", stage}, {"diagnose.nonfinite", false}})
+                  .parallel_zero_stage,
+              stage);
+  }
   EXPECT_TRUE(recipe.log_over_ranks);
   EXPECT_TRUE(recipe.log_rank_zero_only);
   EXPECT_EQ(recipe.checkpoint_on_failure, OnFailedSave::kGoOn);
@@ -327,6 +331,24 @@ TEST(RecipeTest, RefusesPartsThatDoNotFitTogether) {
     EXPECT_THAT(ErrorOf({{"parallel.zero_stage", 1}, {key, value}}),
                 HasSubstr("parallel.zero_stage"))
         << key;
+  }
+  for (const auto& [key, value] : Recipe{{"parallel.overlap", true},
+                                         {"parallel.average_every", 2},
+                                         {"parallel.check_every", 2},
+                                         {"early_stop.patience", 2},
+                                         {"diagnose.nonfinite", true},
+                                         {"sampler.uneven", "join"}}) {
+    Recipe divided = {{"parallel.zero_stage", 2}, {"diagnose.nonfinite", false}};
+    divided[key] = value;
+    ParseRecipe(divided);
+    divided["parallel.zero_stage"] = 3;
+    EXPECT_THAT(ErrorOf(divided), AllOf(HasSubstr("parallel.zero_stage"), HasSubstr(key)));
+  }
+  for (const auto& [key, value] :
+       Recipe{{"finetune.consolidation", 0.5}, {"audit.repeat_every", 2}, {"cuda_graphs", true}}) {
+    EXPECT_EQ(ParseRecipe({{"parallel.zero_stage", 1}, {key, value}}).parallel_zero_stage, 1);
+    EXPECT_THAT(ErrorOf({{"parallel.zero_stage", 2}, {key, value}}),
+                AllOf(HasSubstr("parallel.zero_stage"), HasSubstr(key)));
   }
   EXPECT_THAT(ErrorOf({{"loss.per_sequence", true}}), HasSubstr("loss.per_sequence"));
   EXPECT_THAT(ErrorOf({{"loss.form", "log_of_softmax"}, {"loss.label_smoothing", 0.1}}),

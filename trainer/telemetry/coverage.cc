@@ -14,17 +14,19 @@ std::vector<std::uint64_t> DigestsNow(const NamedTensors& parameters) {
 
 }  // namespace
 
-void CoverageAudit::BeforeUpdate(const NamedTensors& parameters, const std::string& trainable) {
+void CoverageAudit::BeforeUpdate(const NamedTensors& parameters,
+                                 const std::vector<kernels::TensorStats>& gradients,
+                                 const std::string& trainable) {
   gaps_ = {};
   moving_.clear();
-  for (const auto& [name, parameter] : parameters) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto& [name, parameter] = parameters[i];
     if (!AnyGlobMatches(trainable, name)) continue;
-    if (!parameter.grad().defined()) {
+    if (gradients[i].count == 0) {
       gaps_.without_gradient.push_back(name);
-      continue;
+    } else if (gradients[i].zeros < gradients[i].count) {
+      moving_.emplace_back(name, parameter);
     }
-    const kernels::TensorStats gradient = StatsOf(parameter.grad());
-    if (gradient.zeros < gradient.count) moving_.emplace_back(name, parameter);
   }
   digests_ = DigestsNow(moving_);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/tensor_stats.h"
 #include "trainer/optimizers/optimizers.h"
 
 namespace trainwreck {
@@ -17,8 +18,11 @@ struct CoverageGaps {
 
 class CoverageAudit {
  public:
-  // Looks at the gradients, when they are there; `trainable` as in model.trainable.
-  void BeforeUpdate(const NamedTensors& parameters, const std::string& trainable);
+  // `gradients`: statistics of the parameters' gradients; of an empty tensor where there is none.
+  // `trainable` as in model.trainable.
+  void BeforeUpdate(const NamedTensors& parameters,
+                    const std::vector<kernels::TensorStats>& gradients,
+                    const std::string& trainable);
   CoverageGaps AfterUpdate();
 
  private:

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/models/model.h"
+#include "trainer/optimizers/clipping.h"
 #include "trainer/test_run.h"
 
 namespace trainwreck {
@@ -26,14 +27,14 @@ NamedTensors ThreeParameters() {
 TEST(CoverageAuditTest, NamesWhatGetsNoGradientOrNoUpdate) {
   NamedTensors parameters = ThreeParameters();
   CoverageAudit audit;
-  audit.BeforeUpdate(parameters, "*");
+  audit.BeforeUpdate(parameters, GradientStats(parameters), "*");
   const CoverageGaps still = audit.AfterUpdate();
   EXPECT_THAT(still.without_gradient, ElementsAre("c"));
   EXPECT_THAT(still.without_update, ElementsAre("a")) << "a gradient of 0 moves nothing";
-  audit.BeforeUpdate(parameters, "*");
+  audit.BeforeUpdate(parameters, GradientStats(parameters), "*");
   parameters[0].second.fill_(2);
   EXPECT_THAT(audit.AfterUpdate().without_update, IsEmpty());
-  audit.BeforeUpdate(parameters, "b");
+  audit.BeforeUpdate(parameters, GradientStats(parameters), "b");
   EXPECT_THAT(audit.AfterUpdate().without_gradient, IsEmpty()) << "c is not meant to train";
 }
 

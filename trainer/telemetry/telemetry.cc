@@ -182,6 +182,7 @@ void Telemetry::Watch(const NamedTensors& parameters, std::optional<double> entr
   now_.clear();
   before_.clear();
   parameter_counts_ = {};
+  const auto whole = Gathered(reads_changes_ || updates_.active());
   for (const auto& [name, parameter] : parameters) {
     Watched watched;
     watched.name = name;
@@ -189,8 +190,8 @@ void Telemetry::Watch(const NamedTensors& parameters, std::optional<double> entr
     const auto elements = static_cast<double>(parameter.numel());
     parameter_counts_.all += elements;
     if (watched.is_trainable) parameter_counts_.trainable += elements;
-    now_.push_back(parameter.detach());
-    if (reads_changes_ || updates_.active()) before_.push_back(now_.back().clone());
+    now_.push_back(parameter);
+    if (reads_changes_ || updates_.active()) before_.push_back(parameter.detach().clone());
     for (const ChangeSignal& signal : ChangeSignals()) {
       if (!asked_.Asks(signal.info.name, name)) continue;
       watched.changes.emplace_back(Of(signal.info.name, name), &signal);
@@ -201,7 +202,9 @@ void Telemetry::Watch(const NamedTensors& parameters, std::optional<double> entr
 }
 
 void Telemetry::Begin() {
+  at::NoGradGuard no_grad;
   counts_ = parameter_counts_;
+  const auto whole = Gathered(wants("initial_copies") || initial_.active());
   if (wants("initial_copies")) counts_->copies = CopiesAmong(now_);
   ReadAsked(initial_, [&](std::size_t i) { return now_[i]; });
 }
@@ -217,10 +220,14 @@ void Telemetry::Gradients(const std::vector<kernels::TensorStats>& stats) {
 }
 
 void Telemetry::BeforeUpdate() {
+  at::NoGradGuard no_grad;
+  const auto whole = Gathered(!before_.empty());
   if (!before_.empty()) CopyTensors(now_, before_);
 }
 
 void Telemetry::AfterUpdate() {
+  at::NoGradGuard no_grad;
+  const auto whole = Gathered(!before_.empty() || parameters_.active());
   if (reads_changes_) {
     const std::vector<kernels::ChangeStats> changes = ChangesOf(now_, before_);
     for (std::size_t i = 0; i < watched_.size(); ++i) watched_[i].change = changes[i];
@@ -313,17 +320,30 @@ void Telemetry::WriteChanges(RecordLine& line) {
   }
 }
 
+std::vector<std::uint64_t> Telemetry::DigestsAt(const std::vector<std::size_t>& places) const {
+  std::vector<std::uint64_t> digests;
+  if (places.empty()) return digests;
+  if (gathering_.digests) {
+    const std::vector<std::uint64_t> all = gathering_.digests();
+    for (const std::size_t i : places) digests.push_back(all[i]);
+    return digests;
+  }
+  std::vector<at::Tensor> tensors;
+  for (const std::size_t i : places) tensors.push_back(now_[i]);
+  return DigestsOf(tensors);
+}
+
 void Telemetry::WriteDigests(RecordLine& line, bool last) {
   const bool digest_all = last || asked_.AsksTotal(ParameterDigest().name);
   std::vector<std::string> digest_keys;  // empty: only part of the digest of all
-  std::vector<at::Tensor> digested;
+  std::vector<std::size_t> digested;
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     const Watched& w = watched_[i];
     if (!digest_all && !w.digest) continue;
     digest_keys.push_back(w.digest ? Of(ParameterDigest().name, w.name) : "");
-    digested.push_back(now_[i]);
+    digested.push_back(i);
   }
-  const std::vector<std::uint64_t> digests = DigestsOf(digested);
+  const std::vector<std::uint64_t> digests = DigestsAt(digested);
   for (std::size_t i = 0; i < digests.size(); ++i) {
     if (!digest_keys[i].empty()) line.Add(digest_keys[i], DigestSignal(digests[i]));
   }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -76,6 +78,13 @@ class Telemetry {
   ForwardHook* activation_hook() { return activations_.active() ? &activation_reader_ : nullptr; }
   // Whether an output that was read in this step was not finite.
   bool saw_nonfinite_activation() const { return activation_reader_.saw_nonfinite(); }
+  // Where the parameters that it watches are not always there: what they are there for as long as
+  // it lives, and how all their digests are made.
+  struct Gathering {
+    std::function<std::shared_ptr<void>()> whole;
+    std::function<std::vector<std::uint64_t>()> digests;
+  };
+  void set_gathering(Gathering gathering) { gathering_ = std::move(gathering); }
   // Reads the initial parameters: called before the first step of a run that does not resume.
   void Begin();
   // Takes the statistics of each parameter's gradient, before clipping.
@@ -112,6 +121,11 @@ class Telemetry {
   }
   void WriteChanges(RecordLine& line);
   void WriteDigests(RecordLine& line, bool last);
+  std::vector<std::uint64_t> DigestsAt(const std::vector<std::size_t>& places) const;
+  // Keeps the parameters there, if `reads`.
+  std::shared_ptr<void> Gathered(bool reads) const {
+    return reads && gathering_.whole ? gathering_.whole() : nullptr;
+  }
   std::optional<UpdateGaps> GapsOf(const StepScalars& scalars) const;
   double MemoryBytes() const;
 
@@ -123,7 +137,8 @@ class Telemetry {
   FamilyRecorder activations_, gradients_, parameters_, updates_, initial_;
   ActivationReader activation_reader_;
   std::vector<Watched> watched_;
-  std::vector<at::Tensor> now_;     // the parameters, as watched_
+  std::vector<at::Tensor> now_;  // the parameters, as watched_
+  Gathering gathering_;
   std::vector<at::Tensor> before_;  // a copy of them, where what the update changes is read
   std::optional<double> entropy_floor_;
   std::optional<Evaluation> evaluation_;

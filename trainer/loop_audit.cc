@@ -1,0 +1,31 @@
+// Of the training loop (loop.h): the audit of an update.
+#include <string>
+#include <vector>
+
+#include "trainer/loop.h"
+
+namespace trainwreck {
+
+void TrainingLoop::AuditedUpdate() {
+  DividedParameters* const divided = parts_.divided_parameters.get();
+  {
+    const DividedParameters::Whole whole(divided);
+    coverage_.BeforeUpdate(parameters_, gradients_, recipe_.model.trainable);
+  }
+  Update();
+  coverage_due_ = now_.lr == 0;  // nothing could move
+  if (coverage_due_) return;
+  const DividedParameters::Whole whole(divided);
+  const CoverageGaps gaps = coverage_.AfterUpdate();
+  const auto report = [this](const std::vector<std::string>& names, const char* why) {
+    if (!names.empty()) events_.Report(events::kUntrained, {{"parameters", names}, {"why", why}});
+  };
+  report(gaps.without_gradient, "no gradient");
+  report(gaps.without_update, "no update");
+  const auto& first = gaps.without_gradient.empty() ? gaps.without_update : gaps.without_gradient;
+  if (recipe_.audit_coverage == OnGaps::kStop && !first.empty()) {
+    throw GuardStop("the step does not train " + first.front() + " and maybe others");
+  }
+}
+
+}  // namespace trainwreck

@@ -1,0 +1,153 @@
+// ZeRO in whole runs of several ranks: each stage trains as plain ranks do, and a rank's memory is
+// what Rajbhandari et al. (2020) say.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "trainer/checkpoints/testing_runs.h"
+
+namespace trainwreck {
+namespace {
+
+Recipe Of(Recipe recipe, const Recipe& changes) {
+  for (const auto& [key, value] : changes) recipe[key] = value;
+  return recipe;
+}
+
+RunTrace TraceOf(const Recipe& recipe, int ranks) {
+  TestRun run(recipe, ranks);
+  ExpectDone(run.Train());
+  return run.Trace();
+}
+
+// Layers of 66 kB in fp32, larger than all activations; each weight is a bucket.
+constexpr double kLayerBytes = 4 * 128 * 128;
+Recipe Wide(int stage) {
+  return {{"steps", kSteps},
+          {"parallel.zero_stage", stage},
+          {"parallel.bucket_mb", 0.01},
+          {"model.kind", "mlp"},
+          {"model.layers", 8},
+          {"model.width", 128},
+          {"data.kind", "features"},
+          {"data.batch_size", 2},
+          {"eval.batches", 1},
+          {"optimizer.kind", "adamw"},
+          {"optimizer.lr", 0.001},
+          {"diagnose.nonfinite", false}};
+}
+
+// The largest over the ranks, of a step in the middle of the run.
+double BytesOf(const RunTrace& trace, const std::string& owner) {
+  double bytes = 0;
+  for (int rank = 0; rank < trace.world_size; ++rank) {
+    bytes = std::max(bytes, trace.Find("memory_" + owner + "_bytes", rank)->values.at(kSteps / 2));
+  }
+  return bytes;
+}
+
+// Of all elements, in fp32: what a rank of n has of parameters, gradients and Adam's two moments.
+struct Shares {
+  double parameters, gradients, state;
+};
+Shares SharesOf(int stage, double n) {
+  return {stage >= 3 ? 1 / n : 1, stage >= 2 ? 1 / n : 1, stage >= 1 ? 2 / n : 2};
+}
+
+TEST(Zero, ARankHasItsShareOfTheMemory) {
+  for (const int ranks : {2, 4}) {
+    for (const int stage : {0, 1, 2, 3}) {
+      SCOPED_TRACE(std::to_string(ranks) + " ranks, stage " + std::to_string(stage));
+      const RunTrace trace = TraceOf(Wide(stage), ranks);
+      const double all = 4 * trace.Find("parameter_count", 0)->values.at(0);
+      const Shares of = SharesOf(stage, ranks);
+      const double few = 20000;  // losses, batches, counts
+      EXPECT_NEAR(BytesOf(trace, "allocated"), (of.parameters + of.gradients + of.state) * all, few)
+          << "between steps";
+      EXPECT_NEAR(BytesOf(trace, "optimizer"), of.state * all, few);
+      const double section = stage >= 3 ? kLayerBytes : 0;
+      EXPECT_NEAR(BytesOf(trace, "parameters"), of.parameters * all + section, few);
+      // A bucket is there twice, as gradients and as what is sent.
+      EXPECT_LE(BytesOf(trace, "gradients"), of.gradients * all + 2 * kLayerBytes + few);
+    }
+  }
+}
+
+void ExpectSame(const RunTrace& expected, const RunTrace& actual,
+                const std::vector<std::string>& signals, double relative) {
+  for (const std::string& signal : signals) {
+    const Series* a = expected.Find(signal, 0);
+    const Series* b = actual.Find(signal, 0);
+    ASSERT_TRUE(a != nullptr && b != nullptr) << signal;
+    for (int step = 0; step < kSteps; ++step) {
+      const bool overflowed = !std::isfinite(a->values[step]) && !std::isfinite(b->values[step]);
+      if (overflowed) continue;
+      ASSERT_NEAR(a->values[step], b->values[step], relative * std::abs(a->values[step]))
+          << signal << " at step " << step;
+    }
+  }
+}
+
+TEST(Zero, TwoRanksHaveTheBitsOfWholeOnes) {
+  for (const char* kind : {"gpt+adamw", "gpt+fp16", "gpt+bf16"}) {
+    const Recipe recipe =
+        Of(Small(kind), {{"optimizer.clip_norm", 0.0}, {"diagnose.nonfinite", false}});
+    const RunTrace whole = TraceOf(Of(recipe, {{"parallel.zero_stage", 1}}), 2);
+    for (const int stage : {2, 3}) {
+      SCOPED_TRACE(std::string(kind) + ", stage " + std::to_string(stage));
+      const RunTrace divided = TraceOf(Of(recipe, {{"parallel.zero_stage", stage}}), 2);
+      ExpectSame(whole, divided, {"loss", "param_digest", "overflow", "loss_scale"}, 0);
+      ExpectSame(whole, divided, {"grad_norm"}, 1e-12);
+    }
+  }
+}
+
+// The backward pass of a block begins with its forward pass then.
+TEST(Zero, ASectionThatIsComputedAgainIsGatheredForIt) {
+  const Recipe recipe = Of(Small("gpt+adamw"), {{"optimizer.clip_norm", 0.0},
+                                                {"diagnose.nonfinite", false},
+                                                {"model.tied_embeddings", true}});
+  const RunTrace whole = TraceOf(Of(recipe, {{"parallel.zero_stage", 1}}), 2);
+  const RunTrace divided = TraceOf(
+      Of(recipe, {{"parallel.zero_stage", 3}, {"model.activation_checkpointing", true}}), 2);
+  ExpectSame(whole, divided, {"loss", "param_digest"}, 0);
+}
+
+TEST(Zero, TheAuditSeesWholeParameters) {
+  const Recipe recipe =
+      Of(Small("gpt+adamw"), {{"diagnose.nonfinite", false}, {"audit.coverage", "stop"}});
+  for (const int stage : {2, 3}) TraceOf(Of(recipe, {{"parallel.zero_stage", stage}}), 2);
+}
+
+TEST(Zero, ClipsByTheNormOfAllRanks) {
+  const Recipe recipe = Of(Small("gpt+adamw"), {{"optimizer.clip_norm", 0.3}});
+  const RunTrace whole = TraceOf(recipe, 2);
+  const RunTrace divided = TraceOf(Of(recipe, {{"parallel.zero_stage", 2}}), 2);
+  ExpectSame(whole, divided, {"loss", "grad_norm", "clipped"}, 1e-4);
+  EXPECT_EQ(Last(divided, "clipped"), 1);
+}
+
+TEST(Zero, RanksWithUnevenShardsMakeTheSameSteps) {
+  const Recipe recipe = Of(Small("mlp+sgd"), {{"data.samples", 101}, {"sampler.uneven", "join"}});
+  const RunTrace whole = TraceOf(recipe, 3);
+  const RunTrace divided = TraceOf(Of(recipe, {{"parallel.zero_stage", 2}}), 3);
+  ExpectSame(whole, divided, {"loss", "grad_norm"}, 1e-4);
+}
+
+TEST(Zero, ResumesWithTheBitsOfARunThatWasNotStopped) {
+  for (const int stage : {2, 3}) {
+    SCOPED_TRACE("stage " + std::to_string(stage));
+    const Recipe recipe =
+        Of(Small("gpt+adamw"), {{"parallel.zero_stage", stage}, {"diagnose.nonfinite", false}});
+    TestRun whole(recipe, 2), stopped(recipe, 2);
+    ExpectDone(whole.Train());
+    ExpectDone(stopped.Train(/*until=*/13));
+    ExpectDone(stopped.Train());
+    ExpectSameBits(whole.Trace(), stopped.Trace());
+  }
+}
+
+}  // namespace
+}  // namespace trainwreck
