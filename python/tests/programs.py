@@ -188,6 +188,79 @@ def nested(steps: int) -> None:
         learn(step, model, next(data), optimizer)
 
 
+class Container(Optimizer):
+    """Makes its steps by those of one optimizer for each part of a model. Its own groups stay as
+    they were made: schedules act on those within."""
+
+    def __init__(self, *parts: nn.Module) -> None:
+        self.optimizers = [Adam(part.parameters(), lr=0.01) for part in parts]
+        every = [p for part in parts for p in part.parameters()]
+        super().__init__(every, {"lr": 0.01})
+
+    def step(self, closure: Any = None) -> None:
+        for optimizer in self.optimizers:
+            optimizer.step()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for optimizer in self.optimizers:
+            optimizer.zero_grad(set_to_none)
+
+
+class Hidden(Container):
+    """Nothing of it shows which ones are within."""
+
+    def __init__(self, *parts: nn.Module) -> None:
+        super().__init__(*parts)
+        within = self.optimizers
+        self.optimizers = []
+        self.call = lambda: [optimizer.step() for optimizer in within]
+
+    def step(self, closure: Any = None) -> None:
+        self.call()
+
+
+@program
+def contained(steps: int) -> None:
+    """A container of optimizers, whose rates warm up."""
+    model, data = make_model(), batches()
+    optimizer = Hidden(model) if sys.argv[3:] == ["hidden"] else Container(model[0], model[2])
+    inner = optimizer.optimizers or optimizer.call.__closure__[0].cell_contents  # type: ignore[attr-defined]
+    schedules = [torch.optim.lr_scheduler.LambdaLR(one, lambda n: (n + 1) / 6) for one in inner]
+    for step in range(steps):
+        for p in model.parameters():
+            p.grad = None
+        loss = loss_of(model, next(data))
+        loss.backward()
+        say_step(step, loss.item(), inner[0], grad_norm=norm_of(model))
+        optimizer.step()
+        for schedule in schedules:
+            schedule.step()
+
+
+class Synced(Lookahead):
+    """The one within has groups of its own, with the rates of the outer one at each step, as that
+    of ZeroRedundancyOptimizer has."""
+
+    def __init__(self, inner: Optimizer) -> None:
+        super().__init__(inner)
+        self.param_groups = [{**group} for group in inner.param_groups]
+
+    def step(self, closure: Any = None) -> Any:
+        self.inner.param_groups[0]["lr"] = self.param_groups[0]["lr"]
+        return self.inner.step(closure)
+
+
+@program
+def synced(steps: int) -> None:
+    """A schedule acts on the outer one of two optimizers."""
+    model, data = make_model(), batches()
+    optimizer = Synced(SGD(model.parameters(), lr=0.05))
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.9)
+    for step in range(steps):
+        learn(step, model, next(data), optimizer)
+        schedule.step()
+
+
 @program
 def scaled(steps: int) -> None:
     """A GradScaler, whose first scales are too high: these updates are skipped."""

@@ -127,12 +127,12 @@ def _wrap_scaler(hooks: Hooks) -> None:
         if self.is_enabled():
             hooks.guard("scaler", hooks.on_scaled_step, self.get_scale())
         result = step(self, optimizer, *args, **kwargs)
-        if self.is_enabled() and hooks.step == before and hooks._is_main(optimizer):
+        if self.is_enabled() and hooks.step == before and hooks.optimizers.is_main(optimizer):
             hooks.guard("scaler", lambda: hooks.skip_step(overflow=1))
         return result
 
     def call_unscale(self: Any, optimizer: Optimizer) -> None:
-        parameters = hooks.all_parameters()
+        parameters = hooks.optimizers.all_parameters()
         untouched = hooks.guard("gradients", hooks.is_untouched, parameters)
         unscale(self, optimizer)
         if untouched:
@@ -150,7 +150,7 @@ def _wrap_optimizer(hooks: Hooks) -> None:
     @functools.wraps(begin)
     def call(self: Optimizer, *args: Any, **kwargs: Any) -> None:
         begin(self, *args, **kwargs)
-        hooks.made.add(self)
+        hooks.optimizers.add(self)
 
     optimizers.__init__ = call
     for holder in (Optimizer, torch.nn.Module):
