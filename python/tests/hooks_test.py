@@ -115,6 +115,14 @@ class ProgramsTest(HooksTest):
     def test_clipping_of_the_programs_own(self):
         self.assert_program("own_clipping", missing=["grad_norm", "clipped"])
 
+    @needs("compile")  # what it tests came later
+    def test_clipping_by_the_parts_of_torchs_function(self):
+        self.assert_program("clipped_in_parts", record=["grad_std{0.weight}"])
+        self.setUp()
+        said = self.program("clipped_in_parts", demand=())
+        for step, line in zip(self.records(), said):
+            self.assertEqual((step["clipped"], "grad_norm" in step), (line["clipped"], step["step"] % 3 == 0), "known at no cost")
+
     def test_a_backward_pass_inside_of_the_step(self):
         self.assert_program("closure")
 

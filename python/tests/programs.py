@@ -119,6 +119,38 @@ def own_clipping(steps: int) -> None:
 
 
 @program
+def clipped_in_parts(steps: int) -> None:
+    """Clips by the parts of torch's function: by norms of halves of the model and all of it, by a
+    norm that holds for other parts of the model, too, and by the largest gradient."""
+    model, data = make_model(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    utils: Any = nn.utils
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model, next(data))
+        loss.backward()
+        norm, every = norm_of(model), list(model.parameters())
+        halves = [every[:2], every[2:]]
+        std = float(every[0].grad.std(unbiased=False))  # type: ignore[union-attr]
+        if step % 3 == 0:
+            parts = [utils.get_total_norm([p.grad for p in half]) for half in halves]
+            by = (parts[0] ** 2 + parts[1] ** 2) ** 0.5
+        elif step % 3 == 1:
+            by = torch.tensor(3 * norm)
+        else:
+            by = utils.get_total_norm([p.grad for p in every], float("inf"))
+        most = 0.2 if step < 4 else 1e3
+        for half in halves if step % 3 == 0 else [every]:
+            utils.clip_grads_with_norm_(half, most, by)
+        if step % 3 == 0:
+            utils.get_total_norm(p.grad for p in every)  # is of no matter any more
+        clipped, applied = int(float(by) > most), norm_of(model)
+        say_step(step, loss.item(), optimizer, grad_norm=norm, clipped=clipped,
+                 applied_grad_norm=applied, **{"grad_std{0.weight}": std})  # fmt: skip
+        optimizer.step()
+
+
+@program
 def closure(steps: int) -> None:
     """The backward pass runs inside of optimizer.step."""
     model, data = make_model(), batches()
@@ -761,8 +793,13 @@ def sharded(steps: int) -> None:
         loss.backward()
         norms = {}
         if sys.argv[4:] != ["unclipped"]:
-            norm: Any = nn.utils.clip_grad_norm_(model.parameters(), 0.5)
-            norms = {"grad_norm": norm.full_tensor().item()}
+            utils: Any = nn.utils
+            if step % 2:
+                norm = utils.get_total_norm([p.grad for p in model.parameters()]).full_tensor()
+                utils.clip_grads_with_norm_(model.parameters(), 0.5, norm)
+            else:
+                norm = utils.clip_grad_norm_(model.parameters(), 0.5).full_tensor()
+            norms = {"grad_norm": norm.item(), "clipped": int(norm > 0.5)}
         say_step(step, loss.item(), optimizer, rank=rank, **norms)
         optimizer.step()
         if step + 1 in (3, steps) and sys.argv[4:] != ["unclipped"]:

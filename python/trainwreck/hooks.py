@@ -27,11 +27,18 @@ from trainwreck.updates import Updates
 
 
 class Clip(NamedTuple):
-    """One call of `clip_grad_norm_`."""
+    """One call of `clip_grad_norm_` or `clip_grads_with_norm_`."""
 
     ids: set[int]  # of its parameters
-    norm: float  # of their gradients before
-    max_norm: float
+    norm: float | None  # the 2-norm of their gradients before
+    is_above: bool  # the norm that it clips by is above the one that it allows
+
+
+class TotalNorm(NamedTuple):
+    """One call of `get_total_norm`."""
+
+    versions: dict[int, int]  # of the tensors, by their identity
+    norm: Any  # 2-norm
 
 
 class Hooks:
@@ -55,6 +62,7 @@ class Hooks:
         # by a GradScaler: the product, the loss, the scale; since the last backward pass
         self._scaled: tuple[Any, Any, Any] = (None, None, None)
         self._clips: list[Clip] = []  # of the step in progress
+        self._totals: list[TotalNorm] = []
         self._versions: dict[int, int] = {}  # of gradients, as the backward pass left them
         # What formulas mention, of what costs time.
         self._gradients = Family("grad", plan, STATISTICS)
@@ -186,11 +194,33 @@ class Hooks:
     def _with_gradients(self) -> list[torch.Tensor]:
         return [p for p in self.parameters() if p.grad is not None]
 
-    def on_clip(self, parameters: list[torch.Tensor], norm: Any, max_norm: Any) -> None:
-        """What a call of `clip_grad_norm_` has found: the 2-norm of these parameters' gradients."""
+    def on_total_norm(self, of: list[torch.Tensor], norm: Any) -> None:
+        """What a call of `get_total_norm` has found."""
+        self._totals.append(TotalNorm({id(one): one._version for one in of}, norm))
+
+    def on_clip(self, parameters: list[torch.Tensor], norm: Any, by: Any, max_norm: Any) -> None:
+        """What a call of `clip_grad_norm_` has found: the 2-norm of these parameters' gradients, or
+        None, and the norm that it clips by."""
         ids = {id(p) for p in parameters}
         if not any(ids & clip.ids for clip in self._clips):  # what was clipped before is no news
-            self._clips.append(Clip(ids, float(tensors.full(norm)), float(max_norm)))
+            whole = float(tensors.full(by))
+            self._clips.append(Clip(ids, whole if norm is by else norm, whole > float(max_norm)))
+
+    def norm_to_clip(self, parameters: list[torch.Tensor]) -> float | None:
+        """The norm of the gradients that the program is about to clip by a norm of its own: that
+        may be of another kind, or of other gradients, too."""
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        rest = {id(gradient): gradient._version for gradient in gradients}
+        norms = []
+        for total in self._totals:
+            if total.versions.items() <= rest.items():
+                norms.append(float(tensors.full(total.norm)))
+                rest = {key: rest[key] for key in rest.keys() - total.versions.keys()}
+        if not rest:
+            return math.hypot(*norms)
+        if not self._reads_gradients or any(map(tensors.is_sharded, parameters)):
+            return None
+        return float(tensors.norm(gradients))
 
     def read_gradients(self, parameters: Iterable[torch.Tensor]) -> None:
         """Reads single gradients as the backward pass left them, once in a step."""
@@ -212,7 +242,9 @@ class Hooks:
         if not self._clips:  # then it is that of the gradients as they are applied
             return applied if self.is_untouched(with_gradients) else None
         rest = [p for p in with_gradients if not any(id(p) in clip.ids for clip in self._clips)]
-        norms = [clip.norm for clip in self._clips]
+        norms = [clip.norm for clip in self._clips if clip.norm is not None]
+        if len(norms) < len(self._clips):
+            return None
         if not rest:
             return math.hypot(*norms)
         gradients = [p.grad for p in rest if p.grad is not None]
@@ -230,7 +262,7 @@ class Hooks:
         applied = self._read_applied(with_gradients) if self._reads_gradients else None
         self.put(grad_norm=self._norm_before_clipping(with_gradients, applied))
         if self._clips:
-            self.put(clipped=int(any(clip.norm > clip.max_norm for clip in self._clips)))
+            self.put(clipped=int(any(clip.is_above for clip in self._clips)))
 
     def _read_applied(self, with_gradients: list[torch.Tensor]) -> float | None:
         """The norm of the gradients that the optimizer is given, and what else formulas mention."""
@@ -369,6 +401,7 @@ class Hooks:
         self._losses = []
         self._loss_is_known = True
         self._clips = []
+        self._totals = []
         if self._reads_single:
             self._read = set()
             self._gradients.take()
