@@ -115,6 +115,14 @@ class ProgramsTest(HooksTest):
     def test_clipping_of_the_programs_own(self):
         self.assert_program("own_clipping", missing=["grad_norm", "clipped"])
 
+    @needs("compile")  # what it tests came later
+    def test_clipping_by_the_parts_of_torchs_function(self):
+        self.assert_program("clipped_in_parts", record=["grad_std{0.weight}"])
+        self.setUp()
+        said = self.program("clipped_in_parts", demand=())
+        for step, line in zip(self.records(), said):
+            self.assertEqual((step["clipped"], "grad_norm" in step), (line["clipped"], step["step"] % 3 == 0), "known at no cost")
+
     def test_a_backward_pass_inside_of_the_step(self):
         self.assert_program("closure")
 
@@ -127,6 +135,16 @@ class ProgramsTest(HooksTest):
 
     def test_an_optimizer_within_an_optimizer(self):
         self.assert_program("nested")
+
+    def test_optimizers_within_a_container_that_follow_a_schedule(self):
+        for arguments in ([], ["hidden"]):
+            self.setUp()
+            steps = self.assert_program("contained", "8", *arguments, record=["updated", "untrained"])
+            self.assertEqual(steps[0]["optimized_count"], 8 * 16 + 16 + 16 + 1)
+            self.assertTrue(all(step["updated"] == 161 and step["untrained"] == 0 for step in steps))
+
+    def test_a_container_that_follows_a_schedule(self):
+        self.assert_program("synced")
 
     @needs("GradScaler")  # on CPUs
     def test_a_gradient_scaler(self):
@@ -477,6 +495,27 @@ class FaultsTest(HooksTest):
         said = self.program("plain", faults=[fault("optimizer.scale_rate", at=2, factor=10)])
         self.assertEqual([step["lr"] / line["lr"] for step, line in zip(self.records(), said)], [1, 1, 10, 1, 1, 1, 1, 1])
         self.assertEqual((self.fired()[0]["before"], self.fired()[0]["after"]), (0.01, 0.1))
+
+    def test_optimizers_within_a_container(self):
+        healthy = self.program("contained", hooks=False)
+        for name, parameters, before, ratio in (("scale_rate", {"factor": 10}, 0.01 * 5 / 6, 10), ("drop_state", {}, 4, 0),
+                                                ("scale_state", {"entry": "exp_avg", "factor": 1e4}, None, 1e4),
+                                                ("scale_gradients", {"factor": 10}, healthy[4]["grad_norm"], 10)):
+            self.setUp()
+            said = self.program("contained", faults=[fault("optimizer." + name, at=4, **parameters)])
+            once, = self.fired()
+            self.assertAlmostEqual(once["before"], before or once["before"], places=6)
+            self.assertAlmostEqual(once["after"], ratio * once["before"], delta=1e-4 * once["after"])
+            self.assertEqual([a["loss"] == b["loss"] for a, b in zip(healthy, said)][:6], [True] * 5 + [False], name)
+            self.assertAlmostEqual(self.records()[4]["lr"] / healthy[4]["lr"], 10 if name == "scale_rate" else 1)
+            self.assertEqual([step["lr"] for step in self.records()][5:], [line["lr"] for line in healthy][5:])
+
+    def test_parameters_that_optimizers_within_a_container_miss(self):
+        healthy = self.program("contained", hooks=False)
+        said = self.program("contained", record=["updated"], faults=[fault("optimizer.miss_parameters", parameters="*", share=0.5)])
+        self.assertEqual((self.fired()[0]["before"], self.fired()[0]["after"]), (4, 2))
+        self.assertEqual((self.records()[0]["optimized_count"], self.records()[-1]["updated"]), (17, 17))
+        self.assertEqual([a["loss"] == b["loss"] for a, b in zip(healthy, said)], [True] + [False] * 7)
 
     def test_a_state_that_is_dropped(self):
         healthy = self.program("plain", hooks=False)

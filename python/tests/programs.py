@@ -119,6 +119,38 @@ def own_clipping(steps: int) -> None:
 
 
 @program
+def clipped_in_parts(steps: int) -> None:
+    """Clips by the parts of torch's function: by norms of halves of the model and all of it, by a
+    norm that holds for other parts of the model, too, and by the largest gradient."""
+    model, data = make_model(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    utils: Any = nn.utils
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model, next(data))
+        loss.backward()
+        norm, every = norm_of(model), list(model.parameters())
+        halves = [every[:2], every[2:]]
+        std = float(every[0].grad.std(unbiased=False))  # type: ignore[union-attr]
+        if step % 3 == 0:
+            parts = [utils.get_total_norm([p.grad for p in half]) for half in halves]
+            by = (parts[0] ** 2 + parts[1] ** 2) ** 0.5
+        elif step % 3 == 1:
+            by = torch.tensor(3 * norm)
+        else:
+            by = utils.get_total_norm([p.grad for p in every], float("inf"))
+        most = 0.2 if step < 4 else 1e3
+        for half in halves if step % 3 == 0 else [every]:
+            utils.clip_grads_with_norm_(half, most, by)
+        if step % 3 == 0:
+            utils.get_total_norm(p.grad for p in every)  # is of no matter any more
+        clipped, applied = int(float(by) > most), norm_of(model)
+        say_step(step, loss.item(), optimizer, grad_norm=norm, clipped=clipped,
+                 applied_grad_norm=applied, **{"grad_std{0.weight}": std})  # fmt: skip
+        optimizer.step()
+
+
+@program
 def closure(steps: int) -> None:
     """The backward pass runs inside of optimizer.step."""
     model, data = make_model(), batches()
@@ -186,6 +218,79 @@ def nested(steps: int) -> None:
     optimizer = Lookahead(SGD(model.parameters(), lr=0.05))
     for step in range(steps):
         learn(step, model, next(data), optimizer)
+
+
+class Container(Optimizer):
+    """Makes its steps by those of one optimizer for each part of a model. Its own groups stay as
+    they were made: schedules act on those within."""
+
+    def __init__(self, *parts: nn.Module) -> None:
+        self.optimizers = [Adam(part.parameters(), lr=0.01) for part in parts]
+        every = [p for part in parts for p in part.parameters()]
+        super().__init__(every, {"lr": 0.01})
+
+    def step(self, closure: Any = None) -> None:
+        for optimizer in self.optimizers:
+            optimizer.step()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for optimizer in self.optimizers:
+            optimizer.zero_grad(set_to_none)
+
+
+class Hidden(Container):
+    """Nothing of it shows which ones are within."""
+
+    def __init__(self, *parts: nn.Module) -> None:
+        super().__init__(*parts)
+        within = self.optimizers
+        self.optimizers = []
+        self.call = lambda: [optimizer.step() for optimizer in within]
+
+    def step(self, closure: Any = None) -> None:
+        self.call()
+
+
+@program
+def contained(steps: int) -> None:
+    """A container of optimizers, whose rates warm up."""
+    model, data = make_model(), batches()
+    optimizer = Hidden(model) if sys.argv[3:] == ["hidden"] else Container(model[0], model[2])
+    inner = optimizer.optimizers or optimizer.call.__closure__[0].cell_contents  # type: ignore[attr-defined]
+    schedules = [torch.optim.lr_scheduler.LambdaLR(one, lambda n: (n + 1) / 6) for one in inner]
+    for step in range(steps):
+        for p in model.parameters():
+            p.grad = None
+        loss = loss_of(model, next(data))
+        loss.backward()
+        say_step(step, loss.item(), inner[0], grad_norm=norm_of(model))
+        optimizer.step()
+        for schedule in schedules:
+            schedule.step()
+
+
+class Synced(Lookahead):
+    """The one within has groups of its own, with the rates of the outer one at each step, as that
+    of ZeroRedundancyOptimizer has."""
+
+    def __init__(self, inner: Optimizer) -> None:
+        super().__init__(inner)
+        self.param_groups = [{**group} for group in inner.param_groups]
+
+    def step(self, closure: Any = None) -> Any:
+        self.inner.param_groups[0]["lr"] = self.param_groups[0]["lr"]
+        return self.inner.step(closure)
+
+
+@program
+def synced(steps: int) -> None:
+    """A schedule acts on the outer one of two optimizers."""
+    model, data = make_model(), batches()
+    optimizer = Synced(SGD(model.parameters(), lr=0.05))
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.9)
+    for step in range(steps):
+        learn(step, model, next(data), optimizer)
+        schedule.step()
 
 
 @program
@@ -688,8 +793,13 @@ def sharded(steps: int) -> None:
         loss.backward()
         norms = {}
         if sys.argv[4:] != ["unclipped"]:
-            norm: Any = nn.utils.clip_grad_norm_(model.parameters(), 0.5)
-            norms = {"grad_norm": norm.full_tensor().item()}
+            utils: Any = nn.utils
+            if step % 2:
+                norm = utils.get_total_norm([p.grad for p in model.parameters()]).full_tensor()
+                utils.clip_grads_with_norm_(model.parameters(), 0.5, norm)
+            else:
+                norm = utils.clip_grad_norm_(model.parameters(), 0.5).full_tensor()
+            norms = {"grad_norm": norm.item(), "clipped": int(norm > 0.5)}
         say_step(step, loss.item(), optimizer, rank=rank, **norms)
         optimizer.step()
         if step + 1 in (3, steps) and sys.argv[4:] != ["unclipped"]:

@@ -185,8 +185,7 @@ class Faults:
 
     def _scale_rate(self, fault: Fault) -> None:
         """For this update alone; a schedule sets the rate again, and so do we."""
-        assert self._hooks.optimizer is not None
-        groups = self._hooks.optimizer.param_groups
+        groups = self._hooks.optimizers.groups()
         before = [float(group["lr"]) for group in groups]
         for group in groups:
             group["lr"] = group["lr"] * float(fault.with_["factor"])
@@ -240,18 +239,18 @@ class Faults:
         if fault.id in self._done:
             return
         self._done.add(fault.id)
-        optimizer = self._hooks.optimizer
-        assert optimizer is not None
-        missed = {id(parameter): name for name, parameter in self._chosen(fault)}
-        before = sum(len(group["params"]) for group in optimizer.param_groups)
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                if id(parameter) in missed:
-                    optimizer.state.pop(parameter, None)
+        chosen = self._chosen(fault)
+        missed = {id(parameter) for _, parameter in chosen}
+        before = len(self._hooks.parameters())
+        for group in self._hooks.optimizers.groups():
             group["params"] = [p for p in group["params"] if id(p) not in missed]
-        after = sum(len(group["params"]) for group in optimizer.param_groups)
+        for state in self._states():
+            for _, parameter in chosen:
+                state.pop(parameter, None)
         self._hooks.forget_parameters()
-        self.fired(fault, before, after, parameters=list(missed.values()))
+        self.fired(
+            fault, before, len(self._hooks.parameters()), parameters=[name for name, _ in chosen]
+        )
 
     def _clear_gradients(self, fault: Fault) -> None:
         parameters = self._hooks.parameters()
@@ -260,18 +259,23 @@ class Faults:
             parameter.grad = None
         self.fired(fault, before, float(tensors.norm(_gradients(parameters))))
 
+    def _states(self) -> list[Any]:
+        """Those of all optimizers that act, each once."""
+        acting = self._hooks.optimizers.acting()
+        return list({id(one.state): one.state for one in acting}.values())
+
     def _drop_state(self, fault: Fault) -> None:
-        assert self._hooks.optimizer is not None
-        state = self._hooks.optimizer.state
-        before = len(state)
-        state.clear()
-        self.fired(fault, before, len(state), what="entries of the optimizer's state")
+        states = self._states()
+        before = sum(map(len, states))
+        for state in states:
+            state.clear()
+        self.fired(fault, before, sum(map(len, states)), what="entries of the optimizer's state")
 
     def _scale_state(self, fault: Fault) -> None:
-        assert self._hooks.optimizer is not None
         chosen = [
             value
-            for state in self._hooks.optimizer.state.values()
+            for states in self._states()
+            for state in states.values()
             for name, value in state.items()
             if fnmatch.fnmatchcase(name, fault.with_["entry"]) and isinstance(value, torch.Tensor)
         ]
@@ -409,7 +413,7 @@ class Faults:
         @functools.wraps(zero_grad)
         def call(self_: Any, *args: Any, **kwargs: Any) -> None:
             for fault in self.due("optimizer.keep_gradients"):
-                if any(p.grad is not None for p in self._hooks.all_parameters()):
+                if any(p.grad is not None for p in self._hooks.optimizers.all_parameters()):
                     self.fired(fault, "clears gradients", "keeps them")
                 return
             zero_grad(self_, *args, **kwargs)

@@ -10,7 +10,6 @@ import contextlib
 import functools
 import math
 import os
-import weakref
 from collections.abc import Iterable
 from typing import Any, Callable, NamedTuple
 
@@ -22,16 +21,24 @@ from trainwreck.collectives import Collectives
 from trainwreck.families import STATISTICS, Family
 from trainwreck.loaders import Loaders
 from trainwreck.modules import Modules, plain_name
+from trainwreck.optimizers import Optimizers, rate_of
 from trainwreck.trace import Plan, Trace, seconds
 from trainwreck.updates import Updates
 
 
 class Clip(NamedTuple):
-    """One call of `clip_grad_norm_`."""
+    """One call of `clip_grad_norm_` or `clip_grads_with_norm_`."""
 
     ids: set[int]  # of its parameters
-    norm: float  # of their gradients before
-    max_norm: float
+    norm: float | None  # the 2-norm of their gradients before
+    is_above: bool  # the norm that it clips by is above the one that it allows
+
+
+class TotalNorm(NamedTuple):
+    """One call of `get_total_norm`."""
+
+    versions: dict[int, int]  # of the tensors, by their identity
+    norm: Any  # 2-norm
 
 
 class Hooks:
@@ -44,8 +51,7 @@ class Hooks:
         self.has_stepped = False
         self.is_resumed = False
         self.is_paused = False  # while torch makes steps that are none of the program's
-        self.optimizer: Optimizer | None = None
-        self.made: weakref.WeakSet[Optimizer] = weakref.WeakSet()
+        self.optimizers = Optimizers()
         self._without = set(without)
         self._failed: dict[str, str] = {}
         self._begin = seconds()
@@ -56,6 +62,7 @@ class Hooks:
         # by a GradScaler: the product, the loss, the scale; since the last backward pass
         self._scaled: tuple[Any, Any, Any] = (None, None, None)
         self._clips: list[Clip] = []  # of the step in progress
+        self._totals: list[TotalNorm] = []
         self._versions: dict[int, int] = {}  # of gradients, as the backward pass left them
         # What formulas mention, of what costs time.
         self._gradients = Family("grad", plan, STATISTICS)
@@ -72,6 +79,7 @@ class Hooks:
         self._values: dict[str, Any] = {}
         self._skipped = 0
         self._is_in_step = False
+        self._has_acted = False  # whether an optimizer within has made its step
         self._steps = int(os.environ.get("TRAINWRECK_ADAPTER_STEPS", -1))
         self._told_parameters = False
         # What reads a signal at the end of each step, where a formula mentions it.
@@ -134,7 +142,7 @@ class Hooks:
             else:
                 self._losses.append((root.detach(), scale))
         self._scaled = (None, None, None)
-        self._rate_of_pass = self._rate()
+        self._rate_of_pass = self.optimizers.rate()
         self.loaders.on_backward()
         if self.modules.births:
             self.modules.births.on_backward(
@@ -147,7 +155,7 @@ class Hooks:
     def after_backward(self) -> None:
         if not self._reads_gradients and not self.faults:
             return
-        parameters = self.all_parameters()
+        parameters = self.optimizers.all_parameters()
         self.faults.after_backward(parameters)
         self._versions = {id(p): p.grad._version for p in parameters if p.grad is not None}
 
@@ -156,11 +164,6 @@ class Hooks:
         return all(
             p.grad is None or self._versions.get(id(p)) == p.grad._version for p in parameters
         )
-
-    def all_parameters(self) -> list[torch.Tensor]:
-        """Of all optimizers that were made in this process."""
-        groups = [group for optimizer in self.made for group in optimizer.param_groups]
-        return [p for group in groups for p in group["params"]]
 
     def on_scale(self, scaled: Any, loss: Any, scale: Any) -> None:
         self._scaled = (scaled, loss, scale)
@@ -179,13 +182,9 @@ class Hooks:
 
     # Gradients.
 
-    def groups(self) -> list[dict[str, Any]]:
-        assert self.optimizer is not None
-        return self.optimizer.param_groups
-
     def parameters(self) -> list[torch.Tensor]:
         if not self._parameters:
-            self._parameters = [p for group in self.groups() for p in group["params"]]
+            self._parameters = self.optimizers.parameters()
         return self._parameters
 
     def forget_parameters(self) -> None:
@@ -195,11 +194,33 @@ class Hooks:
     def _with_gradients(self) -> list[torch.Tensor]:
         return [p for p in self.parameters() if p.grad is not None]
 
-    def on_clip(self, parameters: list[torch.Tensor], norm: Any, max_norm: Any) -> None:
-        """What a call of `clip_grad_norm_` has found: the 2-norm of these parameters' gradients."""
+    def on_total_norm(self, of: list[torch.Tensor], norm: Any) -> None:
+        """What a call of `get_total_norm` has found."""
+        self._totals.append(TotalNorm({id(one): one._version for one in of}, norm))
+
+    def on_clip(self, parameters: list[torch.Tensor], norm: Any, by: Any, max_norm: Any) -> None:
+        """What a call of `clip_grad_norm_` has found: the 2-norm of these parameters' gradients, or
+        None, and the norm that it clips by."""
         ids = {id(p) for p in parameters}
         if not any(ids & clip.ids for clip in self._clips):  # what was clipped before is no news
-            self._clips.append(Clip(ids, float(tensors.full(norm)), float(max_norm)))
+            whole = float(tensors.full(by))
+            self._clips.append(Clip(ids, whole if norm is by else norm, whole > float(max_norm)))
+
+    def norm_to_clip(self, parameters: list[torch.Tensor]) -> float | None:
+        """The norm of the gradients that the program is about to clip by a norm of its own: that
+        may be of another kind, or of other gradients, too."""
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        rest = {id(gradient): gradient._version for gradient in gradients}
+        norms = []
+        for total in self._totals:
+            if total.versions.items() <= rest.items():
+                norms.append(float(tensors.full(total.norm)))
+                rest = {key: rest[key] for key in rest.keys() - total.versions.keys()}
+        if not rest:
+            return math.hypot(*norms)
+        if not self._reads_gradients or any(map(tensors.is_sharded, parameters)):
+            return None
+        return float(tensors.norm(gradients))
 
     def read_gradients(self, parameters: Iterable[torch.Tensor]) -> None:
         """Reads single gradients as the backward pass left them, once in a step."""
@@ -221,7 +242,9 @@ class Hooks:
         if not self._clips:  # then it is that of the gradients as they are applied
             return applied if self.is_untouched(with_gradients) else None
         rest = [p for p in with_gradients if not any(id(p) in clip.ids for clip in self._clips)]
-        norms = [clip.norm for clip in self._clips]
+        norms = [clip.norm for clip in self._clips if clip.norm is not None]
+        if len(norms) < len(self._clips):
+            return None
         if not rest:
             return math.hypot(*norms)
         gradients = [p.grad for p in rest if p.grad is not None]
@@ -239,7 +262,7 @@ class Hooks:
         applied = self._read_applied(with_gradients) if self._reads_gradients else None
         self.put(grad_norm=self._norm_before_clipping(with_gradients, applied))
         if self._clips:
-            self.put(clipped=int(any(clip.norm > clip.max_norm for clip in self._clips)))
+            self.put(clipped=int(any(clip.is_above for clip in self._clips)))
 
     def _read_applied(self, with_gradients: list[torch.Tensor]) -> float | None:
         """The norm of the gradients that the optimizer is given, and what else formulas mention."""
@@ -270,9 +293,14 @@ class Hooks:
 
     def begin_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> Any:
         """The hook before each `Optimizer.step`; returns its arguments where they change."""
-        if self.is_paused or not self._is_main(optimizer):
+        if self.is_paused:
+            return None
+        if not self.optimizers.is_main(optimizer):
+            if self._is_in_step:
+                self.guard("rate", self._begin_within, optimizer)
             return None
         self._is_in_step = True
+        self._has_acted = False
         self.guard("resume", checkpoints.find_step, self)
         if self.step == self._steps:
             raise SystemExit(0)  # the command has no option that says when it ends
@@ -287,8 +315,17 @@ class Hooks:
             return (args[0], wrapped, *args[2:]), kwargs
         return args, {**kwargs, "closure": wrapped}
 
+    def _begin_within(self, optimizer: Optimizer) -> None:
+        """Where an optimizer begins that another one makes its step with: its rate is the one that
+        acts."""
+        known = len(self.optimizers.within)
+        if self.optimizers.begin_within(optimizer) and not self._has_acted:
+            self.put(lr=rate_of(optimizer))
+        if len(self.optimizers.within) > known:
+            self.forget_parameters()
+
     def _before(self) -> None:
-        self.guard("rate", self._put_rate)
+        self.guard("rate", lambda: self.put(lr=self.optimizers.rate()))
         self.guard("gradients", self.before_update)
         if self._updates.is_wanted:
             self.guard("update", self._updates.before, self.parameters())
@@ -306,7 +343,13 @@ class Hooks:
 
     def end_step(self, optimizer: Optimizer) -> None:
         """The hook after each `Optimizer.step`."""
-        if not self.is_paused and self._is_main(optimizer):
+        if self.is_paused:
+            return
+        if not self.optimizers.is_main(optimizer):
+            self._has_acted = self._has_acted or optimizer in self.optimizers.within
+        else:
+            if not self._has_acted and "lr" not in self._values:  # those within did not act
+                self.guard("rate", lambda: self.put(lr=rate_of(optimizer)))
             while self.after_update:
                 self.after_update.pop()()
             if self._updates.is_wanted:
@@ -327,35 +370,19 @@ class Hooks:
         Where several optimizers share a model, one clears what another one's pass has left: then
         nothing follows from it.
         """
-        if self._is_in_step or self.is_paused or not self._losses or len(self.made) != 1:
+        if self._is_in_step or self.is_paused or not self._losses:
             return
-        self._is_main(next(iter(self.made)))
+        optimizer = self.optimizers.only()
+        if optimizer is None:
+            return
+        self.optimizers.is_main(optimizer)
         self.before_update()
         self.skip_step()
 
-    def _put_rate(self) -> None:
-        self.put(lr=self._rate())
-
-    def _rate(self) -> float | None:
-        optimizer = self.optimizer
-        if optimizer is None and len(self.made) == 1:
-            optimizer = next(iter(self.made))
-        groups = optimizer.param_groups if optimizer is not None else []
-        return float(groups[0]["lr"]) if groups and "lr" in groups[0] else None
-
-    def _is_main(self, optimizer: Optimizer) -> bool:
-        """Steps are those of the first optimizer: a second one has its own part of the model, or is
-        wrapped by the first and makes its steps within."""
-        if self.optimizer is None:
-            self.optimizer = optimizer
-            self.made.add(optimizer)
-        return optimizer is self.optimizer
-
     def follow(self, optimizer: Optimizer) -> None:
         """Lets the steps of this optimizer be those of the run."""
-        if self.optimizer not in (None, optimizer):
+        if not self.optimizers.is_main(optimizer):
             raise ValueError("steps of another optimizer have been counted already")
-        self._is_main(optimizer)
 
     def finish_step(self) -> None:
         """Writes what is known of the step in progress."""
@@ -374,6 +401,7 @@ class Hooks:
         self._losses = []
         self._loss_is_known = True
         self._clips = []
+        self._totals = []
         if self._reads_single:
             self._read = set()
             self._gradients.take()
@@ -390,7 +418,7 @@ class Hooks:
                 self.put(**{f"generator_digest{{{name}}}": digest})
 
     def _tell_parameters(self) -> None:
-        if self.optimizer is None:
+        if self.optimizers.main is None:
             return
         self._told_parameters = True
         parameters = self.parameters()
@@ -400,7 +428,7 @@ class Hooks:
             trainable_count=sum(p.numel() for p in trainable),
         )
         if os.environ.get("TRAINWRECK_ADAPTER_TELL"):
-            program.tell(self, self.optimizer, has_scaler="loss_scale" in self._values)
+            program.tell(self, has_scaler="loss_scale" in self._values)
 
 
 @functools.cache

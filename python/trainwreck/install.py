@@ -105,11 +105,37 @@ def _wrap_clipping(hooks: Hooks) -> None:
         hooks.guard("clipping", hooks.read_gradients, parameters)
         norm = clip(parameters, max_norm, norm_type, *args, **kwargs)
         if float(norm_type) == 2.0:
-            hooks.guard("clipping", hooks.on_clip, parameters, norm, max_norm)
+            hooks.guard("clipping", hooks.on_clip, parameters, norm, norm, max_norm)
         return norm
 
     wrapped = _wrapped(clip, call)
     torch.nn.utils.clip_grad_norm_ = torch.nn.utils.clip_grad.clip_grad_norm_ = wrapped
+    _wrap_parts_of_clipping(hooks, torch.nn.utils)
+
+
+def _wrap_parts_of_clipping(hooks: Hooks, holder: Any) -> None:
+    """The two parts of it, for programs that do something in between: torch has them from 2.6 on.
+    Itself it calls them by other names."""
+    if not hasattr(holder, "get_total_norm"):
+        return
+    total_norm, clip = holder.get_total_norm, holder.clip_grads_with_norm_
+
+    def call_total(of: Any, norm_type: Any = 2.0, *args: Any, **kwargs: Any) -> Any:
+        of = [of] if isinstance(of, torch.Tensor) else list(of)
+        norm = total_norm(of, norm_type, *args, **kwargs)
+        if float(norm_type) == 2.0:
+            hooks.guard("clipping", hooks.on_total_norm, of, norm)
+        return norm
+
+    def call_clip(parameters: Any, max_norm: Any, by: Any, *args: Any, **kwargs: Any) -> None:
+        parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+        hooks.guard("clipping", hooks.read_gradients, parameters)
+        norm = hooks.guard("clipping", hooks.norm_to_clip, parameters)
+        hooks.guard("clipping", hooks.on_clip, parameters, norm, by, max_norm)
+        clip(parameters, max_norm, by, *args, **kwargs)
+
+    holder.get_total_norm = _wrapped(total_norm, call_total)
+    holder.clip_grads_with_norm_ = _wrapped(clip, call_clip)
 
 
 def _wrap_scaler(hooks: Hooks) -> None:
@@ -127,12 +153,12 @@ def _wrap_scaler(hooks: Hooks) -> None:
         if self.is_enabled():
             hooks.guard("scaler", hooks.on_scaled_step, self.get_scale())
         result = step(self, optimizer, *args, **kwargs)
-        if self.is_enabled() and hooks.step == before and hooks._is_main(optimizer):
+        if self.is_enabled() and hooks.step == before and hooks.optimizers.is_main(optimizer):
             hooks.guard("scaler", lambda: hooks.skip_step(overflow=1))
         return result
 
     def call_unscale(self: Any, optimizer: Optimizer) -> None:
-        parameters = hooks.all_parameters()
+        parameters = hooks.optimizers.all_parameters()
         untouched = hooks.guard("gradients", hooks.is_untouched, parameters)
         unscale(self, optimizer)
         if untouched:
@@ -150,7 +176,7 @@ def _wrap_optimizer(hooks: Hooks) -> None:
     @functools.wraps(begin)
     def call(self: Optimizer, *args: Any, **kwargs: Any) -> None:
         begin(self, *args, **kwargs)
-        hooks.made.add(self)
+        hooks.optimizers.add(self)
 
     optimizers.__init__ = call
     for holder in (Optimizer, torch.nn.Module):

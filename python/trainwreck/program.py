@@ -6,7 +6,6 @@ import gc
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
 from trainwreck.compat import SCHEDULERS
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from trainwreck.hooks import Hooks
 
 
-def tell(hooks: Hooks, optimizer: Optimizer, has_scaler: bool) -> None:
+def tell(hooks: Hooks, has_scaler: bool) -> None:
     """Writes what the first step has used."""
     dist = torch.distributed
     is_group = dist.is_available() and dist.is_initialized()
@@ -23,11 +22,13 @@ def tell(hooks: Hooks, optimizer: Optimizer, has_scaler: bool) -> None:
     objects = gc.get_objects()
     loaders = [one for one in objects if isinstance(one, DataLoader)]
     schedulers = [one for one in objects if isinstance(one, SCHEDULERS)]
+    acting = hooks.optimizers.within or hooks.optimizers.acting()
+    groups = {id(group) for optimizer in acting for group in optimizer.param_groups}
     hooks.trace.event(
         "program",
         hooks.step,
-        optimizer=type(optimizer).__name__,
-        groups=len(optimizer.param_groups),
+        optimizer=type(acting[0]).__name__,
+        groups=len(groups),
         tensors=len(hooks.parameters()),
         model=hooks.model,
         loaders=sorted(set(map(_describe, loaders))),

@@ -34,6 +34,7 @@ class Updates:
             or plan.wants("param_norm", "param_digest")
         )
         self._copies: list[torch.Tensor] = []
+        self._has_rate = False
         self._reach: list[float] = []  # of each parameter, its rate times its largest gradient
 
     def before(self, parameters: list[torch.Tensor]) -> None:
@@ -42,8 +43,11 @@ class Updates:
         if not self._compares:
             return
         self._copies = [p.detach().clone() for p in parameters]
-        groups = self._hooks.groups()
-        rates = {id(p): float(group.get("lr", 0)) for group in groups for p in group["params"]}
+        rates: dict[int, float] = {}
+        for group in self._hooks.optimizers.groups():  # of several rates of one the smallest
+            rate = float(group.get("lr", 0))
+            rates.update((id(p), min(rate, rates.get(id(p), rate))) for p in group["params"])
+        self._has_rate = any(rate > 0 for rate in rates.values())
         self._reach = [rates[id(p)] * tensors.largest(p.grad) for p in parameters]
 
     def after(self, parameters: list[torch.Tensor]) -> None:
@@ -86,7 +90,7 @@ class Updates:
         changed = {id(p): n for n, p in zip(moved, parameters)}
         for name, p in self._named(parameters, "updated"):
             self._hooks.put(**{f"updated{{{name}}}": changed[id(p)]})
-        if any(group.get("lr", 0) > 0 for group in self._hooks.groups()):
+        if self._has_rate:
             seen = [
                 reach > SMALLEST_UPDATE * tensors.rms(p)
                 for reach, p in zip(self._reach, parameters)
