@@ -37,6 +37,7 @@ const std::map<Option, std::string> kRealOptions = {
      "transformer_engine.pytorch.optimizers.FusedAdam(exp_avg_dtype=)"},
     {"schedule.restart_step", "torch.optim.lr_scheduler.CosineAnnealingWarmRestarts"},
     // Only one scenario's remedies turn these.
+    {"audit.on_difference=vote", "--rerun-mode validate_results of Megatron-LM"},
     {"data.balance=resample", "torch.utils.data.WeightedRandomSampler"},
     {"data.balance=weights", "torch.nn.CrossEntropyLoss(weight=)"},
     {"checkpoint.tokenizer=restore",
@@ -54,7 +55,6 @@ const std::map<Option, std::string> kRealOptions = {
     {"loader.cache", "tf.data.Dataset.cache()"},
     {"loader.prefetch", "torch.utils.data.DataLoader(prefetch_factor=)"},
     {"loader.workers", "torch.utils.data.DataLoader(num_workers=)"},
-    {"loader.trim_padding", "padding=\"longest\" of transformers' DataCollatorWithPadding"},
     {"loss.guard_denominator", "completion_mask.sum().clamp(min=1.0) of TRL's GRPOTrainer"},
     {"loss.label_smoothing", "torch.nn.CrossEntropyLoss(label_smoothing=)"},
     {"memory.expandable_segments", "PYTORCH_ALLOC_CONF=expandable_segments:True"},
