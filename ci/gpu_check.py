@@ -137,12 +137,12 @@ class Check:
 
     # The suite and the ranks.
 
-    def run_scenarios(self, what, paths, arguments):
+    def run_scenarios(self, what, paths, arguments, one_seed):
         if self.options.cores:
             arguments = [*arguments, "-j", str(self.options.cores)]
         if self.options.gpu_runs:
             arguments = [*arguments, "--gpu-runs", str(self.options.gpu_runs)]
-        if self.options.one_seed and "--seeds" not in arguments:
+        if one_seed:
             arguments = [*arguments, "--each-seed", "0:1"]
         with tempfile.TemporaryDirectory() as folder:
             code, output, seconds = self.call(
@@ -173,7 +173,7 @@ class Check:
         arguments = ["--set", f"device={self.device()}"] + (["--shard", shard] if shard else [])
         if self.devices:
             arguments = ["-t", f"not {ABOUT_CHANCE}", *arguments, "--set", "deterministic=true"]
-        self.run_scenarios(what, self.options.scenarios or [self.bundle + "/scenarios"], arguments)
+        self.run_scenarios(what, self.options.scenarios or [self.bundle + "/scenarios"], arguments, self.options.one_seed)
         if not self.devices:
             self.results.also_lacks("the scenario suite on a GPU: it ran on the CPU")
 
@@ -182,7 +182,7 @@ class Check:
         if not self.devices:
             self.results.lacks(what, self.why_none)
         elif not self.options.scenarios:
-            self.run_scenarios(what, [self.bundle + "/scenarios"], ["-t", ABOUT_CHANCE, "--set", "device=cuda"])
+            self.run_scenarios(what, [self.bundle + "/scenarios"], ["-t", ABOUT_CHANCE, "--set", "device=cuda"], self.options.one_seed)
 
     def doctor(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -196,7 +196,7 @@ class Check:
         self.gtest("NCCL communicator at every world size, generators, memory", [self.program("communicator_nccl_check")])
         for ranks in range(2, len(self.devices) + 1):
             self.run_scenarios(f"training on {ranks} GPUs", [f"{self.bundle}/scenarios/nan/lr-too-high.yaml"],
-                               ["--seeds", "1", "--set", "device=cuda", "--set", f"parallel.ranks={ranks}"])
+                               ["--set", "device=cuda", "--set", f"parallel.ranks={ranks}"], one_seed=True)
         if len(self.devices) < 2:
             self.results.also_lacks(f"NCCL between ranks: this machine has {len(self.devices)} GPUs")
 

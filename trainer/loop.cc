@@ -167,7 +167,7 @@ void TrainingLoop::UpdateAfterBackward(const std::vector<Batch>& batches) {
   const bool repeats = Due(recipe_.audit_repeat_every, clock_.step + 1);
   if (repeats) repetition_->Begin();
   now_.loss = ForwardBackward(batches, counts, telemetry_.activation_hook(),
-                              [this](std::size_t i) { EndMicroBatch(i); });
+                              [&](std::size_t i) { EndMicroBatch(batches, i); });
   if (ReducesWithin()) FinishReduction();
   if (repeats) RepeatPasses(batches, counts);
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
@@ -196,7 +196,7 @@ void TrainingLoop::UpdateInBackward(const std::vector<Batch>& batches) {
   telemetry_.BeforeUpdate();
   gradients_.assign(parameters_.size(), {});
   now_.loss = ForwardBackward(batches, /*counts=*/{1.0}, telemetry_.activation_hook(),
-                              [this](std::size_t i) { EndMicroBatch(i); });
+                              [&](std::size_t i) { EndMicroBatch(batches, i); });
   for (auto& hook : parts_.hooks) hook->OnBackwardDone(clock_.step);
   if (!std::isfinite(now_.loss) && !nonfinite_seen_) ReportNonfinite(batches);
   ReportGradients();
@@ -354,7 +354,6 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
     } else if (parts_.divided_parameters) {
       throw std::runtime_error(kNoPass);
     }
-    CopyNextAhead(batches, i);
     if (after) after(i);
   }
   double mean_loss = 0;

@@ -87,7 +87,9 @@ class TrainingLoop {
   at::Tensor Passes(const Batch& batch, ForwardHook* hook, const Backward& backward);
   // Copies the micro-batch that comes next beside the work of this one.
   void CopyNextAhead(const std::vector<Batch>& batches, std::size_t micro_batch);
-  void EndMicroBatch(std::size_t micro_batch);  // evaluates where the recipe says so
+  // Of the step's own passes, not of those that are made again: copies the next batch ahead, and
+  // evaluates where the recipe says so.
+  void EndMicroBatch(const std::vector<Batch>& batches, std::size_t micro_batch);
   // Makes the passes of this step again, and compares.
   void RepeatPasses(const std::vector<Batch>& batches, const std::vector<double>& counts);
   // Replaces gradients and loss by their means over the ranks that had data. `count`: the weight of

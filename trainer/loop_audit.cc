@@ -1,10 +1,31 @@
-// Of the training loop (loop.h): the audit of an update.
+// Of the training loop (loop.h): audits of an update, and of passes that are made twice.
 #include <string>
 #include <vector>
 
 #include "trainer/loop.h"
 
 namespace trainwreck {
+
+void TrainingLoop::RepeatPasses(const std::vector<Batch>& batches,
+                                const std::vector<double>& counts) {
+  const bool votes = recipe_.audit_on_difference == OnDifference::kVote;
+  const auto difference = repetition_->Compare(
+      now_.loss, [&] { return ForwardBackward(batches, counts, /*hook=*/nullptr); }, votes);
+  if (!difference) return;
+  const bool stops =
+      recipe_.audit_on_difference == OnDifference::kStop || (votes && !difference->is_decided);
+  events_.Report(events::kPassesDiffer, {{"parameters", difference->parameters},
+                                         {"loss", EncodeNumber(difference->first_loss)},
+                                         {"loss_again", EncodeNumber(difference->second_loss)},
+                                         {"action", stops   ? "stop"
+                                                    : votes ? "vote"
+                                                            : "report"}});
+  if (stops) {
+    throw GuardStop("the passes of this step, made " +
+                    std::string(votes ? "three times" : "twice") +
+                    ", do not agree: the machine computes wrong, or in no fixed order");
+  }
+}
 
 void TrainingLoop::AuditedUpdate() {
   DividedParameters* const divided = parts_.divided_parameters.get();

@@ -14,7 +14,8 @@
 
 namespace trainwreck {
 
-void TrainingLoop::EndMicroBatch(std::size_t micro_batch) {
+void TrainingLoop::EndMicroBatch(const std::vector<Batch>& batches, std::size_t micro_batch) {
+  CopyNextAhead(batches, micro_batch);
   if (divided_gradients_) divided_gradients_->EndMicroBatch();
   const std::int64_t done =
       clock_.step * recipe_.accumulation + static_cast<std::int64_t>(micro_batch) + 1;

@@ -1,4 +1,4 @@
-// Of the training loop (loop.h): what is told of a step that is not finite, or not the same twice.
+// Of the training loop (loop.h): what is told of a step that is not finite.
 #include <cmath>
 #include <optional>
 #include <string>
@@ -26,27 +26,6 @@ void TrainingLoop::ReportNonfinite(const std::vector<Batch>& batches) {
                                            {"loss", EncodeNumber(now_.loss)},
                                            {"samples", std::move(samples)},
                                            {"field", field}});
-}
-
-void TrainingLoop::RepeatPasses(const std::vector<Batch>& batches,
-                                const std::vector<double>& counts) {
-  const bool votes = recipe_.audit_on_difference == OnDifference::kVote;
-  const auto difference = repetition_->Compare(
-      now_.loss, [&] { return ForwardBackward(batches, counts, /*hook=*/nullptr); }, votes);
-  if (!difference) return;
-  const bool stops =
-      recipe_.audit_on_difference == OnDifference::kStop || (votes && !difference->is_decided);
-  events_.Report(events::kPassesDiffer, {{"parameters", difference->parameters},
-                                         {"loss", EncodeNumber(difference->first_loss)},
-                                         {"loss_again", EncodeNumber(difference->second_loss)},
-                                         {"action", stops   ? "stop"
-                                                    : votes ? "vote"
-                                                            : "report"}});
-  if (stops) {
-    throw GuardStop("the passes of this step, made " +
-                    std::string(votes ? "three times" : "twice") +
-                    ", do not agree: the machine computes wrong, or in no fixed order");
-  }
 }
 
 void TrainingLoop::DiagnoseNonfinite(const std::vector<Batch>& batches,

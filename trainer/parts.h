@@ -63,6 +63,10 @@ struct Batch {
   int size() const { return static_cast<int>(ids.size()); }
 };
 
+// All tensors of a batch.
+inline constexpr at::Tensor Batch::*kBatchTensors[] = {&Batch::inputs, &Batch::targets,
+                                                       &Batch::weights, &Batch::documents};
+
 class Dataset {
  public:
   virtual ~Dataset() = default;

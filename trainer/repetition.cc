@@ -1,24 +1,16 @@
 #include "trainer/repetition.h"
 
-#include <ATen/core/grad_mode.h>
-
 #include <bit>
 #include <utility>
 
-#include "trainer/models/model.h"
 #include "trainer/tensor_views.h"
 
 namespace trainwreck {
 
 Repetition::Repetition(const Model& model, Device& device, const NamedTensors& parameters)
-    : buffers_(model.buffers()), device_(device), parameters_(parameters) {}
+    : model_(model), device_(device), parameters_(parameters) {}
 
-void Repetition::Begin() {
-  generators_.clear();
-  device_.SaveRng(generators_);
-  buffers_before_.clear();
-  for (const at::Tensor& buffer : buffers_) buffers_before_.push_back(buffer.clone());
-}
+void Repetition::Begin() { before_.emplace(model_, device_); }
 
 std::optional<Repetition::Difference> Repetition::Compare(double& loss, const Passes& passes,
                                                           bool vote) {
@@ -61,11 +53,7 @@ Repetition::Result Repetition::Take(double loss) {
 }
 
 Repetition::Result Repetition::Again(const Passes& passes) {
-  {
-    at::NoGradGuard no_grad;
-    device_.LoadRng(generators_);
-    for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(buffers_before_[i]);
-  }
+  before_->Restore();
   for (const auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
   return Take(passes());
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "trainer/parts.h"
+#include "trainer/telemetry/pass_state.h"
 
 namespace trainwreck {
 
@@ -45,11 +46,10 @@ class Repetition {
   Result Again(const Passes& passes);
   void Give(const Result& result) const;
 
-  std::vector<at::Tensor> buffers_;  // of the model
+  const Model& model_;
   Device& device_;
   const NamedTensors& parameters_;
-  StateDict generators_;
-  std::vector<at::Tensor> buffers_before_;
+  std::optional<PassState> before_;  // before the passes
 };
 
 }  // namespace trainwreck

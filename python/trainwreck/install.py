@@ -93,15 +93,18 @@ def _wrap_backward(hooks: Hooks) -> None:
     torch.autograd.backward = _wrapped(backward, call)
 
 
+def _as_list(of: Any) -> list[torch.Tensor]:
+    """What clipping takes: one tensor, or some."""
+    return [of] if isinstance(of, torch.Tensor) else list(of)
+
+
 def _wrap_clipping(hooks: Hooks) -> None:
     clip = torch.nn.utils.clip_grad_norm_
 
     def call(
         parameters: Any, max_norm: Any, norm_type: Any = 2.0, *args: Any, **kwargs: Any
     ) -> Any:
-        if isinstance(parameters, torch.Tensor):
-            parameters = [parameters]
-        parameters = list(parameters)
+        parameters = _as_list(parameters)
         hooks.guard("clipping", hooks.read_gradients, parameters)
         norm = clip(parameters, max_norm, norm_type, *args, **kwargs)
         if float(norm_type) == 2.0:
@@ -110,25 +113,26 @@ def _wrap_clipping(hooks: Hooks) -> None:
 
     wrapped = _wrapped(clip, call)
     torch.nn.utils.clip_grad_norm_ = torch.nn.utils.clip_grad.clip_grad_norm_ = wrapped
-    _wrap_parts_of_clipping(hooks, torch.nn.utils)
+    _wrap_parts_of_clipping(hooks)
 
 
-def _wrap_parts_of_clipping(hooks: Hooks, holder: Any) -> None:
+def _wrap_parts_of_clipping(hooks: Hooks) -> None:
     """The two parts of it, for programs that do something in between: torch has them from 2.6 on.
     Itself it calls them by other names."""
+    holder: Any = torch.nn.utils
     if not hasattr(holder, "get_total_norm"):
         return
     total_norm, clip = holder.get_total_norm, holder.clip_grads_with_norm_
 
     def call_total(of: Any, norm_type: Any = 2.0, *args: Any, **kwargs: Any) -> Any:
-        of = [of] if isinstance(of, torch.Tensor) else list(of)
+        of = _as_list(of)
         norm = total_norm(of, norm_type, *args, **kwargs)
         if float(norm_type) == 2.0:
             hooks.guard("clipping", hooks.on_total_norm, of, norm)
         return norm
 
     def call_clip(parameters: Any, max_norm: Any, by: Any, *args: Any, **kwargs: Any) -> None:
-        parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+        parameters = _as_list(parameters)
         hooks.guard("clipping", hooks.read_gradients, parameters)
         norm = hooks.guard("clipping", hooks.norm_to_clip, parameters)
         hooks.guard("clipping", hooks.on_clip, parameters, norm, by, max_norm)

@@ -148,16 +148,14 @@ std::optional<Batch> Loader::Next() {
       ++given_;
       return Batch();
     }
-    if (drawn.batch) {
-      ++given_;
-      return std::move(drawn.batch);
+    if (!drawn.batch) {
+      std::vector<Sample> samples = drawn.samples.get();
+      if (options_.guard != LoaderGuard::kNone) samples = Guard(std::move(samples));
+      if (samples.empty()) continue;
+      drawn.batch = BatchOf(std::move(samples));
     }
-    std::vector<Sample> samples = drawn.samples.get();
-    if (options_.guard != LoaderGuard::kNone) samples = Guard(std::move(samples));
-    if (options_.trim_padding) samples = WithoutPadding(std::move(samples));
-    if (samples.empty()) continue;
     ++given_;
-    return Collate(samples);
+    return std::move(drawn.batch);
   }
 }
 
@@ -177,8 +175,11 @@ const Batch* Loader::Peek() {
       std::any_of(samples.begin(), samples.end(), has_defect)) {
     return nullptr;
   }
-  if (options_.trim_padding) samples = WithoutPadding(std::move(samples));
-  return &next.batch.emplace(Collate(samples));
+  return &next.batch.emplace(BatchOf(std::move(samples)));
+}
+
+Batch Loader::BatchOf(std::vector<Sample> samples) const {
+  return Collate(options_.trim_padding ? WithoutPadding(std::move(samples)) : samples);
 }
 
 std::int64_t Loader::epoch() const {

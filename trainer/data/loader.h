@@ -99,6 +99,7 @@ class Loader {
   Drawn Take();
   // The step of a batch that is drawn now, if the guard skips none before it.
   int StepOfDraw() const;
+  Batch BatchOf(std::vector<Sample> samples) const;
   // The samples that the guard accepts; empty: draw another batch.
   std::vector<Sample> Guard(std::vector<Sample> samples);
 

@@ -142,6 +142,19 @@ TEST(DeviceCalls, MicroBatchesThatComeNextAreCopiedAhead) {
   EXPECT_THAT(all.ahead, testing::ElementsAre(all.moved[1], all.moved[3], all.moved[5]));
 }
 
+TEST(DeviceCalls, PassesThatAreMadeAgainCopyNothingAhead) {
+  Noted all;
+  noted = &all;
+  const Outcome outcome = RunOnce(With(Mlp(), {{"device", "cuda"},
+                                               {"steps", 3},
+                                               {"accumulation", 2},
+                                               {"audit.repeat_every", 1},
+                                               {"eval.at_epoch_end", false}}));
+  noted = nullptr;
+  ASSERT_EQ(outcome.code, 0);
+  EXPECT_EQ(all.ahead.size(), 3U) << "the second micro-batch of each step, once";
+}
+
 TEST(DeviceCalls, RecordedPassesTrainAsPlainOnesDo) {
   const std::vector<Recipe> changes = {
       {},

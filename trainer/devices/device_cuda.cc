@@ -120,7 +120,9 @@ struct Arriving {
 };
 
 std::vector<at::Tensor> TensorsOf(const Batch& batch) {
-  return {batch.inputs, batch.targets, batch.weights, batch.documents};
+  std::vector<at::Tensor> tensors;
+  for (const auto field : kBatchTensors) tensors.push_back(batch.*field);
+  return tensors;
 }
 
 std::vector<std::uint32_t> VersionsOf(const Batch& batch) {
@@ -269,8 +271,9 @@ class CudaDevice : public Device {
   }
 
   Batch Copied(const Batch& batch) const {
-    return {batch.ids, Copied(batch.inputs), Copied(batch.targets), Copied(batch.weights),
-            Copied(batch.documents)};
+    Batch copied{.ids = batch.ids};
+    for (const auto field : kBatchTensors) copied.*field = Copied(batch.*field);
+    return copied;
   }
 
   // The host's allocator keeps pinned memory until the copies from it are done.

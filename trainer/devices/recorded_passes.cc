@@ -8,12 +8,9 @@
 namespace trainwreck {
 namespace {
 
-constexpr at::Tensor Batch::*kFields[] = {&Batch::inputs, &Batch::targets, &Batch::weights,
-                                          &Batch::documents};
-
 std::vector<std::int64_t> ShapeOf(const Batch& batch) {
   std::vector<std::int64_t> shape;
-  for (const auto field : kFields) {
+  for (const auto field : kBatchTensors) {
     const at::Tensor& tensor = batch.*field;
     shape.push_back(tensor.defined() ? tensor.dim() : -1);
     if (tensor.defined()) shape.insert(shape.end(), tensor.sizes().begin(), tensor.sizes().end());
@@ -65,7 +62,7 @@ at::Tensor RecordedPasses::Make(const Batch& batch, const at::Tensor& seed, Forw
 void RecordedPasses::RecordOf(const Batch& batch, const at::Tensor& seed, ForwardHook* hook,
                               Record& record) {
   record.batch.ids = batch.ids;
-  for (const auto field : kFields) {
+  for (const auto field : kBatchTensors) {
     if ((batch.*field).defined()) record.batch.*field = (batch.*field).clone();
   }
   record.seed = seed.clone();
@@ -101,7 +98,7 @@ at::Tensor RecordedPasses::Replay(const Batch& batch, const at::Tensor& seed, Fo
     const bool overwritten = !record.gradients.empty() && gradient.is_same(record.gradients[i]);
     sums[i] = gradient.defined() && overwritten ? gradient.clone() : gradient;
   }
-  for (const auto field : kFields) {
+  for (const auto field : kBatchTensors) {
     if ((batch.*field).defined()) (record.batch.*field).copy_(batch.*field);
   }
   record.seed.copy_(seed);

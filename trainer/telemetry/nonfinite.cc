@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "trainer/models/model.h"
+#include "trainer/telemetry/pass_state.h"
 
 namespace trainwreck {
 namespace {
@@ -56,23 +57,17 @@ class FirstOutput : public ForwardHook {
 class StepState {
  public:
   StepState(Model& model, const NamedTensors& parameters, Device& device)
-      : parameters_(parameters), device_(device) {
-    device_.SaveRng(rng_);
+      : parameters_(parameters), pass_state_(model, device) {
     for (const auto& [name, parameter] : parameters) {
       // Taken away rather than copied: the passes in between make gradients of their own.
       gradients_.push_back(std::exchange(parameter.mutable_grad(), {}));
     }
-    for (const auto& item : model.named_buffers()) {
-      buffers_.emplace_back(item.value(), item.value().clone());
-    }
   }
   ~StepState() {
-    at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       parameters_[i].second.mutable_grad() = gradients_[i];
     }
-    for (auto& [buffer, value] : buffers_) buffer.copy_(value);
-    device_.LoadRng(rng_);
+    pass_state_.Restore();
   }
   StepState(const StepState&) = delete;
   StepState& operator=(const StepState&) = delete;
@@ -81,10 +76,8 @@ class StepState {
 
  private:
   const NamedTensors& parameters_;
-  Device& device_;
-  StateDict rng_;
+  PassState pass_state_;
   std::vector<at::Tensor> gradients_;
-  std::vector<std::pair<at::Tensor, at::Tensor>> buffers_;
 };
 
 // Anomaly mode warns of its own slowness and prints stacks of C++ frames.
