@@ -393,15 +393,18 @@ def has_network():
         return subprocess.run(words, cwd=folder, capture_output=True, check=False).returncode == 0
 
 
-@unittest.skipUnless(HAS_NAMESPACES and has_network(), "no network namespaces with ip and tc may be made here")
-class NetworkTest(Machines):
+def has_packet_filter():
+    table = "table inet t { chain c { type filter hook input priority 0; numgen random mod 2 < 1 drop; }; }"
+    words = ["unshare", "--user", "--map-root-user", "--net", "nft", table]
+    return shutil.which("nft") is not None and subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+
+class Network(Machines):
     """Each machine has a network of its own, with a cable to a switch."""
     before_task = NETWORKED
 
     def setUp(self):
         super().setUp()
-        self.write("train.py", EXCHANGE)
-        self.write("trainwreck.yaml", NETWORK_TARGETS.replace("TRAINWRECK", TRAINWRECK))
         self.switch = subprocess.Popen(switch_words(), cwd=self.folder)
         self.cables = 0
         self.addCleanup(self.switch.wait)
@@ -427,6 +430,14 @@ class NetworkTest(Machines):
                       ["ip", "link", "set", name, "master", "br0", "up"]):
             subprocess.run(self.inside(*words), check=True)
 
+
+@unittest.skipUnless(HAS_NAMESPACES and has_network(), "no network namespaces with ip and tc may be made here")
+class NetworkTest(Network):
+    def setUp(self):
+        super().setUp()
+        self.write("train.py", EXCHANGE)
+        self.write("trainwreck.yaml", NETWORK_TARGETS.replace("TRAINWRECK", TRAINWRECK))
+
     def fault(self, symptoms, more=(), **parameters):
         text = scenario("node.command", symptoms, **{"with": parameters})
         if more:
@@ -445,6 +456,16 @@ class NetworkTest(Machines):
         self.assertEqual((fired["host"], fired["rank"]), ("n1", 1))
         self.assertIn("200Kbit", fired["after"])
         self.assertNotIn("tbf", fired["before"])
+
+    @unittest.skipUnless(has_packet_filter(), "no packets may be lost here: it needs nft, and a kernel with its numgen")
+    def test_a_lossy_link_changes_nothing_but_time(self):
+        table = "table inet lossy { chain %s { type filter hook %s priority 0; numgen random mod 100 < 10 counter drop; }; }; "
+        self.run_scenario(self.fault({"waits": "max(time[:]) > control.max(time[:]) + 0.4 and abs(loss[59] - control.loss[59]) <= 1e-9"},
+                                     run="nft '" + table % ("in", "input") + table % ("out", "output") + "'",
+                                     undo="nft delete table inet lossy", probe="nft list table inet lossy 2>&1"))
+        fired, = self.events("fault", "fired")
+        self.assertIn("drop", fired["after"])
+        self.assertNotIn("drop", fired["before"])
 
     def test_a_cut_link_that_comes_back_changes_nothing_but_time(self):
         self.run_scenario(self.fault({"waits": "max(time[:]) > control.max(time[:]) + 0.7 and abs(loss[59] - control.loss[59]) <= 1e-9"},

@@ -165,11 +165,21 @@ class RealSlurmTest(SlurmTestCase):
         self.make_slow(10)
         harness = self.start(*self.on_slurm())
         self.wait_to_hear("3 running")
-        self.cluster.stop("slurmctld")
+        # One that is killed forgets what it has not saved yet, and holds what it then starts again.
+        self.cluster.stop("slurmctld", signal.SIGTERM)
         self.wait_to_hear("Slurm does not answer (slurm_load_jobs error: ", 120)
         self.cluster.start_controller()
         self.follow(harness)
         self.assertEqual(len(self.jobs()), 1)
+        self.assert_as_one_run()
+
+    def test_shards_that_slurm_holds_wait_for_somebody(self):
+        harness = self.start(*self.on_slurm("--sbatch", "hold"))
+        self.wait_to_hear("3 waiting (JobHeldUser), see 'scontrol release ")
+        job, = self.jobs()
+        released = self.cluster.call("scontrol", "release", str(job))
+        self.assertEqual(released.returncode, 0, released.stderr)
+        self.follow(harness)
         self.assert_as_one_run()
 
     def test_a_job_that_slurm_forgot_is_known_by_its_files(self):

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "harness/launch/active_run.h"
 #include "harness/launch/last_calls.h"
@@ -79,7 +80,9 @@ SpawnRequest ActiveRun::RequestOf(int rank) const {
   set("LOCAL_RANK", std::to_string(rank));
   set("WORLD_SIZE", world_size);
   set("LOCAL_WORLD_SIZE", world_size);
-  set("MASTER_ADDR", "127.0.0.1");
+  // Ranks of another launcher may be on other machines: their job says which one has rank 0.
+  const char* const first = is_launched ? std::getenv("MASTER_ADDR") : nullptr;
+  set("MASTER_ADDR", first == nullptr ? "127.0.0.1" : first);
   set("MASTER_PORT", std::to_string(port_));
   set("OMP_NUM_THREADS", "1");
   return request;

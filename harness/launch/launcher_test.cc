@@ -445,25 +445,6 @@ TEST_P(LauncherTest, SaysThatTheTargetCannotBeStarted) {
   EXPECT_NE(result.detail.find("/no/such/program"), std::string::npos) << result.detail;
 }
 
-TEST(LauncherEnvironmentTest, SetsTheEnvironmentOfEveryLauncher) {
-  trainwreck::Run run = FakeRun("environment", "completes", {{"parallel.ranks", 2}});
-  const auto results = RunFakes({run}, Isolation::kExec, [](LauncherOptions& options) {
-    options.target.command = {
-        "/bin/sh", "-c",
-        "echo $RANK/$WORLD_SIZE/$LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR "
-        "$TRAINWRECK_RUN $OWN; test $MASTER_PORT -gt 0; test -f $TRAINWRECK_PLAN"};
-    options.target.environment["OWN"] = "mine";
-  });
-  const RunResult& result = results.at("environment");
-  ASSERT_EQ(result.exits.size(), 2u);
-  EXPECT_EQ(result.exits[0].code, 0);
-  EXPECT_EQ(result.exits[1].code, 0);
-  std::ifstream file(result.folder + "/rank1.stdout");
-  std::string line;
-  std::getline(file, line);
-  EXPECT_EQ(line, "1/2/1/2 127.0.0.1 environment mine");
-}
-
 // The most runs that there were at a time, of six with a device, on eight cores and one GPU for
 // two.
 int MostAtATime(const std::string& device) {

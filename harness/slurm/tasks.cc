@@ -85,6 +85,11 @@ std::vector<SlurmTask> ReadLines(const std::string& text, const Read& read) {
   return tasks;
 }
 
+// "JobHeldUser", "JobHeldAdmin", "launch failed requeued held".
+bool IsHeld(const std::string& reason) {
+  return reason.find("held") != reason.npos || reason.find("Held") != reason.npos;
+}
+
 }  // namespace
 
 std::vector<SlurmTask> ParseSqueue(const std::string& text) { return ReadLines(text, ReadQueued); }
@@ -138,12 +143,13 @@ std::vector<int> FirstThatFit(std::vector<int> indices) {
 
 std::string Summary(const std::vector<SlurmTask>& tasks) {
   int running = 0, waiting = 0;
-  std::set<std::string> reasons;
+  std::set<std::string> reasons, held;  // jobs that go on when somebody says so
   for (const SlurmTask& task : tasks) {
     if (HasEnded(task.state)) continue;
     if (task.state == "PENDING") {
       ++waiting;
       if (!task.reason.empty()) reasons.insert(task.reason);
+      if (IsHeld(task.reason)) held.insert(std::to_string(task.job));
     } else {
       ++running;
     }
@@ -154,6 +160,7 @@ std::string Summary(const std::vector<SlurmTask>& tasks) {
     parts.push_back(std::to_string(waiting) + " waiting" +
                     (reasons.empty() ? "" : " (" + Join(reasons) + ")"));
   }
+  if (!held.empty()) parts.push_back("see 'scontrol release " + Join(held, ",") + "'");
   return Join(parts);
 }
 

@@ -95,6 +95,9 @@ TEST(SlurmTasks, SaysWhatRunsAndWhatWaits) {
                                 "4|3|PENDING|0||Priority|\n4|4|PENDING|0||Resources|\n")),
             "1 running, 2 waiting (Priority, Resources)");
   EXPECT_EQ(Summary({}), "");
+  EXPECT_EQ(Summary(ParseSqueue("4|1|PENDING|0||launch failed requeued held|\n"
+                                "7|2|PENDING|0||JobHeldUser|\n")),
+            "2 waiting (JobHeldUser, launch failed requeued held), see 'scontrol release 4,7'");
 }
 
 }  // namespace

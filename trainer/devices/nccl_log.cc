@@ -3,18 +3,13 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "trainer/ranks/rendezvous.h"
+
 namespace trainwreck {
 
 std::string NcclLogPath(const GroupOptions& options) {
   if (options.dump_dir.empty()) return "";
   return options.dump_dir + "/nccl-rank" + std::to_string(options.rank) + ".log";
-}
-
-bool IsLocalGroup(const GroupOptions& options) {
-  if (options.ranks_here > 0 && options.ranks_here < options.world_size) return false;
-  const std::string& address = options.address;
-  return !options.rendezvous_file.empty() || address.empty() || address == "localhost" ||
-         address == "::1" || address.starts_with("127.");
 }
 
 void SetUpNcclEnvironment(const GroupOptions& options) {

@@ -11,10 +11,6 @@ namespace trainwreck {
 // The file of this rank; empty: there is no folder for it.
 std::string NcclLogPath(const GroupOptions& options);
 
-// Whether all ranks are on this machine, as far as the options tell: no launcher has said that some
-// are elsewhere, and they meet in a file, or at an address of the loopback interface.
-bool IsLocalGroup(const GroupOptions& options);
-
 // Points NCCL's log to that file and, for ranks of one machine, its sockets to the loopback
 // interface. What the environment says already stays. Before the first call of NCCL.
 void SetUpNcclEnvironment(const GroupOptions& options);

@@ -19,11 +19,6 @@ TEST(NcclLog, FindsTheLastWarning) {
 }
 
 TEST(NcclLog, RanksOfOneMachineUseItsLoopback) {
-  EXPECT_TRUE(IsLocalGroup({.rendezvous_file = "/run/meet"}));
-  EXPECT_TRUE(IsLocalGroup({.address = "127.0.0.1", .port = 9}));
-  EXPECT_FALSE(IsLocalGroup({.address = "10.0.0.3", .port = 9}));
-  EXPECT_TRUE(IsLocalGroup({.world_size = 4, .rendezvous_file = "/run/meet", .ranks_here = 4}));
-  EXPECT_FALSE(IsLocalGroup({.world_size = 4, .rendezvous_file = "/shared/meet", .ranks_here = 2}));
   unsetenv("NCCL_SOCKET_IFNAME");
   SetUpNcclEnvironment({.address = "10.0.0.3"});
   EXPECT_EQ(getenv("NCCL_SOCKET_IFNAME"), nullptr);

@@ -24,11 +24,13 @@ namespace trainwreck {
 // World size 1: every call returns at once and changes nothing.
 std::unique_ptr<Communicator> MakeLocalCommunicator();
 
-// CPU tensors over the loopback interface. Blocks until all ranks are there. Starts threads, so
-// fork before calling it. Throws std::runtime_error with op, call and rank when a peer is gone or
-// the timeout passes; a rendezvous that times out names the ranks that did not come. After a failed
-// call the group is of no more use. Ranks whose calls differ are not told so here (some pairs even
-// return wrong sums in silence): compare the fingerprints.
+// CPU tensors: over the loopback interface where all ranks are on this machine (IsLocalGroup), else
+// over the interface GLOO_SOCKET_IFNAME or, without that, the one that this machine's name stands
+// for, as in PyTorch. Blocks until all ranks are there. Starts threads, so fork before calling it.
+// Throws std::runtime_error with op, call and rank when a peer is gone or the timeout passes; a
+// rendezvous that times out names the ranks that did not come. After a failed call the group is of
+// no more use. Ranks whose calls differ are not told so here (some pairs even return wrong sums in
+// silence): compare the fingerprints.
 std::unique_ptr<Communicator> MakeGlooCommunicator(const GroupOptions& options);
 
 // `call` counts this rank's calls from 0. `op` is "all_reduce", "all_reduce_max", "all_reduce_min",

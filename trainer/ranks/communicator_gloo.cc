@@ -2,6 +2,8 @@
 #include <sched.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <utility>
@@ -38,6 +40,16 @@ class StartsYieldingThreads {
   bool changed_ = false;
 };
 
+std::shared_ptr<gloo::transport::Device> OpenDevice(const GroupOptions& options) {
+  using Group = c10d::ProcessGroupGloo;
+  // By number rather than by name: no resolver, no way off this machine.
+  if (IsLocalGroup(options)) return Group::createDeviceForHostname("127.0.0.1");
+  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME")) {
+    return Group::createDeviceForInterface(interface);
+  }
+  return Group::createDefaultDevice();  // by this machine's name
+}
+
 class GlooCommunicator : public Communicator {
  public:
   explicit GlooCommunicator(const GroupOptions& options) : options_(options) {
@@ -46,8 +58,7 @@ class GlooCommunicator : public Communicator {
     if (options.rendezvous_file.empty()) AwaitArrivals(*store, options);
     auto group_options = c10d::ProcessGroupGloo::Options::create(Milliseconds(options.timeout_s));
     const StartsYieldingThreads yielding;
-    // By number rather than by name: no resolver, no way off this machine.
-    group_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+    group_options->devices.push_back(OpenDevice(options));
     group_options->threads = 1;  // calls are made one at a time
     try {
       group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store, options.rank, options.world_size,

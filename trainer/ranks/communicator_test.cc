@@ -15,6 +15,7 @@
 
 #include "trainer/ranks/bucket.h"
 #include "trainer/ranks/forked_ranks.h"
+#include "trainer/ranks/rendezvous.h"
 
 namespace trainwreck {
 namespace {
@@ -289,6 +290,34 @@ TEST(Tcp, RanksMeetAtTheStoreOfRankZero) {
     return Text(sum);
   });
   ExpectAllReturn(ends, "0 6 ");
+}
+
+TEST(Rendezvous, KnowsRanksOfOneMachine) {
+  EXPECT_TRUE(IsLocalGroup({.rendezvous_file = "/run/meet"}));
+  EXPECT_TRUE(IsLocalGroup({.address = "127.0.0.1", .port = 9}));
+  EXPECT_FALSE(IsLocalGroup({.address = "10.0.0.3", .port = 9}));
+  EXPECT_TRUE(IsLocalGroup({.world_size = 4, .rendezvous_file = "/run/meet", .ranks_here = 4}));
+  EXPECT_FALSE(IsLocalGroup({.world_size = 4, .rendezvous_file = "/shared/meet", .ranks_here = 2}));
+}
+
+TEST(Tcp, RanksOfSeveralMachinesUseTheInterfaceThatTheEnvironmentNames) {
+  const auto sums_over = [](const char* interface) {
+    const int port = FreePort();
+    return RunForked(2, [&](int rank) {
+      setenv("GLOO_SOCKET_IFNAME", interface, 1);
+      GroupOptions options = OverTcp(rank, 2, port);
+      options.ranks_here = 1;
+      auto communicator = MakeGlooCommunicator(options);
+      at::Tensor sum = Numbers(2, rank);
+      communicator->AllReduce(sum, Reduction::kSum);
+      communicator->Barrier();
+      return Text(sum);
+    });
+  };
+  ExpectAllReturn(sums_over("lo"), "0 3 ");
+  for (const RankEnd& end : sums_over("nowhere0")) {
+    EXPECT_NE(end.output.find("nowhere0"), std::string::npos) << end.output;
+  }
 }
 
 TEST(Tcp, RankZeroNamesWhoIsMissingAndTheOtherWhereItLooked) {

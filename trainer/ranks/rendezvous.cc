@@ -68,6 +68,13 @@ std::chrono::milliseconds Milliseconds(double seconds) {
       std::max<std::int64_t>(1, static_cast<std::int64_t>(seconds * 1e3)));
 }
 
+bool IsLocalGroup(const GroupOptions& options) {
+  if (options.ranks_here > 0 && options.ranks_here < options.world_size) return false;
+  const std::string& address = options.address;
+  return !options.rendezvous_file.empty() || address.empty() || address == "localhost" ||
+         address == "::1" || address.starts_with("127.");
+}
+
 c10::intrusive_ptr<c10d::Store> Arrive(const GroupOptions& options) {
   if (options.world_size < 1 || options.rank < 0 || options.rank >= options.world_size) {
     throw std::runtime_error("rank " + std::to_string(options.rank) + " of " +

@@ -32,6 +32,10 @@ class RendezvousError : public std::runtime_error {
   std::vector<int> missing_;
 };
 
+// Whether all ranks are on this machine, as far as the options tell: no launcher has said that some
+// are elsewhere, and they meet in a file, or at an address of the loopback interface.
+bool IsLocalGroup(const GroupOptions& options);
+
 // Opens the store and writes this rank's arrival. Throws std::runtime_error when the options name
 // no rank of a group, RendezvousError when the store cannot be reached within the timeout.
 c10::intrusive_ptr<c10d::Store> Arrive(const GroupOptions& options);
