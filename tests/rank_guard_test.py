@@ -6,6 +6,7 @@ Usage: rank_guard_test.py TRAINWRECK [unittest options]
 """
 import json
 import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -161,7 +162,7 @@ class Machines(unittest.TestCase):
                 if connection.recv(100) == b"kill":
                     for pid in sorted(self.processes(TRAINWRECK, task["rank"]))[:1]:
                         os.kill(pid, signal.SIGKILL)  # its own child alone: a launcher without control groups
-            except socket.timeout:
+            except (ProcessLookupError, socket.timeout):
                 pass
         with open(code, encoding="utf-8") as file:
             try:
@@ -209,9 +210,13 @@ class Machines(unittest.TestCase):
         self.write("scenarios/g/it.yaml", text)
         done = subprocess.run(self.words("g/it"), cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False,
                               timeout=200)
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr + self.said_by_ranks())
         self.assert_ranks_are_gone(3)
         return done.stdout
+
+    def said_by_ranks(self):
+        return "".join(f"{path}:\n{path.read_text(encoding='utf-8', errors='replace')}"
+                       for path in sorted(pathlib.Path(self.folder, "out").glob("g/it/*/0/rank0.stderr")))
 
     def start(self, text):
         """Until the fault's run has made some steps."""
