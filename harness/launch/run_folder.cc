@@ -13,6 +13,7 @@
 #include <system_error>
 #include <vector>
 
+#include "harness/process/rank_guards.h"
 #include "harness/protocol/json.h"
 
 namespace trainwreck {
@@ -85,7 +86,7 @@ RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
       for (const auto& entry : fs::directory_iterator(path_)) {
         const std::string name = entry.path().filename();
         // Their ranks would find that their run is over.
-        if (name.rfind("guards.", 0) == 0) fs::remove_all(entry.path());
+        if (name.rfind(kGuardFolderBegin, 0) == 0) fs::remove_all(entry.path());
         for (const char* prefix :
              {"plan.", "environment.", "rendezvous.", "nccl.", "rank", "launcher.jsonl"}) {
           if (name.rfind(prefix, 0) == 0) fs::remove(entry.path());

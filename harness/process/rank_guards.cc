@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFolderBegin = "guards.";
-
 // "rank3.json" -> 3
 std::optional<int> RankOfFile(const std::string& name) {
   int rank = -1, end = 0;
@@ -53,7 +51,7 @@ std::optional<GuardedRank> RankFrom(const Json& json) {
 }  // namespace
 
 std::string GuardFolder(const std::string& run_folder, const std::string& phase, int attempt) {
-  return run_folder + "/" + kFolderBegin + phase + "." + std::to_string(attempt);
+  return run_folder + "/" + kGuardFolderBegin + phase + "." + std::to_string(attempt);
 }
 
 std::string GuardFile(const std::string& guard_folder, int rank) {
@@ -126,7 +124,7 @@ void EndGuards(const std::string& run_folder) {
   std::error_code error;
   for (fs::directory_iterator entry(run_folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (entry->path().filename().string().rfind(kFolderBegin, 0) == 0) {
+    if (entry->path().filename().string().rfind(kGuardFolderBegin, 0) == 0) {
       std::ofstream(entry->path() / "over");
     }
   }

@@ -25,6 +25,8 @@
 
 namespace trainwreck {
 
+inline constexpr char kGuardFolderBegin[] = "guards.";  // of its name in the run's folder
+
 // A signal to all processes of a rank; after `seconds` they go on by SIGCONT (0: never). Or a
 // command on its machine.
 struct GuardOrder {

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "harness/protocol/late_bytes.h"
 #include "harness/protocol/trace_file.h"
 #include "harness/protocol/trace_memory.h"
 #include "harness/protocol/trace_record.h"
@@ -23,8 +24,6 @@ constexpr std::int64_t kPollBytes =
     8 << 20;  // of a file at once: a flood must not hold up the caller
 constexpr std::size_t kChunkBytes = 1 << 16;
 constexpr std::size_t kSeriesBytes = 160;  // of a signal without its name and its values
-constexpr std::chrono::seconds kLateBytes(2);
-constexpr std::chrono::milliseconds kLatePause(20);
 constexpr std::int64_t kValueBytes = sizeof(double) + sizeof(std::uint8_t);
 
 }  // namespace

@@ -9,13 +9,13 @@
 #include <thread>
 #include <utility>
 
+#include "harness/protocol/late_bytes.h"
+
 namespace trainwreck {
 namespace {
 
 constexpr std::int64_t kRemembered = 64;
 constexpr std::int64_t kAtOnce = 4 << 20;
-constexpr std::chrono::seconds kLateBytes(2);
-constexpr std::chrono::milliseconds kLatePause(20);
 
 }  // namespace
 

@@ -33,17 +33,24 @@ pid_t StartRank(int rank, const char* command) {
 
 constexpr int kExited = 137 << 8;  // what mpirun makes of a rank that was killed
 
-// What is said in the end, where rank 0 is seen to end as its command does and rank 1 lives on.
-Json SaidOf(const char* rank0, const std::string& report) {
+constexpr char kWaits[] = "exec sleep 600";
+
+// What mpirun reports of a rank that exited with 1.
+std::string ErrorOf(int rank) {
+  return "Process name: [[1234,1]," + std::to_string(rank) + "]\nExit code:    1\n";
+}
+
+// What is said in the end, where the ranks are seen to end as their commands do.
+Json SaidOf(const char* rank0, const char* rank1, const std::string& report) {
   Json said;
-  const std::vector<pid_t> ranks = {StartRank(0, rank0), StartRank(1, "exec sleep 600")};
+  const std::vector<pid_t> ranks = {StartRank(0, rank0), StartRank(1, rank1)};
   const RankGuards none("/nowhere", 2);
   RankWatch watch(LauncherKind::kMpirun, 2, kRun, none, [&](const std::string& event, Json fields) {
     if (event == "rank_failed") said = std::move(fields);
   });
-  for (int look = 0; look < 20; ++look) {
+  for (int look = 0; look < 100; ++look) {
     watch.Look();
-    poll(nullptr, 0, 50);
+    poll(nullptr, 0, 20);
   }
   watch.Finish(kExited, report);
   for (const pid_t pid : ranks) {
@@ -55,7 +62,7 @@ Json SaidOf(const char* rank0, const std::string& report) {
 
 TEST(RankWatchTest, BelievesAReportOfAKilledRankBeforeAnErrorThatWasSeen) {
   const Json said =
-      SaidOf("sleep 0.5; exit 1",
+      SaidOf("sleep 0.5; exit 1", kWaits,
              "mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 9\n");
   EXPECT_EQ(said.at("rank"), 1);
   EXPECT_EQ(said.at("signal"), 9);
@@ -63,11 +70,11 @@ TEST(RankWatchTest, BelievesAReportOfAKilledRankBeforeAnErrorThatWasSeen) {
 }
 
 TEST(RankWatchTest, BelievesWhatWasSeenBeforeAReportOfAnotherError) {
-  const std::string report = "Process name: [[1234,1],1]\nExit code:    1\n";
-  const Json error = SaidOf("sleep 0.5; exit 1", report);
+  const std::string report = ErrorOf(1);
+  const Json error = SaidOf("sleep 0.5; exit 1", kWaits, report);
   EXPECT_EQ(error.at("rank"), 0);
   EXPECT_EQ(error.at("by"), "seen");
-  const Json killed = SaidOf("sleep 0.5; kill -9 $$", report);
+  const Json killed = SaidOf("sleep 0.5; kill -9 $$", kWaits, report);
   EXPECT_EQ(killed.at("rank"), 0);
   EXPECT_EQ(killed.at("signal"), 9);
 }
@@ -76,7 +83,7 @@ TEST(RankWatchTest, BelievesWhatWasSeenBeforeAReportOfAnotherError) {
 // waited for rank 0, and its report names rank 0's exit code alone.
 Json SaidOfBoth(bool is_rank0_gone_before) {
   Json said;
-  const pid_t rank0 = StartRank(0, "exec sleep 600"), rank1 = StartRank(1, "exec sleep 600");
+  const pid_t rank0 = StartRank(0, kWaits), rank1 = StartRank(1, kWaits);
   const RankGuards none("/nowhere", 2);
   RankWatch watch(LauncherKind::kMpirun, 2, kRun, none, [&](const std::string& event, Json fields) {
     if (event == "rank_failed") said = std::move(fields);
@@ -94,7 +101,7 @@ Json SaidOfBoth(bool is_rank0_gone_before) {
   kill(rank1, SIGKILL);
   poll(nullptr, 0, 50);
   look();
-  watch.Finish(1 << 8, "Process name: [[1234,1],0]\nExit code:    1\n");
+  watch.Finish(1 << 8, ErrorOf(0));
   waitpid(rank1, nullptr, 0);
   return said;
 }
@@ -112,34 +119,15 @@ TEST(RankWatchTest, BelievesAReportOfARankThatWasGoneBefore) {
   EXPECT_EQ(said.at("by"), "report");
 }
 
-// What is said in the end, where rank 0 is seen to exit and rank 1 to end soon after it, and the
-// launcher's report names `reported`.
-Json SaidOfTwo(const char* rank1, int reported) {
-  Json said;
-  const std::vector<pid_t> ranks = {StartRank(0, "sleep 1; exit 1"), StartRank(1, rank1)};
-  const RankGuards none("/nowhere", 2);
-  RankWatch watch(LauncherKind::kMpirun, 2, kRun, none, [&](const std::string& event, Json fields) {
-    if (event == "rank_failed") said = std::move(fields);
-  });
-  for (int i = 0; i < 100; ++i) {
-    watch.Look();
-    poll(nullptr, 0, 20);
-  }
-  watch.Finish(1 << 8,
-               "Process name: [[1234,1]," + std::to_string(reported) + "]\nExit code:    1\n");
-  for (const pid_t pid : ranks) waitpid(pid, nullptr, 0);
-  return said;
-}
-
 TEST(RankWatchTest, BelievesAKillThatIsSeenSoonAfterAnError) {
-  const Json said = SaidOfTwo("sleep 1.1; kill -9 $$", /*reported=*/0);
+  const Json said = SaidOf("sleep 1; exit 1", "sleep 1.1; kill -9 $$", ErrorOf(0));
   EXPECT_EQ(said.at("rank"), 1);
   EXPECT_EQ(said.at("signal"), 9);
   EXPECT_EQ(said.at("by"), "seen");
 }
 
 TEST(RankWatchTest, BelievesTheErrorThatIsSeenSoonBeforeAnother) {
-  const Json said = SaidOfTwo("sleep 1.1; exit 1", /*reported=*/1);
+  const Json said = SaidOf("sleep 1; exit 1", "sleep 1.1; exit 1", ErrorOf(1));
   EXPECT_EQ(said.at("rank"), 0);
   EXPECT_EQ(said.at("by"), "seen");
 }
