@@ -24,7 +24,7 @@ MAY_BE_SLOW = ("trainer/models/model.h", "trainer/models/layers.h", "injectors/o
 # The rooms of the trainer, lowest first: a file includes its own room and lower ones. What lies in trainer/ itself is the
 # lowest room (the parts' interfaces) or the highest (what builds and runs a loop of them).
 TRAINER_ROOMS = ("recipe", "parts", "models", "checkpoints", "optimizers", "ranks", "devices", "data", "telemetry", "loop")
-TRAINER_PARTS = ("parts", "events", "tensor_views", "device_health", "memory_owner")
+TRAINER_PARTS = ("parts", "events", "tensor_views", "device_health", "memory_owner", "stopwatch")
 TRAINER_INCLUDE = re.compile(r'#include "(trainer/[^"]+)"')
 # The reference loop knows of no faults.
 FAULT_BRANCH = re.compile(r"\bif\s*\([^)]*\b(fault|inject)", re.IGNORECASE)

@@ -111,6 +111,10 @@ TEST(ModelFlopsTest, AreRecordedWithTheirShareOfThePeakWhereAFormulaAsks) {
   ASSERT_EQ(asked.Values("mfu").size(), 4u);
   EXPECT_THAT(asked.Values("mfu"), Each(testing::AllOf(testing::Gt(0.001), testing::Lt(1.5))));
   EXPECT_THAT(asked.Values("model_flops"), Each(asked.Values("model_flops").front()));
+  for (int step = 0; step < 4; ++step) {
+    EXPECT_DOUBLE_EQ(asked.Values("tokens_per_s")[step],
+                     asked.Values("tokens")[step] / asked.Values("step_s")[step]);
+  }
   const Outcome other = RunOnce(recipe, {"loss"});
   EXPECT_TRUE(other.Values("mfu").empty());
   EXPECT_EQ(other.Values("loss"), asked.Values("loss"));

@@ -111,9 +111,6 @@ void TrainingLoop::PrepareReduction() {
                                recipe_.parallel_overlap, ReduceDtype());
   }
   if (!recipe_.parallel_overlap || parts_.communicator->world_size() == 1) return;
-  if (!parts_.device->torch_device().is_cpu()) {
-    throw RecipeError("parallel.overlap: only on the CPU");
-  }
   if (divided_gradients_) return;
   NamedTensors trained;
   for (const auto& named : parameters_) {
@@ -144,13 +141,14 @@ void TrainingLoop::BeginReduction(const std::vector<Batch>& batches,
 
 void TrainingLoop::FinishReduction() {
   clock_.Enter(Stage::kReduce);
-  double waited_s = 0;
-  {
-    Stopwatch watch(waited_s);
-    overlap_ ? overlap_->Finish() : divided_gradients_->Finish();
-  }
+  double busy_s = 0, waited_s = 0;
+  const auto finish = [&](auto& reduction) {
+    reduction.Finish();
+    busy_s = reduction.busy_s();
+    waited_s = reduction.waited_s();
+  };
+  overlap_ ? finish(*overlap_) : finish(*divided_gradients_);
   now_.comm_s += waited_s;
-  const double busy_s = overlap_ ? overlap_->busy_s() : divided_gradients_->busy_s();
   if (recipe_.parallel_overlap) {
     now_.comm_hidden_s = std::max(0.0, busy_s - waited_s);
   } else {  // it went on while nothing else did

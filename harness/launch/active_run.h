@@ -29,6 +29,13 @@ class ActiveRun {
 
   ActiveRun(const Run& run, const LauncherOptions& options, const LauncherCallbacks& callbacks);
 
+  // Before its start: the numbers of the machine's GPUs that it has got, and its
+  // CUDA_VISIBLE_DEVICES (empty: as it is).
+  void UseGpus(std::vector<int> gpus, std::string visible) {
+    gpus_ = std::move(gpus);
+    visible_gpus_ = std::move(visible);
+  }
+  const std::vector<int>& gpus() const { return gpus_; }
   // Starts the run. Never throws: an error becomes the run's end.
   void Start(std::unique_ptr<SpawnConnection> guard);
   void OnReadable();
@@ -128,6 +135,8 @@ class ActiveRun {
   FirstStepWatch first_step_;  // used in attempts after the first
   Pace pace_;
   Restarts restarts_;
+  std::vector<int> gpus_;
+  std::string visible_gpus_;
   int port_ = 0;             // of this attempt's rendezvous; 0: none
   bool asked_once_ = false;  // is_decided was asked about the present steps
   std::size_t phase_ = 0;

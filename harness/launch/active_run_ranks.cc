@@ -71,6 +71,7 @@ SpawnRequest ActiveRun::RequestOf(int rank) const {
   for (const auto& [name, value] : run_.environment) request.environment[name] = value;
   const std::string world_size = std::to_string(ranks());
   auto set = [&](const char* name, const std::string& value) { request.environment[name] = value; };
+  if (!visible_gpus_.empty()) set("CUDA_VISIBLE_DEVICES", visible_gpus_);
   set("TRAINWRECK_RUN", run_.id);
   set("TRAINWRECK_PLAN", folder_.plan(phase_name(), attempt_));
   set("TRAINWRECK_TRACE", folder_.path());

@@ -1,8 +1,11 @@
 #include "harness/launch/device_room.h"
 
 #include <algorithm>
+#include <numeric>
+#include <sstream>
 
 #include "harness/protocol/recipe_view.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 namespace {
@@ -31,29 +34,49 @@ std::int64_t DeviceRoom::BytesOf(const Run& run) const {
   return limit > 0 ? static_cast<std::int64_t>(limit) + kContextBytes : limits_.run_bytes;
 }
 
+bool DeviceRoom::HasRoom(const Gpu& gpu, const Run& run) const {
+  if (gpu.runs == 0) return true;
+  return gpu.runs < limits_.runs &&
+         (gpu.memory_bytes == 0 || gpu.used_bytes + BytesOf(run) <= gpu.memory_bytes);
+}
+
 bool DeviceRoom::Fits(const Run& run) const {
-  const std::int64_t bytes = BytesOf(run);
-  const auto has_room = [&](const Gpu& gpu) {
-    if (gpu.runs == 0) return true;
-    return gpu.runs < limits_.runs &&
-           (gpu.memory_bytes == 0 || gpu.used_bytes + bytes <= gpu.memory_bytes);
-  };
-  return std::all_of(gpus_.begin(), gpus_.begin() + static_cast<std::ptrdiff_t>(GpusOf(run)),
-                     has_room);
+  const auto with_room =
+      std::count_if(gpus_.begin(), gpus_.end(), [&](const Gpu& gpu) { return HasRoom(gpu, run); });
+  return static_cast<std::size_t>(with_room) >= GpusOf(run);
 }
 
-void DeviceRoom::Take(const Run& run) {
-  for (std::size_t i = 0; i < GpusOf(run); ++i) {
-    ++gpus_[i].runs;
-    gpus_[i].used_bytes += BytesOf(run);
+std::vector<int> DeviceRoom::Take(const Run& run) {
+  std::vector<int> gpus(gpus_.size());
+  std::iota(gpus.begin(), gpus.end(), 0);
+  std::erase_if(gpus, [&](int gpu) { return !HasRoom(At(gpu), run); });
+  std::stable_sort(gpus.begin(), gpus.end(), [&](int a, int b) { return At(a).runs < At(b).runs; });
+  gpus.resize(std::min(gpus.size(), GpusOf(run)));
+  std::sort(gpus.begin(), gpus.end());
+  for (const int gpu : gpus) {
+    ++At(gpu).runs;
+    At(gpu).used_bytes += BytesOf(run);
+  }
+  return gpus;
+}
+
+void DeviceRoom::Give(const Run& run, const std::vector<int>& gpus) {
+  for (const int gpu : gpus) {
+    --At(gpu).runs;
+    At(gpu).used_bytes -= BytesOf(run);
   }
 }
 
-void DeviceRoom::Give(const Run& run) {
-  for (std::size_t i = 0; i < GpusOf(run); ++i) {
-    --gpus_[i].runs;
-    gpus_[i].used_bytes -= BytesOf(run);
+std::string DeviceRoom::Visible(const std::vector<int>& gpus, const std::string& own) const {
+  if (gpus.empty() || gpus.size() == gpus_.size()) return "";
+  std::vector<std::string> names, visible;
+  std::istringstream text(own);
+  for (std::string name; std::getline(text, name, ',');) names.push_back(name);
+  for (const int gpu : gpus) {
+    const auto i = static_cast<std::size_t>(gpu);
+    visible.push_back(i < names.size() ? names[i] : std::to_string(gpu));
   }
+  return Join(visible, ",");
 }
 
 }  // namespace trainwreck

@@ -2,9 +2,9 @@
 // one. A run takes GPUs before it starts and gives them back when it has ended.
 //
 //     DeviceRoom room(devices, limits);
-//     if (room.Fits(run)) room.Take(run);
+//     if (room.Fits(run)) gpus = room.Take(run);
 //     ...
-//     room.Give(run);
+//     room.Give(run, gpus);
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,17 @@ class DeviceRoom {
   // GPUs alone count: the cores of the CPU are packed by others.
   DeviceRoom(const std::vector<DeviceInfo>& devices, DeviceLimits limits);
 
-  // Whether each rank's GPU has room for it. A run that would fit on no GPU fits when nothing else
-  // runs there: it has to say itself that the memory does not suffice.
+  // Whether there is room for it on a GPU for each rank, or on all where there are fewer. A run
+  // that would fit on no GPU fits when nothing else runs there: it has to say itself that the
+  // memory does not suffice.
   bool Fits(const Run& run) const;
-  void Take(const Run& run);
-  void Give(const Run& run);
+  // The numbers of the GPUs that it gets: those with the fewest runs, in ascending order.
+  std::vector<int> Take(const Run& run);
+  void Give(const Run& run, const std::vector<int>& gpus);
+  // What CUDA_VISIBLE_DEVICES of a run is that has got these GPUs, where that of this process is
+  // `own` ("2,3,GPU-5f"; empty: it is not set). Empty: as it is, for a run that needs no GPU or gets
+  // all.
+  std::string Visible(const std::vector<int>& gpus, const std::string& own) const;
 
  private:
   struct Gpu {
@@ -42,8 +48,9 @@ class DeviceRoom {
     int runs = 0;
   };
 
-  // Ranks take the GPUs of their numbers (trainer/devices).
-  std::size_t GpusOf(const Run& run) const;
+  std::size_t GpusOf(const Run& run) const;  // how many
+  bool HasRoom(const Gpu& gpu, const Run& run) const;
+  Gpu& At(int gpu) { return gpus_[static_cast<std::size_t>(gpu)]; }
   std::int64_t BytesOf(const Run& run) const;
 
   const DeviceLimits limits_;

@@ -33,7 +33,7 @@ int HowMany(DeviceRoom& room, const Run& run) {
 TEST(DeviceRoom, CountsTheMemoryOfAGpu) {
   DeviceRoom room(Gpus(1, 16 * kGiB), {.runs = 50, .run_bytes = 5 * kGiB});
   EXPECT_EQ(HowMany(room, RunOn("cuda")), 3);
-  room.Give(RunOn("cuda"));
+  room.Give(RunOn("cuda"), {0});
   EXPECT_TRUE(room.Fits(RunOn("cuda")));
 }
 
@@ -57,14 +57,35 @@ TEST(DeviceRoom, LeavesRunsOnTheCpuAlone) {
   EXPECT_EQ(HowMany(none, RunOn("cuda")), 100) << "the target knows what it does";
 }
 
-// Ranks take the GPUs of their numbers.
 TEST(DeviceRoom, ARunOfSeveralRanksTakesSeveralGpus) {
   DeviceRoom room(Gpus(2, 16 * kGiB), {.runs = 2, .run_bytes = kGiB});
-  room.Take(RunOn("cuda"));
-  room.Take(RunOn("cuda"));
+  EXPECT_EQ(room.Take(RunOn("cuda", 2)), (std::vector{0, 1}));
+  EXPECT_EQ(room.Take(RunOn("cuda")), std::vector{0});
   EXPECT_FALSE(room.Fits(RunOn("cuda", 2))) << "the first GPU is full";
-  room.Give(RunOn("cuda"));
+  room.Give(RunOn("cuda"), {0});
   EXPECT_TRUE(room.Fits(RunOn("cuda", 2)));
+  EXPECT_TRUE(room.Fits(RunOn("cuda", 3))) << "it has to say itself that it has too few";
+}
+
+TEST(DeviceRoom, RunsAreSpreadOverTheGpus) {
+  DeviceRoom room(Gpus(3, 16 * kGiB), {.runs = 2, .run_bytes = kGiB});
+  EXPECT_EQ(room.Take(RunOn("cuda")), std::vector{0});
+  EXPECT_EQ(room.Take(RunOn("cuda", 2)), (std::vector{1, 2}));
+  room.Give(RunOn("cuda"), {0});
+  room.Take(RunOn("cuda"));
+  EXPECT_EQ(room.Take(RunOn("cuda", 2)), (std::vector{0, 1}));
+  EXPECT_EQ(room.Take(RunOn("cuda")), std::vector{2});
+  EXPECT_FALSE(room.Fits(RunOn("cuda")));
+  EXPECT_TRUE(room.Take(RunOn("cpu")).empty());
+}
+
+TEST(DeviceRoom, ARunSeesTheGpusThatItHasGot) {
+  const DeviceRoom room(Gpus(3, 16 * kGiB), {});
+  EXPECT_EQ(room.Visible({1, 2}, ""), "1,2");
+  EXPECT_EQ(room.Visible({1, 2}, "4,GPU-5f,7"), "GPU-5f,7");
+  EXPECT_EQ(room.Visible({0, 1, 2}, "4,5,7"), "") << "all";
+  EXPECT_EQ(room.Visible({}, "4,5,7"), "");
+  EXPECT_EQ(DeviceRoom(Gpus(1, 16 * kGiB), {}).Visible({0}, ""), "");
 }
 
 TEST(DeviceRoom, ARunThatFitsNowhereRunsAlone) {

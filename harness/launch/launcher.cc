@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <list>
 #include <numeric>
@@ -183,10 +184,12 @@ void Packing::StartWhatFits() {
     if (next == waiting_.end()) return;
     const Run& run = **next;
     waiting_.erase(next);
-    room_.Take(run);
     const bool is_repetition = RepetitionBy(run) != nullptr;
     ActiveRun& started = active_.emplace_back(run, is_repetition ? repeat_options_ : options_,
                                               is_repetition ? no_callbacks_ : callbacks_);
+    const std::vector<int> gpus = room_.Take(run);
+    const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    started.UseGpus(gpus, room_.Visible(gpus, visible != nullptr ? visible : ""));
     try {
       started.Start(guards_.Open());
     } catch (const std::exception& error) {
@@ -225,8 +228,8 @@ void Packing::HandOverFinished() {
     const Run& run = it->run();
     RunResult result = it->TakeResult();
     guards_.Keep(it->TakeGuard());
+    room_.Give(run, it->gpus());
     it = active_.erase(it);
-    room_.Give(run);
     if (Repetition* repetition = RepetitionBy(run)) {
       const Run& first = *repetition->run;
       RunResult of_first = std::move(repetition->result);

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 
 #include <fstream>
+#include <list>
+#include <set>
 #include <string>
 
 #include "harness/launch/fake_runs.h"
@@ -47,6 +49,29 @@ TEST(LauncherEnvironmentTest, TheAddressOfRankZeroIsTheJobsWhereAnotherLauncherS
   EXPECT_EQ(said("srun"), "n7");
   EXPECT_EQ(said(""), "127.0.0.1");
   unsetenv("MASTER_ADDR");
+}
+
+// Two runs at a time, on a machine with two GPUs.
+TEST(LauncherEnvironmentTest, EachRunSeesTheGpuThatItHasGot) {
+  std::list<trainwreck::Run> runs;
+  for (const char* name : {"a", "b"}) {
+    runs.push_back(FakeRun(name, "completes"));
+    runs.back().device = "cuda";
+  }
+  const auto results = RunFakes(runs, Isolation::kExec, [](LauncherOptions& options) {
+    options.cores = 2;
+    options.target.devices = {{.kind = "cuda"}, {.kind = "cuda"}};
+    options.target.device_limits.runs = 1;
+    options.target.command = {"/bin/sh", "-c", "echo $CUDA_VISIBLE_DEVICES; sleep 1"};
+  });
+  std::set<std::string> seen;
+  for (const auto& [name, result] : results) {
+    std::ifstream file(result.folder + "/rank0.stdout");
+    std::string line;
+    std::getline(file, line);
+    seen.insert(line);
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"0", "1"}));
 }
 
 }  // namespace

@@ -40,13 +40,14 @@ void DividedGradients::Begin(int micro_batches, double share, double active) {
   micro_batches_ = micro_batches;
   share_ = share;
   active_ = active;
-  busy_s_ = 0;
+  busy_s_ = waited_s_ = 0;
   reduction_.Begin(/*backward_passes=*/1, share, active);
 }
 
 void DividedGradients::EndMicroBatch() {
   reduction_.Finish();
   busy_s_ += reduction_.busy_s();
+  waited_s_ += reduction_.waited_s();
   if (--micro_batches_ > 0) reduction_.Begin(/*backward_passes=*/1, share_, active_);
 }
 

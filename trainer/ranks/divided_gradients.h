@@ -35,7 +35,9 @@ class DividedGradients {
   void Begin(int micro_batches, double share, double active);
   void EndMicroBatch();  // sends what its backward pass did not reach, and waits
   void Finish();
-  double busy_s() const { return busy_s_; }  // seconds that reductions since Begin() took
+  // Seconds that reductions since Begin() took, and those of them that EndMicroBatch() waited for.
+  double busy_s() const { return busy_s_; }
+  double waited_s() const { return waited_s_; }
 
  private:
   void Reduce(OverlappedReduction::Gradients gradients, double active);
@@ -46,7 +48,7 @@ class DividedGradients {
   std::vector<std::size_t> trained_;  // numbers of parameters
   int micro_batches_ = 0;             // still to come, that in progress among them
   double share_ = 1, active_ = 1;
-  double busy_s_ = 0;
+  double busy_s_ = 0, waited_s_ = 0;
   OverlappedReduction reduction_;
 };
 

@@ -6,8 +6,10 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <string>
+#include <thread>
 
 #include "trainer/optimizers/clipping.h"
 #include "trainer/ranks/communicator.h"
@@ -128,6 +130,33 @@ TEST(DividedGradients, AreFreedWhileTheBackwardPassGoesOn) {
   out.mul(parameters[1].second).sum().backward();
   reduction.EndMicroBatch();
   EXPECT_TRUE(is_freed);
+}
+
+// One rank, whose calls take a while.
+class Slow : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int world_size() const override { return 1; }
+  void AllReduce(at::Tensor&, Reduction) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  void Broadcast(at::Tensor&, int) override {}
+  void Barrier() override {}
+};
+
+TEST(DividedGradients, WaitAtTheEndOfEachMicroBatch) {
+  Slow communicator;
+  const NamedTensors parameters = SomeParameters();
+  const Division division(parameters, 0, 1);
+  DividedGradients reduction(communicator, division, /*bucket_bytes=*/1, /*in_thread=*/true);
+  reduction.Begin(/*micro_batches=*/2, 1, 1);
+  for (int i = 0; i < 2; ++i) {
+    Backward(parameters, /*rank=*/0, i, 1);
+    reduction.EndMicroBatch();
+  }
+  reduction.Finish();
+  EXPECT_GT(reduction.waited_s(), 0.6 * reduction.busy_s());
+  EXPECT_LT(reduction.waited_s(), 1.4 * reduction.busy_s());
 }
 
 }  // namespace

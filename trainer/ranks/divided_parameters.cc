@@ -39,7 +39,7 @@ DividedParameters::DividedParameters(std::shared_ptr<Model> model, Division& div
     : model_(std::move(model)), division_(division), communicator_(communicator) {
   MemoryScope memory(MemoryOwner::kParameters);
   division.Separate();
-  away_ = at::empty({0}, division_.own()[0].second.options()).storage();
+  away_ = at::empty({0}, division_.parameters()[0].second.options()).storage();
   away_.unsafeGetStorageImpl()->release_data_and_set_meta_custom_data_ptr_error_msg_(
       "a parameter is read while it is divided among the ranks (parallel.zero_stage 3)");
   const std::vector<std::string> sections = SectionsOf(*model_);

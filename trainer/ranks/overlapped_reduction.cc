@@ -5,10 +5,10 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros_like.h>
 
-#include <chrono>
 #include <utility>
 
 #include "trainer/memory_owner.h"
+#include "trainer/stopwatch.h"
 
 namespace trainwreck {
 
@@ -24,6 +24,7 @@ OverlappedReduction::OverlappedReduction(Communicator& communicator, const Named
 OverlappedReduction::OverlappedReduction(const NamedTensors& parameters, std::int64_t bucket_bytes,
                                          Way way)
     : way_(std::move(way)), thread_(way_.in_thread ? 1 : 0) {
+  if (way_.in_thread && !parameters.empty()) stream_.emplace(parameters[0].second.device());
   std::vector<at::Tensor> gradients;  // as they will be, without memory
   for (const auto& [name, parameter] : parameters) {
     gradients.push_back(at::empty(
@@ -45,7 +46,7 @@ OverlappedReduction::OverlappedReduction(const NamedTensors& parameters, std::in
 void OverlappedReduction::Begin(int backward_passes, double share, double active) {
   share_ = share;
   active_ = active;
-  busy_s_ = 0;
+  busy_s_ = waited_s_ = 0;
   for (Bucket& bucket : buckets_) {
     bucket.missing = bucket.parameters.size() * static_cast<std::size_t>(backward_passes);
   }
@@ -65,26 +66,31 @@ void OverlappedReduction::Send(Bucket& bucket) {
     gradients.tensors.push_back(GradientOf(parameter));
     if (way_.takes_gradients) parameter.mutable_grad().reset();
   }
-  auto reduce = [this, gradients = std::move(gradients)]() mutable {
-    const auto began = std::chrono::steady_clock::now();
-    MemoryScope memory(MemoryOwner::kGradients);
-    at::NoGradGuard no_grad;
-    if (share_ != 1.0) at::_foreach_mul_(gradients.tensors, share_);
-    way_.reduce(std::move(gradients), active_);
-    busy_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  };
-  if (!way_.in_thread) return reduce();
-  WorkerThreads::Task task(std::move(reduce));
+  if (!way_.in_thread) return Reduce(std::move(gradients));
+  WorkerThreads::Task task(
+      [this, after = stream_->Here(), gradients = std::move(gradients)]() mutable {
+        stream_->Run(after, gradients.tensors, [&] { Reduce(std::move(gradients)); });
+      });
   bucket.sent = task.get_future();
   thread_.Add(std::move(task));
 }
 
+void OverlappedReduction::Reduce(Gradients gradients) {
+  Stopwatch watch(busy_s_);
+  MemoryScope memory(MemoryOwner::kGradients);
+  at::NoGradGuard no_grad;
+  if (share_ != 1.0) at::_foreach_mul_(gradients.tensors, share_);
+  way_.reduce(std::move(gradients), active_);
+}
+
 void OverlappedReduction::Finish() {
+  Stopwatch watch(waited_s_);
   began_ = false;
   while (unsent_ > 0) Send(buckets_[--unsent_]);
   for (Bucket& bucket : buckets_) {
     if (bucket.sent.valid()) bucket.sent.get();
   }
+  if (stream_) stream_->Join();
 }
 
 }  // namespace trainwreck

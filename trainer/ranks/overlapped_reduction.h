@@ -1,6 +1,6 @@
 // The reduction of gradients beside the backward pass (Li et al. 2020, "PyTorch Distributed"): a
-// bucket is sent, in a thread of its own, as soon as the backward pass is done with its gradients,
-// while it still computes those of earlier layers.
+// bucket is sent, in a thread and on a stream of its own, as soon as the backward pass is done with
+// its gradients, while it still computes those of earlier layers.
 //
 //   OverlappedReduction reduction(communicator, parameters, bucket_bytes);
 //   reduction.Begin(/*backward_passes=*/1, share, active);
@@ -21,6 +21,7 @@
 #include "trainer/optimizers/in_backward.h"
 #include "trainer/parts.h"
 #include "trainer/ranks/bucket.h"
+#include "trainer/ranks/side_stream.h"
 #include "trainer/ranks/worker_threads.h"
 
 namespace trainwreck {
@@ -52,8 +53,9 @@ class OverlappedReduction {
   void Begin(int backward_passes, double share, double active);
   // Sends what was not reached as often, and waits. Throws what a collective threw.
   void Finish();
-  // Seconds that reductions since Begin() took.
+  // Seconds that reductions since Begin() took, and those of them that Finish() waited for.
   double busy_s() const { return busy_s_; }
+  double waited_s() const { return waited_s_; }
 
  private:
   struct Bucket {
@@ -64,14 +66,16 @@ class OverlappedReduction {
   };
   void Ready(std::size_t bucket);
   void Send(Bucket& bucket);
+  void Reduce(Gradients gradients);
 
   Way way_;
   std::vector<Bucket> buckets_;
   std::size_t unsent_ = 0;  // buckets, the first ones
   bool began_ = false;
   double share_ = 1, active_ = 1;
-  double busy_s_ = 0;
+  double busy_s_ = 0, waited_s_ = 0;
   std::vector<std::unique_ptr<GradientHooks>> hooks_;  // of each bucket
+  std::optional<SideStream> stream_;                   // of the thread
   WorkerThreads thread_;
 };
 

@@ -8,8 +8,10 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <chrono>
 #include <latch>
 #include <stdexcept>
+#include <thread>
 
 #include "trainer/ranks/communicator.h"
 
@@ -102,6 +104,18 @@ TEST(OverlappedReduction, GivesTheBitsOfAReductionAfterwards) {
       EXPECT_GT(reduction.busy_s(), 0);
     }
   }
+}
+
+TEST(OverlappedReduction, WaitsInTheEndForWhatNothingWentOnBeside) {
+  Twin ranks;
+  Chain chain;
+  ranks.before_call = [] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); };
+  OverlappedReduction reduction(ranks, chain.parameters, kOneEach);
+  reduction.Begin(1, 1.0, 1.0);
+  chain.Loss().backward();
+  reduction.Finish();
+  EXPECT_GT(reduction.waited_s(), 0.6 * reduction.busy_s());
+  EXPECT_LT(reduction.waited_s(), 1.4 * reduction.busy_s());
 }
 
 // A rank's peers send all buckets, whatever its own backward pass reached.

@@ -331,7 +331,7 @@ void AddRankKeys(std::vector<RecipeKey>& keys) {
                         "Gradient bytes that are reduced in one collective"));
   keys.push_back(Plain("parallel.overlap", FIELD(parallel_overlap),
                        "Reduce a bucket of gradients while the backward pass computes others, in a "
-                       "thread of its own (CPU)"));
+                       "thread and on a stream of its own"));
   keys.push_back(Choice("parallel.reduce_dtype", FIELD(parallel_sent),
                         {{"auto", SentDtype::kAuto}, {"bf16", SentDtype::kBf16}},
                         "What gradients are rounded to when they are reduced; auto: to nothing"));

@@ -1,5 +1,6 @@
 #include "trainer/telemetry/nonfinite.h"
 
+#include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/isinf.h>
 #include <ATen/ops/isnan.h>
@@ -80,9 +81,32 @@ class StepState {
   std::vector<at::Tensor> gradients_;
 };
 
-// Anomaly mode warns of its own slowness and prints stacks of C++ frames.
+// Anomaly mode warns of its own slowness and prints stacks of C++ frames; what has no fixed order
+// warns of that.
 class Silence : public c10::WarningHandler {
   void process(const c10::Warning&) override {}
+};
+
+// Passes that are made again: where a sum has no fixed order, the second one may be another. What
+// has no other way to be computed stays as it was.
+class InFixedOrder {
+ public:
+  InFixedOrder() {
+    context_.setDeterministicAlgorithms(true, /*warn_only=*/true);
+    context_.setDeterministicFillUninitializedMemory(false);  // it fills with NaN
+  }
+  ~InFixedOrder() {
+    context_.setDeterministicAlgorithms(was_, warned_only_);
+    context_.setDeterministicFillUninitializedMemory(filled_);
+  }
+  InFixedOrder(const InFixedOrder&) = delete;
+  InFixedOrder& operator=(const InFixedOrder&) = delete;
+
+ private:
+  at::Context& context_ = at::globalContext();
+  const bool was_ = context_.deterministicAlgorithms();
+  const bool warned_only_ = context_.deterministicAlgorithmsWarnOnly();
+  const bool filled_ = context_.deterministicFillUninitializedMemory();
 };
 
 // Anomaly mode in backward passes alone, from their first op on. In a forward pass, it looks up the
@@ -112,8 +136,6 @@ class AnomalyInBackward : public ForwardHook {
 // The backward op that first returned a NaN, of the pass run in anomaly mode; empty: none did
 // (infinities are not seen).
 std::string NameBackwardOp(Model& model, const std::function<void()>& forward_backward) {
-  Silence silence;
-  c10::WarningUtils::WarningHandlerGuard quiet(&silence);
   AnomalyInBackward anomaly;
   HookScope scope(model, &anomaly);
   try {
@@ -202,6 +224,9 @@ std::optional<NonfiniteFinding> NonfiniteDiagnosis::Explain(
   bool& explained = loss_is_finite ? backward_explained_ : forward_explained_;
   if (explained) return std::nullopt;
   explained = true;
+  Silence silence;
+  const c10::WarningUtils::WarningHandlerGuard quiet(&silence);
+  const InFixedOrder in_fixed_order;
   try {
     std::optional<NonfiniteFinding> found = Find(batches, forward_backward);
     if (!found) return std::nullopt;  // the loss is another rank's, and nothing here trains

@@ -1,6 +1,7 @@
 // Forward hooks, and what a run says of its first number that is not finite.
 #include "trainer/telemetry/nonfinite.h"
 
+#include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/sqrt.h>
@@ -175,6 +176,21 @@ TEST(NonfiniteTest, NamesTheBackwardOpWhereTheForwardPassWasFinite) {
                          {"kind", "nan"},
                          {"count", 64},
                          {"elements", 64}}));
+}
+
+// Where a sum has no fixed order, passes made again might not meet what is to be explained.
+TEST(NonfiniteTest, PassesAreMadeAgainInAFixedOrder) {
+  std::vector<bool> at_step_4;
+  const auto change = [&](int step, const std::string& module, at::Tensor& output) {
+    if (step == 4 && module == "layers.0") {
+      at_step_4.push_back(at::globalContext().deterministicAlgorithms());
+    }
+    SqrtOfZero(step, module, output);
+  };
+  RunWith(Mlp(), change);
+  EXPECT_THAT(at_step_4, testing::ElementsAre(false, true, true));
+  EXPECT_FALSE(at::globalContext().deterministicAlgorithms());
+  EXPECT_TRUE(at::globalContext().deterministicFillUninitializedMemory());
 }
 
 // Anomaly mode begins with the first op of the backward pass, behind whatever changed the loss.

@@ -219,11 +219,14 @@ Value OfHealth(const StepReading& step, Value DeviceHealth::*sensor) {
   return health ? (*health).*sensor : Value();
 }
 
+// By the clock of the GPU, where it was read.
+double SecondsOf(const StepScalars& step) { return step.device_step_s.value_or(step.step_s); }
+
 // Chowdhery et al. 2022, appendix B.
 Value ModelFlopsUtilisation(const StepReading& step) {
   const StepScalars& of = step.scalars;
   if (!of.model_flops || !of.peak_flops) return {};
-  return *of.model_flops / (of.device_step_s.value_or(of.step_s) * *of.peak_flops);
+  return *of.model_flops / (SecondsOf(of) * *of.peak_flops);
 }
 
 std::vector<StepSignal> MachineSignals() {
@@ -254,6 +257,10 @@ std::vector<StepSignal> MachineSignals() {
        [](const R& r) -> Value { return r.scalars.update_s; }},
       {Measured("log_s", "s", kLog, "The logger, behind step_s; 0 where it is not called"),
        [](const R& r) -> Value { return r.scalars.log_s; }},
+      {Measured("tokens_per_s", "1/s", kLog,
+                "Targets that this rank trained on, per second: tokens over device_step_s, or over "
+                "step_s where that is not measured"),
+       [](const R& r) -> Value { return r.scalars.tokens / SecondsOf(r.scalars); }},
       {Sparse(Counted("model_flops", "FLOP",
                       "Floating-point operations that the model's forward and backward passes of "
                       "the step need on this rank, recomputation left out; only where a formula "

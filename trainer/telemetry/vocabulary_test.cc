@@ -58,9 +58,10 @@ TEST(VocabularyTest, AStepThatIsAskedForAllWritesWhatIsDescribed) {
   std::set<std::string> written = Written(outcome, with_module);
   const Outcome of_text = RunOnce(With(Gpt(), {{"steps", 1}, {"data.kind", "text"}}), AllAsked());
   written.merge(Written(of_text, with_module));
-  // Durations and memory, which BitsOf leaves out, and sensors that this machine may lack.
+  // What is of time and memory, which BitsOf leaves out, and sensors that this machine may lack.
+  const std::set<std::string> left_out = {"s", "1/s", "B"};
   for (const SignalInfo& signal : TrainerSignals()) {
-    if (signal.unit == "s" || signal.unit == "B" || signal.name.starts_with("device_")) {
+    if (left_out.contains(signal.unit) || signal.name.starts_with("device_")) {
       written.insert(signal.name);
     }
     EXPECT_EQ(with_module.contains(signal.name), signal.per_module) << signal.name;
