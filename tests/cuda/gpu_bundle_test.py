@@ -64,7 +64,8 @@ class Bundle(unittest.TestCase):
         result = subprocess.run([self.folder + "/trainwreck-gpu/gpu_check.sh", "--report", report, "--results",
                                  self.folder + "/gpu.json", "--rehearse", "--only", "doctor,nccl,sanitizer,suite", scenario],
                                 env={**os.environ, "TORCH_HOME": libtorch()}, capture_output=True, text=True, timeout=250)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertEqual(result.returncode, 4, result.stdout + result.stderr)  # nothing ran on a GPU
+        self.assertIn("this call verified nothing on a GPU: there is none", result.stdout)
         self.assertRegex(result.stdout, "NOT VERIFIED: compute-sanitizer racecheck on the kernels: "
                          "(no GPU|the trainer with GPUs does not start: .*)\n")
         self.assertIn("NOT VERIFIED: the scenario suite on a GPU: it ran on the CPU", result.stdout)
