@@ -2,6 +2,7 @@
 """Runs every check that needs a GPU and writes one report. See gpu_check.sh."""
 import argparse
 import datetime
+import glob
 import json
 import os
 import platform
@@ -23,6 +24,7 @@ EXIT_PASSED, EXIT_FAILED, EXIT_NOTHING, EXIT_INFRASTRUCTURE = 0, 1, 4, 7
 HARNESS_PASSED, HARNESS_NOTHING, HARNESS_INCONCLUSIVE = 0, 4, 5
 ENOUGH_S = 10  # what a check needs to be worth starting
 ABOUT_CHANCE = "nondeterministic"  # the tag of scenarios whose fault `deterministic` takes away
+NCCL_AT_ONCE = ["-j", "4"]  # a run of two ranks counts with both
 WIND_UP_S = 25  # after an interrupt the harness ends its runs and writes what it has
 
 
@@ -32,7 +34,8 @@ class Check:
         self.options, self.results = options, results
         self.end = time.monotonic() + options.call_limit_s
         self.torch, self.others = gpu_machine.find_torch(options.python)
-        self.environment = {**os.environ, "OMP_NUM_THREADS": "1",
+        self.python = gpu_machine.python_with_torch(options.python)
+        self.environment = {**os.environ, "OMP_NUM_THREADS": "1", "GPU_CHECK_PYTHON": self.python,
                             "LD_LIBRARY_PATH": gpu_machine.library_path(self.bundle, self.torch, self.others)}
         self.versions = gpu_machine.versions(self.torch, self.others)
         self.devices, self.why_none, self.cuda_starts = [], "", False
@@ -149,7 +152,7 @@ class Check:
 
     def run_scenarios(self, what, paths, arguments, one_seed, target=None, root=None, folder_of_target=None):
         """`target`: of the file in folder_of_target, in place of the trainer; its verdicts name no device."""
-        if self.options.cores:
+        if self.options.cores and "-j" not in arguments:
             arguments = [*arguments, "-j", str(self.options.cores)]
         if self.options.gpu_runs:
             arguments = [*arguments, "--gpu-runs", str(self.options.gpu_runs)]
@@ -223,6 +226,27 @@ class Check:
         if len(self.devices) < 2:
             self.results.also_lacks(f"NCCL between ranks: this machine has {len(self.devices)} GPUs")
 
+    def nccl_faults(self):
+        """NCCL's calls are broken by the library of preload/, in programs that know nothing of it."""
+        what, ranks = "faults of NCCL's calls", len(self.devices)
+        portable = f"{what}: portable/nccl-*, of two ranks"
+        if not self.devices:
+            return self.results.lacks(what, self.why_none)
+        if not self.versions["NCCL"]:
+            return self.results.lacks(what, "no shared libnccl.so.2, whose calls could be broken")
+        folder = self.bundle + "/nccl"
+        cases = sorted(glob.glob(self.bundle + "/scenarios/portable/nccl-*.yaml"))
+        if ranks < 2:
+            self.results.also_lacks(f"{portable}: this machine has {ranks} GPU")
+        else:
+            self.run_scenarios(f"{portable}: the trainer", cases, NCCL_AT_ONCE, self.options.one_seed, "trainer", folder_of_target=folder)
+        if not self.python:
+            return self.results.also_lacks(f"{what}: PyTorch's calls: name a Python that has torch with --python, and not TORCH_HOME")
+        if ranks >= 2:
+            self.run_scenarios(f"{portable}: PyTorch", cases, NCCL_AT_ONCE, self.options.one_seed, "python", folder_of_target=folder)
+        return self.run_scenarios(f"{what}: one rank of PyTorch", [folder + "/scenarios/one-rank"], NCCL_AT_ONCE, self.options.one_seed,
+                                  "python", folder + "/scenarios", folder)
+
     def machine(self):
         names = sorted({d["name"] for d in self.devices})
         lines = [("device", f"{len(self.devices)} x {', '.join(names)}" if self.devices else "none: CPU only"),
@@ -236,7 +260,7 @@ class Check:
 
 def units_of(check, shards):
     """What there is to run, in the order of the report. The first needs least time and finds most."""
-    units = {"doctor": check.doctor, "kernels": check.kernels, "nccl": check.nccl}
+    units = {"doctor": check.doctor, "kernels": check.kernels, "nccl": check.nccl, "nccl-faults": check.nccl_faults}
     for index in range(1, shards + 1):
         shard = f"{index}/{shards}" if shards > 1 else ""
         units["suite" + (f" {shard}" if shard else "")] = lambda shard=shard: check.suite(shard)
@@ -280,7 +304,7 @@ def arguments():
     parser.add_argument("--gpu-runs", type=int, help="runs of the suite on one GPU at a time [4]")
     parser.add_argument("--one-seed", action="store_true", help="judge each scenario by its seed 0 alone: more scenarios in a call, and weaker verdicts")
     parser.add_argument("--rehearse", action="store_true", help="without a GPU, run on the CPU what can be; verifies nothing, and so exits with 4, or with 1")
-    parser.add_argument("--only", help="comma-separated: doctor,kernels,nccl,suite,chance,sanitizer,benchmarks")
+    parser.add_argument("--only", help="comma-separated: doctor,kernels,nccl,nccl-faults,suite,chance,sanitizer,benchmarks")
     parser.add_argument("--nodes", nargs="*", default=gpu_machine.NODES, help=argparse.SUPPRESS)
     parser.add_argument("scenarios", nargs="*", help="default: all of the bundle")
     options = parser.parse_args()

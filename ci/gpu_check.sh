@@ -6,7 +6,7 @@
 #   --python PATH   a Python whose torch is to be used; default: TORCH_HOME, else python3
 #   --shard i/n     without --part: one of n shards of the suite; -j N, --gpu-runs N, --one-seed are for the suite, too
 #   --rehearse      without a GPU, run on the CPU what can be; this verifies nothing
-#   --only and names of scenarios: see gpu_check.py --help
+#   --only NAMES, as doctor,nccl-faults, and scenarios: see gpu_check.py --help
 # Exits with 0 when all passed that was run on a GPU; 1 when a check failed, also one of an earlier call with these --results;
 # 4 when this call verified nothing on a GPU; 7 when the machine has a GPU that cannot be used, or libraries that do not fit.
 # With 7, no check was started.

@@ -116,7 +116,8 @@ class GpuCheck(unittest.TestCase):
     def test_one_call_does_all(self):
         said = self.check()
         self.assertIn("NOT VERIFIED: NCCL between ranks: this machine has 1 GPUs", said)
-        self.assertIn("10 passed (0 in part), 0 failed, 0 not verified", said)
+        self.assertRegex(said, r"10 passed \(0 in part\), 0 failed, [01] not verified")  # 1: without a libnccl
+        self.assertRegex(said, "NOT VERIFIED: faults of NCCL's calls: ")
         report = self.read("gpu.md")
         for line in ("| device | 1 x Fake |", "| LibTorch | 2.11.0 |", "| commit | abc |",
                      "| kernels against their oracles on a GPU | passed |", "| scenario suite with device=cuda | passed |"):
@@ -278,6 +279,50 @@ class GpuCheck(unittest.TestCase):
             time.sleep(max(0, check.left_s()))
             self.assertEqual(check.call(["touch", self.folder + "/late"]), (124, "", 0.0))
             self.assertFalse(os.path.exists(self.folder + "/late"))
+
+    def nccl_faults(self, gpus, python="python3", nccl="2.28.9"):
+        """What it found, and how the harness was called: (target, scenarios)."""
+        self.write("calls", "")
+        os.makedirs(self.bundle + "/nccl", exist_ok=True)
+        self.write("bundle/scenarios/portable/nccl-drop.yaml", "")
+        results = gpu_report.Results(None, ["nccl-faults"], "abc")
+        results.keep_of("cuda" if gpus else "cpu")
+        with mock.patch.dict(os.environ, self.environment):
+            check = gpu_check.Check(self.options(), results)
+            check.python, check.versions = python, {"NCCL": nccl}
+            check.devices, check.why_none = [{"kind": "cuda"}] * gpus, "no GPU"
+            results.begin("nccl-faults")
+            check.nccl_faults()
+        calls = [line.split() for line in self.read("calls").splitlines()]
+        return results, [(call[call.index("--target") + 1], [os.path.basename(path) for path in call[2:call.index("--scenarios-root")]])
+                         for call in calls]
+
+    def test_faults_of_nccl_with_two_gpus(self):
+        results, calls = self.nccl_faults(2)
+        self.assertEqual(calls, [("trainer", ["nccl-drop.yaml"]), ("python", ["nccl-drop.yaml"]), ("python", ["one-rank"])])
+        self.assertEqual(([row[1] for row in results.all("rows")], results.verified_now()), (["passed"] * 3, 3))
+        self.assertEqual(results.not_verified(), [])
+
+    def test_faults_of_nccl_with_one_gpu(self):
+        results, calls = self.nccl_faults(1)
+        self.assertEqual(calls, [("python", ["one-rank"])])
+        self.assertEqual(results.not_verified(), ["faults of NCCL's calls: portable/nccl-*, of two ranks: this machine has 1 GPU"])
+
+    def test_faults_of_nccl_that_cannot_be_made(self):
+        for lacks, arguments in {"no GPU": {"gpus": 0}, "no shared libnccl.so.2, whose calls could be broken": {"gpus": 2, "nccl": ""}}.items():
+            results, calls = self.nccl_faults(**arguments)
+            self.assertEqual((results.not_verified(), calls), ([f"faults of NCCL's calls: {lacks}"], []))
+            self.assertEqual((results.verified_now(), results.all("rows")[0][1]), (0, "NOT VERIFIED"))
+        results, calls = self.nccl_faults(2, python="")
+        self.assertEqual([target for target, _ in calls], ["trainer"])
+        self.assertIn("PyTorch's calls: name a Python", results.not_verified()[0])
+        results, calls = self.nccl_faults(1, python="")
+        self.assertEqual((len(results.not_verified()), calls, results.verified_now()), (2, [], 0))
+
+    def test_a_python_with_torch(self):
+        for home, named, found in ((self.folder, None, ""), (self.folder, "./python", "./python"), ("", None, "python3")):
+            with mock.patch.dict(os.environ, TORCH_HOME=home):
+                self.assertEqual(gpu_machine.python_with_torch(named), found)
 
     def test_a_failure_is_one(self):
         self.assertIn("FAILED", self.check("--only", "kernels", status=1, KERNELS="fail"))
