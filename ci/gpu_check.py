@@ -16,7 +16,7 @@ import time
 import traceback
 
 import gpu_machine
-from gpu_report import ABSENT, FAILED, PARTLY, PASSED, Results
+from gpu_report import ABSENT, FAILED, PARTLY, PASSED, Results, may_replace, write_report
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # As the harness's exit statuses are.
@@ -310,6 +310,8 @@ def arguments():
     options = parser.parse_args()
     if options.shard and options.part[1] > 1:
         parser.error("--shard and --part do not go together: a part is a shard already; take a larger n of --part")
+    if not may_replace(options.report):
+        parser.error(f"{options.report} was not written by gpu_check alone, and would be lost: name another --report")
     if options.call_limit_s is None:
         options.call_limit_s = 540 if options.part[1] > 1 else 3600
     return options
@@ -353,8 +355,7 @@ def run(check, units, names):
     for name in names:
         run_unit(check, name, units[name])
         check.results.store()
-        with open(check.options.report, "w", encoding="utf-8") as file:
-            file.write(check.results.text(check.machine(), check.device(), check.bundle))
+        write_report(check.options.report, check.results.text(check.machine(), check.device(), check.bundle))
 
 
 def main():

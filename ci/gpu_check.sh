@@ -2,7 +2,7 @@
 # Checks everything that needs a GPU, from a bundle of ci/gpu_bundle.sh, and writes one report: gpu_check.sh [options]
 #   --part i/n      one of n calls (3 or more), each at most 9 minutes: 1 is all before the suite, n all behind it, the others
 #                   are shards of the suite. They share --results (default: gpu.json), and each writes the report of all so far
-#   --report FILE   default: gpu.md
+#   --report FILE   default: gpu.md; a file that somebody wrote in is not replaced
 #   --python PATH   a Python whose torch is to be used; default: TORCH_HOME, else python3
 #   --shard i/n     without --part: one of n shards of the suite; -j N, --gpu-runs N, --one-seed are for the suite, too
 #   --rehearse      without a GPU, run on the CPU what can be; this verifies nothing

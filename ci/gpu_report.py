@@ -1,9 +1,29 @@
 """The results of gpu_check.py: kept in a file, so that several calls make one report."""
+import hashlib
 import json
 import os
 import textwrap
 
 PASSED, PARTLY, FAILED, ABSENT = "passed", "PARTLY", "FAILED", "NOT VERIFIED"
+
+
+def mark_of(text):
+    return f"<!-- gpu_check.py wrote all above this line: {hashlib.sha256(text.encode()).hexdigest()[:16]} -->\n"
+
+
+def write_report(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text + mark_of(text))
+
+
+def may_replace(path):
+    """Whether nobody has added to this report by hand."""
+    if not os.path.exists(path):
+        return True
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    end = text.rfind("<!--")
+    return not text or (end > 0 and text[end:] == mark_of(text[:end]))
 
 
 def grouped(lines):

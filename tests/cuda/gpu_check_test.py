@@ -254,6 +254,16 @@ class GpuCheck(unittest.TestCase):
         said = self.check("--only", "doctor,kernels", status=4, KERNELS="skip")
         self.assertIn("1 passed (0 in part), 0 failed", said)
 
+    def test_a_report_that_somebody_wrote_in_is_not_replaced(self):
+        for _ in range(2):
+            self.check("--only", "kernels")  # its own is
+        written = self.read("gpu.md")
+        for text in (written + "\n## By hand\n", written.replace("passed", "PASSED"), "# By hand\n"):
+            self.write("gpu.md", text)
+            self.write("calls", "")
+            self.assertIn("name another --report", self.check("--only", "kernels", status=2))
+            self.assertEqual((self.read("gpu.md"), self.read("calls")), (text, ""))
+
     def options(self, *arguments):
         with mock.patch.object(sys, "argv", ["gpu_check.py", "--bundle", self.bundle, *arguments]):
             return gpu_check.arguments()
