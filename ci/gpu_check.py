@@ -171,8 +171,8 @@ class Check:
             for verdict in report["verdicts"]:
                 verdict["devices"] = [] if verdict["verdict"] == "skip" else [self.device()]
         devices = {device for verdict in report["verdicts"] for device in verdict["devices"]}
-        open_ = [verdict for verdict in report["verdicts"] if verdict["verdict"] in ("skip", "inconclusive") and not verdict["expected_limit"]]
-        for verdict in open_:
+        unsettled = [verdict for verdict in report["verdicts"] if verdict["verdict"] in ("skip", "inconclusive") and not verdict["expected_limit"]]
+        for verdict in unsettled:
             self.results.also_lacks(f"{what}: {verdict['case']}: {verdict['reason']}")
         words = ", ".join(f"{n} {name}" for name, n in report["counts"].items() if n) or f"exit {code}"
         bad = report["counts"].get("fail", 0) + report["counts"].get("error", 0)
@@ -183,7 +183,7 @@ class Check:
             why = cut_off[0] if cut_off else "no verdict"
             self.results.also_lacks(f"{what}: cut short after {seconds:.0f} s: {why}")
             words = f"cut short: {words}; {why}"
-        whole = code == HARNESS_PASSED and not open_
+        whole = code == HARNESS_PASSED and not unsettled
         if bad or code not in (HARNESS_PASSED, HARNESS_NOTHING, HARNESS_INCONCLUSIVE, 124):
             status = FAILED
         else:
@@ -234,17 +234,17 @@ class Check:
             return self.results.lacks(what, self.why_none)
         if not self.versions["NCCL"]:
             return self.results.lacks(what, "no shared libnccl.so.2, whose calls could be broken")
-        folder = self.bundle + "/nccl"
+        folder, one_seed = self.bundle + "/nccl", self.options.one_seed or self.options.part[1] > 1  # a part has nine minutes
         cases = sorted(glob.glob(self.bundle + "/scenarios/portable/nccl-*.yaml"))
         if ranks < 2:
             self.results.also_lacks(f"{portable}: this machine has {ranks} GPU")
         else:
-            self.run_scenarios(f"{portable}: the trainer", cases, NCCL_AT_ONCE, self.options.one_seed, "trainer", folder_of_target=folder)
+            self.run_scenarios(f"{portable}: the trainer", cases, NCCL_AT_ONCE, one_seed, "trainer", folder_of_target=folder)
         if not self.python:
             return self.results.also_lacks(f"{what}: PyTorch's calls: name a Python that has torch with --python, and not TORCH_HOME")
         if ranks >= 2:
-            self.run_scenarios(f"{portable}: PyTorch", cases, NCCL_AT_ONCE, self.options.one_seed, "python", folder_of_target=folder)
-        return self.run_scenarios(f"{what}: one rank of PyTorch", [folder + "/scenarios/one-rank"], NCCL_AT_ONCE, self.options.one_seed,
+            self.run_scenarios(f"{portable}: PyTorch", cases, NCCL_AT_ONCE, one_seed, "python", folder_of_target=folder)
+        return self.run_scenarios(f"{what}: one rank of PyTorch", [folder + "/scenarios/one-rank"], NCCL_AT_ONCE, one_seed,
                                   "python", folder + "/scenarios", folder)
 
     def machine(self):

@@ -290,7 +290,7 @@ class GpuCheck(unittest.TestCase):
             self.assertEqual(check.call(["touch", self.folder + "/late"]), (124, "", 0.0))
             self.assertFalse(os.path.exists(self.folder + "/late"))
 
-    def nccl_faults(self, gpus, python="python3", nccl="2.28.9"):
+    def nccl_faults(self, gpus, python="python3", nccl="2.28.9", part="1/1"):
         """What it found, and how the harness was called: (target, scenarios)."""
         self.write("calls", "")
         os.makedirs(self.bundle + "/nccl", exist_ok=True)
@@ -298,7 +298,7 @@ class GpuCheck(unittest.TestCase):
         results = gpu_report.Results(None, ["nccl-faults"], "abc")
         results.keep_of("cuda" if gpus else "cpu")
         with mock.patch.dict(os.environ, self.environment):
-            check = gpu_check.Check(self.options(), results)
+            check = gpu_check.Check(self.options("--part", part), results)
             check.python, check.versions = python, {"NCCL": nccl}
             check.devices, check.why_none = [{"kind": "cuda"}] * gpus, "no GPU"
             results.begin("nccl-faults")
@@ -312,6 +312,9 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(calls, [("trainer", ["nccl-drop.yaml"]), ("python", ["nccl-drop.yaml"]), ("python", ["one-rank"])])
         self.assertEqual(([row[1] for row in results.all("rows")], results.verified_now()), (["passed"] * 3, 3))
         self.assertEqual(results.not_verified(), [])
+        self.assertNotIn("--each-seed", self.read("calls"))
+        self.nccl_faults(2, part="1/4")
+        self.assertEqual(self.read("calls").count("-j 4 --each-seed 0:1\n"), 3)
 
     def test_faults_of_nccl_with_one_gpu(self):
         results, calls = self.nccl_faults(1)
