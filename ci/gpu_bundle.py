@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Packs programs, the libraries of theirs that a bare machine lacks, and the scenarios: see gpu_bundle.sh.
 
-    gpu_bundle.py OUT.tar.gz --commit NAME --scenarios FOLDER [--torch VERSION] [--nccl VERSION] PROGRAM...
+    gpu_bundle.py OUT.tar.gz --commit NAME --scenarios FOLDER --shim LIBRARY [--torch VERSION] [--nccl VERSION] PROGRAM...
 
 BUILT.json says what the programs were built against, for gpu_check.py to compare with.
 """
@@ -22,6 +22,7 @@ FOLDER = "trainwreck-gpu"
 # What every Linux has, and what LibTorch brings: never packed.
 EVERYWHERE = re.compile(r"(ld-linux.*|linux-vdso|lib(c|m|dl|rt|pthread|util|gcc_s|stdc\+\+|gomp))\.so")
 OF_TORCH = re.compile(r"lib(torch|c10|cu|nv|nccl)")
+SHIM_FOLDER = "lib/trainwreck"  # where the program trainwreck looks for it
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHECK = ("gpu_check.sh", "gpu_check.py", "gpu_machine.py", "gpu_report.py")
 
@@ -64,6 +65,7 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--scenarios", required=True)
+    parser.add_argument("--shim", required=True, help="the library that breaks NCCL's calls")
     parser.add_argument("--torch", default="", help="LibTorch's version")
     parser.add_argument("--nccl", default="", help="NCCL's version")
     parser.add_argument("--most-bytes", type=int, default=MOST_BYTES)
@@ -71,11 +73,11 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         root = os.path.join(scratch, FOLDER)
-        for name in ("bin", "lib"):
+        for name in ("bin", "lib", SHIM_FOLDER):
             os.makedirs(os.path.join(root, name))
         libraries = {path for program in options.programs for path in libraries_of(program)}
         total = 0
-        for folder, paths in (("bin", options.programs), ("lib", sorted(libraries))):
+        for folder, paths in (("bin", options.programs), ("lib", sorted(libraries)), (SHIM_FOLDER, [options.shim])):
             for path in paths:
                 size = copy_stripped(path, os.path.join(root, folder))
                 print(f"{size / 2**20:8.2f} MiB  {folder}/{os.path.basename(path)}")
@@ -83,10 +85,11 @@ def main():
         shutil.copytree(options.scenarios, os.path.join(root, "scenarios"),
                         ignore=lambda folder, names: [n for n in names if not n.endswith(".yaml")
                                                       and not os.path.isdir(os.path.join(folder, n))])
+        shutil.copytree(os.path.join(HERE, "gpu_nccl"), os.path.join(root, "nccl"))
         for name in CHECK:
             shutil.copy(os.path.join(HERE, name), root)
         with open(os.path.join(root, "BUILT.json"), "w", encoding="utf-8") as file:
-            needed = [*options.programs, *libraries]
+            needed = [*options.programs, *libraries, options.shim]
             json.dump({"LibTorch": options.torch, "NCCL": options.nccl, "glibc": newest_needed(needed, "GLIBC"),
                        "libstdc++": newest_needed(needed, "GLIBCXX")}, file)
         with open(os.path.join(root, "COMMIT"), "w", encoding="utf-8") as file:

@@ -16,7 +16,7 @@ programs=(
   //kernels:kernels_cuda_benchmark
   //kernels:torch_benchmark
 )
-"$BAZEL" build --noshow_progress "${programs[@]}"
+"$BAZEL" build --noshow_progress "${programs[@]}" //preload:libtrainwreck_nccl.so
 bin="$("$BAZEL" info bazel-bin 2>/dev/null)"
 paths=()
 for program in "${programs[@]}"; do
@@ -28,4 +28,4 @@ if [ -e "${CUDA_HOME:-}/include/nccl.h" ]; then
   nccl="$(sed -nE 's/^#define NCCL_(MAJOR|MINOR|PATCH) ([0-9]+)$/\2/p' "$CUDA_HOME/include/nccl.h" | paste -sd.)"
 fi
 torch="$(sed -nE 's/^#define TORCH_VERSION_(MAJOR|MINOR|PATCH) ([0-9]+)$/\2/p' "$TORCH_HOME/include/torch/headeronly/version.h" | paste -sd.)"
-python3 ci/gpu_bundle.py "$out" --torch "$torch" --nccl "$nccl" --commit "$(git describe --always --dirty)" --scenarios scenarios "${paths[@]}"
+python3 ci/gpu_bundle.py "$out" --torch "$torch" --nccl "$nccl" --commit "$(git describe --always --dirty)" --scenarios scenarios --shim "$bin/preload/libtrainwreck_nccl.so" "${paths[@]}"

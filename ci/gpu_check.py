@@ -2,6 +2,7 @@
 """Runs every check that needs a GPU and writes one report. See gpu_check.sh."""
 import argparse
 import datetime
+import glob
 import json
 import os
 import platform
@@ -15,13 +16,15 @@ import time
 import traceback
 
 import gpu_machine
-from gpu_report import ABSENT, FAILED, PARTLY, PASSED, Results
+from gpu_report import ABSENT, FAILED, PARTLY, PASSED, Results, may_replace, write_report
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # As the harness's exit statuses are.
 EXIT_PASSED, EXIT_FAILED, EXIT_NOTHING, EXIT_INFRASTRUCTURE = 0, 1, 4, 7
+HARNESS_PASSED, HARNESS_NOTHING, HARNESS_INCONCLUSIVE = 0, 4, 5
 ENOUGH_S = 10  # what a check needs to be worth starting
 ABOUT_CHANCE = "nondeterministic"  # the tag of scenarios whose fault `deterministic` takes away
+NCCL_AT_ONCE = ["-j", "4"]  # a run of two ranks counts with both
 WIND_UP_S = 25  # after an interrupt the harness ends its runs and writes what it has
 
 
@@ -31,7 +34,8 @@ class Check:
         self.options, self.results = options, results
         self.end = time.monotonic() + options.call_limit_s
         self.torch, self.others = gpu_machine.find_torch(options.python)
-        self.environment = {**os.environ, "OMP_NUM_THREADS": "1",
+        self.python = gpu_machine.python_with_torch(options.python)
+        self.environment = {**os.environ, "OMP_NUM_THREADS": "1", "GPU_CHECK_PYTHON": self.python,
                             "LD_LIBRARY_PATH": gpu_machine.library_path(self.bundle, self.torch, self.others)}
         self.versions = gpu_machine.versions(self.torch, self.others)
         self.devices, self.why_none, self.cuda_starts = [], "", False
@@ -42,12 +46,15 @@ class Check:
     def left_s(self):
         return self.end - time.monotonic()
 
-    def call(self, command, environment=None):
+    def call(self, command, environment=None, folder=None):
         """Exit code (124: too long), output and seconds. A program that must end is interrupted first: it may have something to say."""
+        if self.left_s() <= 0:
+            return 124, "", 0.0
         began = time.monotonic()
         with tempfile.TemporaryFile(mode="w+", errors="replace") as output:
             try:
                 process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                           cwd=folder,
                                            env={**self.environment, **(environment or {})}, start_new_session=True)
             except OSError as error:
                 return 127, str(error), 0.0
@@ -57,7 +64,7 @@ class Check:
                 code = 124
                 process.send_signal(signal.SIGINT)
                 try:
-                    process.wait(WIND_UP_S)
+                    process.wait(max(1, min(WIND_UP_S, self.left_s())))
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
@@ -92,8 +99,7 @@ class Check:
         failed = len(re.findall(r"^\[  FAILED  \] \S+(?:, where .*)? \(\d+ ms\)", output, re.MULTILINE))
         words = f"{passed} passed, {failed} failed, {len(skipped)} skipped"
         if code == 124:
-            self.results.record(what, FAILED if failed else PARTLY, seconds, f"cut short: {words}")
-            self.results.also_lacks(f"{what}: cut short after {seconds:.0f} s: {words}")
+            self.cut_short(what, seconds, words, FAILED if failed else PARTLY if passed else ABSENT)
         elif code != 0 or passed + failed + len(skipped) == 0:  # a filter that matches nothing exits with 0
             self.results.record(what, FAILED, seconds, f"exit {code}, {words}")
             self.results.keep(f"{what}: output", output)
@@ -103,6 +109,10 @@ class Check:
             self.results.record(what, PARTLY if skipped else PASSED, seconds, words)
             for name in skipped:
                 self.results.also_lacks(f"{what}: {name}: skipped")
+
+    def cut_short(self, what, seconds, words, status):
+        self.results.record(what, status, seconds, f"cut short: {words}")
+        self.results.also_lacks(f"{what}: cut short after {seconds:.0f} s: {words}")
 
     def kernels(self):
         program, gpu = self.program("kernels_cuda_test"), "*/cuda:Cuda*"
@@ -132,13 +142,17 @@ class Check:
             if code == 0 and skipped:
                 self.results.lacks(what, skipped[0])
                 continue
+            if code == 124:
+                self.cut_short(what, seconds, "no end", ABSENT)
+                continue
             self.results.record(what, PASSED if code == 0 else FAILED, seconds, f"exit {code}")
             self.results.keep(what[0].upper() + what[1:], output, lines=400)
 
     # The suite and the ranks.
 
-    def run_scenarios(self, what, paths, arguments, one_seed):
-        if self.options.cores:
+    def run_scenarios(self, what, paths, arguments, one_seed, target=None, root=None, folder_of_target=None):
+        """`target`: of the file in folder_of_target, in place of the trainer; its verdicts name no device."""
+        if self.options.cores and "-j" not in arguments:
             arguments = [*arguments, "-j", str(self.options.cores)]
         if self.options.gpu_runs:
             arguments = [*arguments, "--gpu-runs", str(self.options.gpu_runs)]
@@ -146,24 +160,34 @@ class Check:
             arguments = [*arguments, "--each-seed", "0:1"]
         with tempfile.TemporaryDirectory() as folder:
             code, output, seconds = self.call(
-                [self.program("trainwreck"), "run", *paths, "--scenarios-root", self.bundle + "/scenarios",
-                 "--target", self.target(), "--output", folder + "/run", *arguments], environment={"TRAINWRECK_CACHE": folder})
+                [self.program("trainwreck"), "run", *paths, "--scenarios-root", root or self.bundle + "/scenarios",
+                 "--target", target or self.target(), "--output", folder + "/run", *arguments],
+                environment={"TRAINWRECK_CACHE": folder}, folder=folder_of_target)
             report = {"counts": {}, "verdicts": []}
             if os.path.exists(folder + "/run/verdicts.json"):
                 with open(folder + "/run/verdicts.json", encoding="utf-8") as file:
                     report = json.load(file)
+        if target is not None:
+            for verdict in report["verdicts"]:
+                verdict["devices"] = [] if verdict["verdict"] == "skip" else [self.device()]
         devices = {device for verdict in report["verdicts"] for device in verdict["devices"]}
-        skipped = [verdict for verdict in report["verdicts"] if verdict["verdict"] == "skip" and not verdict["expected_limit"]]
-        for verdict in skipped:
+        unsettled = [verdict for verdict in report["verdicts"] if verdict["verdict"] in ("skip", "inconclusive") and not verdict["expected_limit"]]
+        for verdict in unsettled:
             self.results.also_lacks(f"{what}: {verdict['case']}: {verdict['reason']}")
         words = ", ".join(f"{n} {name}" for name, n in report["counts"].items() if n) or f"exit {code}"
         bad = report["counts"].get("fail", 0) + report["counts"].get("error", 0)
+        # A case that is rightly skipped passes, too, and has run nowhere.
+        passed = sum(verdict["verdict"] == "pass" and self.device() in verdict["devices"] for verdict in report["verdicts"])
         cut_off = re.search(r"\d+ cases? (?:was|were) cut off without a verdict", output)
         if code == 124:
             why = cut_off[0] if cut_off else "no verdict"
             self.results.also_lacks(f"{what}: cut short after {seconds:.0f} s: {why}")
             words = f"cut short: {words}; {why}"
-        status = FAILED if bad or code not in (0, 124) else PARTLY if skipped or code == 124 else PASSED
+        whole = code == HARNESS_PASSED and not unsettled
+        if bad or code not in (HARNESS_PASSED, HARNESS_NOTHING, HARNESS_INCONCLUSIVE, 124):
+            status = FAILED
+        else:
+            status = ABSENT if not passed else PASSED if whole else PARTLY
         self.results.record(what, status, seconds, f"{words}; on {', '.join(sorted(devices)) or 'nothing'}")
         shown = [line for line in output.splitlines() if not line.startswith("SKIP ")]  # they are listed as not verified
         self.results.keep(what[0].upper() + what[1:], "\n".join(shown), lines=400)
@@ -181,7 +205,9 @@ class Check:
         what = "scenarios about operations without a fixed order"
         if not self.devices:
             self.results.lacks(what, self.why_none)
-        elif not self.options.scenarios:
+        elif self.options.scenarios:
+            self.results.also_lacks(f"{what}: left out, as scenarios were named")
+        else:
             self.run_scenarios(what, [self.bundle + "/scenarios"], ["-t", ABOUT_CHANCE, "--set", "device=cuda"], self.options.one_seed)
 
     def doctor(self):
@@ -189,7 +215,7 @@ class Check:
             code, output, seconds = self.call([self.program("trainwreck"), "doctor", "--target", self.target()],
                                               environment={"TRAINWRECK_CACHE": folder})
         forked = "ok    train by fork" in output
-        self.results.record("training by fork and by exec", PASSED if code == 0 and forked else FAILED, seconds, "trainwreck doctor")
+        self.results.record("training by fork and by exec", PASSED if code == 0 and forked else FAILED, seconds, "trainwreck doctor", on_gpu=False)
         self.results.keep("trainwreck doctor", output)
 
     def nccl(self):
@@ -199,6 +225,27 @@ class Check:
                                ["--set", "device=cuda", "--set", f"parallel.ranks={ranks}"], one_seed=True)
         if len(self.devices) < 2:
             self.results.also_lacks(f"NCCL between ranks: this machine has {len(self.devices)} GPUs")
+
+    def nccl_faults(self):
+        """NCCL's calls are broken by the library of preload/, in programs that know nothing of it."""
+        what, ranks = "faults of NCCL's calls", len(self.devices)
+        portable = f"{what}: portable/nccl-*, of two ranks"
+        if not self.devices:
+            return self.results.lacks(what, self.why_none)
+        if not self.versions["NCCL"]:
+            return self.results.lacks(what, "no shared libnccl.so.2, whose calls could be broken")
+        folder, one_seed = self.bundle + "/nccl", self.options.one_seed or self.options.part[1] > 1  # a part has nine minutes
+        cases = sorted(glob.glob(self.bundle + "/scenarios/portable/nccl-*.yaml"))
+        if ranks < 2:
+            self.results.also_lacks(f"{portable}: this machine has {ranks} GPU")
+        else:
+            self.run_scenarios(f"{portable}: the trainer", cases, NCCL_AT_ONCE, one_seed, "trainer", folder_of_target=folder)
+        if not self.python:
+            return self.results.also_lacks(f"{what}: PyTorch's calls: name a Python that has torch with --python, and not TORCH_HOME")
+        if ranks >= 2:
+            self.run_scenarios(f"{portable}: PyTorch", cases, NCCL_AT_ONCE, one_seed, "python", folder_of_target=folder)
+        return self.run_scenarios(f"{what}: one rank of PyTorch", [folder + "/scenarios/one-rank"], NCCL_AT_ONCE, one_seed,
+                                  "python", folder + "/scenarios", folder)
 
     def machine(self):
         names = sorted({d["name"] for d in self.devices})
@@ -212,18 +259,18 @@ class Check:
 
 
 def units_of(check, shards):
-    """What is run, in the order of the report. The first needs least time and finds most."""
-    units = {"doctor": check.doctor, "kernels": check.kernels, "nccl": check.nccl}
+    """What there is to run, in the order of the report. The first needs least time and finds most."""
+    units = {"doctor": check.doctor, "kernels": check.kernels, "nccl": check.nccl, "nccl-faults": check.nccl_faults}
     for index in range(1, shards + 1):
-        shard = f"{index}/{shards}" if shards > 1 else check.options.shard
+        shard = f"{index}/{shards}" if shards > 1 else ""
         units["suite" + (f" {shard}" if shard else "")] = lambda shard=shard: check.suite(shard)
     return {**units, "chance": check.chance, "sanitizer": check.sanitizer, "benchmarks": check.benchmarks}
 
 
-def part_of(names, part, parts):
-    """1: all before the suite. The last: all behind it. Between: a shard each."""
+def part_of(names, part, parts, shard):
+    """1: all before the suite. The last: all behind it. Between: a shard each. In one call: all, or one shard and all around it."""
     if parts == 1:
-        return names
+        return [name for name in names if not shard or not name.startswith("suite") or name == f"suite {shard}"]
     shards = [name for name in names if name.startswith("suite")]
     before, behind = names[:names.index(shards[0])], names[names.index(shards[-1]) + 1:]
     return before if part == 1 else behind if part == parts else [shards[part - 2]]
@@ -237,6 +284,13 @@ def chosen_part(text):
     return part, parts
 
 
+def chosen_shard(text):
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise argparse.ArgumentTypeError(f"'{text}' is no shard: write i/n")
+    return "" if found[2] == "1" else f"{int(found[1])}/{int(found[2])}"
+
+
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bundle", default=HERE)
@@ -245,15 +299,19 @@ def arguments():
     parser.add_argument("--python")
     parser.add_argument("--part", type=chosen_part, default=(1, 1), help="i/n: one of n calls")
     parser.add_argument("--call-limit-s", type=float, help="this call ends within it [540 for a part, else 3600]")
-    parser.add_argument("--shard", default="", help="of the suite, with --part 1/1: i/n")
+    parser.add_argument("--shard", type=chosen_shard, help="i/n: of the suite, one of n shards; not with --part, which has its own")
     parser.add_argument("-j", "--cores", type=int, help="cores for the suite")
     parser.add_argument("--gpu-runs", type=int, help="runs of the suite on one GPU at a time [4]")
     parser.add_argument("--one-seed", action="store_true", help="judge each scenario by its seed 0 alone: more scenarios in a call, and weaker verdicts")
-    parser.add_argument("--rehearse", action="store_true", help="without a GPU, run on the CPU what can be")
-    parser.add_argument("--only", help="comma-separated: doctor,kernels,nccl,suite,chance,sanitizer,benchmarks")
+    parser.add_argument("--rehearse", action="store_true", help="without a GPU, run on the CPU what can be; verifies nothing, and so exits with 4, or with 1")
+    parser.add_argument("--only", help="comma-separated: doctor,kernels,nccl,nccl-faults,suite,chance,sanitizer,benchmarks")
     parser.add_argument("--nodes", nargs="*", default=gpu_machine.NODES, help=argparse.SUPPRESS)
     parser.add_argument("scenarios", nargs="*", help="default: all of the bundle")
     options = parser.parse_args()
+    if options.shard and options.part[1] > 1:
+        parser.error("--shard and --part do not go together: a part is a shard already; take a larger n of --part")
+    if not may_replace(options.report):
+        parser.error(f"{options.report} was not written by gpu_check alone, and would be lost: name another --report")
     if options.call_limit_s is None:
         options.call_limit_s = 540 if options.part[1] > 1 else 3600
     return options
@@ -273,22 +331,31 @@ def refuse_to_start(check):
     return None
 
 
+def run_unit(check, name, unit):
+    """What an earlier call found stays, where nothing is started."""
+    left_out = check.options.only is not None and name.split()[0] not in check.options.only.split(",")
+    if left_out or check.left_s() < ENOUGH_S:
+        if check.results.has_rows(name):
+            return
+        check.results.begin(name)
+        if left_out:
+            check.results.also_lacks(f"{name}: left out by --only")
+        else:
+            check.results.lacks(name, f"no time was left of {check.options.call_limit_s:.0f} s")
+        return
+    check.results.begin(name)
+    try:
+        unit()
+    except Exception:  # the other checks are worth having
+        check.results.record(name, FAILED, 0.0, "the check itself failed")
+        check.results.keep(f"{name}: failure of the check", traceback.format_exc())
+
+
 def run(check, units, names):
     for name in names:
-        check.results.begin(name)
-        if check.options.only is not None and name.split()[0] not in check.options.only.split(","):
-            check.results.also_lacks(f"{name}: left out by --only")
-        elif check.left_s() < ENOUGH_S:
-            check.results.lacks(name, f"no time was left of {check.options.call_limit_s:.0f} s")
-        else:
-            try:
-                units[name]()
-            except Exception:  # the other checks are worth having
-                check.results.record(name, FAILED, 0.0, "the check itself failed")
-                check.results.keep(f"{name}: failure of the check", traceback.format_exc())
+        run_unit(check, name, units[name])
         check.results.store()
-        with open(check.options.report, "w", encoding="utf-8") as file:
-            file.write(check.results.text(check.machine(), check.device(), check.bundle))
+        write_report(check.options.report, check.results.text(check.machine(), check.device(), check.bundle))
 
 
 def main():
@@ -298,19 +365,21 @@ def main():
     results = Results(options.results, [], commit)
     check = Check(options, results)
     part, parts = options.part
-    units = units_of(check, max(1, parts - 2))
+    units = units_of(check, int(options.shard.partition("/")[2]) if options.shard else max(1, parts - 2))
     results.units = list(units)
     refused = refuse_to_start(check)
     if refused is not None:
         status, lines = refused
         print("\n".join("gpu_check: " + line for line in lines), file=sys.stderr)
         return status
-    run(check, units, part_of(list(units), part, parts))
+    results.keep_of(check.device())
+    run(check, units, part_of(list(units), part, parts, options.shard))
     for line in results.not_verified():
         print(f"NOT VERIFIED: {line}")
-    passed, failed = results.count(PASSED, PARTLY), results.count(FAILED)
-    verified = passed - results.count(PASSED, unit="doctor")  # which says nothing about a GPU
+    passed, failed, verified = results.count(PASSED, PARTLY), results.count(FAILED), results.verified_now()
     print(f"{passed} passed ({results.count(PARTLY)} in part), {failed} failed, {results.count(ABSENT)} not verified; report: {options.report}")
+    if not verified:
+        print("gpu_check: this call verified nothing on a GPU" + (": there is none" if not check.devices else ""))
     return EXIT_FAILED if failed else EXIT_PASSED if verified else EXIT_NOTHING
 
 

@@ -26,6 +26,11 @@ def find_torch(python):
     return torch + "/lib", glob.glob(torch + "/../nvidia/*/lib") + glob.glob("/usr/local/cuda/lib64")
 
 
+def python_with_torch(python):
+    """The Python whose torch find_torch takes; "" where that is of no Python."""
+    return "" if python is None and os.environ.get("TORCH_HOME") else python or "python3"
+
+
 def library_path(bundle, torch, others):
     """The machine's own folders stay, behind ours: its driver may be found by them alone."""
     own = os.environ.get("LD_LIBRARY_PATH", "")

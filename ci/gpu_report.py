@@ -1,9 +1,29 @@
 """The results of gpu_check.py: kept in a file, so that several calls make one report."""
+import hashlib
 import json
 import os
 import textwrap
 
 PASSED, PARTLY, FAILED, ABSENT = "passed", "PARTLY", "FAILED", "NOT VERIFIED"
+
+
+def mark_of(text):
+    return f"<!-- gpu_check.py wrote all above this line: {hashlib.sha256(text.encode()).hexdigest()[:16]} -->\n"
+
+
+def write_report(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text + mark_of(text))
+
+
+def may_replace(path):
+    """Whether nobody has added to this report by hand."""
+    if not os.path.exists(path):
+        return True
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    end = text.rfind("<!--")
+    return not text or (end > 0 and text[end:] == mark_of(text[:end]))
 
 
 def grouped(lines):
@@ -27,18 +47,31 @@ class Results:
         self.path, self.units, self.commit = path, units, commit
         self.done = {}
         self.unit = None
+        self.begun = []  # by this call
+        self.device = self.kept_device = None
         if path and os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 kept = json.load(file)
             if kept["commit"] == commit:  # the results of another commit say nothing about this one
-                self.done = kept["units"]
+                self.done, self.kept_device = kept["units"], kept["device"]
+
+    def keep_of(self, device):
+        """From here on `device` is checked. What an earlier call found on another is forgotten."""
+        self.device = device
+        if self.kept_device != device:
+            self.done = {}
 
     def begin(self, unit):
         self.unit = self.done[unit] = {"rows": [], "sections": [], "not_verified": []}
+        self.begun.append(unit)
 
-    def record(self, what, status, seconds, words):
+    def has_rows(self, unit):
+        return bool(self.done.get(unit, {}).get("rows"))
+
+    def record(self, what, status, seconds, words, on_gpu=True):
+        """`on_gpu`: whether a pass of it says anything about a GPU."""
         print(f"{status:12s} {seconds:7.1f} s  {what}: {words}", flush=True)
-        self.unit["rows"].append([what, status, seconds, words])
+        self.unit["rows"].append([what, status, seconds, words, on_gpu and self.device == "cuda"])
 
     def lacks(self, what, why):
         self.unit["not_verified"].append(f"{what}: {why}")
@@ -57,7 +90,7 @@ class Results:
         if not self.path:
             return
         with open(self.path + ".new", "w", encoding="utf-8") as file:
-            json.dump({"commit": self.commit, "units": self.done}, file, indent=1)
+            json.dump({"commit": self.commit, "device": self.device, "units": self.done}, file, indent=1)
         os.replace(self.path + ".new", self.path)
 
     def all(self, kind):
@@ -67,9 +100,12 @@ class Results:
         left = [f"{unit}: not run yet" for unit in self.units if unit not in self.done]
         return list(dict.fromkeys(self.all("not_verified") + left))
 
-    def count(self, *statuses, unit=None):
-        rows = self.all("rows") if unit is None else self.done.get(unit, {}).get("rows", [])
-        return sum(row[1] in statuses for row in rows)
+    def count(self, *statuses):
+        return sum(row[1] in statuses for row in self.all("rows"))
+
+    def verified_now(self):
+        """How many checks of this call passed on a GPU, at least in part."""
+        return sum(row[1] in (PASSED, PARTLY) and row[4] for unit in self.begun for row in self.done[unit]["rows"])
 
     def text(self, machine, device, bundle):
         text = ["# What was checked on a GPU", "",
@@ -81,7 +117,7 @@ class Results:
         text += ["| | |", "|---|---|"] + [f"| {key} | {value} |" for key, value in machine] + [""]
         text += ["| check | result | seconds | |", "|---|---|---|---|"]
         text += [f"| {what} | {status} | {seconds:.1f} | {words.replace('|', '/')} |"
-                 for what, status, seconds, words in self.all("rows")] + [""]
+                 for what, status, seconds, words, _ in self.all("rows")] + [""]
         if self.not_verified():
             text += ["## Not verified"] + [
                 textwrap.fill(f"- {line}", width=100, subsequent_indent="  ", break_on_hyphens=False)

@@ -251,12 +251,15 @@ class Shim {
       held.swap(held_);
     }
     if (!held) return kNcclSuccess;
-    const auto described = [](const Call& one) {
-      return Quoted(std::string(NameOf(one.op)) + " of " + std::to_string(one.count));
+    // Calls that are alike have changed places, too.
+    const auto described = [](const std::string& which, const Call& one) {
+      return Quoted(which + ", " + std::string(NameOf(one.op)) + " of " +
+                    std::to_string(one.count));
     };
-    Report(held->match, held->call.op, held->rank,
-           "[" + described(held->call) + ", " + described(call) + "]",
-           "[" + described(call) + ", " + described(held->call) + "]");
+    const std::string first = described("call " + std::to_string(held->match.call), held->call);
+    const std::string second = described("the next", call);
+    Report(held->match, held->call.op, held->rank, "[" + first + ", " + second + "]",
+           "[" + second + ", " + first + "]");
     return Pass(held->call);
   }
 

@@ -32,8 +32,10 @@ else:
 comm = ctypes.c_void_p()
 nccl.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, Id, ctypes.c_int]
 assert nccl.ncclCommInitRank(ctypes.byref(comm), ranks, unique, rank) == 0
+kept = []  # a call that is held back has its buffers to the end
 for call in range(calls):
     send, receive = (ctypes.c_float * 8)(*[rank + 1] * 8), (ctypes.c_float * 8)()
+    kept.append((send, receive))
     result = nccl.ncclAllReduce(send, receive, ctypes.c_size_t(8), 7, 0, comm, None)
     print(result, receive[0], receive[7], flush=True)
 assert nccl.ncclCommDestroy(comm) == 0
@@ -139,7 +141,15 @@ class NcclShimTest(unittest.TestCase):
         self.call("do=reorder op=reduce")
         names = [name for name, *_ in self.reached()]
         self.assertEqual(names.index("ncclReduce"), names.index("ncclBroadcast") + 1)
-        self.assertEqual(self.fired()[0]["after"], ["broadcast of 8", "reduce of 8"])
+        self.assertEqual(self.fired()[0]["before"], ["call 0, reduce of 8", "the next, broadcast of 8"])
+        self.assertEqual(self.fired()[0]["after"], ["the next, broadcast of 8", "call 0, reduce of 8"])
+
+    def test_reordered_calls_that_are_alike_have_changed_places_too(self):
+        program = self.python("do=reorder op=all_reduce call=1", calls=4)
+        said, errors = program.communicate(timeout=60)
+        self.assertEqual(said.split("\n")[:4], ["0 1.0 1.0", "0 0.0 0.0", "0 1.0 1.0", "0 1.0 1.0"], errors)
+        self.assertEqual(self.fired()[0]["before"], ["call 1, all_reduce of 8", "the next, all_reduce of 8"])
+        self.assertNotEqual(self.fired()[0]["before"], self.fired()[0]["after"])
 
     def test_a_held_call_without_a_next_one_is_never_made_and_has_not_fired(self):
         self.call("do=reorder op=recv")

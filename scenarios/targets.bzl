@@ -1338,6 +1338,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "portable/nccl-reorder",
+        file = "portable/nccl-reorder.yaml",
+        extended = ["portable/defaults.yaml", "defaults.yaml"],
+        tags = ["portable"],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "portable/no-clipping",
         file = "portable/no-clipping.yaml",
         extended = ["portable/defaults.yaml", "defaults.yaml"],

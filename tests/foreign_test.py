@@ -551,6 +551,16 @@ class ForeignTest(unittest.TestCase):
             symptoms={"waits": "stalled", "rank_1_ends": "ended(rank=1, why=completed) and stalled"}, remedies=None, no_remedy="none",
             budget={"seconds": 100, "stall_seconds": 3})
 
+    def test_nccl_calls_that_change_places(self):
+        self.assert_verdict(
+            "pass", target="averages", recipe={"parallel.ranks": 2},
+            inject={"swapped": {"fault": "nccl.reorder", "ranks": [1], "with": {"call": 5}}},
+            healthy={"completes": "ended(rank=0, why=completed)"},
+            symptoms={"wrong": "eventually abs(loss - control.loss) > 0.001 * control.loss"}, remedies=None, no_remedy="none",
+            budget={"seconds": 100, "stall_seconds": 3})
+        fired, = self.fired(name="rank1.jsonl")  # alike as they are, they are two calls
+        self.assertEqual(fired["before"], ["call 5, all_reduce of 1", "the next, all_reduce of 1"])
+
     def test_nccl_fault_that_is_never_reached_is_no_pass(self):
         case, done = self.judge(
             target="averages", recipe={"parallel.ranks": 2}, inject={"late": {"fault": "nccl.delay", "with": {"call": 1000}}},

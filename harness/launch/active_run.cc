@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "harness/launch/flight_recorder.h"
 #include "harness/launch/last_calls.h"
 #include "harness/launch/steps_done.h"
 #include "harness/text/words.h"
@@ -417,9 +416,7 @@ void ActiveRun::Finish() {
     result_.detail = Join(result_.problems, "; ");
   }
   if (result_.end == RunEnd::kFailed || result_.end == RunEnd::kStalled) {
-    const std::string recorders = DescribeFlightRecorders(folder_.path(), run_.ranks);
-    if (!recorders.empty()) result_.detail += "; " + recorders;
-    if (!last_calls_.empty()) result_.detail += "; " + last_calls_;
+    for (const std::string& words : WordsLeftBehind()) result_.detail += "; " + words;
   }
   if (!leaks_.empty()) {
     const std::string what = "left processes behind, which were killed: " + Join(leaks_, "; ");

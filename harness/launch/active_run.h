@@ -106,6 +106,8 @@ class ActiveRun {
   int FirstOf(const std::vector<int>& dead) const;
   std::size_t CallsOf(int rank) const;  // collective calls so far
   std::string FirstDeath() const;       // one sentence about it
+  // Sentences of what the ranks left in the run's folder about its end.
+  std::vector<std::string> WordsLeftBehind() const;
   // The rank whose death is its own; none where the ranks only complain of each other.
   std::optional<int> Culprit() const;
   void RestartAfterDeath();

@@ -9,7 +9,9 @@
 #include <cstdlib>
 
 #include "harness/launch/active_run.h"
+#include "harness/launch/flight_recorder.h"
 #include "harness/launch/last_calls.h"
+#include "harness/launch/nccl_log.h"
 #include "harness/process/process_status.h"
 #include "harness/process/rank_processes.h"
 
@@ -274,6 +276,15 @@ std::optional<int> ActiveRun::Culprit() const {
 // The rank that failed first under the command's own launcher, as its watcher found out.
 const Event* ActiveRun::ForeignFailure() const {
   return rank_variable().empty() ? nullptr : LastOfAttempt("rank_failed", std::nullopt);
+}
+
+std::vector<std::string> ActiveRun::WordsLeftBehind() const {
+  std::vector<std::string> all = {
+      DescribeNcclLogs(folder_.path(), run_.ranks, folder_.plan(phase_name(), attempt_),
+                       result_.detail),
+      DescribeFlightRecorders(folder_.path(), run_.ranks), last_calls_};
+  all.erase(std::remove(all.begin(), all.end(), ""), all.end());
+  return all;
 }
 
 std::string ActiveRun::FirstDeath() const {

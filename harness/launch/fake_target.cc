@@ -170,7 +170,11 @@ std::optional<int> FakeRank::MisbehaveAtOnce() {
 std::optional<int> FakeRank::MisbehaveAtStep(TraceWriter& trace, int step) {
   if (mode_ == "crashes") std::abort();
   if (mode_ == "killed") raise(SIGKILL);
-  if (mode_ == "stops") raise(SIGSTOP);
+  if (mode_ == "stops") {
+    std::ofstream(folder_ + "/nccl-rank" + std::to_string(rank_) + ".log")
+        << "host:1:2 [0] NCCL WARN a peer is gone\n";
+    raise(SIGSTOP);
+  }
   if (mode_ == "hangs") {
     for (;;) pause();
   }

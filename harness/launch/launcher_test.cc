@@ -175,6 +175,8 @@ TEST_P(LauncherTest, SeesAStoppedRank) {
   ASSERT_EQ(stalled.size(), 1u);
   EXPECT_EQ(stalled[0].fields["lagging_rank"], 1);
   EXPECT_EQ(stalled[0].fields["lagging_state"], "stopped");
+  EXPECT_NE(result.detail.find("; NCCL: rank 1: NCCL WARN a peer is gone"), std::string::npos)
+      << result.detail;
 }
 
 // The most that were on their way at once, of three runs of two ranks each on two cores.

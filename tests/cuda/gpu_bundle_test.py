@@ -1,7 +1,8 @@
 """The bundle for machines with a GPU: small enough, whole, and its one command checks what it can here.
 
-    gpu_bundle_test.py gpu_bundle.py SCENARIOS_FOLDER PROGRAM...
+    gpu_bundle_test.py gpu_bundle.py SCENARIOS_FOLDER SHIM PROGRAM...
 """
+import glob
 import json
 import os
 import re
@@ -11,7 +12,7 @@ import tarfile
 import tempfile
 import unittest
 
-PACKER, SCENARIOS, *PROGRAMS = sys.argv[1:]
+PACKER, SCENARIOS, SHIM, *PROGRAMS = sys.argv[1:]
 
 
 def libtorch():
@@ -27,7 +28,7 @@ class Bundle(unittest.TestCase):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.folder = cls.scratch.name
         archive = cls.folder + "/gpu.tar.gz"
-        cls.packing = subprocess.run([sys.executable, PACKER, archive, "--commit", "of-a-test", "--scenarios", SCENARIOS,
+        cls.packing = subprocess.run([sys.executable, PACKER, archive, "--commit", "of-a-test", "--scenarios", SCENARIOS, "--shim", SHIM,
                                       "--torch", "2.11.0", "--nccl", "2.28.9", *PROGRAMS], capture_output=True, text=True)
         if cls.packing.returncode == 0:
             with tarfile.open(archive) as packed:
@@ -44,7 +45,7 @@ class Bundle(unittest.TestCase):
         self.assertLess(total, 64 << 20)
 
     def test_refuses_to_grow_beyond(self):
-        result = subprocess.run([sys.executable, PACKER, self.folder + "/small.tar.gz", "--scenarios", SCENARIOS,
+        result = subprocess.run([sys.executable, PACKER, self.folder + "/small.tar.gz", "--scenarios", SCENARIOS, "--shim", SHIM,
                                  "--most-bytes", "100000", *PROGRAMS], capture_output=True, text=True)
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("too large to carry", result.stderr)
@@ -57,6 +58,40 @@ class Bundle(unittest.TestCase):
         self.assertRegex(built["glibc"], r"^2\.\d+")
         self.assertRegex(built["libstdc++"], r"^3\.4\.\d+$")
 
+    def trainwreck(self, *arguments):
+        path = os.path.join(libtorch(), "lib")
+        return subprocess.run([self.folder + "/trainwreck-gpu/bin/trainwreck", *arguments], cwd=self.folder + "/trainwreck-gpu/nccl",
+                              env={**os.environ, "LD_LIBRARY_PATH": path, "GPU_CHECK_PYTHON": "false", "TRAINWRECK_CACHE": self.folder + "/cache"},
+                              capture_output=True, text=True, timeout=250)
+
+    def test_its_programs_can_have_the_faults_of_nccl(self):
+        portable = sorted(glob.glob(self.folder + "/trainwreck-gpu/scenarios/portable/nccl-*.yaml"))
+        self.assertEqual(len(portable), 4)
+        for target, root, paths in (("trainer", "../scenarios", portable), ("python", "../scenarios", portable),
+                                    ("python", "scenarios", ["scenarios/one-rank"])):
+            said = self.trainwreck("validate", "--target", target, "--scenarios-root", root, *paths)
+            self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+            self.assertEqual(said.stdout, "4 scenarios, 4 cases: all valid\n", "none would be skipped")
+        # The library of the faults is found; there is no Python with torch here.
+        said = self.trainwreck("run", "scenarios/one-rank/drop.yaml", "--target", "python", "--scenarios-root", "scenarios", "--no-preflight",
+                               "--output", self.folder + "/drop", "--history", "none")
+        self.assertNotIn("requires:preload:nccl", said.stdout)
+        self.assertEqual(said.returncode, 7, said.stdout + said.stderr)
+
+    # On the CPU, where no call of NCCL is made; so with another fault.
+    def test_its_trainer_runs_as_a_program_that_is_broken_from_outside(self):
+        text = "command: [python3, without_faults.py, ../bin/trainwreck-trainer-cuda]"
+        path = self.folder + "/trainwreck-gpu/nccl/trainwreck.yaml"
+        with open(path, encoding="utf-8") as file:
+            declared = file.read()
+        self.assertIn(text, declared)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(declared.replace("-cuda]", "]"))
+        said = self.trainwreck("run", "portable/slow-rank", "--target", "trainer", "--scenarios-root", "../scenarios", "--set", "device=cpu",
+                               "--each-seed", "0:1", "--output", self.folder + "/slow-rank", "--history", "none")
+        self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+        self.assertIn("1 case: 1 pass", said.stdout)
+
     @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "there is a GPU driver: run ci/gpu_check.sh itself")
     def test_its_one_command_says_what_it_could_not_verify(self):
         report = self.folder + "/gpu.md"
@@ -64,7 +99,8 @@ class Bundle(unittest.TestCase):
         result = subprocess.run([self.folder + "/trainwreck-gpu/gpu_check.sh", "--report", report, "--results",
                                  self.folder + "/gpu.json", "--rehearse", "--only", "doctor,nccl,sanitizer,suite", scenario],
                                 env={**os.environ, "TORCH_HOME": libtorch()}, capture_output=True, text=True, timeout=250)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertEqual(result.returncode, 4, result.stdout + result.stderr)  # nothing ran on a GPU
+        self.assertIn("this call verified nothing on a GPU: there is none", result.stdout)
         self.assertRegex(result.stdout, "NOT VERIFIED: compute-sanitizer racecheck on the kernels: "
                          "(no GPU|the trainer with GPUs does not start: .*)\n")
         self.assertIn("NOT VERIFIED: the scenario suite on a GPU: it ran on the CPU", result.stdout)

@@ -2,16 +2,20 @@
 
     gpu_check_test.py FOLDER_OF_GPU_CHECK
 """
+import argparse
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+from unittest import mock
 
 FOLDER = os.path.abspath(sys.argv.pop(1))
 sys.path.insert(0, FOLDER)
+import gpu_check  # noqa: E402
 import gpu_machine  # noqa: E402
 import gpu_report  # noqa: E402
 OWN = "/machine/driver"
@@ -22,6 +26,7 @@ TRAINER = NOTE + f"""case "$LD_LIBRARY_PATH" in *:{OWN}) ;; *) echo no driver; e
 echo '{{"devices": [{{"kind": "cpu", "name": "cpu"}}'"$DEVICES"']}}'
 """
 GTEST = NOTE + """[ "$KERNELS" = fail ] && echo '[  FAILED  ] Sums.Small/cuda (2 ms)' && exit 1
+[ "$KERNELS" = slow ] && exec sleep 600
 [ "$KERNELS" = skip ] || echo '[       OK ] Sums.Small/cuda (2 ms)'
 [ -n "$KERNELS" ] && echo '[  SKIPPED ] Sums.Huge/cuda (0 ms)'
 exit 0
@@ -34,17 +39,28 @@ if sys.argv[1] == "doctor":
     sys.exit(print("ok    train by fork two steps"))
 folder = sys.argv[sys.argv.index("--output") + 1]
 os.makedirs(folder)
-verdicts = [{{"case": "nan/a", "verdict": "pass", "devices": ["cuda"], "reason": "", "expected_limit": False}}]
-if os.environ.get("SUITE") == "skip":
-    verdicts.append({{"case": "nan/b", "verdict": "skip", "devices": [], "reason": "requires two GPUs", "expected_limit": False}})
+def verdict(case, kind="pass", devices=(), reason="", expected_limit=False):
+    return {{"case": case, "verdict": kind, "devices": list(devices), "reason": reason, "expected_limit": expected_limit}}
+suite = os.environ.get("SUITE")
+device = next((word[7:] for word in sys.argv if word.startswith("device=")), "")
+verdicts = [verdict("negative/skip", expected_limit=True)]
+if suite not in ("none", "stuck"):
+    verdicts.append(verdict("nan/a", devices=[device]))
+if suite == "few":
+    verdicts = [verdict("nan/c", "inconclusive", [device], "too few seeds")]
+if suite in ("skip", "none"):
+    verdicts.append(verdict("nan/b", "skip", reason="requires two GPUs"))
 def report(*_):
-    counts = {{kind: sum(v["verdict"] == kind for v in verdicts) for kind in ("pass", "fail", "skip")}}
+    counts = {{kind: sum(v["verdict"] == kind for v in verdicts) for kind in ("pass", "fail", "skip", "inconclusive")}}
     with open(folder + "/verdicts.json", "w") as file:
         json.dump({{"counts": counts, "verdicts": verdicts}}, file)
     if _:
         print("trainwreck: 7 cases were cut off without a verdict (interrupted)")
-    sys.exit(130 if _ else 0)
-if os.environ.get("SUITE") == "slow":
+    sys.exit(130 if _ else 5 if suite == "few" else 0)
+if suite == "killed":
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(130))
+    time.sleep(600)
+if suite in ("slow", "stuck"):
     signal.signal(signal.SIGINT, report)
     time.sleep(600)
 report()
@@ -100,7 +116,8 @@ class GpuCheck(unittest.TestCase):
     def test_one_call_does_all(self):
         said = self.check()
         self.assertIn("NOT VERIFIED: NCCL between ranks: this machine has 1 GPUs", said)
-        self.assertIn("10 passed (0 in part), 0 failed, 0 not verified", said)
+        self.assertRegex(said, r"10 passed \(0 in part\), 0 failed, [01] not verified")  # 1: without a libnccl
+        self.assertRegex(said, "NOT VERIFIED: faults of NCCL's calls: ")
         report = self.read("gpu.md")
         for line in ("| device | 1 x Fake |", "| LibTorch | 2.11.0 |", "| commit | abc |",
                      "| kernels against their oracles on a GPU | passed |", "| scenario suite with device=cuda | passed |"):
@@ -117,10 +134,18 @@ class GpuCheck(unittest.TestCase):
     def test_without_a_gpu_nothing_is_verified(self):
         self.assertIn("nothing to verify", self.check(status=4, DEVICES="", nodes="none"))
         self.assertEqual(self.read("calls"), "trainwreck-trainer-cuda --describe\n")
-        said = self.check("--rehearse", DEVICES="", nodes="none")
+
+    def test_a_rehearsal_verifies_nothing_and_says_so(self):
+        said = self.check("--rehearse", status=4, DEVICES="", nodes="none")
+        self.assertIn("verified nothing on a GPU: there is none", said)
         self.assertIn("NOT VERIFIED: the scenario suite on a GPU: it ran on the CPU", said)
         self.assertIn("the machine of this report has no GPU", self.read("gpu.md"))
+        self.assertIn("| scenario suite with device=cpu | passed |", self.read("gpu.md"))
         self.assertNotIn("benchmark", self.read("calls"))
+        self.check("--rehearse", status=1, DEVICES="", nodes="none", KERNELS="fail")
+        said = self.check("--only", "doctor", status=4)  # what was rehearsed is no result of the GPU
+        self.assertNotIn("device=cpu", self.read("gpu.md"))
+        self.assertNotIn("there is none", said)
 
     def test_libraries_that_do_not_fit_stop_it_before_the_start(self):
         for name, version in (("LibTorch", "2.12.0"), ("glibc", "2.99"), ("libstdc++", "3.4.999")):
@@ -156,16 +181,60 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("suite 1/2: not run yet", self.check("--part", "1/4"))
 
     def test_a_shard_and_cores_are_passed_on(self):
-        self.check("--shard", "2/5", "-j", "7")
+        said = self.check("--shard", "2/5", "-j", "7")
+        self.assertIn("NOT VERIFIED: suite 1/5: not run yet", said)
+        self.assertEqual(self.read("calls").count(" -t not nondeterministic "), 1)
         self.assertIn("--set device=cuda --shard 2/5 --set deterministic=true -j 7\n", self.read("calls"))
         self.check("--only", "suite", "--gpu-runs", "3", "--one-seed")
         self.assertIn("--set deterministic=true --gpu-runs 3 --each-seed 0:1\n", self.read("calls"))
         self.assertIn("is no part", self.check("--part", "1/2", status=2))
+        for shard in ("0/2", "3/2", "half"):
+            self.assertIn("is no shard", self.check("--shard", shard, status=2))
+
+    def test_shards_make_one_report(self):
+        self.check("--shard", "1/2", "--only", "suite")
+        self.check("--shard", "2/2", "--only", "suite")
+        for shard in ("1/2", "2/2"):
+            self.assertIn(f"| scenario suite with device=cuda, shard {shard} | passed |", self.read("gpu.md"))
+
+    def test_a_part_and_a_shard_do_not_go_together(self):
+        self.assertIn("--shard and --part do not go together", self.check("--part", "2/4", "--shard", "1/5", status=2))
+        self.assertEqual(self.read("calls"), "")
 
     def test_a_suite_that_is_cut_short_leaves_its_verdicts(self):
         said = self.check("--only", "suite", "--call-limit-s", "27", SUITE="slow")
-        self.assertRegex(said, r"PARTLY .* cut short: 1 pass; 7 cases were cut off without a verdict; on cuda")
+        self.assertRegex(said, r"PARTLY .* cut short: 2 pass; 7 cases were cut off without a verdict; on cuda")
         self.assertRegex(self.read("gpu.md"), r"- scenario suite with device=cuda: cut short after \d+ s: 7 cases")
+
+    def test_what_is_cut_short_before_anything_passed_is_not_verified(self):
+        for why, variables in {"no verdict": {"SUITE": "killed"}, "cut short: 1 pass; 7": {"SUITE": "stuck"}}.items():
+            said = self.check("--only", "suite", "--call-limit-s", "27", status=4, **variables)
+            self.assertRegex(said, f"NOT VERIFIED .*{why}")
+            self.assertIn("0 passed (0 in part), 0 failed, 1 not verified", said)
+            self.assertIn("gpu_check: this call verified nothing on a GPU\n", said)
+        said = self.check("--only", "kernels", "--call-limit-s", "27", status=4, KERNELS="slow")
+        self.assertIn("0 passed (0 in part), 0 failed, 3 not verified", said)
+        self.assertRegex(said, r"NOT VERIFIED: kernels against their oracles on a GPU: cut short after \d+ s: 0 passed")
+
+    def test_a_suite_in_which_nothing_ran_is_not_verified(self):
+        said = self.check("--only", "suite", status=4, SUITE="none")
+        self.assertRegex(said, r"NOT VERIFIED +[\d.]+ s  scenario suite with device=cuda: 1 pass, 1 skip")
+        said = self.check("--only", "suite", status=4, SUITE="few")
+        self.assertIn("NOT VERIFIED: scenario suite with device=cuda: nan/c: too few seeds", said)
+
+    def test_each_call_says_whether_it_verified_anything(self):
+        self.check("--part", "1/3")
+        self.assertIn("this call verified nothing", self.check("--part", "2/3", status=4, SUITE="none"))
+        self.check("--part", "1/3", status=1, KERNELS="fail")
+        self.check("--part", "2/3", status=1)  # what failed before stands in the report
+
+    def test_what_is_left_out_keeps_what_an_earlier_call_found(self):
+        self.check("--only", "kernels")
+        said = self.check("--only", "suite")
+        self.assertIn("NOT VERIFIED: nccl: left out by --only", said)
+        self.assertIn("3 passed (0 in part), 0 failed", said)
+        self.assertIn("| kernels against their oracles on a GPU | passed |", self.read("gpu.md"))
+        self.assertIn("kernels against their oracles on a GPU | passed", self.check("--call-limit-s", "1", status=4) + self.read("gpu.md"))
 
     def test_what_was_skipped_is_not_passed(self):
         said = self.check("--only", "kernels,suite", KERNELS="some", SUITE="skip")
@@ -184,6 +253,89 @@ class GpuCheck(unittest.TestCase):
     def test_nothing_verified_is_no_success(self):
         said = self.check("--only", "doctor,kernels", status=4, KERNELS="skip")
         self.assertIn("1 passed (0 in part), 0 failed", said)
+
+    def test_a_report_that_somebody_wrote_in_is_not_replaced(self):
+        for _ in range(2):
+            self.check("--only", "kernels")  # its own is
+        written = self.read("gpu.md")
+        for text in (written + "\n## By hand\n", written.replace("passed", "PASSED"), "# By hand\n"):
+            self.write("gpu.md", text)
+            self.write("calls", "")
+            self.assertIn("name another --report", self.check("--only", "kernels", status=2))
+            self.assertEqual((self.read("gpu.md"), self.read("calls")), (text, ""))
+
+    def options(self, *arguments):
+        with mock.patch.object(sys, "argv", ["gpu_check.py", "--bundle", self.bundle, *arguments]):
+            return gpu_check.arguments()
+
+    def test_a_part_has_nine_minutes(self):
+        self.assertEqual(self.options("--part", "2/4").call_limit_s, 540)
+        self.assertEqual(self.options().call_limit_s, 3600)
+        self.assertEqual(self.options("--part", "2/4", "--call-limit-s", "60").call_limit_s, 60)
+
+    def test_a_program_that_does_not_hear_the_interrupt_is_killed_within_the_limit(self):
+        self.write("deaf.sh", 'trap "" INT\nsleep 600 &\necho $! > "$1"\nwait\n')
+        results = gpu_report.Results(None, [], "abc")
+        with mock.patch.dict(os.environ, self.environment), mock.patch.object(gpu_check, "WIND_UP_S", 30):
+            check = gpu_check.Check(argparse.Namespace(bundle=self.bundle, call_limit_s=2.5, python=None), results)
+            begin = time.monotonic()
+            code, _, _ = check.call(["sh", self.folder + "/deaf.sh", self.folder + "/child"])
+            self.assertEqual(code, 124)
+            self.assertLess(time.monotonic() - begin, 10)  # not the 30 s
+            with self.assertRaises(ProcessLookupError):
+                for _ in range(100):  # until init, or who takes its place, has seen its end
+                    os.kill(int(self.read("child")), 0)
+                    time.sleep(0.05)
+            time.sleep(max(0, check.left_s()))
+            self.assertEqual(check.call(["touch", self.folder + "/late"]), (124, "", 0.0))
+            self.assertFalse(os.path.exists(self.folder + "/late"))
+
+    def nccl_faults(self, gpus, python="python3", nccl="2.28.9", part="1/1"):
+        """What it found, and how the harness was called: (target, scenarios)."""
+        self.write("calls", "")
+        os.makedirs(self.bundle + "/nccl", exist_ok=True)
+        self.write("bundle/scenarios/portable/nccl-drop.yaml", "")
+        results = gpu_report.Results(None, ["nccl-faults"], "abc")
+        results.keep_of("cuda" if gpus else "cpu")
+        with mock.patch.dict(os.environ, self.environment):
+            check = gpu_check.Check(self.options("--part", part), results)
+            check.python, check.versions = python, {"NCCL": nccl}
+            check.devices, check.why_none = [{"kind": "cuda"}] * gpus, "no GPU"
+            results.begin("nccl-faults")
+            check.nccl_faults()
+        calls = [line.split() for line in self.read("calls").splitlines()]
+        return results, [(call[call.index("--target") + 1], [os.path.basename(path) for path in call[2:call.index("--scenarios-root")]])
+                         for call in calls]
+
+    def test_faults_of_nccl_with_two_gpus(self):
+        results, calls = self.nccl_faults(2)
+        self.assertEqual(calls, [("trainer", ["nccl-drop.yaml"]), ("python", ["nccl-drop.yaml"]), ("python", ["one-rank"])])
+        self.assertEqual(([row[1] for row in results.all("rows")], results.verified_now()), (["passed"] * 3, 3))
+        self.assertEqual(results.not_verified(), [])
+        self.assertNotIn("--each-seed", self.read("calls"))
+        self.nccl_faults(2, part="1/4")
+        self.assertEqual(self.read("calls").count("-j 4 --each-seed 0:1\n"), 3)
+
+    def test_faults_of_nccl_with_one_gpu(self):
+        results, calls = self.nccl_faults(1)
+        self.assertEqual(calls, [("python", ["one-rank"])])
+        self.assertEqual(results.not_verified(), ["faults of NCCL's calls: portable/nccl-*, of two ranks: this machine has 1 GPU"])
+
+    def test_faults_of_nccl_that_cannot_be_made(self):
+        for lacks, arguments in {"no GPU": {"gpus": 0}, "no shared libnccl.so.2, whose calls could be broken": {"gpus": 2, "nccl": ""}}.items():
+            results, calls = self.nccl_faults(**arguments)
+            self.assertEqual((results.not_verified(), calls), ([f"faults of NCCL's calls: {lacks}"], []))
+            self.assertEqual((results.verified_now(), results.all("rows")[0][1]), (0, "NOT VERIFIED"))
+        results, calls = self.nccl_faults(2, python="")
+        self.assertEqual([target for target, _ in calls], ["trainer"])
+        self.assertIn("PyTorch's calls: name a Python", results.not_verified()[0])
+        results, calls = self.nccl_faults(1, python="")
+        self.assertEqual((len(results.not_verified()), calls, results.verified_now()), (2, [], 0))
+
+    def test_a_python_with_torch(self):
+        for home, named, found in ((self.folder, None, ""), (self.folder, "./python", "./python"), ("", None, "python3")):
+            with mock.patch.dict(os.environ, TORCH_HOME=home):
+                self.assertEqual(gpu_machine.python_with_torch(named), found)
 
     def test_a_failure_is_one(self):
         self.assertIn("FAILED", self.check("--only", "kernels", status=1, KERNELS="fail"))

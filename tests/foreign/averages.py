@@ -23,9 +23,11 @@ nccl.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, UniqueId, ctype
 assert nccl.ncclCommInitRank(ctypes.byref(comm), ranks, unique, rank) == 0
 
 value = 3.0
+kept = []  # a call that is held back has its buffers to the end
 for step in range(options.steps):
     gradient = 2 * (value - 1) + (0.5 if rank == 0 else -0.5)
     mine, total = ctypes.c_float(gradient), ctypes.c_float()
+    kept.append((mine, total))
     code = nccl.ncclAllReduce(ctypes.byref(mine), ctypes.byref(total), ctypes.c_size_t(1), 7, 0, comm, None)
     if code != 0:
         raise RuntimeError(f"NCCL error {code} in all_reduce")
