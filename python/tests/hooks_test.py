@@ -630,6 +630,20 @@ class FaultsTest(HooksTest):
             self.assertEqual(len(self.fired()), len(faults))
             self.assertEqual(rest[0]["loss"] == whole[4]["loss"], not faults)
 
+    def test_generators_of_devices_and_of_the_program_that_are_lost_on_the_way(self):
+        for way in ("all", "current", "object"):
+            checkpoint = self.folder + "/whole.pt"
+            whole = self.program("dropped_on_device", "6", checkpoint, way, hooks=False)
+            checkpoint = self.folder + "/last.pt"
+            self.program("dropped_on_device", "3", checkpoint, way, hooks=False)
+            shutil.copy(checkpoint, self.folder + "/again.pt")
+            rest = self.program("dropped_on_device", "6", self.folder + "/again.pt", way, hooks=False)
+            self.assertEqual([line["loss"] for line in rest], [line["loss"] for line in whole[3:]])
+            rest = self.program("dropped_on_device", "6", checkpoint, way, faults=[fault("checkpoint.lose_generator")])
+            self.assertEqual([(event["step"], event["before"] == event["after"]) for event in self.fired()], [(0, False)])
+            self.assertNotEqual(rest[0]["loss"], whole[3]["loss"], way)
+            self.setUp()
+
     def test_a_save_that_breaks(self):
         checkpoint = self.folder + "/last.pt"
         self.program("plain", "6", checkpoint, hooks=False)

@@ -663,6 +663,61 @@ def dropped(steps: int) -> None:
         torch.save({"step": steps, "model": model.state_dict(), "generator": generator}, path)
 
 
+class DrawsOfDevice(nn.Module):
+    """Drops activations by the generator of a device that stands in for CUDA's, or by its own."""
+
+    def __init__(self, generator: torch.Generator) -> None:
+        super().__init__()
+        self.generator = generator
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return inputs * torch.rand(inputs.shape, generator=self.generator).round()
+
+
+@program
+def dropped_on_device(steps: int) -> None:
+    """Goes on with the state of the generator that its activations are dropped by."""
+    cuda: Any = torch.cuda
+    plain: Any = torch._C.Generator  # as torch makes those of devices itself
+    cuda.default_generators = (plain().manual_seed(1), plain().manual_seed(2))
+    cuda.random._lazy_call = lambda call, **_kwargs: call()
+    cuda.random._lazy_init = lambda: None
+    cuda.random.current_device = lambda: 1
+    cuda.random.device_count = lambda: 2
+    path, way = sys.argv[3:]
+    own = torch.Generator().manual_seed(1)
+    assert isinstance(own, torch.Generator) and isinstance(torch.default_generator, torch.Generator)
+    used = own if way == "object" else cuda.default_generators[1]
+    model, data = nn.Sequential(*make_model()[:2], DrawsOfDevice(used), nn.Linear(16, 1)), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    begin = 0
+    if os.path.exists(path):
+        kept = torch.load(path)
+        begin = kept["step"]
+        model.load_state_dict(kept["model"])
+        for _ in range(begin):
+            next(data)
+        if way == "all":
+            cuda.set_rng_state_all(kept["all"])
+        if way == "current":
+            cuda.random.set_rng_state(kept["current"])
+        if way == "object":
+            own.set_state(kept["object"])
+    for step in range(begin, steps):
+        optimizer.zero_grad()
+        inputs, targets = next(data)
+        with torch.random.fork_rng(devices=[]):  # sets torch's generator back, which is torch's own
+            torch.rand(1)
+        hidden = checkpoint(model[:2], inputs.requires_grad_(), use_reentrant=True)
+        loss = functional.mse_loss(model[2:](hidden), targets)
+        loss.backward()
+        say_step(step, loss.item(), optimizer)
+        optimizer.step()
+    states = {"all": cuda.get_rng_state_all(), "current": cuda.get_rng_state()}
+    kept = {"step": steps, "model": model.state_dict(), "object": own.get_state(), **states}
+    torch.save(kept, path)
+
+
 @program
 def classes(steps: int) -> None:
     """Learns which of four classes a sample is of."""

@@ -1,8 +1,8 @@
 """Faults that act inside of a training process, at exact steps (docs/guide/targets.md lists them).
 
 Each changes what torch hands on at one place: a gradient before the update, a rate, an entry of a
-checkpoint; data_faults.py has those of batches, rank_faults.py those of collectives. It says what
-it changed, as it was before and after.
+checkpoint; data_faults.py has those of batches, generator_faults.py those of random numbers, and
+rank_faults.py those of collectives. It says what it changed, as it was before and after.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import torch
 
-from trainwreck import compat, data_faults, rank_faults, tensors
+from trainwreck import compat, data_faults, generator_faults, rank_faults, tensors
 from trainwreck.trace import Fault, rank
 
 if TYPE_CHECKING:
@@ -89,7 +89,12 @@ class Faults:
             for kind in compat.scheduler_classes("load_state_dict"):
                 self._wrap_schedule_load(kind)
         if self.has("checkpoint.lose_generator"):
-            self._wrap_generator()
+            generator_faults.wrap(self)
+
+    @property
+    def has_stepped(self) -> bool:
+        """Whether this process has made a step."""
+        return self._hooks.has_stepped
 
     def has(self, prefix: str) -> bool:
         """Whether the plan has a fault whose name begins so."""
@@ -391,21 +396,6 @@ class Faults:
             step(schedule, *args, **kwargs)
 
         kind.step = call
-
-    def _wrap_generator(self) -> None:
-        generators: Any = torch.random
-        set_state = torch.set_rng_state
-
-        @functools.wraps(set_state)
-        def call(state: torch.Tensor) -> None:
-            for fault in self.due("checkpoint.lose_generator"):
-                if not self._hooks.has_stepped:
-                    now = torch.get_rng_state()
-                    self.fired(fault, tensors.digest([state]), tensors.digest([now]))
-                    return
-            set_state(state)
-
-        generators.set_rng_state = torch.set_rng_state = call  # type: ignore[assignment]
 
     def _wrap_zero_grad(self, holder: Any) -> None:
         zero_grad = holder.zero_grad
