@@ -319,6 +319,13 @@ class ProgramsTest(HooksTest):
         self.setUp()
         self.assert_program("epochs", "8", "unclear", record=["epoch"], missing=["epoch"])
 
+    def test_epochs_of_kinds_of_loaders_and_of_workers_that_stay(self):
+        for arguments in (["own"], ["workers"], ["own", "workers"]):
+            steps = self.assert_program("epochs", "8", *arguments, record=["epoch", "data_s"])
+            self.assertEqual([step["epoch"] for step in steps], [0, 0, 0, 1, 1, 1, 2, 2])
+            self.assertTrue(all(step["data_s"] > 0 for step in steps))
+            self.setUp()
+
     def test_a_python_without_torch_is_left_alone(self):
         self.call("-c", "import json; assert 'trainwreck' not in __import__('sys').modules")
         self.assertEqual(os.listdir(self.trace_folder), [])

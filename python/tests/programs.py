@@ -20,7 +20,7 @@ from torch import nn
 from torch.nn import functional
 from torch.optim import SGD, Adam, Optimizer
 from torch.utils.checkpoint import checkpoint
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, TensorDataset, dataloader
 
 PROGRAMS: dict[str, Callable[[int], None]] = {}
 
@@ -497,6 +497,23 @@ def parameters_read(steps: int) -> None:
         say(step=step, loss=loss.item(), lr=rate, untrained=0, **values)
 
 
+class OwnLoader(DataLoader[Any]):
+    """Makes its iterators itself, as loaders do that keep a state."""
+
+    def __iter__(self) -> Any:
+        kinds: Any = dataloader
+        kind = (
+            kinds._MultiProcessingDataLoaderIter
+            if self.num_workers
+            else kinds._SingleProcessDataLoaderIter
+        )
+        if not self.persistent_workers or self._iterator is None:
+            self._iterator = kind(self)
+        else:
+            self._iterator._reset(self)
+        return self._iterator
+
+
 @program
 def epochs(steps: int) -> None:
     """Trains on a loader that begins again and again; evaluates on another one in between."""
@@ -505,7 +522,10 @@ def epochs(steps: int) -> None:
     random.seed(4)
     data = TensorDataset(torch.randn(24, 8), torch.randn(24, 1))
     optimizer = SGD(model.parameters(), lr=0.05)
-    loader, held_out = DataLoader(data, 8, shuffle=True), DataLoader(data, 12)
+    kind = OwnLoader if "own" in sys.argv[3:] else DataLoader
+    workers: dict[str, Any] = {"num_workers": 1, "persistent_workers": True}
+    options = workers if "workers" in sys.argv[3:] else {}
+    loader, held_out = kind(data, 8, shuffle=True, **options), DataLoader(data, 12)
     for step, (epoch, batch) in enumerate(
         (epoch, batch) for epoch in range(steps // 3 + 1) for batch in loader
     ):
