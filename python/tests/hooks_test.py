@@ -72,9 +72,12 @@ class HooksTest(unittest.TestCase):
     def program(self, name, *arguments, **options):
         return self.call(PROGRAMS, name, *arguments, **options)
 
-    def two_ranks(self, *program, **options):
-        command = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", PROGRAMS, *(program or ["ddp"])]
+    def ranks(self, count, *program, **options):
+        command = ["-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={count}", PROGRAMS, *program]
         return self.call(*command, **options, **TORCHRUN)
+
+    def two_ranks(self, *program, **options):
+        return self.ranks(2, *(program or ["ddp"]), **options)
 
     def records(self, kind="step", rank=0):
         with open(f"{self.trace_folder}/rank{rank}.jsonl", encoding="utf-8") as file:
@@ -303,6 +306,20 @@ class ProgramsTest(HooksTest):
         names = ["param_norm", "update_norm", "param_digest", "untrained", "applied_grad_norm", "nonfinite_grads", "grad_std"]
         steps = self.assert_program("marked", record=[*names, "grad_norm{*}", "param_norm{2.bias}"], missing=["grad_norm", *names])
         self.assertEqual({key for key in steps[0] if "{" in key}, {"grad_norm{2.weight}", "grad_norm{2.bias}", "param_norm{2.bias}"})
+
+    @needs("compile")
+    def test_what_one_rank_alone_holds_is_no_part(self):
+        names = ["grad_norm", "applied_grad_norm", "nonfinite_grads", "param_digest", "updated", "untrained", "frozen_moved",
+                 *(f"{name}{of}" for name in ("param_norm", "update_norm", "update_std", "grad_std", "updated") for of in ("", "{*}"))]
+        seen = []
+        for how in (["sharded"], ["whole"]):
+            self.assert_seen(self.ranks(1, "sharded", "6", "none", "unclipped", *how, record=names))
+            steps = self.records()
+            for name in names:
+                self.assertTrue(any(key.startswith(name.replace("*}", "")) for key in steps[-1]), (name, how))
+            seen.append([{key: value for key, value in step.items() if key not in ("time", "step_s")} for step in steps])
+            self.setUp()
+        self.assertEqual(*seen)
 
     @needs("compile")
     def test_no_norm_of_parts(self):
