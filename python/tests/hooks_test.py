@@ -690,6 +690,14 @@ class FaultsTest(HooksTest):
         self.assertIn("allocate memory", self.stderr)
         self.assertEqual([event["id"] for event in self.fired()], ["f"] + ["leak"] * 2)
 
+    def test_memory_of_a_device_that_ends(self):
+        said = self.program("on_device", "3", demand=["memory_bytes"], faults=[{**fault("process.leak_memory", mebibytes=8), "id": "leak"},
+                                                                               fault("process.limit_memory", mebibytes=100)])
+        self.assertEqual(said, [{"share": 0.2, "of": "cuda:1"}] + 3 * [{"ones": [8 << 20], "of": "cuda:1"}])
+        self.assertEqual([(event["id"], event["before"], event["after"]) for event in self.fired()],
+                         [("f", 1000 << 20, 200 << 20), *(("leak", step * 8 << 20, (step + 1) * 8 << 20) for step in range(3))])
+        self.assertTrue(all(0 < step["memory_bytes"] - (3 << 40) < 1 << 40 for step in self.records()), "of the process, and of both devices")
+
     def test_a_step_that_takes_longer(self):
         self.program("plain", faults=[fault("process.slow_step", at=2, seconds=0.3)])
         self.assertEqual([step["step_s"] > 0.3 for step in self.records()[1:]], [False, True] + [False] * 5)

@@ -13,6 +13,7 @@ import random
 import sys
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, Callable
 
 import torch
@@ -681,6 +682,37 @@ def dropped(steps: int) -> None:
     if path:
         generator = torch.get_rng_state()
         torch.save({"step": steps, "model": model.state_dict(), "generator": generator}, path)
+
+
+class OnDevice(nn.Parameter):
+    """Says that it is on a device of CUDA, which need not be there."""
+
+    device = property(lambda _self: torch.device("cuda", 1))  # type: ignore[assignment]
+
+
+@program
+def on_device(steps: int) -> None:
+    """Says what is asked of its device."""
+    cuda: Any = torch.cuda
+    cuda.is_initialized, cuda.device_count = lambda: True, lambda: 2
+    cuda.memory_allocated = lambda device: (1 + device) << 40
+    cuda.memory_reserved = lambda _device: 100 << 20
+    cuda.get_device_properties = lambda _device: SimpleNamespace(total_memory=1000 << 20)
+    cuda.set_per_process_memory_fraction = lambda share, device: say(share=share, of=str(device))
+    torches: Any = torch
+    ones = torch.ones
+
+    def call_ones(*size: int, device: Any = None, **rest: Any) -> torch.Tensor:
+        say(ones=list(size), of=str(device))
+        return ones(*size, **rest)
+
+    torches.ones = call_ones
+    parameter = OnDevice(torch.randn(8))
+    optimizer = SGD([parameter], lr=0.05)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        parameter.square().sum().backward()
+        optimizer.step()
 
 
 class DrawsOfDevice(nn.Module):

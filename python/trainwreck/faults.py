@@ -166,11 +166,22 @@ class Faults:
             os._exit(int(fault.with_["code"]))
         raise Injected(f"injected exception at step {self._hooks.step} on rank {rank()}")
 
+    def _device(self) -> torch.device:
+        """That of the first parameter."""
+        return next((p.device for p in self._hooks.parameters()), torch.device("cpu"))
+
     def _limit_memory(self, fault: Fault) -> None:
-        """Once: so much more than the process has now."""
+        """Once: so much more than the process has now, on the device that it trains on."""
         if fault.id in self._done:
             return
         self._done.add(fault.id)
+        device = self._device()
+        if device.type == "cuda":
+            size = torch.cuda.memory_reserved(device) + int(fault.with_["mebibytes"]) * 2**20
+            whole = torch.cuda.get_device_properties(device).total_memory
+            torch.cuda.set_per_process_memory_fraction(min(1.0, size / whole), device)
+            self.fired(fault, whole, min(size, whole), device=str(device))
+            return
         with open("/proc/self/statm", encoding="ascii") as file:
             pages = int(file.read().split()[0])
         size = pages * resource.getpagesize() + int(fault.with_["mebibytes"]) * 2**20
@@ -183,7 +194,7 @@ class Faults:
         before = sum(tensor.numel() for tensor in self._leaked)
         size = int(fault.with_["mebibytes"]) * 2**20
         try:
-            self._leaked.append(torch.ones(size, dtype=torch.uint8))
+            self._leaked.append(torch.ones(size, dtype=torch.uint8, device=self._device()))
         except RuntimeError as error:  # as it would be the program's, with a leak of its own
             raise Injected(str(error)) from error
         self.fired(fault, before, before + self._leaked[-1].numel())
