@@ -90,6 +90,35 @@ TEST_F(InitTest, GivesNewScenariosThatFit) {
   EXPECT_TRUE(Contains(folder.Read("scenarios/a/killed.yaml"), "process.crash_rank"));
 }
 
+// That is no mistake of the user.
+TEST_F(InitTest, SaysWhichScenariosDoNotFitItsValues) {
+  const std::string head = "apiVersion: trainwreck/v1\nkind: Scenario\ntitle: A test\nseeds: 1\n";
+  const std::string dies = "symptoms: {dies: not ended(rank=0)}\nno_remedy: none\n";
+  folder.Write("suite/a/early.yaml",
+               head + "inject: {killed: {fault: process.crash_rank, at: 5}}\n" + dies);
+  folder.Write("suite/a/late.yaml",
+               head + "inject: {killed: {fault: process.crash_rank, at: 30}}\n" + dies);
+  const Called called =
+      Init("--scenarios-root suite -- python3 train.py --max-steps=20 --speed=0.25");
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(called.out, "1 scenario applies to it:\n  a/early\n")) << called.out;
+  EXPECT_TRUE(Contains(called.out,
+                       "1 more does not fit the value of 'steps': trainwreck validate --suite "
+                       "says why\n"))
+      << called.out;
+  const Called validated = folder.Call("validate --suite --scenarios-root suite", kEnvironment);
+  EXPECT_EQ(validated.status, 0) << validated.output();
+  EXPECT_TRUE(Contains(validated.out,
+                       "a/late: will be skipped, requires:value:steps: 'at' is after the run's "
+                       "last step, 19\n"))
+      << validated.out;
+  const Called run = folder.Call("run a/late --suite --scenarios-root suite", kEnvironment);
+  EXPECT_TRUE(Contains(run.out,
+                       "# 1 case does not fit the value of 'steps' in the recipe of the target: "
+                       "trainwreck validate says why\n"))
+      << run.output();
+}
+
 TEST_F(InitTest, LeavesAFileAlone) {
   folder.Write("trainwreck.yaml", "mine");
   const Called called = Init("-- python3 train.py --max-steps=20 --speed=0.25");

@@ -6,11 +6,13 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/cli/verb.h"
+#include "harness/launch/launcher.h"
 #include "harness/plan/run.h"
 #include "harness/process/interruption.h"
 #include "harness/protocol/recipe_view.h"
@@ -241,18 +243,27 @@ class Draft {
 void SayWhatApplies(CommonOptions common) {
   common.uses_suite = true;
   std::vector<std::string> names;
+  std::map<std::string, int> misfits;  // by the key whose value they do not fit
   try {
     const Chosen chosen = ChooseCases(OpenSession(common), {}, {}, {});
     for (const Case& one : chosen.cases) {
       const bool is_new = names.empty() || names.back() != one.scenario->name;
       if (one.skip_reason.empty() && is_new) names.push_back(one.scenario->name);
     }
+    for (const Scenario& scenario : chosen.scenarios) {
+      if (!scenario.misfit.empty()) ++misfits[scenario.unserved.substr(kValuePrefix.size())];
+    }
   } catch (const UsageError& error) {  // a program without its scenarios
     std::cout << error.what() << "\n";
     return;
   }
-  std::cout << names.size() << " scenarios apply to it:\n";
+  std::cout << names.size()
+            << (names.size() == 1 ? " scenario applies to it:\n" : " scenarios apply to it:\n");
   for (const std::string& name : names) std::cout << "  " << name << "\n";
+  for (const auto& [key, count] : misfits) {
+    std::cout << count << (count == 1 ? " more does" : " more do") << " not fit the value of '"
+              << key << "': trainwreck validate --suite says why\n";
+  }
   if (names.empty()) return;
   std::cout << "next: trainwreck run --suite " << names.front()
             << "; trainwreck run --suite runs all\n"
