@@ -158,6 +158,30 @@ TEST_F(InitTest, LetsTheHooksEndARunWhoseLengthNoOptionSays) {
   EXPECT_FALSE(Contains(trace, "\"step\": 40, \"time\"")) << trace;
 }
 
+// torchrun reports at length, and last.
+TEST_F(InitTest, ShowsTheErrorOfTheProgramItselfBelowALauncher) {
+  folder.Write(
+      "run.py",
+      "import subprocess, sys\n"
+      "print('W1101 10:00:00.000 77 torch/distributed/run.py:900] a warning', file=sys.stderr)\n"
+      "code = subprocess.run(['python3', *sys.argv[2:]]).returncode\n"
+      "sys.exit(code and 'E1101 10:00:00.100 77 api.py:874] failed (exitcode: 1) local_rank: "
+      "0\\n'\n"
+      "         'Traceback (most recent call last):\\n  File \"torchrun\", line 8\\n'\n"
+      "         'torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \\n' +\n"
+      "         60 * '=' + '\\nRoot Cause (first observed failure):\\n[0]:\\n'\n"
+      "         '  rank      : 0 (local_rank: 0)\\n  exitcode  : 1 (pid: 79)\\n'\n"
+      "         '  error_file: <N/A>\\n  traceback : To enable traceback see: ...\\n')\n");
+  for (const std::string ranks : {"--nproc_per_node=1", "--nproc_per_node=gpu"}) {
+    const Called called = Init("-- python3 run.py " + ranks + " train.py --max-steps=20");
+    EXPECT_EQ(called.status, 3);
+    EXPECT_TRUE(Contains(called.err, "    | KeyError: '--speed'\n")) << called.err;
+    EXPECT_TRUE(Contains(called.err, "    | Traceback (most recent call last):\n")) << called.err;
+    EXPECT_FALSE(Contains(called.err, "Root Cause")) << called.err;
+    EXPECT_FALSE(Contains(called.err, "ChildFailedError")) << called.err;
+  }
+}
+
 TEST_F(InitTest, WritesNothingForACommandThatFails) {
   const Called called = Init("-- python3 train.py --max-steps=20");
   EXPECT_EQ(called.status, 3);
