@@ -24,6 +24,9 @@ class InitTest : public testing::Test {
         "    write(t='event', event='program', step=0, time=0, optimizer='SGD', groups=1,\n"
         "          tensors=4, model='Net', loaders=[], schedulers=['StepLR'],\n"
         "          scaler=False, ranks=1)\n"
+        "if '--mebibytes' in options:\n"
+        "    with open(options['--out'] + '/big', 'wb') as big:\n"
+        "        for _ in range(int(options['--mebibytes'])): big.write(bytes(1 << 20))\n"
         "# An epoch has 50 steps. What no option says, the hooks do.\n"
         "steps = int(options.get('--max-steps') or 50 * int(options['--epochs']))\n"
         "steps = min(steps, int(os.environ.get('TRAINWRECK_ADAPTER_STEPS', steps)))\n"
@@ -156,6 +159,19 @@ TEST_F(InitTest, LetsTheHooksEndARunWhoseLengthNoOptionSays) {
   const std::string trace = folder.Read("out/a/rate/control/0/rank0.jsonl");
   EXPECT_TRUE(Contains(trace, "\"step\":39") || Contains(trace, "\"step\": 39")) << trace;
   EXPECT_FALSE(Contains(trace, "\"step\": 40, \"time\"")) << trace;
+}
+
+TEST_F(InitTest, LetsARunWriteMoreThanTheDefault) {
+  ASSERT_EQ(
+      Init("-- python3 train.py --max-steps=20 --speed=0.25 --out=here --mebibytes=300").status, 0);
+  const std::string text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(Contains(text, "#   300 MiB written in its first steps, so a run may write more"))
+      << text;
+  EXPECT_TRUE(Contains(text, "    budget: {disk: 3GiB}\n")) << text;
+  folder.Shell("rm trainwreck.yaml");
+  ASSERT_EQ(
+      Init("-- python3 train.py --max-steps=20 --speed=0.25 --out=here --mebibytes=20").status, 0);
+  EXPECT_FALSE(Contains(folder.Read("trainwreck.yaml"), "budget")) << text;
 }
 
 // torchrun reports at length, and last.
