@@ -237,8 +237,7 @@ void ActiveRun::OnExit(const Json& message) {
   if (rank.Died() && !was_killed_) {
     deaths_.push_back(index);
     if (rank.signal == SIGXFSZ) {
-      EndWith(RunEnd::kDiskBudget, fmt::format("rank {} wrote a file of more than {} bytes", index,
-                                               options_.disk_bytes));
+      EndWith(RunEnd::kDiskBudget, DiskSentence());
     } else if (MayRestart() && state_ == State::kRunning) {
       // The peer that complains of a lost connection may be gone before the rank that broke it.
       restart_at_ = std::min(restart_at_, Clock::now() + kRestartAfter);
@@ -263,6 +262,9 @@ void ActiveRun::OnAllExited() {
     if (folder_.DiskIsFull()) {
       result_.end = RunEnd::kInfrastructure;
       result_.detail = "the disk is full; " + result_.detail;
+    } else if (folder_.bytes() >= options_.disk_bytes) {  // it may have come to the limit of a file
+      result_.end = RunEnd::kDiskBudget;
+      result_.detail = DiskSentence() + "; " + result_.detail;
     }
     has_end_ = true;
     return;
@@ -398,6 +400,7 @@ void ActiveRun::KillRanks(const std::string& why) {
 void ActiveRun::Finish() {
   if (state_ != State::kReaping) guard_.reset();  // it may have descendants
   state_ = State::kDone;
+  result_.disk_bytes = folder_.bytes();
   if (result_.end == RunEnd::kDiskBudget) folder_.TruncateLargeFiles();
   bool is_over_room = false;
   if (reader_) {
@@ -472,11 +475,7 @@ void ActiveRun::Tick(Clock::time_point now) {
 
 void ActiveRun::CheckDisk() {
   next_disk_check_ = Clock::now() + kDiskEvery;
-  const std::int64_t bytes = folder_.bytes();
-  if (bytes > options_.disk_bytes) {
-    EndWith(RunEnd::kDiskBudget, fmt::format("wrote {} MiB, over the {} MiB that a run may",
-                                             bytes >> 20, options_.disk_bytes >> 20));
-  }
+  if (folder_.bytes() > options_.disk_bytes) EndWith(RunEnd::kDiskBudget, DiskSentence());
 }
 
 void ActiveRun::WriteEvent(const std::string& name, Json fields) {

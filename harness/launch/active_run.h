@@ -90,6 +90,7 @@ class ActiveRun {
   void EndOverBudget(double now_s);
   bool HasStoppedRank(Clock::time_point now);
   void CheckDisk();
+  std::string DiskSentence() const;
   void CheckTrace();
   bool PollTrace();
   bool MayRestart() const { return restarts_.May(Seconds(Clock::now())); }

@@ -322,4 +322,10 @@ std::string ActiveRun::ForeignDeath(const Event& failed) const {
   return sentence + fmt::format("; its launcher {}", DescribeExit(launcher.code, launcher.signal));
 }
 
+std::string ActiveRun::DiskSentence() const {
+  return fmt::format(
+      "wrote {} MiB, and a run may write {} MiB: 'disk' in the 'budget' of the target allows more",
+      folder_.bytes() >> 20, options_.disk_bytes >> 20);
+}
+
 }  // namespace trainwreck

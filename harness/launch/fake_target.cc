@@ -188,6 +188,7 @@ std::optional<int> FakeRank::MisbehaveAtStep(TraceWriter& trace, int step) {
   if (mode_ == "hides") Hide();
   if (mode_ == "flickers") Flicker();
   if (mode_ == "fills_disk") {
+    signal(SIGXFSZ, SIG_IGN);  // as Python does
     const int fd = open((plan_.checkpoint_dir + "/big").c_str(), O_WRONLY | O_CREAT, 0644);
     const std::string block(1 << 12, 'x');
     while (write(fd, block.data(), block.size()) > 0) {

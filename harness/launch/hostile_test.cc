@@ -192,6 +192,21 @@ TEST_P(HostileTest, AFullDiskHurtsOnlyTheRunsOnIt) {
   umount2(full.c_str(), MNT_DETACH);
 }
 
+// A program that is told so by write(2) ends with an error of its own.
+TEST_P(HostileTest, SaysThatAProgramEndedAtTheLimitOfAFile) {
+  std::list<Run> runs = {FakeRun("big", "fills_disk")};
+  const RunResult result = RunFakes(runs, GetParam(), [](LauncherOptions& options) {
+                             options.target.disk_bytes = 8 << 20;
+                           }).at("big");
+  EXPECT_EQ(result.end, RunEnd::kDiskBudget) << result.detail;
+  EXPECT_GE(result.disk_bytes, 8 << 20);
+  EXPECT_NE(result.detail.find("MiB, and a run may write 8 MiB: 'disk' in the 'budget' of the "
+                               "target allows more; rank 0 exited with code 1"),
+            std::string::npos)
+      << result.detail;
+  EXPECT_NE(result.detail.find("File too large"), std::string::npos) << result.detail;
+}
+
 int ParentOf(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;

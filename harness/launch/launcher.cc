@@ -307,6 +307,7 @@ Launcher::Launcher(LauncherOptions options) {
   PrepareForInterruption();
   if (options.target.command.empty()) throw std::invalid_argument("a target without a command");
   if (options.cores <= 0) options.cores = UsableCores();
+  options.disk_bytes = options.target.disk_bytes.value_or(options.disk_bytes);
   options.output_dir = std::filesystem::absolute(options.output_dir).lexically_normal();
   impl_ = std::make_unique<Impl>(std::move(options));
 }

@@ -41,6 +41,7 @@ struct Target {
   std::vector<std::string> launch_ranks;
   std::map<std::string, std::string> rank_variables;  // of those launchers, as rank_variable
   TimeLimits limits;
+  std::optional<std::int64_t> disk_bytes;  // that a run may write; empty: LauncherOptions says it
   std::string home;                // folder of trainwreck.yaml: the digest has paths relative to it
   std::vector<std::string> files;  // other files of the user that count in the digest
   std::map<std::string, std::string> fingerprint;  // versions: "python" -> "3.11.2"
@@ -62,7 +63,7 @@ struct LauncherOptions {
   Isolation isolation = Isolation::kFork;
   int cores = 0;                          // 0: as many as this process may use
   std::string output_dir;                 // each run gets output_dir/<run id>/
-  std::int64_t disk_bytes = 256LL << 20;  // per run
+  std::int64_t disk_bytes = 256LL << 20;  // per run, where the target has no limit of its own
   // The memory that the traces of several runs share, finished runs included; may be empty. A run
   // that exceeds it loses its trace and ends as garbage, which no claim excuses.
   std::function<std::shared_ptr<TraceRoom>(const Run&)> room_of;
@@ -102,6 +103,7 @@ struct RunResult {
   double wall_seconds = 0;
   double cpu_seconds = 0;
   std::int64_t peak_memory_bytes = 0;
+  std::int64_t disk_bytes = 0;  // that its folder holds at its end
   // The part of the trace that is kept when the trace is freed (filled in by the judge).
   std::map<std::string, double> final_signals;  // of rank 0, without signals of modules
   double step_seconds = 0;                      // median of rank 0; 0: not known

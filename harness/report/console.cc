@@ -190,11 +190,16 @@ void ConsoleReport::PrintNotes(const Verdict& verdict, bool all) {
 
 // What a target can be given so that more cases can be run.
 void ConsoleReport::PrintRoles(const std::vector<Verdict>& verdicts) {
-  constexpr std::string_view kRole = "role:";
-  std::map<std::string, int> cases;
+  constexpr std::string_view kRole = "role:", kValue = "value:";
+  std::map<std::string, int> cases, misfits;
   for (const Verdict& verdict : verdicts) {
     const std::string& lacking = verdict.failure_class.lacking();
     if (lacking.starts_with(kRole)) ++cases[lacking.substr(kRole.size())];
+    if (lacking.starts_with(kValue)) ++misfits[lacking.substr(kValue.size())];
+  }
+  for (const auto& [key, count] : misfits) {
+    out_ << "# " << count << (count == 1 ? " case does" : " cases do") << " not fit the value of '"
+         << key << "' in the recipe of the target: trainwreck validate says why\n";
   }
   for (const auto& [role, count] : cases) {
     out_ << "# " << count << (count == 1 ? " case needs" : " cases need")

@@ -169,6 +169,7 @@ class Flight {
     PreflightResult seen;
     seen.run = run.arm + " of " + run.scenario;
     seen.wall_seconds = result.wall_seconds;
+    seen.disk_bytes = result.disk_bytes;
     if (WasInterrupted()) return seen;
     for (const SignalInfo& signal : signals_) {
       if (CountSteps(result.trace, signal.name) == 0) continue;

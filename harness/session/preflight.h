@@ -5,6 +5,7 @@
 //   RequirePreflight(options.common, session, cases);  // throws ConfigurationError
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,11 @@ struct PreflightFinding {
 
 struct PreflightResult {
   std::vector<PreflightFinding> findings;
-  std::string run;          // "control of nan/x"; empty: none was made
-  std::string signals;      // the signals read: "loss, gradient"
-  double wall_seconds = 0;  // of the run
-  RunTrace trace;           // what was seen until then
+  std::string run;              // "control of nan/x"; empty: none was made
+  std::string signals;          // the signals read: "loss, gradient"
+  double wall_seconds = 0;      // of the run
+  std::int64_t disk_bytes = 0;  // that it wrote
+  RunTrace trace;               // what was seen until then
 
   bool has_errors() const;
 };

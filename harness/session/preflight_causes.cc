@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "harness/report/text.h"
+#include "harness/targets/launcher_report.h"
 #include "harness/text/nearest.h"
 #include "harness/yaml/fields.h"
 #include "harness/yaml/yaml.h"
@@ -205,7 +206,8 @@ class Causes {
   // It ended, or was ended, before the first value of a signal.
   PreflightFinding EndFinding() const {
     const RankExit* bad = BadExit();
-    const std::string words = bad == nullptr ? "" : bad->last_words;
+    std::string words = WordsBelowLauncher();
+    if (words.empty() && bad != nullptr) words = bad->last_words;
     const std::size_t not_started = words.rfind("cannot start '");
     PreflightFinding finding;
     if (bad != nullptr && bad->code == 127 && not_started != std::string::npos) {
@@ -231,6 +233,19 @@ class Causes {
     if (finding.lines.empty()) finding.lines = FirstOf(LinesOf(OutputPath("stdout")));
     finding.lines.push_back(CommandLine());
     return finding;
+  }
+
+  // What the rank that failed first has said, where a launcher reports it: the last words are those
+  // of the report. It may be torchrun that a script of the command has called.
+  std::string WordsBelowLauncher() const {
+    std::string text, words;
+    for (const std::string& line : LinesOf(OutputPath("stderr"))) text += line + "\n";
+    const bool has_launcher = spec_.launcher != LauncherKind::kOwn;
+    const auto failure =
+        ReadLauncherReport(has_launcher ? spec_.launcher : LauncherKind::kTorchrun, text);
+    if (!failure) return "";
+    for (const std::string& line : LinesOfRank(text, *failure)) words += line + "\n";
+    return words;
   }
 
   static std::string NamesOf(const std::vector<MissingSignal>& missing) {

@@ -121,6 +121,7 @@ FoundTarget FromSpec(const TargetSpec& spec) {
   found.target.limits = {.start_seconds = spec.extras.start_seconds,
                          .seconds = spec.extras.seconds,
                          .stall_seconds = spec.extras.stall_seconds};
+  found.target.disk_bytes = spec.extras.disk_bytes;
   if (spec.level < 2 && !spec.extras.start_seconds) {
     found.target.limits.start_seconds = kForeignStartSeconds;
   }

@@ -80,6 +80,23 @@ class PointChecks {
     at_points_.Add(point.name, at.source, at.position, std::move(message), std::move(hint));
   }
 
+  // Of what is wrong for the value of a recipe key. Where the scenario leaves that value to the
+  // target, it was not written for it: then it is no mistake, but cannot be run.
+  void ComplainOfValue(const Point& point, const std::string& key, const YamlNode& at,
+                       std::string message, std::string hint = "") {
+    NoticeMisfit(point, key);
+    Complain(point, at, std::move(message), std::move(hint));
+  }
+
+  void NoticeMisfit(const Point& point, const std::string& key) {
+    const auto is_set = [&](const Changes& changes) {
+      return std::any_of(changes.set.begin(), changes.set.end(),
+                         [&](const auto& change) { return change.first == key; });
+    };
+    if (target_.level >= 2 || is_set(scenario_.recipe) || is_set(point.changes)) return;
+    errors_.AddUnserved(std::string(kValuePrefix) + key);
+  }
+
   struct Extent {
     int steps = kUnknownSteps;
     int ranks = kUnknownRanks;
@@ -204,8 +221,8 @@ class PointChecks {
       if (wrong.empty()) continue;
       Path place = path;
       place.push_back(key);
-      Complain(point, At(place),
-               "'" + key + "' becomes " + result.at(key).dump() + ", but " + wrong);
+      ComplainOfValue(point, key, At(place),
+                      "'" + key + "' becomes " + result.at(key).dump() + ", but " + wrong);
     }
   }
 
@@ -228,7 +245,10 @@ class PointChecks {
     if (!draft_.is_recipe_sound) return;
     CheckScaled(point, changes, arm.recipe, path);
     if (arm.recipe == faulty && !(changes.set.empty() && changes.scale.empty())) {
-      Complain(point, At(path), "'" + arm.name + "' changes nothing: the recipe says so already");
+      const auto& change =
+          changes.set.empty() ? changes.scale.front().first : changes.set.front().first;
+      ComplainOfValue(point, change, At(path),
+                      "'" + arm.name + "' changes nothing: the recipe says so already");
     }
     CheckExtent(point, arm, extent);
   }
@@ -251,12 +271,13 @@ class PointChecks {
       place.insert(place.end(), {std::to_string(i), "until"});
       const YamlNode& at = At(place);
       if (until > extent.steps || (!is_last && until == extent.steps)) {
-        Complain(point, at, "the run ends after " + std::to_string(extent.steps) + " steps");
+        ComplainOfValue(point, kStepsKey, at,
+                        "the run ends after " + std::to_string(extent.steps) + " steps");
       } else if (is_last && until < extent.steps && extent.steps < kUnknownSteps) {
-        Complain(point, at,
-                 "the last phase must go on to the end, after " + std::to_string(extent.steps) +
-                     " steps",
-                 "leave its 'until' out, or change 'steps'");
+        ComplainOfValue(point, kStepsKey, at,
+                        "the last phase must go on to the end, after " +
+                            std::to_string(extent.steps) + " steps",
+                        "leave its 'until' out, or change 'steps'");
       }
     }
   }
@@ -284,9 +305,9 @@ class PointChecks {
       const ParamInfo* key = target_.FindRecipeKey(change.key);
       const std::string wrong = key == nullptr ? "" : CheckValue(*key, change.after);
       if (change.fault_id != fault.id || wrong.empty()) continue;
-      Complain(point, At({path[0], path[1], "fault"}),
-               "fault '" + fault.id + "' makes '" + change.key + "' " + change.after.dump() +
-                   ", but it " + wrong);
+      ComplainOfValue(point, change.key, At({path[0], path[1], "fault"}),
+                      "fault '" + fault.id + "' makes '" + change.key + "' " + change.after.dump() +
+                          ", but it " + wrong);
     }
   }
 
@@ -299,8 +320,9 @@ class PointChecks {
         {"at", fault.trigger.at}, {"from", fault.trigger.from}, {"to", fault.trigger.to}};
     for (const auto& [key, step] : steps) {
       if (!step || *step <= last) continue;
-      Complain(point, At({path[0], path[1], key}),
-               std::string("'") + key + "' is after the run's last step, " + std::to_string(last));
+      ComplainOfValue(
+          point, kStepsKey, At({path[0], path[1], key}),
+          std::string("'") + key + "' is after the run's last step, " + std::to_string(last));
     }
     for (int rank : fault.trigger.ranks) {
       if (rank < extent.ranks) continue;
@@ -354,13 +376,24 @@ class PointChecks {
     const std::vector<std::string>& names =
         is_symptom ? draft_.symptom_names : draft_.healthy_names;
     vocabulary.checks.insert(names.begin(), names.end());
-    std::vector<formula::FormulaError> wrong = check.formula.Check(vocabulary);
-    if (wrong.empty() && arms_are_sound) wrong = WhatIsVacuous(check, vocabulary);
+    const std::vector<formula::FormulaError> wrong = WhatIsWrong(check, vocabulary, arms_are_sound);
+    if (!wrong.empty()) {
+      vocabulary.planned_steps = kUnknownSteps;
+      if (WhatIsWrong(check, vocabulary, arms_are_sound).empty()) NoticeMisfit(point, kStepsKey);
+    }
     for (const formula::FormulaError& error : wrong) {
       if (IsToldElsewhere(point, ReferenceAt(place, error.begin, error.end))) continue;
       const Position position = PlaceOf(place, error.begin, error.end, errors_);
       at_points_.Add(point.name, node.source, position, error.message + suffix, error.hint);
     }
+  }
+
+  static std::vector<formula::FormulaError> WhatIsWrong(const Check& check,
+                                                        const formula::Vocabulary& vocabulary,
+                                                        bool arms_are_sound) {
+    std::vector<formula::FormulaError> wrong = check.formula.Check(vocabulary);
+    if (wrong.empty() && arms_are_sound) wrong = WhatIsVacuous(check, vocabulary);
+    return wrong;
   }
 
   // A mistake in a check that another one names is told where it was made.

@@ -22,7 +22,7 @@ class Flattener {
       const YamlNode& value = map.items[i];
       const std::string path = prefix.empty() ? key.text : prefix + "." + key.text;
       if (const ParamInfo* info = ResolveKey(target_, path)) {
-        Keep({&key, &value, info});
+        Keep({&key, &value, info, path.starts_with(kRolePrefix)});
       } else if (path + "." == kRolePrefix && value.IsMap() && !value.keys.empty()) {
         Walk(value, path);
       } else if (path.starts_with(kRolePrefix)) {
@@ -180,6 +180,10 @@ std::vector<std::pair<std::string, Json>> ReadRecipe(const YamlNode& node, const
   std::vector<std::pair<std::string, Json>> set;
   for (const RecipeLeaf& leaf : FlattenRecipe(node, what, target, errors)) {
     std::optional<Json> value = ReadValue(*leaf.value, *leaf.info, errors);
+    if (!value && leaf.is_by_role && target.level < 2) {
+      errors.AddUnserved(std::string(kValuePrefix) +
+                         leaf.info->name);  // it has bounds or a type of its own
+    }
     if (value) set.emplace_back(leaf.info->name, std::move(*value));
   }
   return set;

@@ -19,6 +19,7 @@ struct RecipeLeaf {
   const YamlNode* key = nullptr;  // where it stands
   const YamlNode* value = nullptr;
   const ParamInfo* info = nullptr;
+  bool is_by_role = false;  // role.learning_rate
 };
 
 // The recipe's keys, flattened. Keys may nest or be dotted; keys that the target does not have are

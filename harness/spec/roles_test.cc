@@ -103,6 +103,58 @@ TEST(Roles, OfAFaultSkipTheScenario) {
   EXPECT_TRUE(another.scenario);
 }
 
+// A portable scenario knows neither the values of a target's recipe nor their bounds.
+TEST(Roles, OfValuesThatDoNotFitSkipTheScenario) {
+  TargetDescription target = Target({{"peak", "learning_rate"}});  // 0.5, of 40 steps
+  target.recipe[1].max = 4;                                        // of peak
+  target.faults.push_back({.name = "process.crash_rank"});
+  const auto load = [&](const std::string& text, bool is_own, int level) {
+    target.level = level;
+    return ParseScenario("apiVersion: trainwreck/v1\nkind: Scenario\ntitle: A test\n" + text,
+                         "test.yaml", target, {.is_own = is_own});
+  };
+  const std::string crash = "inject: {bad: {fault: process.crash_rank}}\n";
+  const std::string dies = "symptoms: {dies: not ended(rank=0)}\nno_remedy: none\n";
+  const std::string hot = "inject: {hot: {fault: recipe.high_lr, with: {factor: 2}}}\n";
+  const std::string worse = "symptoms: {worse: 'last(loss[:]) > 1'}\n";
+  struct Row {
+    std::string text, unserved, says;
+  };
+  const std::vector<Row> rows = {
+      {"inject: {bad: {fault: process.crash_rank, at: 50}}\n" + dies, "value:steps",
+       "'at' is after the run's last step, 39"},
+      {crash + "phases: [{name: a, until: 50}, {name: b}]\n" + dies, "value:steps",
+       "the run ends after 40 steps"},
+      {crash + "phases: [{name: a, until: 10}, {name: b, until: 20}]\n" + dies, "value:steps",
+       "the last phase must go on to the end, after 40 steps"},
+      {crash + "symptoms: {rises: 'mean(loss[50:60]) > 1'}\nno_remedy: none\n", "value:steps",
+       "outside the run, which has 40 steps"},
+      {hot + worse + "remedies: {r: {scale: {role.learning_rate: 10}}}\n", "value:peak",
+       "'peak' becomes"},
+      {hot + worse + "remedies: {r: {set: {role.learning_rate: 5}}}\n", "value:peak",
+       "'peak' must be <= 4"},
+      {crash + dies.substr(0, dies.find("no_")) +
+           "remedies: {r: {set: {role.learning_rate: 0.5}}}\n",
+       "value:peak", "'r' changes nothing"},
+      {"inject: {hot: {fault: recipe.high_lr, with: {factor: 9}}}\n" + worse + "no_remedy: none\n",
+       "value:peak", "fault 'hot' makes 'peak' 4.5"},
+  };
+  for (const auto& [text, unserved, says] : rows) {
+    const ScenarioFile file = load(text, /*is_own=*/false, 0);
+    EXPECT_TRUE(file.scenario) << text << Messages(file);
+    if (!file.scenario) continue;
+    EXPECT_EQ(file.scenario->unserved, unserved) << text;
+    EXPECT_NE(file.scenario->misfit.find(says), std::string::npos) << file.scenario->misfit;
+    EXPECT_NE(Messages(load(text, true, 0)).find(says), std::string::npos) << "one's own";
+    EXPECT_NE(Messages(load(text, false, 2)).find(says), std::string::npos)
+        << "of one that is ours";
+  }
+  // What the scenario itself sets is its own mistake.
+  EXPECT_FALSE(load("recipe: {steps: 45}\n" + rows.front().text, false, 0).scenario);
+  EXPECT_FALSE(
+      load(crash + "symptoms: {rises: mean(los) > 1}\nno_remedy: none\n", false, 0).scenario);
+}
+
 // What an adapter brings along has names of its own.
 TEST(Roles, OfAScenarioForAnAdapterMeanNothingWithoutIt) {
   const auto read = [](const std::string& requirement, bool is_own) {

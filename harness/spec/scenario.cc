@@ -109,6 +109,9 @@ ScenarioFile ParseScenario(const std::string& text, const std::string& file,
     }
     Validate(draft, target, options, errors);
     draft.scenario.unserved = LackingName(errors.unserved(), options);
+    if (draft.scenario.unserved.starts_with(kValuePrefix) && !errors.empty()) {
+      draft.scenario.misfit = errors.Sorted().front().message;
+    }
     // Written for another target: against this one the rest of it means nothing.
     const bool is_known = !draft.scenario.name.empty();
     if (errors.empty() || (!draft.scenario.unserved.empty() && is_known)) {

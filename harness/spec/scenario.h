@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -174,10 +175,15 @@ struct Scenario {
   Requirements requires_;
   Budget budget;
   std::shared_ptr<const std::vector<Invariant>> invariants;  // null: there are none
-  // Not empty: the first thing that it needs and this target lacks, "fault:model.bit_flip". Then it
-  // can only be skipped, and the rest of it was not checked.
+  // Not empty: the first thing that it needs and this target lacks, "fault:model.bit_flip", or what
+  // has a value that it does not fit, "value:steps". Then it can only be skipped, and the rest of
+  // it was not checked.
   std::string unserved;
+  std::string misfit;  // why it does not fit a value, for people
 };
+
+// Of Scenario::unserved.
+inline constexpr std::string_view kValuePrefix = "value:";
 
 struct ScenarioFile {
   std::optional<Scenario> scenario;  // empty when there are errors

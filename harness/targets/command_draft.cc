@@ -1,5 +1,7 @@
 #include "harness/targets/command_draft.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -31,10 +33,8 @@ const std::vector<KnownOption>& KnownOptions() {
         "train_iters", "iterations", "num_iterations", "max_iterations"}},
       {kSeed, {"seed", "random_seed", "manual_seed", "seed_everything"}},
       {kRanks, {"nproc_per_node"}},
-      {kCheckpoints,
-       {"output_dir", "out_dir", "outdir", "out", "output", "checkpoint_dir", "checkpoints",
-        "checkpoint_path", "ckpt_dir", "save_dir", "save_path", "save", "default_root_dir"}},
-      {kLogs, {"log_dir", "logdir", "logging_dir", "tensorboard_dir"}},
+      {kCheckpoints, {"outdir", "out", "output", "checkpoints", "save", "default_root_dir"}},
+      {kLogs, {"logdir"}},
       {"learning_rate", {"lr", "learning_rate", "base_lr", "max_lr", "peak_lr"}},
       {"clip_norm",
        {"clip", "clip_norm", "grad_clip", "clip_grad", "max_norm", "max_grad_norm",
@@ -90,12 +90,23 @@ std::string KeyName(const std::string& option) {
   return name;
 }
 
+// Of a folder that a program writes: what it is for, and that it is a folder. One called "folder"
+// alone, or "data_dir", may be below another one, or is read.
+std::string RoleOfFolder(const std::string& last) {
+  static const RE2 kFolder(
+      "(output|out|save|checkpoints?|ckpts?|dump|results?|work|runs?|experiments?|exp)"
+      "_(dir|directory|folder|path)");
+  static const RE2 kLogFolder("(logs?|logging|tensorboard|tb)_(dir|directory|folder|path)");
+  if (RE2::FullMatch(last, kFolder)) return kCheckpoints;
+  return RE2::FullMatch(last, kLogFolder) ? kLogs : "";
+}
+
 std::string RoleOf(const std::string& key) {
   const std::string last = key.substr(key.rfind('.') + 1);
   for (const KnownOption& known : KnownOptions()) {
     if (std::count(known.names.begin(), known.names.end(), last) > 0) return known.role;
   }
-  return "";
+  return RoleOfFolder(last);
 }
 
 std::optional<Option> OptionAt(const std::vector<std::string>& command, std::size_t i) {

@@ -101,6 +101,19 @@ TEST(CommandDraft, KnowsOptionsWithSections) {
   EXPECT_EQ(RoleOf(draft, "trainer.accumulate_grad_batches"), "accumulation");
 }
 
+// One that is read, and one that is below another one, stay.
+TEST(CommandDraft, GivesEachRunItsFolders) {
+  const CommandDraft draft =
+      DraftOf({"train", "--job.dump_folder", "outputs", "--save-path=a", "--ckpt_dir=b",
+               "--tb_dir=c", "--data_dir=d", "--checkpoint.folder=e", "--model_path=f", "--out=g"});
+  EXPECT_EQ(draft.words, (Words{"train", "--job.dump_folder", "{run.checkpoints}",
+                                "--save-path={run.checkpoints}", "--ckpt_dir={run.checkpoints}",
+                                "--tb_dir={run.folder}", "--data_dir=d", "--checkpoint.folder=e",
+                                "--model_path=f", "--out={run.checkpoints}"}));
+  EXPECT_EQ(draft.folders,
+            (Words{"--job.dump_folder", "--save-path", "--ckpt_dir", "--tb_dir", "--out"}));
+}
+
 TEST(CommandDraft, KnowsNoStepsWhereTheyAreNoWholeNumber) {
   EXPECT_FALSE(DraftOf({"python3", "train.py", "--steps", "1.5"}).has_steps);
   EXPECT_FALSE(DraftOf({"python3", "train.py", "--epochs", "2"}).has_steps);

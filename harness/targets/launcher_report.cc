@@ -124,6 +124,31 @@ bool BeginsReport(const std::string& line) {
   return RE2::PartialMatch(line, kBegin);
 }
 
+// What ranks wrote, without the launcher's own log and report.
+struct RankLines {
+  std::vector<std::string> own;  // of the failed rank
+  std::vector<std::string> any;  // of a rank that is not known
+};
+
+RankLines ReadRankLines(const std::string& text, const RankFailure& failure) {
+  static const RE2 kPrefix(R"(^\[(?:default|rank)?(\d+)\]:\s?(.*)$)");
+  RankLines found;
+  std::istringstream lines(text);
+  bool is_report = false;
+  for (std::string line; std::getline(lines, line);) {
+    int of = -1;
+    std::string words;
+    if (RE2::FullMatch(line, kPrefix, &of, &words)) {
+      if (of == failure.rank && !words.empty()) found.own.push_back(words);
+      continue;
+    }
+    is_report = is_report || BeginsReport(line);
+    if (!is_report && !IsOfLauncher(line)) found.any.push_back(line);
+  }
+  if (failure.signal != 0) found.any.clear();
+  return found;
+}
+
 }  // namespace
 
 FirstFailure FirstOf(const std::vector<RankFailure>& seen_at_once) {
@@ -154,22 +179,13 @@ std::optional<RankFailure> ReadLauncherReport(LauncherKind kind, const std::stri
   return std::nullopt;
 }
 
+std::vector<std::string> LinesOfRank(const std::string& text, const RankFailure& failure) {
+  RankLines lines = ReadRankLines(text, failure);
+  return std::move(lines.own.empty() ? lines.any : lines.own);
+}
+
 std::string WordsOfRank(const std::string& text, const RankFailure& failure) {
-  static const RE2 kPrefix(R"(^\[(?:default|rank)?(\d+)\]:\s?(.*)$)");
-  std::vector<std::string> own, all;
-  std::istringstream lines(text);
-  bool is_report = false;
-  for (std::string line; std::getline(lines, line);) {
-    int of = -1;
-    std::string words;
-    if (RE2::FullMatch(line, kPrefix, &of, &words)) {
-      if (of == failure.rank && !words.empty()) own.push_back(words);
-      continue;
-    }
-    is_report = is_report || BeginsReport(line);
-    if (!is_report && !IsOfLauncher(line)) all.push_back(line);
-  }
-  if (failure.signal != 0) all.clear();
+  const auto [own, all] = ReadRankLines(text, failure);
   // Others may have written since; of two tracebacks the second is a complaint about the first.
   const auto traceback = std::find(all.begin(), all.end(), "Traceback (most recent call last):");
   const auto what = std::find_if(traceback == all.end() ? traceback : traceback + 1, all.end(),

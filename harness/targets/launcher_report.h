@@ -30,9 +30,11 @@ FirstFailure FirstOf(const std::vector<RankFailure>& seen_at_once);  // not empt
 // The root cause in the last report of `text`; empty when there is none.
 std::optional<RankFailure> ReadLauncherReport(LauncherKind kind, const std::string& text);
 
-// The last lines that the failed rank itself wrote: without the launcher's own log and report.
-// Lines that begin with "[rank1]:" belong to that rank alone; the rank of other lines is not known.
-// A rank that was killed had no time for last words.
+// The lines that the failed rank itself wrote: without the launcher's own log and report. Those
+// that begin with "[rank1]:" belong to that rank alone; the rank of others is not known. A rank
+// that was killed had no time for last words.
+std::vector<std::string> LinesOfRank(const std::string& text, const RankFailure& failure);
+// The last of them, or the one that says what was raised.
 std::string WordsOfRank(const std::string& text, const RankFailure& failure);
 
 }  // namespace trainwreck

@@ -146,6 +146,18 @@ TEST(LauncherReportTest, TellsARanksWordsFromTheLaunchers) {
   EXPECT_EQ(WordsOfRank("first\nKeyError: 'x'\n" + report, killed), "");
 }
 
+TEST(LauncherReportTest, ReadsTheLinesOfARank) {
+  using Lines = std::vector<std::string>;
+  const RankFailure failed = {.rank = 1, .code = 1};
+  const std::string report = TorchReport("1", "<N/A>", "x");
+  EXPECT_EQ(
+      LinesOfRank("Traceback (most recent call last):\n  a.py\nKeyError: 'x'\n" + report, failed),
+      (Lines{"Traceback (most recent call last):", "  a.py", "KeyError: 'x'"}));
+  EXPECT_EQ(LinesOfRank("[rank1]: a.py\n[rank0]: closed\nlate\n[rank1]: KeyError: 'x'\n" + report,
+                        failed),
+            (Lines{"a.py", "KeyError: 'x'"}));
+}
+
 TEST(FirstOfTest, ARankThatWasKilledIsFollowedByThoseThatLoseIt) {
   const RankFailure left = {.rank = 0, .code = 1}, aborted = {.rank = 2, .signal = 6};
   const RankFailure killed = {.rank = 1, .signal = 9}, told = {.rank = 3, .signal = 15};

@@ -24,6 +24,9 @@ void ReadBudget(const YamlNode& node, Errors& errors, TargetExtras& extras) {
   if (const YamlNode* value = fields.Take("stall_seconds")) {
     extras.stall_seconds = ReadSeconds(*value, "'stall_seconds'", errors);
   }
+  if (const YamlNode* value = fields.Take("disk")) {
+    extras.disk_bytes = ReadBytes(*value, "'disk'", errors);
+  }
   fields.RejectRest();
 }
 

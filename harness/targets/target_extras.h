@@ -1,7 +1,8 @@
-// Keys of a target for time limits, further files of the program, and the lowest values of signals.
-// docs/guide/targets.md describes them.
+// Keys of a target for limits of its runs, further files of the program, and the lowest values of
+// signals. docs/guide/targets.md describes them.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@ struct TargetExtras {
   std::optional<double> start_seconds;           // up to the first step
   std::optional<double> seconds;                 // of work
   std::optional<double> stall_seconds;           // without progress
+  std::optional<std::int64_t> disk_bytes;        // that a run may write
   std::vector<std::string> digest;               // globs of files that belong to the program
   std::vector<std::string> packages;             // of Python, whose versions are recorded
   std::vector<std::string> fingerprint_command;  // its output is recorded

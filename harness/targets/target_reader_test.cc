@@ -289,16 +289,17 @@ TEST(TemplateText, KnowsBraces) {
 }
 
 TEST(TargetReader, ReadsLimitsDigestAndFingerprint) {
-  const TargetFile file =
-      Load(Broken("    signals:\n      loss: {unit: nats, scale: log}\n",
-                  "    start_seconds: 300\n    budget: {seconds: 600, stall_seconds: 45}\n"
-                  "    digest: ['*.cu']\n    fingerprint: {packages: [torch], command: [uname]}\n"
-                  "    signals:\n      loss: {unit: nats, scale: log, floor: 0.5}\n"));
+  const TargetFile file = Load(
+      Broken("    signals:\n      loss: {unit: nats, scale: log}\n",
+             "    start_seconds: 300\n    budget: {seconds: 600, stall_seconds: 45, disk: 2GiB}\n"
+             "    digest: ['*.cu']\n    fingerprint: {packages: [torch], command: [uname]}\n"
+             "    signals:\n      loss: {unit: nats, scale: log, floor: 0.5}\n"));
   ASSERT_TRUE(file.errors.empty());
   const TargetExtras& extras = file.Find("mlp")->extras;
   EXPECT_EQ(extras.start_seconds, 300);
   EXPECT_EQ(extras.seconds, 600);
   EXPECT_EQ(extras.stall_seconds, 45);
+  EXPECT_EQ(extras.disk_bytes, 2LL << 30);
   EXPECT_THAT(extras.digest, ElementsAre("*.cu"));
   EXPECT_THAT(extras.packages, ElementsAre("torch"));
   EXPECT_THAT(extras.fingerprint_command, ElementsAre("uname"));
@@ -311,6 +312,8 @@ TEST(TargetReader, SaysWhatIsWrongWithThem) {
   EXPECT_THAT(with("    start_seconds: 0\n    signals:\n"),
               testing::HasSubstr("'start_seconds' must be more than 0 and at most a day"));
   EXPECT_THAT(with("    budget: {second: 3}\n    signals:\n"), testing::HasSubstr("'seconds'"));
+  EXPECT_THAT(with("    budget: {disk: 300}\n    signals:\n"),
+              testing::HasSubstr("'disk' must be a size with its unit"));
   EXPECT_THAT(with("    fingerprint: torch\n    signals:\n"),
               testing::HasSubstr("such as {packages: [torch, numpy]}"));
   EXPECT_THAT(with("    environment: {X: '{newest:a*}'}\n    signals:\n"),

@@ -72,9 +72,12 @@ class HooksTest(unittest.TestCase):
     def program(self, name, *arguments, **options):
         return self.call(PROGRAMS, name, *arguments, **options)
 
-    def two_ranks(self, *program, **options):
-        command = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", PROGRAMS, *(program or ["ddp"])]
+    def ranks(self, count, *program, **options):
+        command = ["-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={count}", PROGRAMS, *program]
         return self.call(*command, **options, **TORCHRUN)
+
+    def two_ranks(self, *program, **options):
+        return self.ranks(2, *(program or ["ddp"]), **options)
 
     def records(self, kind="step", rank=0):
         with open(f"{self.trace_folder}/rank{rank}.jsonl", encoding="utf-8") as file:
@@ -305,6 +308,20 @@ class ProgramsTest(HooksTest):
         self.assertEqual({key for key in steps[0] if "{" in key}, {"grad_norm{2.weight}", "grad_norm{2.bias}", "param_norm{2.bias}"})
 
     @needs("compile")
+    def test_what_one_rank_alone_holds_is_no_part(self):
+        names = ["grad_norm", "applied_grad_norm", "nonfinite_grads", "param_digest", "updated", "untrained", "frozen_moved",
+                 *(f"{name}{of}" for name in ("param_norm", "update_norm", "update_std", "grad_std", "updated") for of in ("", "{*}"))]
+        seen = []
+        for how in (["sharded"], ["whole"]):
+            self.assert_seen(self.ranks(1, "sharded", "6", "none", "unclipped", *how, record=names))
+            steps = self.records()
+            for name in names:
+                self.assertTrue(any(key.startswith(name.replace("*}", "")) for key in steps[-1]), (name, how))
+            seen.append([{key: value for key, value in step.items() if key not in ("time", "step_s")} for step in steps])
+            self.setUp()
+        self.assertEqual(*seen)
+
+    @needs("compile")
     def test_no_norm_of_parts(self):
         said = self.two_ranks("sharded", "6", self.folder + "/sharded", "unclipped", record=["grad_norm", "grad_norm{*}"])
         for step in self.assert_seen([line for line in said if line["rank"] == 0]):
@@ -318,6 +335,13 @@ class ProgramsTest(HooksTest):
         self.assertNotIn("generator_digest{numpy}", steps[0])
         self.setUp()
         self.assert_program("epochs", "8", "unclear", record=["epoch"], missing=["epoch"])
+
+    def test_epochs_of_kinds_of_loaders_and_of_workers_that_stay(self):
+        for arguments in (["own"], ["workers"], ["own", "workers"]):
+            steps = self.assert_program("epochs", "8", *arguments, record=["epoch", "data_s"])
+            self.assertEqual([step["epoch"] for step in steps], [0, 0, 0, 1, 1, 1, 2, 2])
+            self.assertTrue(all(step["data_s"] > 0 for step in steps))
+            self.setUp()
 
     def test_a_python_without_torch_is_left_alone(self):
         self.call("-c", "import json; assert 'trainwreck' not in __import__('sys').modules")
@@ -630,6 +654,20 @@ class FaultsTest(HooksTest):
             self.assertEqual(len(self.fired()), len(faults))
             self.assertEqual(rest[0]["loss"] == whole[4]["loss"], not faults)
 
+    def test_generators_of_devices_and_of_the_program_that_are_lost_on_the_way(self):
+        for way in ("all", "current", "object"):
+            checkpoint = self.folder + "/whole.pt"
+            whole = self.program("dropped_on_device", "6", checkpoint, way, hooks=False)
+            checkpoint = self.folder + "/last.pt"
+            self.program("dropped_on_device", "3", checkpoint, way, hooks=False)
+            shutil.copy(checkpoint, self.folder + "/again.pt")
+            rest = self.program("dropped_on_device", "6", self.folder + "/again.pt", way, hooks=False)
+            self.assertEqual([line["loss"] for line in rest], [line["loss"] for line in whole[3:]])
+            rest = self.program("dropped_on_device", "6", checkpoint, way, faults=[fault("checkpoint.lose_generator")])
+            self.assertEqual([(event["step"], event["before"] == event["after"]) for event in self.fired()], [(0, False)])
+            self.assertNotEqual(rest[0]["loss"], whole[3]["loss"], way)
+            self.setUp()
+
     def test_a_save_that_breaks(self):
         checkpoint = self.folder + "/last.pt"
         self.program("plain", "6", checkpoint, hooks=False)
@@ -651,6 +689,14 @@ class FaultsTest(HooksTest):
                                                 fault("process.limit_memory", mebibytes=300)])
         self.assertIn("allocate memory", self.stderr)
         self.assertEqual([event["id"] for event in self.fired()], ["f"] + ["leak"] * 2)
+
+    def test_memory_of_a_device_that_ends(self):
+        said = self.program("on_device", "3", demand=["memory_bytes"], faults=[{**fault("process.leak_memory", mebibytes=8), "id": "leak"},
+                                                                               fault("process.limit_memory", mebibytes=100)])
+        self.assertEqual(said, [{"share": 0.2, "of": "cuda:1"}] + 3 * [{"ones": [8 << 20], "of": "cuda:1"}])
+        self.assertEqual([(event["id"], event["before"], event["after"]) for event in self.fired()],
+                         [("f", 1000 << 20, 200 << 20), *(("leak", step * 8 << 20, (step + 1) * 8 << 20) for step in range(3))])
+        self.assertTrue(all(0 < step["memory_bytes"] - (3 << 40) < 1 << 40 for step in self.records()), "of the process, and of both devices")
 
     def test_a_step_that_takes_longer(self):
         self.program("plain", faults=[fault("process.slow_step", at=2, seconds=0.3)])

@@ -13,6 +13,7 @@ import random
 import sys
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, Callable
 
 import torch
@@ -20,7 +21,7 @@ from torch import nn
 from torch.nn import functional
 from torch.optim import SGD, Adam, Optimizer
 from torch.utils.checkpoint import checkpoint
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, TensorDataset, dataloader
 
 PROGRAMS: dict[str, Callable[[int], None]] = {}
 
@@ -497,6 +498,23 @@ def parameters_read(steps: int) -> None:
         say(step=step, loss=loss.item(), lr=rate, untrained=0, **values)
 
 
+class OwnLoader(DataLoader[Any]):
+    """Makes its iterators itself, as loaders do that keep a state."""
+
+    def __iter__(self) -> Any:
+        kinds: Any = dataloader
+        kind = (
+            kinds._MultiProcessingDataLoaderIter
+            if self.num_workers
+            else kinds._SingleProcessDataLoaderIter
+        )
+        if not self.persistent_workers or self._iterator is None:
+            self._iterator = kind(self)
+        else:
+            self._iterator._reset(self)
+        return self._iterator
+
+
 @program
 def epochs(steps: int) -> None:
     """Trains on a loader that begins again and again; evaluates on another one in between."""
@@ -505,7 +523,10 @@ def epochs(steps: int) -> None:
     random.seed(4)
     data = TensorDataset(torch.randn(24, 8), torch.randn(24, 1))
     optimizer = SGD(model.parameters(), lr=0.05)
-    loader, held_out = DataLoader(data, 8, shuffle=True), DataLoader(data, 12)
+    kind = OwnLoader if "own" in sys.argv[3:] else DataLoader
+    workers: dict[str, Any] = {"num_workers": 1, "persistent_workers": True}
+    options = workers if "workers" in sys.argv[3:] else {}
+    loader, held_out = kind(data, 8, shuffle=True, **options), DataLoader(data, 12)
     for step, (epoch, batch) in enumerate(
         (epoch, batch) for epoch in range(steps // 3 + 1) for batch in loader
     ):
@@ -663,6 +684,92 @@ def dropped(steps: int) -> None:
         torch.save({"step": steps, "model": model.state_dict(), "generator": generator}, path)
 
 
+class OnDevice(nn.Parameter):
+    """Says that it is on a device of CUDA, which need not be there."""
+
+    device = property(lambda _self: torch.device("cuda", 1))  # type: ignore[assignment]
+
+
+@program
+def on_device(steps: int) -> None:
+    """Says what is asked of its device."""
+    cuda: Any = torch.cuda
+    cuda.is_initialized, cuda.device_count = lambda: True, lambda: 2
+    cuda.memory_allocated = lambda device: (1 + device) << 40
+    cuda.memory_reserved = lambda _device: 100 << 20
+    cuda.get_device_properties = lambda _device: SimpleNamespace(total_memory=1000 << 20)
+    cuda.set_per_process_memory_fraction = lambda share, device: say(share=share, of=str(device))
+    torches: Any = torch
+    ones = torch.ones
+
+    def call_ones(*size: int, device: Any = None, **rest: Any) -> torch.Tensor:
+        say(ones=list(size), of=str(device))
+        return ones(*size, **rest)
+
+    torches.ones = call_ones
+    parameter = OnDevice(torch.randn(8))
+    optimizer = SGD([parameter], lr=0.05)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        parameter.square().sum().backward()
+        optimizer.step()
+
+
+class DrawsOfDevice(nn.Module):
+    """Drops activations by the generator of a device that stands in for CUDA's, or by its own."""
+
+    def __init__(self, generator: torch.Generator) -> None:
+        super().__init__()
+        self.generator = generator
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return inputs * torch.rand(inputs.shape, generator=self.generator).round()
+
+
+@program
+def dropped_on_device(steps: int) -> None:
+    """Goes on with the state of the generator that its activations are dropped by."""
+    cuda: Any = torch.cuda
+    plain: Any = torch._C.Generator  # as torch makes those of devices itself
+    cuda.default_generators = (plain().manual_seed(1), plain().manual_seed(2))
+    cuda.random._lazy_call = lambda call, **_kwargs: call()
+    cuda.random._lazy_init = lambda: None
+    cuda.random.current_device = lambda: 1
+    cuda.random.device_count = lambda: 2
+    path, way = sys.argv[3:]
+    own = torch.Generator().manual_seed(1)
+    assert isinstance(own, torch.Generator) and isinstance(torch.default_generator, torch.Generator)
+    used = own if way == "object" else cuda.default_generators[1]
+    model, data = nn.Sequential(*make_model()[:2], DrawsOfDevice(used), nn.Linear(16, 1)), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    begin = 0
+    if os.path.exists(path):
+        kept = torch.load(path)
+        begin = kept["step"]
+        model.load_state_dict(kept["model"])
+        for _ in range(begin):
+            next(data)
+        if way == "all":
+            cuda.set_rng_state_all(kept["all"])
+        if way == "current":
+            cuda.random.set_rng_state(kept["current"])
+        if way == "object":
+            own.set_state(kept["object"])
+    for step in range(begin, steps):
+        optimizer.zero_grad()
+        inputs, targets = next(data)
+        with torch.random.fork_rng(devices=[]):  # sets torch's generator back, which is torch's own
+            torch.rand(1)
+        hidden = checkpoint(model[:2], inputs.requires_grad_(), use_reentrant=True)
+        loss = functional.mse_loss(model[2:](hidden), targets)
+        loss.backward()
+        say_step(step, loss.item(), optimizer)
+        optimizer.step()
+    states = {"all": cuda.get_rng_state_all(), "current": cuda.get_rng_state()}
+    kept = {"step": steps, "model": model.state_dict(), "object": own.get_state(), **states}
+    torch.save(kept, path)
+
+
 @program
 def classes(steps: int) -> None:
     """Learns which of four classes a sample is of."""
@@ -763,7 +870,7 @@ def collectives(steps: int) -> None:
 
 @program
 def sharded(steps: int) -> None:
-    """Two ranks hold parts of each parameter (FSDP2); goes on where its checkpoint is."""
+    """Ranks hold parts of each parameter (FSDP2); goes on where its checkpoint is."""
     import torch.distributed.checkpoint as dcp
     from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
     from torch.distributed.device_mesh import init_device_mesh
@@ -771,9 +878,9 @@ def sharded(steps: int) -> None:
 
     torch.distributed.init_process_group("gloo")
     rank = torch.distributed.get_rank()
-    mesh = init_device_mesh("cpu", (2,))
+    mesh = init_device_mesh("cpu", (torch.distributed.get_world_size(),))
     model, data = make_model(), batches()
-    for part in (model[0], model[2], model):
+    for part in () if "whole" in sys.argv[4:] else (model[0], model[2], model):
         fully_shard(part, mesh=mesh)
     optimizer = Adam(model.parameters(), lr=0.01)
     folder, begin = sys.argv[3], 0
@@ -792,7 +899,7 @@ def sharded(steps: int) -> None:
         loss = loss_of(model, both[rank])
         loss.backward()
         norms = {}
-        if sys.argv[4:] != ["unclipped"]:
+        if "unclipped" not in sys.argv[4:]:
             utils: Any = nn.utils
             if step % 2:
                 norm = utils.get_total_norm([p.grad for p in model.parameters()]).full_tensor()
@@ -802,14 +909,14 @@ def sharded(steps: int) -> None:
             norms = {"grad_norm": norm.item(), "clipped": int(norm > 0.5)}
         say_step(step, loss.item(), optimizer, rank=rank, **norms)
         optimizer.step()
-        if step + 1 in (3, steps) and sys.argv[4:] != ["unclipped"]:
+        if step + 1 in (3, steps) and "unclipped" not in sys.argv[4:]:
             whole, moments = get_state_dict(model, optimizer)
             state = {"model": whole, "optimizer": moments, "step": torch.tensor(step + 1.0)}
             if step + 1 == steps:
                 dcp.save(state, checkpoint_id=folder)
             else:
                 later = dcp.async_save(state, checkpoint_id=folder + "-3", process_group=saving)
-    if begin == 0 and sys.argv[4:] != ["unclipped"]:
+    if begin == 0 and "unclipped" not in sys.argv[4:]:
         later.result()
     torch.distributed.barrier()
     os._exit(0)

@@ -1,8 +1,8 @@
 """Faults that act inside of a training process, at exact steps (docs/guide/targets.md lists them).
 
 Each changes what torch hands on at one place: a gradient before the update, a rate, an entry of a
-checkpoint; data_faults.py has those of batches, rank_faults.py those of collectives. It says what
-it changed, as it was before and after.
+checkpoint; data_faults.py has those of batches, generator_faults.py those of random numbers, and
+rank_faults.py those of collectives. It says what it changed, as it was before and after.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import torch
 
-from trainwreck import compat, data_faults, rank_faults, tensors
+from trainwreck import compat, data_faults, generator_faults, rank_faults, tensors
 from trainwreck.trace import Fault, rank
 
 if TYPE_CHECKING:
@@ -89,7 +89,12 @@ class Faults:
             for kind in compat.scheduler_classes("load_state_dict"):
                 self._wrap_schedule_load(kind)
         if self.has("checkpoint.lose_generator"):
-            self._wrap_generator()
+            generator_faults.wrap(self)
+
+    @property
+    def has_stepped(self) -> bool:
+        """Whether this process has made a step."""
+        return self._hooks.has_stepped
 
     def has(self, prefix: str) -> bool:
         """Whether the plan has a fault whose name begins so."""
@@ -161,11 +166,22 @@ class Faults:
             os._exit(int(fault.with_["code"]))
         raise Injected(f"injected exception at step {self._hooks.step} on rank {rank()}")
 
+    def _device(self) -> torch.device:
+        """That of the first parameter."""
+        return next((p.device for p in self._hooks.parameters()), torch.device("cpu"))
+
     def _limit_memory(self, fault: Fault) -> None:
-        """Once: so much more than the process has now."""
+        """Once: so much more than the process has now, on the device that it trains on."""
         if fault.id in self._done:
             return
         self._done.add(fault.id)
+        device = self._device()
+        if device.type == "cuda":
+            size = torch.cuda.memory_reserved(device) + int(fault.with_["mebibytes"]) * 2**20
+            whole = torch.cuda.get_device_properties(device).total_memory
+            torch.cuda.set_per_process_memory_fraction(min(1.0, size / whole), device)
+            self.fired(fault, whole, min(size, whole), device=str(device))
+            return
         with open("/proc/self/statm", encoding="ascii") as file:
             pages = int(file.read().split()[0])
         size = pages * resource.getpagesize() + int(fault.with_["mebibytes"]) * 2**20
@@ -178,7 +194,7 @@ class Faults:
         before = sum(tensor.numel() for tensor in self._leaked)
         size = int(fault.with_["mebibytes"]) * 2**20
         try:
-            self._leaked.append(torch.ones(size, dtype=torch.uint8))
+            self._leaked.append(torch.ones(size, dtype=torch.uint8, device=self._device()))
         except RuntimeError as error:  # as it would be the program's, with a leak of its own
             raise Injected(str(error)) from error
         self.fired(fault, before, before + self._leaked[-1].numel())
@@ -391,21 +407,6 @@ class Faults:
             step(schedule, *args, **kwargs)
 
         kind.step = call
-
-    def _wrap_generator(self) -> None:
-        generators: Any = torch.random
-        set_state = torch.set_rng_state
-
-        @functools.wraps(set_state)
-        def call(state: torch.Tensor) -> None:
-            for fault in self.due("checkpoint.lose_generator"):
-                if not self._hooks.has_stepped:
-                    now = torch.get_rng_state()
-                    self.fired(fault, tensors.digest([state]), tensors.digest([now]))
-                    return
-            set_state(state)
-
-        generators.set_rng_state = torch.set_rng_state = call  # type: ignore[assignment]
 
     def _wrap_zero_grad(self, holder: Any) -> None:
         zero_grad = holder.zero_grad

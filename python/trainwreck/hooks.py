@@ -93,7 +93,7 @@ class Hooks:
         if plan.wants("generator_digest"):
             self._at_end.append(("generators", self._put_generators))
         if plan.wants("memory_bytes"):
-            self._at_end.append(("memory", lambda: self.put(memory_bytes=resident_bytes())))
+            self._at_end.append(("memory", lambda: self.put(memory_bytes=memory_bytes())))
         self.model = ""
         self.names: dict[int, str] = {}  # of the model's parameters, by their identity
         self.after_update: list[Callable[[], None]] = []  # what a fault takes back
@@ -437,6 +437,9 @@ def _statm(pid: int) -> int:
     return os.open(f"/proc/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
 
 
-def resident_bytes() -> int:
-    """The memory of this process that is in use."""
-    return int(os.pread(_statm(os.getpid()), 128, 0).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def memory_bytes() -> int:
+    """The memory of this process that is in use, with that of its tensors on devices of CUDA."""
+    pages = int(os.pread(_statm(os.getpid()), 128, 0).split()[1])
+    cuda: Any = torch.cuda
+    devices = range(cuda.device_count()) if cuda.is_initialized() else ()
+    return pages * os.sysconf("SC_PAGE_SIZE") + sum(map(cuda.memory_allocated, devices))

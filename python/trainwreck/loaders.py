@@ -1,4 +1,4 @@
-"""What torch's DataLoaders do: how long the program waits for them, and how often they begin."""
+"""What torch's DataLoaders and kinds of them do: how long a program waits, how often they begin."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.data import DataLoader, dataloader
+from torch.utils.data import dataloader
 
 if TYPE_CHECKING:
     from trainwreck.hooks import Hooks
@@ -37,15 +37,20 @@ class Loaders:
         """To be called after the faults, whose waiting counts, too."""
         if not self.is_wanted:
             return
-        holder: Any = DataLoader
+        # Kinds of loaders may have an `__iter__` of their own; their iterators are of this kind.
         batches: Any = dataloader._BaseDataLoaderIter
-        iterate, following = holder.__iter__, batches.__next__
+        make, reset, following = batches.__init__, batches._reset, batches.__next__
 
-        @functools.wraps(iterate)
-        def call_iterate(loader: Any) -> Any:
-            iterator = iterate(loader)
+        @functools.wraps(make)
+        def call_make(iterator: Any, loader: Any) -> None:
+            make(iterator, loader)
             self._hooks.guard("loaders", self._begin, loader, iterator)
-            return iterator
+
+        @functools.wraps(reset)
+        def call_reset(iterator: Any, loader: Any, first_iter: bool = False) -> None:
+            reset(iterator, loader, first_iter)
+            if not first_iter:  # with workers that stay, one iterator begins again
+                self._hooks.guard("loaders", self._begin, loader, iterator)
 
         @functools.wraps(following)
         def call_following(iterator: Any) -> Any:
@@ -57,7 +62,8 @@ class Loaders:
             self._hooks.guard("loaders", self._give, iterator)
             return batch
 
-        holder.__iter__, batches.__next__ = call_iterate, call_following
+        batches.__init__, batches._reset = call_make, call_reset
+        batches.__next__ = call_following
 
     def _begin(self, loader: Any, iterator: Any) -> None:
         self._begins[loader] = self._begins.get(loader, 0) + 1

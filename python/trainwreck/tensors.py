@@ -12,11 +12,12 @@ import torch
 
 
 def is_sharded(tensor: torch.Tensor) -> bool:
-    """Whether it is one rank's part of a larger one, whose norm is not its own: a DTensor (as those
-    of FSDP2 and of tensor parallelism), or a parameter of FSDP1."""
+    """Whether it is one rank's part of a larger one, whose norm is not its own: a DTensor of
+    several ranks (as those of FSDP2 and of tensor parallelism), or a parameter of FSDP1."""
     if type(tensor) is torch.Tensor:
         return False
-    return hasattr(tensor, "to_local") or hasattr(tensor, "_fsdp_flattened")
+    mesh: Any = getattr(tensor, "device_mesh", None)
+    return hasattr(tensor, "_fsdp_flattened") or (mesh is not None and mesh.size() > 1)
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:
@@ -26,9 +27,15 @@ def local(tensor: torch.Tensor) -> torch.Tensor:
     return own
 
 
+def plain(tensor: torch.Tensor) -> torch.Tensor:
+    """Without its gradient; and of a DTensor of one rank, what that rank holds: all of it."""
+    tensor = tensor.detach()
+    return tensor if is_sharded(tensor) else local(tensor)
+
+
 def wide(tensor: torch.Tensor) -> torch.Tensor:
     """Its elements in fp64, where the device has it."""
-    tensor = tensor.detach()
+    tensor = plain(tensor)
     return tensor.float() if tensor.device.type == "mps" else tensor.double()
 
 
@@ -53,7 +60,7 @@ def norm(tensors: Sequence[torch.Tensor]) -> Any:
     """The 2-norm of all elements of all tensors, in fp32 or wider."""
     if not tensors:
         return torch.zeros(())
-    parts = [tensor.detach() for tensor in tensors]
+    parts = list(map(plain, tensors))
     wide = [part if part.element_size() >= 4 else part.float() for part in parts]
     dense = [part.coalesce().values() if part.is_sparse else part for part in wide]
     norms = torch._foreach_norm(dense)
@@ -62,21 +69,22 @@ def norm(tensors: Sequence[torch.Tensor]) -> Any:
 
 def nonfinite(tensors: Sequence[torch.Tensor]) -> int:
     """How many elements are NaN or infinite."""
-    return sum(int((~torch.isfinite(tensor)).sum()) for tensor in tensors)
+    return sum(int((~torch.isfinite(plain(tensor))).sum()) for tensor in tensors)
 
 
 def count_changed(tensor: torch.Tensor, before: torch.Tensor) -> int:
     """How many elements have other bits than before. Of floats, -0 and 0 differ."""
     kinds = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     kind = kinds[tensor.element_size()]
-    return int((tensor.detach().contiguous().view(kind) != before.contiguous().view(kind)).sum())
+    now = plain(tensor).contiguous()
+    return int((now.view(kind) != before.contiguous().view(kind)).sum())
 
 
 def digest(tensors: Sequence[torch.Tensor]) -> int:
     """52 bits of a hash of the tensors' bytes, in order."""
     state = hashlib.blake2b(digest_size=8)
     for tensor in tensors:
-        flat = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        flat = plain(tensor).cpu().contiguous().reshape(-1).view(torch.uint8)
         state.update(flat.numpy().tobytes())
     return int.from_bytes(state.digest(), "little") >> 12
 

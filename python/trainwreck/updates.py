@@ -42,7 +42,7 @@ class Updates:
             self._read(self._initial, parameters, lambda i: parameters[i])
         if not self._compares:
             return
-        self._copies = [p.detach().clone() for p in parameters]
+        self._copies = [tensors.plain(p).clone() for p in parameters]
         rates: dict[int, float] = {}
         for group in self._hooks.optimizers.groups():  # of several rates of one the smallest
             rate = float(group.get("lr", 0))
@@ -59,7 +59,7 @@ class Updates:
         if not old:
             return
         if self._updates:
-            self._read(self._updates, parameters, lambda i: parameters[i].detach() - old[i])
+            self._read(self._updates, parameters, lambda i: tensors.plain(parameters[i]) - old[i])
         if not any(map(tensors.is_sharded, parameters)):
             self._put_counts(parameters, old)
 

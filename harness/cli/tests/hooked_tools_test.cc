@@ -121,5 +121,21 @@ TEST_F(HookedToolsTest, ACalibrationOfAnotherRecipeIsStale) {
   EXPECT_FALSE(Contains(Call("run portable/lr-too-high").err, "stale"));
 }
 
+// A `min` above 0 says that it is not: no portable scenario needs it to be.
+TEST_F(HookedToolsTest, AClipNormOf0NeedNotBeOff) {
+  folder.Shell(
+      "sed -i 's/lr: {/clip: {default: 1.0, min: 0.001, role: clip_norm}\\n      lr: {/' "
+      "trainwreck.yaml");
+  for (const char* name : {"gradients-kept", "gradient-scale"}) {
+    const std::string file = std::string("portable/") + name + ".yaml";
+    fs::copy_file(fs::absolute("scenarios/" + file), folder.path() + "/suite/" + file);
+  }
+  const Called called = Call("validate -v");
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(called.out, "portable/no-clipping: valid")) << called.out;
+  EXPECT_TRUE(Contains(called.out, "portable/gradients-kept: valid")) << called.out;
+  EXPECT_FALSE(Contains(called.out, "requires:value:clip")) << called.out;
+}
+
 }  // namespace
 }  // namespace trainwreck

@@ -24,6 +24,9 @@ class InitTest : public testing::Test {
         "    write(t='event', event='program', step=0, time=0, optimizer='SGD', groups=1,\n"
         "          tensors=4, model='Net', loaders=[], schedulers=['StepLR'],\n"
         "          scaler=False, ranks=1)\n"
+        "if '--mebibytes' in options:\n"
+        "    with open(options['--out'] + '/big', 'wb') as big:\n"
+        "        for _ in range(int(options['--mebibytes'])): big.write(bytes(1 << 20))\n"
         "# An epoch has 50 steps. What no option says, the hooks do.\n"
         "steps = int(options.get('--max-steps') or 50 * int(options['--epochs']))\n"
         "steps = min(steps, int(os.environ.get('TRAINWRECK_ADAPTER_STEPS', steps)))\n"
@@ -90,6 +93,35 @@ TEST_F(InitTest, GivesNewScenariosThatFit) {
   EXPECT_TRUE(Contains(folder.Read("scenarios/a/killed.yaml"), "process.crash_rank"));
 }
 
+// That is no mistake of the user.
+TEST_F(InitTest, SaysWhichScenariosDoNotFitItsValues) {
+  const std::string head = "apiVersion: trainwreck/v1\nkind: Scenario\ntitle: A test\nseeds: 1\n";
+  const std::string dies = "symptoms: {dies: not ended(rank=0)}\nno_remedy: none\n";
+  folder.Write("suite/a/early.yaml",
+               head + "inject: {killed: {fault: process.crash_rank, at: 5}}\n" + dies);
+  folder.Write("suite/a/late.yaml",
+               head + "inject: {killed: {fault: process.crash_rank, at: 30}}\n" + dies);
+  const Called called =
+      Init("--scenarios-root suite -- python3 train.py --max-steps=20 --speed=0.25");
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(called.out, "1 scenario applies to it:\n  a/early\n")) << called.out;
+  EXPECT_TRUE(Contains(called.out,
+                       "1 more does not fit the value of 'steps': trainwreck validate --suite "
+                       "says why\n"))
+      << called.out;
+  const Called validated = folder.Call("validate --suite --scenarios-root suite", kEnvironment);
+  EXPECT_EQ(validated.status, 0) << validated.output();
+  EXPECT_TRUE(Contains(validated.out,
+                       "a/late: will be skipped, requires:value:steps: 'at' is after the run's "
+                       "last step, 19\n"))
+      << validated.out;
+  const Called run = folder.Call("run a/late --suite --scenarios-root suite", kEnvironment);
+  EXPECT_TRUE(Contains(run.out,
+                       "# 1 case does not fit the value of 'steps' in the recipe of the target: "
+                       "trainwreck validate says why\n"))
+      << run.output();
+}
+
 TEST_F(InitTest, LeavesAFileAlone) {
   folder.Write("trainwreck.yaml", "mine");
   const Called called = Init("-- python3 train.py --max-steps=20 --speed=0.25");
@@ -127,6 +159,43 @@ TEST_F(InitTest, LetsTheHooksEndARunWhoseLengthNoOptionSays) {
   const std::string trace = folder.Read("out/a/rate/control/0/rank0.jsonl");
   EXPECT_TRUE(Contains(trace, "\"step\":39") || Contains(trace, "\"step\": 39")) << trace;
   EXPECT_FALSE(Contains(trace, "\"step\": 40, \"time\"")) << trace;
+}
+
+TEST_F(InitTest, LetsARunWriteMoreThanTheDefault) {
+  ASSERT_EQ(
+      Init("-- python3 train.py --max-steps=20 --speed=0.25 --out=here --mebibytes=300").status, 0);
+  const std::string text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(Contains(text, "#   300 MiB written in its first steps, so a run may write more"))
+      << text;
+  EXPECT_TRUE(Contains(text, "    budget: {disk: 3GiB}\n")) << text;
+  folder.Shell("rm trainwreck.yaml");
+  ASSERT_EQ(
+      Init("-- python3 train.py --max-steps=20 --speed=0.25 --out=here --mebibytes=20").status, 0);
+  EXPECT_FALSE(Contains(folder.Read("trainwreck.yaml"), "budget")) << text;
+}
+
+// torchrun reports at length, and last.
+TEST_F(InitTest, ShowsTheErrorOfTheProgramItselfBelowALauncher) {
+  folder.Write(
+      "run.py",
+      "import subprocess, sys\n"
+      "print('W1101 10:00:00.000 77 torch/distributed/run.py:900] a warning', file=sys.stderr)\n"
+      "code = subprocess.run(['python3', *sys.argv[2:]]).returncode\n"
+      "sys.exit(code and 'E1101 10:00:00.100 77 api.py:874] failed (exitcode: 1) local_rank: "
+      "0\\n'\n"
+      "         'Traceback (most recent call last):\\n  File \"torchrun\", line 8\\n'\n"
+      "         'torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \\n' +\n"
+      "         60 * '=' + '\\nRoot Cause (first observed failure):\\n[0]:\\n'\n"
+      "         '  rank      : 0 (local_rank: 0)\\n  exitcode  : 1 (pid: 79)\\n'\n"
+      "         '  error_file: <N/A>\\n  traceback : To enable traceback see: ...\\n')\n");
+  for (const std::string ranks : {"--nproc_per_node=1", "--nproc_per_node=gpu"}) {
+    const Called called = Init("-- python3 run.py " + ranks + " train.py --max-steps=20");
+    EXPECT_EQ(called.status, 3);
+    EXPECT_TRUE(Contains(called.err, "    | KeyError: '--speed'\n")) << called.err;
+    EXPECT_TRUE(Contains(called.err, "    | Traceback (most recent call last):\n")) << called.err;
+    EXPECT_FALSE(Contains(called.err, "Root Cause")) << called.err;
+    EXPECT_FALSE(Contains(called.err, "ChildFailedError")) << called.err;
+  }
 }
 
 TEST_F(InitTest, WritesNothingForACommandThatFails) {

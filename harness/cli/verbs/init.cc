@@ -6,11 +6,13 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/cli/verb.h"
+#include "harness/launch/launcher.h"
 #include "harness/plan/run.h"
 #include "harness/process/interruption.h"
 #include "harness/protocol/recipe_view.h"
@@ -54,11 +56,20 @@ std::string RecipeLine(const DraftKey& key) {
   return line + "{" + type + "default: " + key.value + ", role: " + key.role + "}";
 }
 
-// For the first run, whose pauses nobody knows.
-constexpr int kFirstStallSeconds = 300;
+// How long a run may pause, and how much it may write. Empty: the default is enough.
+struct Limits {
+  std::optional<int> stall_seconds;
+  std::optional<std::int64_t> disk_gibibytes;
+};
+
+// For the first run, of which nobody knows it.
+constexpr Limits kLimitsOfFirstRun = {300, 64};
 
 // How many times its longest pause a run may pause before it counts as stalled.
 constexpr double kPauses = 5;
+
+// How many times what its first steps wrote a run may write.
+constexpr std::int64_t kWrites = 10;
 
 // The longest pause between two steps of a rank, in seconds, such as for an evaluation; 0: none.
 double LongestPause(const RunTrace& trace) {
@@ -74,16 +85,32 @@ double LongestPause(const RunTrace& trace) {
   return longest;
 }
 
-// Empty where the default is enough.
-std::optional<int> StallSeconds(double longest_pause) {
-  const double seconds = kPauses * longest_pause;
-  if (seconds <= Policy().stall_seconds) return std::nullopt;
-  return static_cast<int>(std::ceil(seconds));
+Limits LimitsFor(double longest_pause, std::int64_t written_bytes) {
+  constexpr int kGibibyteShift = 30;
+  Limits limits;
+  if (const double seconds = kPauses * longest_pause; seconds > Policy().stall_seconds) {
+    limits.stall_seconds = static_cast<int>(std::ceil(seconds));
+  }
+  if (const std::int64_t bytes = kWrites * written_bytes; bytes > LauncherOptions().disk_bytes) {
+    limits.disk_gibibytes = (bytes >> kGibibyteShift) + 1;
+  }
+  return limits;
+}
+
+std::string BudgetLine(const Limits& limits) {
+  std::vector<std::string> parts;
+  if (limits.stall_seconds) {
+    parts.push_back("stall_seconds: " + std::to_string(*limits.stall_seconds));
+  }
+  if (limits.disk_gibibytes) {
+    parts.push_back("disk: " + std::to_string(*limits.disk_gibibytes) + "GiB");
+  }
+  return parts.empty() ? "" : "    budget: {" + Join(parts) + "}\n";
 }
 
 // `seen`: comments, as lines; empty: the draft that the first run uses.
 std::string TargetText(const InitOptions& options, const CommandDraft& draft,
-                       const std::vector<std::string>& seen, std::optional<int> stall_seconds) {
+                       const std::vector<std::string>& seen, const Limits& limits) {
   std::string text = "# Written by `trainwreck init`. docs/guide/targets.md describes every key.\n";
   for (const std::string& line : seen) text += "# " + line + "\n";
   text += "apiVersion: trainwreck/v1\nkind: Targets\ntargets:\n  " + options.name + ":\n";
@@ -91,9 +118,7 @@ std::string TargetText(const InitOptions& options, const CommandDraft& draft,
   for (const std::string& word : draft.words) text += "      - " + Quoted(word) + "\n";
   text += "    adapter: python\n";
   if (seen.empty()) text += "    environment: {TRAINWRECK_ADAPTER_TELL: \"1\"}\n";
-  if (stall_seconds) {
-    text += "    budget: {stall_seconds: " + std::to_string(*stall_seconds) + "}\n";
-  }
+  text += BudgetLine(limits);
   text += "    recipe:\n";
   if (!draft.has_steps) text += "      steps: " + std::to_string(options.steps) + "\n";
   for (const DraftKey& key : draft.keys) text += RecipeLine(key) + "\n";
@@ -177,15 +202,21 @@ void AddUnsaid(const CommandDraft& draft, std::vector<std::string>& lines) {
 }
 
 std::vector<std::string> Comments(const CommandDraft& draft, const PreflightResult& seen,
-                                  std::optional<double> rate, double longest_pause) {
+                                  std::optional<double> rate, double longest_pause,
+                                  const Limits& limits) {
   std::vector<std::string> lines = {"Seen in its first steps:"};
   for (std::string& line : PartsSeen(seen.trace)) lines.push_back(std::move(line));
   lines.push_back("  signals: " + seen.signals);
   if (rate) lines.push_back("  first learning rate: " + Json(*rate).dump());
-  if (StallSeconds(longest_pause)) {
+  if (limits.stall_seconds) {
     lines.push_back(fmt::format(
         "  a pause of {:.0f} s between two steps, so a run may pause for {:.0f} times that",
         longest_pause, kPauses));
+  }
+  if (limits.disk_gibibytes) {
+    lines.push_back(fmt::format(
+        "  {} MiB written in its first steps, so a run may write more than {} times that",
+        seen.disk_bytes >> 20, kWrites));
   }
   const std::string roles = RolesOf(draft);
   lines.push_back("Options with a role: " + (roles.empty() ? "none" : roles));
@@ -241,18 +272,27 @@ class Draft {
 void SayWhatApplies(CommonOptions common) {
   common.uses_suite = true;
   std::vector<std::string> names;
+  std::map<std::string, int> misfits;  // by the key whose value they do not fit
   try {
     const Chosen chosen = ChooseCases(OpenSession(common), {}, {}, {});
     for (const Case& one : chosen.cases) {
       const bool is_new = names.empty() || names.back() != one.scenario->name;
       if (one.skip_reason.empty() && is_new) names.push_back(one.scenario->name);
     }
+    for (const Scenario& scenario : chosen.scenarios) {
+      if (!scenario.misfit.empty()) ++misfits[scenario.unserved.substr(kValuePrefix.size())];
+    }
   } catch (const UsageError& error) {  // a program without its scenarios
     std::cout << error.what() << "\n";
     return;
   }
-  std::cout << names.size() << " scenarios apply to it:\n";
+  std::cout << names.size()
+            << (names.size() == 1 ? " scenario applies to it:\n" : " scenarios apply to it:\n");
   for (const std::string& name : names) std::cout << "  " << name << "\n";
+  for (const auto& [key, count] : misfits) {
+    std::cout << count << (count == 1 ? " more does" : " more do") << " not fit the value of '"
+              << key << "': trainwreck validate --suite says why\n";
+  }
   if (names.empty()) return;
   std::cout << "next: trainwreck run --suite " << names.front()
             << "; trainwreck run --suite runs all\n"
@@ -264,7 +304,7 @@ int InitVerb(const InitOptions& options) {
   CommonOptions common = options.common;
   common.target = options.name;
   Draft file;
-  file.Write(TargetText(options, draft, {}, kFirstStallSeconds));
+  file.Write(TargetText(options, draft, {}, kLimitsOfFirstRun));
   std::cout << "running the command for a few steps\n" << std::flush;
   const Session session = OpenSession(common);
   const PreflightResult seen = Preflight(session, {});
@@ -278,8 +318,9 @@ int InitVerb(const InitOptions& options) {
   const std::optional<double> rate = FirstOf(seen.trace, "lr");
   FindRate(draft, rate);
   const double pause = LongestPause(seen.trace);
-  const std::vector<std::string> comments = Comments(draft, seen, rate, pause);
-  file.Write(TargetText(options, draft, comments, StallSeconds(pause)));
+  const Limits limits = LimitsFor(pause, seen.disk_bytes);
+  const std::vector<std::string> comments = Comments(draft, seen, rate, pause, limits);
+  file.Write(TargetText(options, draft, comments, limits));
   file.Keep();
   for (const std::string& line : comments) std::cout << line << "\n";
   std::cout << "wrote " << kFile << "\n";

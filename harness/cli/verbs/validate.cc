@@ -27,7 +27,10 @@ int ValidateVerb(const ValidateOptions& options) {
     for (const std::string& remark : RemarksOn(scenario)) std::cout << CleanText(remark) << "\n";
   }
   for (const Case& one : chosen.cases) {
-    if (!one.scenario->unserved.empty()) {
+    if (!one.scenario->misfit.empty()) {
+      std::cout << one.name << ": will be skipped, " << one.skip_reason << ": "
+                << CleanText(one.scenario->misfit) << "\n";
+    } else if (!one.scenario->unserved.empty()) {
       std::cout << one.name << ": will be skipped, " << one.skip_reason << " (target '"
                 << session.description.name << "' is of level " << session.description.level
                 << ")\n";
