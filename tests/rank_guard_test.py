@@ -21,6 +21,7 @@ import unittest_xml
 from processes import processes_with
 
 TRAINWRECK = os.path.abspath(sys.argv[1])
+EXAMPLES = os.path.abspath("examples/nodes")
 os.environ["PATH"] += ":/usr/sbin:/sbin"  # where tc is
 NEW_MACHINE = ["unshare", "--user", "--map-root-user", "--uts", "--pid", "--fork", "--mount-proc"]
 # What tests mount is seen by their machines alone.
@@ -93,6 +94,17 @@ def scenario(how, symptoms, **fault):
             "inject": {"it": {"fault": how, "at": 20, "ranks": [1], **fault}}, "symptoms": symptoms, "no_remedy": "a test of the harness"}
 
 
+def example(name, replaced=()):
+    """A scenario of examples/nodes, with what these machines have in place of real ones."""
+    with open(f"{EXAMPLES}/scenarios/nodes/{name}.yaml", encoding="utf-8") as file:
+        text = file.read()
+    for old, new in dict(replaced).items():
+        assert old in text
+        text = text.replace(old, new)
+    with open(EXAMPLES + "/scenarios/defaults.yaml", encoding="utf-8") as file:
+        return file.read() + text
+
+
 class Machines(unittest.TestCase):
     before_task = ""  # of a machine, for the shell
 
@@ -158,6 +170,8 @@ class Machines(unittest.TestCase):
             os.close(file)
         connection.settimeout(0.05)
         while not os.path.exists(code):
+            if machine.poll() is not None:
+                return  # it was switched off, and nobody tells srun
             try:
                 if connection.recv(100) == b"kill":
                     for pid in sorted(self.processes(TRAINWRECK, task["rank"]))[:1]:
@@ -266,7 +280,8 @@ class RankGuardTest(Machines):
 
     def test_a_machine_that_vanishes_is_named(self):
         self.environment["TRAINWRECK_GUARD_PATIENCE"] = "60"
-        self.write("trainwreck.yaml", TARGETS.replace("TRAINWRECK", TRAINWRECK).replace("steps: 60", "steps: 6000"))
+        target = TARGETS.replace("TRAINWRECK", TRAINWRECK).replace("steps: 60", "steps: 6000")
+        self.write("trainwreck.yaml", target.replace("stall_seconds: 8", "stall_seconds: 3"))  # less than it takes to know
         harness = self.start(scenario("process.crash_rank", {"x": "exited(rank=1)"}))
         time.sleep(1)
         gone = self.processes(rank=2)
@@ -277,6 +292,7 @@ class RankGuardTest(Machines):
         self.assertEqual((lost["rank"], lost["host"]), (2, "n2"))
         stalled, = self.events("control", "stalled")
         self.assertEqual((stalled["lagging_rank"], stalled["lagging_state"]), (2, "lost"))
+        self.assertLess(stalled["idle_s"], 8)
         # It comes back, and its guard finds that the run is over.
         for pid in gone:
             os.kill(pid, signal.SIGCONT)
@@ -411,7 +427,7 @@ class Network(Machines):
     def setUp(self):
         super().setUp()
         self.switch = subprocess.Popen(switch_words(), cwd=self.folder)
-        self.cables = 0
+        self.cables, self.connected, self.is_over = 0, {}, False
         self.addCleanup(self.switch.wait)
         self.addCleanup(self.switch.kill)
         deadline = time.monotonic() + 10
@@ -419,19 +435,28 @@ class Network(Machines):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
 
+    def tearDown(self):
+        self.is_over = True
+        super().tearDown()
+
     def inside(self, *words):
         return ["nsenter", "-t", str(self.switch.pid), "--user", "--preserve-credentials", "--net", *words]
 
     def new_machine(self):
         return self.inside("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc")
 
-    def connect(self, machine, rank):
+    def first_process(self, machine):
         children = f"/proc/{machine.pid}/task/{machine.pid}/children"
         while not (child := open(children, encoding="utf-8").read().split()):
             time.sleep(0.01)
+        return int(child[0])
+
+    def connect(self, machine, rank):
         self.cables += 1
         name = f"v{self.cables}"
-        for words in (["ip", "link", "add", "name", name, "type", "veth", "peer", "name", "eth0", "netns", child[0]],
+        self.connected[rank] = machine, name
+        child = str(self.first_process(machine))
+        for words in (["ip", "link", "add", "name", name, "type", "veth", "peer", "name", "eth0", "netns", child],
                       ["ip", "link", "set", name, "master", "br0", "up"]):
             subprocess.run(self.inside(*words), check=True)
 
@@ -443,20 +468,11 @@ class NetworkTest(Network):
         self.write("train.py", EXCHANGE)
         self.write("trainwreck.yaml", NETWORK_TARGETS.replace("TRAINWRECK", TRAINWRECK))
 
-    def fault(self, symptoms, more=(), **parameters):
-        text = scenario("node.command", symptoms, **{"with": parameters})
-        if more:
-            del text["no_remedy"]
-        return {**text, **dict(more)}
-
-    def times(self, arm):
-        with open(self.run_folder(arm) + "/rank0.jsonl", encoding="utf-8") as file:
-            return {record["step"]: record["time"] for record in map(json.loads, file) if record["t"] == "step"}
+    def fault(self, symptoms, **parameters):
+        return scenario("node.command", symptoms, **{"with": parameters})
 
     def test_a_link_gets_slow(self):
-        self.run_scenario(self.fault({"is_late": "max(time[:]) > control.max(time[:]) + 1 and ended(rank=0, why=completed)"},
-                                     run="tc qdisc add dev eth0 root tbf rate 200kbit burst 5kb latency 1000ms",
-                                     undo="tc qdisc del dev eth0 root", probe="tc qdisc show dev eth0"))
+        self.run_scenario(example("slow-link"))
         fired, = self.events("fault", "fired")
         self.assertEqual((fired["host"], fired["rank"]), ("n1", 1))
         self.assertIn("200Kbit", fired["after"])
@@ -464,10 +480,7 @@ class NetworkTest(Network):
 
     @unittest.skipUnless(has_packet_filter(), "no packets may be lost here: it needs nft, and a kernel with its numgen")
     def test_a_lossy_link_changes_nothing_but_time(self):
-        table = "table inet lossy { chain %s { type filter hook %s priority 0; numgen random mod 100 < 10 counter drop; }; }; "
-        self.run_scenario(self.fault({"waits": "max(time[:]) > control.max(time[:]) + 0.4 and abs(loss[59] - control.loss[59]) <= 1e-9"},
-                                     run="nft '" + table % ("in", "input") + table % ("out", "output") + "'",
-                                     undo="nft delete table inet lossy", probe="nft list table inet lossy 2>&1"))
+        self.run_scenario(example("lossy-link"))
         fired, = self.events("fault", "fired")
         self.assertIn("drop", fired["after"])
         self.assertNotIn("drop", fired["before"])
@@ -479,12 +492,29 @@ class NetworkTest(Network):
         self.assertIn("DOWN", fired["after"])
 
     def test_a_supervisor_starts_again_what_a_cut_link_holds_up(self):
-        remedies = {"supervisor": {"set": {"supervisor.max_restarts": 1}, "resolves": ["hangs"]}}
-        text = self.fault({"hangs": "stalled() and not ended(rank=0, why=completed)"}, {"remedies": remedies},
-                          run="ip link set eth0 down", undo="ip link set eth0 up", probe="ip -br link show eth0")
-        text["inject"]["it"]["attempt"] = 0
-        self.run_scenario(text)
+        self.run_scenario(example("cut-link"))
         self.assertEqual(len(self.events("supervisor", "fired")), 1)
+
+    def test_a_job_is_started_again_after_a_machine_died(self):
+        switch = self.folder + "/power-off"
+        thread = threading.Thread(target=self.switch_off, args=[switch, 1], daemon=True)
+        thread.start()
+        self.run_scenario(example("node-dies", {
+            "ipmitool -H n1-ipmi power off": f"touch {switch}; while [ -e {switch} ]; do sleep 0.05; done",
+            "ipmitool -H n1-ipmi power on": f"rm {switch}.done", "ipmitool -H n1-ipmi power status": f"ls {switch}.done 2>&1; true"}))
+        lost, = self.events("fault", "node_lost")
+        self.assertEqual((lost["rank"], lost["host"]), (1, "n1"))
+
+    def switch_off(self, switch, rank):
+        while not self.is_over:
+            if os.path.exists(switch):
+                machine, cable = self.connected[rank]
+                subprocess.run(self.inside("ip", "link", "set", cable, "down"), check=True)
+                os.kill(self.first_process(machine), signal.SIGKILL)  # and all of its namespace with it
+                machine.wait()
+                self.write("power-off.done", "")
+                os.remove(switch)
+            time.sleep(0.05)
 
     def test_a_command_that_fails_is_no_fault(self):
         said = self.run_scenario(self.fault({"x": "stalled()"}, run="ip link set eth9 down", probe="ip -br link"), status=1)
@@ -513,9 +543,8 @@ class ClockTest(Machines):
         for jump in ("+1h", "-1h"):
             for rank in range(3):
                 self.write(f"clock.{rank}", "+0")
-            symptoms = {"jumps": "max(clock[:]) - min(clock[:]) > 3000 and abs(loss[59] - control.loss[59]) <= 1e-9"}
-            fault = {"run": f"echo {jump} > {self.folder}/clock.0", "probe": "date -u +%s"}
-            self.run_scenario(scenario("node.command", symptoms, ranks=[0], **{"with": fault}))
+            self.run_scenario(example("clock-jumps", {"date -s '+1 hour'": f"echo {jump} > {self.folder}/clock.0",
+                                                      "date -s '-1 hour'": f"echo +0 > {self.folder}/clock.0"}))
             self.assertEqual(self.events("fault", "node_lost") + self.events("fault", "stalled"), [])
             fired, = self.events("fault", "fired")
             hours = (int(fired["after"]) - int(fired["before"])) / 3600
@@ -568,12 +597,7 @@ class SharedFolderTest(Machines):
     def test_a_shared_folder_that_is_full(self):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "none", self.saved], check=True)
         self.addCleanup(subprocess.run, ["umount", "-l", self.saved], check=True)
-        fault = {"run": f"head -c 1M /dev/zero > {self.saved}/ballast; true", "undo": f"rm {self.saved}/ballast",
-                 "probe": f"df --output=avail {self.saved}", "seconds": 0.5}
-        text = scenario("node.command", {"lost": "exited(rank=0, code=1) and not ended(rank=0, why=completed)"}, **{"with": fault})
-        del text["no_remedy"]
-        self.run_scenario({**text, "remedies": {"goes_on_without": {"set": {"saving.may_fail": True}}},
-                           "quality": "abs(loss[59] - control.loss[59]) <= 1e-9"})
+        self.run_scenario(example("full-folder", {"/shared": self.saved}))
         fired, = self.events("goes_on_without", "fired")
         self.assertEqual(fired["after"].split()[-1], "0")
         for arm, says in (("fault", "OSError: [Errno 28] No space left on device"), ("goes_on_without", "No space left on device")):
@@ -592,6 +616,13 @@ class SharedFolderTest(Machines):
 
     def new_machine(self):
         return [*NEW_MACHINE, "--mount"]
+
+
+class ExamplesTest(unittest.TestCase):
+    def test_they_are_valid_and_in_their_one_form(self):
+        for words in (["validate", "--target", "nodes"], ["fmt", "--check"]):
+            done = subprocess.run([TRAINWRECK, *words], cwd=EXAMPLES, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 if __name__ == "__main__":

@@ -244,7 +244,7 @@ void ActiveRun::OnExit(const Json& message) {
       next_poll_ = std::min(next_poll_, restart_at_);
     }
   }
-  if (running_ == 0 && state_ != State::kReaping) OnAllExited();
+  if (running_ == 0 && state_ != State::kReaping) OnNoneRuns();
 }
 
 void ActiveRun::OnAllExited() {
@@ -358,12 +358,6 @@ void ActiveRun::RestartAfterDeath() {
   Restart(FirstDeath(), Culprit());
 }
 
-bool ActiveRun::WasRefused() const {
-  const auto& ends = reader_->trace().end_why;
-  return std::any_of(ends.begin(), ends.end(),
-                     [](const auto& end) { return end.second == kBadPlan; });
-}
-
 void ActiveRun::Restart(const std::string& why, std::optional<int> culprit) {
   next_ = Next::kRestart;
   restart_at_ = Clock::time_point::max();
@@ -456,6 +450,7 @@ void ActiveRun::Tick(Clock::time_point now) {
   try {
     next_poll_ = now + kPollEvery;
     if (is_backing_off) return BackOff(now);
+    if (running_ == 0) return OnNoneRuns();
     PollTrace();
     CheckTrace();
     if (state_ == State::kRunning && now >= restart_at_) RestartAfterDeath();

@@ -74,6 +74,7 @@ class ActiveRun {
   SpawnRequest RequestOf(int rank) const;
   void Handle(const Json& message);
   void OnExit(const Json& message);
+  void OnNoneRuns();
   void OnAllExited();
   void NoticeEarlyEnd();
   // Writes the last collective call of each rank down, before its file is begun anew.
@@ -88,6 +89,8 @@ class ActiveRun {
   void NoticeWaiting(Clock::time_point now);
   void CheckPace(Clock::time_point now);
   void EndOverBudget(double now_s);
+  bool AwaitsGuards(double idle_s) const;
+  bool AwaitsFiles() const;
   bool HasStoppedRank(Clock::time_point now);
   void CheckDisk();
   std::string DiskSentence() const;

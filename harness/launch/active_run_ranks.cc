@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "harness/launch/active_run.h"
 #include "harness/launch/flight_recorder.h"
@@ -14,6 +15,7 @@
 #include "harness/launch/nccl_log.h"
 #include "harness/process/process_status.h"
 #include "harness/process/rank_processes.h"
+#include "harness/protocol/late_bytes.h"
 
 namespace trainwreck {
 namespace {
@@ -117,6 +119,7 @@ void ActiveRun::CheckPace(Clock::time_point now) {
   if (overrun == Overrun::kBudget) return EndOverBudget(now_s);
   const bool is_stopped = overrun == Overrun::kNone && HasStoppedRank(now);
   if (overrun == Overrun::kNone && !is_stopped) return;
+  if (overrun == Overrun::kStall && AwaitsGuards(pace_.idle_s(now_s))) return;
   const Json fields = DescribeStall(reader_->trace(), RankStates(), pace_.idle_s(now_s));
   WriteEvent("stalled", fields);
   std::string detail = StallSentence(fields);
@@ -127,6 +130,44 @@ void ActiveRun::CheckPace(Clock::time_point now) {
   } else {
     EndWith(RunEnd::kStalled, detail);
   }
+}
+
+// A machine that has vanished is known to be lost a while after its ranks made no more progress.
+bool ActiveRun::AwaitsGuards(double idle_s) const {
+  return idle_s < GuardPace(ranks()).stall_after.count() &&
+         LastOfAttempt("node_lost", std::nullopt) == nullptr &&
+         std::filesystem::exists(GuardFolder(folder_.path(), phase_name(), attempt_));
+}
+
+bool ActiveRun::WasRefused() const {
+  const auto& ends = reader_->trace().end_why;
+  return std::any_of(ends.begin(), ends.end(),
+                     [](const auto& end) { return end.second == kBadPlan; });
+}
+
+// What ranks on other machines have written may come late.
+void ActiveRun::OnNoneRuns() {
+  // A launcher that ended well has seen all guards end; else some may have been killed.
+  const GuardPace::Duration most =
+      deaths_.empty() ? GuardPace(ranks()).lost_after : GuardPace::Duration(kLateBytes);
+  const bool may_wait = state_ == State::kRunning && !has_end_;
+  if (may_wait && Clock::now() - last_progress_ < most && AwaitsFiles())
+    return;  // till the next tick
+  OnAllExited();
+}
+
+// Whether a guard has not said how its rank ended, or a trace is shorter than its guard saw it.
+bool ActiveRun::AwaitsFiles() const {
+  const auto guarded = ReadGuards(GuardFolder(folder_.path(), phase_name(), attempt_));
+  if (guarded.empty()) return false;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const auto guard = guarded.find(rank);
+    if (guard == guarded.end()) return true;
+    if (StateOfGuarded(rank, guard->second) == RankState::kLost) continue;
+    if (guard->second.state != "ended") return true;
+    if (FileSize(folder_.trace_of(rank)) < guard->second.trace_bytes) return true;
+  }
+  return false;
 }
 
 void ActiveRun::EndOverBudget(double now_s) {
@@ -311,8 +352,10 @@ std::string ActiveRun::ForeignDeath(const Event& failed) const {
                                                                       : fallback;
   };
   const int step = std::max(trace.last_step(failed.rank), trace.last_step(0));
-  std::string sentence = fmt::format("rank {} {} after step {}", failed.rank,
-                                     DescribeExit(number("code", -1), number("signal", 0)), step);
+  const int code = number("code", -1), signal = number("signal", 0);
+  std::string sentence = fmt::format(
+      "rank {} {} after step {}", failed.rank,
+      code == -1 && signal == 0 ? "was lost with its node" : DescribeExit(code, signal), step);
   if (attempt_ > 0) sentence += fmt::format(" in attempt {}", attempt_);
   const auto words = failed.fields.find("last_words");
   if (words != failed.fields.end() && words->is_string() && !words->get<std::string>().empty()) {

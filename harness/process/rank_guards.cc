@@ -33,6 +33,7 @@ std::optional<GuardedRank> RankFrom(const Json& json) {
     rank.code = json.at("code").get<int>();
     rank.signal = json.at("signal").get<int>();
     rank.beat = json.at("beat").get<std::int64_t>();
+    rank.trace_bytes = json.at("trace_bytes").get<std::int64_t>();
     for (const Json& one : json.at("obeyed")) {
       ObeyedOrder obeyed{one.at("id").get<int>(), one.at("before").get<std::string>(),
                          one.at("processes").get<int>()};
@@ -41,6 +42,10 @@ std::optional<GuardedRank> RankFrom(const Json& json) {
                          one.at("status").get<int>(), one.at("words").get<std::string>()};
       }
       rank.obeyed.push_back(std::move(obeyed));
+    }
+    for (const Json& one : json.at("before")) {
+      rank.before.push_back(
+          {one.at("pid").get<int>(), one.at("code").get<int>(), one.at("signal").get<int>()});
     }
     return rank;
   } catch (const Json::exception&) {
@@ -69,9 +74,19 @@ Json ToJson(const GuardedRank& rank) {
     }
     obeyed.push_back(std::move(json));
   }
-  return {{"beat", rank.beat},          {"host", rank.host}, {"pid", rank.pid},
-          {"state", rank.state},        {"code", rank.code}, {"signal", rank.signal},
-          {"obeyed", std::move(obeyed)}};
+  Json before = Json::array();
+  for (const EndedLife& one : rank.before) {
+    before.push_back({{"pid", one.pid}, {"code", one.code}, {"signal", one.signal}});
+  }
+  return {{"beat", rank.beat},
+          {"host", rank.host},
+          {"pid", rank.pid},
+          {"state", rank.state},
+          {"code", rank.code},
+          {"signal", rank.signal},
+          {"trace_bytes", rank.trace_bytes},
+          {"obeyed", std::move(obeyed)},
+          {"before", std::move(before)}};
 }
 
 Json ToJson(const GuardOrder& order) {
@@ -102,12 +117,16 @@ std::map<int, GuardedRank> ReadGuards(const std::string& guard_folder) {
        entry.increment(error)) {
     const std::optional<int> rank = RankOfFile(entry->path().filename().string());
     if (!rank) continue;
-    std::ifstream file(entry->path());
-    std::stringstream text;
-    text << file.rdbuf();
-    if (auto found = RankFrom(TryParseJson(text.str()))) ranks.emplace(*rank, std::move(*found));
+    if (auto found = ReadGuard(guard_folder, *rank)) ranks.emplace(*rank, std::move(*found));
   }
   return ranks;
+}
+
+std::optional<GuardedRank> ReadGuard(const std::string& guard_folder, int rank) {
+  std::ifstream file(GuardFile(guard_folder, rank));
+  std::stringstream text;
+  text << file.rdbuf();
+  return RankFrom(TryParseJson(text.str()));
 }
 
 bool ReplaceFile(const std::string& path, const std::string& text) {

@@ -5,7 +5,8 @@
 //   RUN/guards.PHASE.ATTEMPT/
 //     rank3.json   of rank 3's guard, replaced as a whole when something changes, and every second:
 //       {"beat": 17, "host": "n2", "pid": 4711, "state": "running", "code": 0, "signal": 0,
-//        "obeyed": [{"id": 0, "before": "running", "processes": 1}]}
+//        "trace_bytes": 0, "obeyed": [{"id": 0, "before": "running", "processes": 1}],
+//        "before": [{"pid": 4700, "code": -1, "signal": 9}]}
 //     orders.json  of the launcher, likewise:
 //       {"beat": 18, "orders": [{"id": 0, "rank": 3, "signal": 19, "seconds": 0.5}]}
 //       or, in place of signal and seconds, "command": {"run": "..", "undo": "..", "probe": "..",
@@ -44,6 +45,12 @@ struct ObeyedOrder {
   std::optional<NodeAnswer> answer = std::nullopt;  // of a command
 };
 
+struct EndedLife {
+  int pid = 0;
+  int code = 0;  // -1: by a signal
+  int signal = 0;
+};
+
 struct GuardedRank {
   std::string host;
   int pid = 0;                    // on that machine
@@ -51,7 +58,9 @@ struct GuardedRank {
   int code = 0;                   // of one that has ended; -1: by a signal
   int signal = 0;
   std::int64_t beat = 0;
-  std::vector<ObeyedOrder> obeyed;  // all that were
+  std::int64_t trace_bytes = 0;     // of one that has ended: how long its trace is, on its machine
+  std::vector<ObeyedOrder> obeyed;  // all that were, also by guards before it
+  std::vector<EndedLife> before;    // how the rank ended before the launcher started it again
 };
 
 std::string GuardFolder(const std::string& run_folder, const std::string& phase, int attempt);
@@ -62,6 +71,7 @@ Json ToJson(const GuardOrder& order);
 GuardOrder OrderFromJson(const Json& json);  // throws Json::exception
 // All ranks whose guards have written. What cannot be read is left out: the next look may see it.
 std::map<int, GuardedRank> ReadGuards(const std::string& guard_folder);
+std::optional<GuardedRank> ReadGuard(const std::string& guard_folder, int rank);
 
 // Replaces the file by a rename: who reads it sees the old one or the new one. False: it failed.
 bool ReplaceFile(const std::string& path, const std::string& text);
@@ -79,7 +89,9 @@ struct GuardPace {
   Duration read_every{0.25 * scale};   // the launcher reads the guards' files
   Duration beat_every{1.0 * scale};    // each writes its own
   Duration lost_after{5.0 * scale};    // a guard that is not heard of is lost, with its machine
-  Duration patience{30.0 * scale};     // after which a guard takes the harness for lost
+  // No stall is told sooner: what was lost is known by then.
+  Duration stall_after = lost_after + 2 * read_every;
+  Duration patience{30.0 * scale};  // after which a guard takes the harness for lost
 };
 
 // The launcher's side.

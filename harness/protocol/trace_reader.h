@@ -52,7 +52,7 @@ class TraceReader {
   TraceReader(TraceReader&&) noexcept;
   TraceReader& operator=(TraceReader&&) noexcept;
 
-  // Reads whole new lines, some MiB of each file at most; true when there were any. With `last`,
+  // Reads whole new lines, some MiB of each file at most; true when ranks had any. With `last`,
   // reads everything and marks the trace finished. A last line without its newline then counts if
   // it is a whole record; a partial one is lost.
   //

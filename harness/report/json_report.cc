@@ -2,8 +2,8 @@
 //
 //   { "schema": "trainwreck/verdicts", "version": 1,
 //     "run": {version, command_line, target, target_digest, commit, dirty,
-//             environment: {"cpu": ..}, devices, isolation, started_utc, host, output_dir, cores, runs, unjudged,
-//             wall_seconds, cpu_seconds},
+//             environment: {"cpu": ..}, devices, isolation, started_utc, host, output_dir, selection_digest, cores,
+//             runs, unjudged, wall_seconds, cpu_seconds},
 //     "counts": {"pass": 5, "fail": 1, ...},
 //     "verdicts": [
 //       { case, scenario, point, file, title, scenario_digest, environment: {"blas": "..", ..},
@@ -366,6 +366,7 @@ Json Encode(const RunInfo& info) {
           {"started_utc", info.started_utc},
           {"host", info.host},
           {"output_dir", info.output_dir},
+          {"selection_digest", info.selection_digest},
           {"cores", info.cores},
           {"runs", info.runs},
           {"unjudged", info.unjudged},
@@ -387,6 +388,7 @@ RunInfo DecodeInfo(const Json& json) {
   info.started_utc = json.at("started_utc");
   info.host = json.at("host");
   info.output_dir = json.at("output_dir");
+  info.selection_digest = json.value("selection_digest", "");
   info.cores = json.at("cores");
   info.runs = json.at("runs");
   info.unjudged = json.value("unjudged", 0);

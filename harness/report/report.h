@@ -33,7 +33,8 @@ struct RunInfo {
   std::string started_utc;  // "2026-01-31T12:00:00Z"
   std::string host;
   std::string output_dir;
-  std::string report_file;  // the one being written, for links from it; set by WriteReport
+  std::string report_file;       // the one being written, for links from it; set by WriteReport
+  std::string selection_digest;  // of all selected cases, those of other shards too; empty: unknown
   int cores = 0;
   int runs = 0;  // trainings executed
   double wall_seconds = 0;

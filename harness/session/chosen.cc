@@ -2,11 +2,21 @@
 
 #include <utility>
 
+#include "harness/protocol/digest.h"
 #include "harness/protocol/parse_json.h"
 #include "harness/session/selection.h"
 #include "harness/text/nearest.h"
 
 namespace trainwreck {
+namespace {
+
+std::string SelectionDigest(const std::vector<Case>& cases) {
+  std::string text;
+  for (const Case& one : cases) text += one.name + " " + one.digest + "\n";
+  return DigestText(text);
+}
+
+}  // namespace
 
 Changes ParseOverrides(const std::vector<std::string>& texts, const TargetDescription& target) {
   Changes changes;
@@ -46,6 +56,7 @@ Chosen ChooseCases(const Session& session, const SelectionOptions& selection,
   for (const Case& one : cases) names.push_back(one.point->name);
   std::vector<Case> selected = SelectCases(std::move(cases), selection, files, points);
   chosen.selected = static_cast<int>(selected.size());
+  chosen.selection_digest = SelectionDigest(selected);
   chosen.cases = KeepShard(std::move(selected), selection);
   if (chosen.cases.empty() && points.size() == 1 && selection.keyword.empty() &&
       selection.tag.empty() && selection.shard_count == 1) {

@@ -36,18 +36,6 @@ std::vector<std::int64_t> FindBaseline(RunHistory& history, const std::string& n
                    " ('trainwreck baseline set RUN' sets one)");
 }
 
-// SQLite's locks and its shared memory work on one machine alone.
-void WarnOfSharedFile(const std::string& path) {
-  struct statfs info {};
-  if (IsServer(path) || statfs(path.c_str(), &info) != 0) return;
-  const std::string name = NameOfSharedFileSystem(static_cast<std::uint32_t>(info.f_type));
-  if (name.empty()) return;
-  std::cerr << "trainwreck: warning: " << path << " is on " << name
-            << ", where a history is safe with writers of one machine alone: give each machine a "
-               "file and call 'trainwreck history merge', or name a server, --history "
-               "postgresql://HOST/DATABASE\n";
-}
-
 // A file, or a folder with one in it; empty when `word` is neither.
 std::string VerdictsFile(const std::string& word) {
   std::error_code error;
@@ -72,13 +60,33 @@ std::string NameOfSharedFileSystem(std::int64_t type) {
   static const std::map<std::int64_t, std::string> kNames = {
       {0x6969, "NFS"},        {0x517b, "SMB"},      {0xfe534d42, "SMB"},    {0xff534d42, "CIFS"},
       {0x0bd00bd0, "Lustre"}, {0x47504653, "GPFS"}, {0x19830326, "BeeGFS"}, {0x00c36400, "Ceph"},
-      {0x5346414f, "AFS"},    {0x01161970, "GFS2"}, {0x7461636f, "OCFS2"},
+      {0x5346414f, "AFS"},    {0x01161970, "GFS2"}, {0x7461636f, "OCFS2"},  {0x65735546, "FUSE"},
+      {0x01021997, "9P"},
   };
   const auto found = kNames.find(type);
   return found == kNames.end() ? "" : found->second;
 }
 
+// SQLite's locks and its shared memory work on one machine alone. The file may not be there yet.
+void WarnOfSharedHistory(const std::string& option) {
+  const std::string path = HistoryPath(option);
+  if (path.empty() || IsServer(path)) return;
+  struct statfs info {};
+  fs::path there = fs::absolute(path);
+  while (statfs(there.c_str(), &info) != 0) {
+    if (there == there.parent_path()) return;
+    there = there.parent_path();
+  }
+  const std::string name = NameOfSharedFileSystem(static_cast<std::uint32_t>(info.f_type));
+  if (name.empty()) return;
+  std::cerr << "trainwreck: warning: " << path << " is on " << name
+            << ", where a history is safe with writers of one machine alone: give each machine a "
+               "file and call 'trainwreck history merge', or name a server, --history "
+               "postgresql://HOST/DATABASE\n";
+}
+
 void CheckHistory(const std::string& option) {
+  WarnOfSharedHistory(option);
   const std::string path = HistoryPath(option);
   if (path.empty() || !IsAskedFor(option)) return;
   try {
@@ -94,7 +102,6 @@ void AddToHistory(const std::string& option, const std::vector<Verdict>& verdict
   if (path.empty() || verdicts.empty()) return;
   try {
     RunHistory history(path, RunHistory::Mode::kWrite);
-    WarnOfSharedFile(path);
     const std::int64_t id = history.Add(MakeRecord(verdicts, info));
     std::cout << "# history: run " << id << " in " << path << "\n" << std::flush;
   } catch (const std::runtime_error& error) {

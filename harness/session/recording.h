@@ -20,12 +20,15 @@ inline constexpr const char* kHistoryFile = ".trainwreck/history.db";
 // Empty: no history is wanted.
 std::string HistoryPath(const std::string& option);
 
+// On standard error, where the history is a file on a file system that several machines share.
+void WarnOfSharedHistory(const std::string& option);
+
 // The name of a file system that several machines share, by statfs's number; empty: another one.
-// A history on it is safe with writers of one machine alone, which AddToHistory says.
+// A history on it is safe with writers of one machine alone.
 std::string NameOfSharedFileSystem(std::int64_t type);
 
-// Checks, before anything is run, that a history which the user named is usable. Throws
-// ConfigurationError.
+// Checks, before anything is run, that a history which the user named is usable, and warns of one
+// that is on a shared file system. Throws ConfigurationError.
 void CheckHistory(const std::string& option);
 
 // Adds the invocation and prints its place on standard output. A failure is only a warning: it does

@@ -2,6 +2,7 @@
 #include "harness/session/recording.h"
 
 #include <gtest/gtest.h>
+#include <sys/statfs.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,8 @@
 
 namespace trainwreck {
 namespace recording_test {
+
+std::int64_t file_system_here = 0;  // that statfs tells; 0: nothing is known
 
 namespace fs = std::filesystem;
 
@@ -81,8 +84,35 @@ TEST_F(SideTest, AHistoryThatIsOnlyNiceToHaveMayBeMissingOrDamaged) {
 
 TEST(SharedFileSystem, HasANameAndALocalOneHasNone) {
   EXPECT_EQ(NameOfSharedFileSystem(0x6969), "NFS");  // NFS_SUPER_MAGIC of linux/magic.h
-  EXPECT_EQ(NameOfSharedFileSystem(0xef53), "");     // ext4
+  EXPECT_EQ(NameOfSharedFileSystem(0x65735546), "FUSE");
+  EXPECT_EQ(NameOfSharedFileSystem(0x01021997), "9P");
+  EXPECT_EQ(NameOfSharedFileSystem(0xef53), "");  // ext4
+}
+
+TEST_F(SideTest, AHistoryOnASharedFileSystemIsToldOfBeforeTheRuns) {
+  const auto said = [](const std::string& option) {
+    ::testing::internal::CaptureStderr();
+    CheckHistory(option);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said(""), "");
+  file_system_here = 0x65735546;
+  for (const char* option : {"", "h.db", "not/yet/there.db"}) {
+    EXPECT_NE(said(option).find("is on FUSE, where a history is safe with writers of one machine"),
+              std::string::npos)
+        << option;
+  }
+  EXPECT_EQ(said("none"), "");
+  file_system_here = 0;
 }
 
 }  // namespace recording_test
 }  // namespace trainwreck
+
+// In place of the C library's.
+extern "C" int statfs(const char* path, struct statfs* info) noexcept {
+  if (!std::filesystem::exists(path)) return -1;
+  *info = {};
+  info->f_type = trainwreck::recording_test::file_system_here;
+  return 0;
+}

@@ -43,8 +43,7 @@ constexpr int kPollMs = 20;
 constexpr int kMaxComplaints = 20;
 constexpr int kNotStarted = 127;
 
-// What tells a process that it is a rank: a launcher that inherits them takes itself for one of its
-// own.
+// What tells a process that it is a rank: a launcher that inherits it takes itself for one.
 constexpr const char* kOfRanks[] = {
     "RANK",        "LOCAL_RANK",  "WORLD_SIZE",   "LOCAL_WORLD_SIZE",
     "MASTER_ADDR", "MASTER_PORT", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"};
@@ -91,6 +90,7 @@ class Adapter {
         ranks_(RanksOf(plan_)),
         folder_(Variable("TRAINWRECK_TRACE")),
         trace_(folder_ + "/rank" + std::to_string(rank_) + ".jsonl"),
+        events_(folder_ + "/launcher.jsonl"),
         begin_(Now()),
         guards_(GuardFolder(folder_, plan_.phase, plan_.attempt), ranks_),
         faults_(performed_, rank_, ranks_, spec.launcher, guards_, folder_,
@@ -142,6 +142,7 @@ class Adapter {
   const int ranks_;
   const std::string folder_;
   TraceWriter trace_;
+  TraceWriter events_;  // where rank 0 may append to its trace on another machine
   const double begin_;
   RankGuards guards_;
   OutsideFaults faults_;
@@ -161,8 +162,9 @@ void Adapter::WriteEvent(const std::string& name, Json fields) {
   fields["t"] = "event";
   fields["event"] = name;
   if (!fields.contains("step")) fields["step"] = step_;
+  if (!fields.contains("rank")) fields["rank"] = rank_;
   fields["time"] = Now() - begin_;
-  trace_.Write(fields);
+  (guards_.ranks().empty() ? trace_ : events_).Write(fields);
 }
 
 void Adapter::WriteStep(const StepValues& values) {
@@ -342,7 +344,7 @@ void Adapter::Watch(pid_t program, int& status) {
   }
   if (ended >= 0) close(ended);
   ReadSignals(/*last=*/true);
-  faults_.HearLastOfGuards();
+  faults_.HearLastOfGuards(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   if (ranks_watch_ && !guards_.ranks().empty()) ranks_watch_->Look();
   nccl_faults_.Read();
 }

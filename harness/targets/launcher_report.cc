@@ -111,6 +111,17 @@ std::optional<RankFailure> ReadSlurmReport(const std::string& text) {
   return first.rank == kSeveral ? std::nullopt : std::optional(first);
 }
 
+}  // namespace
+
+std::string FailedNode(LauncherKind kind, const std::string& text) {
+  static const RE2 kNode(R"((?m)srun: error: Node failure on (\S+)$)");
+  std::string node;
+  if (kind == LauncherKind::kSrun) RE2::PartialMatch(text, kNode, &node);
+  return node;
+}
+
+namespace {
+
 // torchrun's log, and lines of Slurm.
 bool IsOfLauncher(const std::string& line) {
   static const RE2 kLog(

@@ -13,8 +13,9 @@ struct RankFailure {
   int rank = -1;
   int code = -1;  // -1 when killed by a signal, as in `exited` events
   int signal = 0;
-  int pid = 0;        // 0: not said
-  std::string words;  // of the report itself, may be empty
+  int pid = 0;                                               // 0: not said
+  std::string words;                                         // of the report itself, may be empty
+  bool IsLost() const { return code == -1 && signal == 0; }  // nobody knows how it ended
 };
 
 // The failure that caused the others, among failures that were seen at the same moment, in unknown
@@ -29,6 +30,9 @@ FirstFailure FirstOf(const std::vector<RankFailure>& seen_at_once);  // not empt
 
 // The root cause in the last report of `text`; empty when there is none.
 std::optional<RankFailure> ReadLauncherReport(LauncherKind kind, const std::string& text);
+
+// The first node that srun gave up, as "n2"; empty: none.
+std::string FailedNode(LauncherKind kind, const std::string& text);
 
 // The lines that the failed rank itself wrote: without the launcher's own log and report. Those
 // that begin with "[rank1]:" belong to that rank alone; the rank of others is not known. A rank

@@ -128,6 +128,16 @@ TEST(LauncherReportTest, ReadsTheTaskThatFailedFirstUnderSrun) {
   EXPECT_EQ(third->rank, 2);
   EXPECT_FALSE(read("srun: error: vm: tasks 0-1: Exited with exit code 1\n"));
   EXPECT_FALSE(read("srun: error: vm: tasks 0-1: Killed\n"));
+  const std::string node =
+      "srun: error: Node failure on n2\n"
+      "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n"
+      "srun: error: Node failure on n2\n"
+      "slurmstepd-n1: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-11-27T19:30:46 DUE TO NODE "
+      "FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n"
+      "srun: error: n1: tasks 0-1: Terminated\n";
+  EXPECT_EQ(FailedNode(LauncherKind::kSrun, node), "n2");
+  EXPECT_EQ(FailedNode(LauncherKind::kMpirun, node), "");
+  EXPECT_EQ(FailedNode(LauncherKind::kSrun, "srun: error: vm: task 1: Killed\n"), "");
 }
 
 TEST(LauncherReportTest, TellsARanksWordsFromTheLaunchers) {

@@ -281,7 +281,7 @@ void OutsideFaults::HearGuards() {
   });
 }
 
-void OutsideFaults::HearLastOfGuards() {
+void OutsideFaults::HearLastOfGuards(bool have_all_ended) {
   const auto give_up =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(guards_.pace().lost_after);
   for (;;) {
@@ -290,7 +290,10 @@ void OutsideFaults::HearLastOfGuards() {
     const bool may_answer = std::any_of(ordered_.begin(), ordered_.end(), [&](const Ordered& one) {
       return guards_.ranks().at(one.fields["rank"].get<int>()).state != "ended";
     });
-    if (!may_answer || Clock::now() >= give_up) return;
+    const bool may_tell_end =
+        have_all_ended && std::any_of(guards_.ranks().begin(), guards_.ranks().end(),
+                                      [](const auto& one) { return one.second.state != "ended"; });
+    if ((!may_answer && !may_tell_end) || Clock::now() >= give_up) return;
     poll(nullptr, 0, kAnswerPollMs);
   }
 }

@@ -45,8 +45,8 @@ class OutsideFaults {
   // Says which faults the guards have performed since the last call.
   void HearGuards();
   // The same once the program has ended: waits for the answers that guards still owe. Machines see
-  // each other's files late.
-  void HearLastOfGuards();
+  // each other's files late. Where all ranks have ended well, each guard owes that, too.
+  void HearLastOfGuards(bool have_all_ended = false);
   // Lets those go on whose pause is over, and undoes what is due. Returns whether a pause lasts.
   bool EndPauses();
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <utility>
 
 #include "harness/outcome/exit_status.h"
 #include "harness/process/rank_guards.h"
@@ -39,22 +41,27 @@ std::string Variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// torchrun goes first: it may itself be a task of Slurm or Open MPI.
-std::optional<int> RankOfEnvironment() {
-  for (const LauncherKind kind :
-       {LauncherKind::kTorchrun, LauncherKind::kMpirun, LauncherKind::kSrun}) {
-    const std::string text = Variable(RankVariable(kind));
-    if (!text.empty()) return std::atoi(text.c_str());
+struct RankOfLauncher {
+  int rank = 0;
+  int ranks = 1;
+};
+
+// torchrun goes first: it may itself be a task of the others. Those of MPICH may be started by
+// Slurm.
+constexpr std::pair<const char*, const char*> kRankAndRanks[] = {
+    {"RANK", "WORLD_SIZE"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"PMI_RANK", "PMI_SIZE"},
+    {"SLURM_PROCID", "SLURM_NTASKS"}};
+
+std::optional<RankOfLauncher> RankOfEnvironment() {
+  for (const auto& [rank, ranks] : kRankAndRanks) {
+    const std::string text = Variable(rank);
+    if (!text.empty())
+      return RankOfLauncher{std::atoi(text.c_str()),
+                            std::max(1, std::atoi(Variable(ranks).c_str()))};
   }
   return std::nullopt;
-}
-
-int RanksOfEnvironment() {
-  for (const char* name : {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"}) {
-    const int ranks = std::atoi(Variable(name).c_str());
-    if (ranks > 0) return ranks;
-  }
-  return 1;
 }
 
 std::string StateOf(int pid) {
@@ -76,12 +83,23 @@ void KillAllBelow() {
 
 class RankGuard {
  public:
-  RankGuard(const std::string& run_folder, std::string folder, int rank)
+  RankGuard(const std::string& run_folder, std::string folder, const RankOfLauncher& of)
       : run_folder_(run_folder),
         folder_(std::move(folder)),
-        rank_(rank),
-        commands_(run_folder, rank) {
-    said_.host = HostName();
+        rank_(of.rank),
+        pace_(of.ranks),
+        commands_(run_folder, of.rank) {
+    said_.host = Variable("SLURMD_NODENAME");  // as Slurm names it
+    if (said_.host.empty()) said_.host = HostName();
+    // The launcher has started the rank again: no fault is performed twice.
+    if (auto before = ReadGuard(folder_, rank_)) {
+      said_.beat = before->beat;
+      said_.obeyed = std::move(before->obeyed);
+      said_.before = std::move(before->before);
+      const bool has_ended = before->state == "ended";  // else its guard was killed, and so was it
+      said_.before.push_back(
+          {before->pid, has_ended ? before->code : -1, has_ended ? before->signal : SIGKILL});
+    }
     const std::string patience = Variable(kPatienceVariable);
     if (!patience.empty()) pace_.patience = GuardPace::Duration(std::atof(patience.c_str()));
   }
@@ -97,11 +115,12 @@ class RankGuard {
   std::vector<int> Processes() const;
   void EndPause();
   void Say();
+  std::string TraceFile() const { return run_folder_ + "/rank" + std::to_string(rank_) + ".jsonl"; }
   bool IsAlone() const;  // nobody waits for this rank any more
 
   const std::string run_folder_, folder_;
   const int rank_;
-  GuardPace pace_{RanksOfEnvironment()};
+  GuardPace pace_;
   NodeCommands commands_;
   GuardedRank said_;
   std::string written_;  // the file, without its beat
@@ -137,6 +156,9 @@ void RankGuard::Hear(SpawnConnection& connection) {
       said_.code = message.value("code", -1);
       said_.signal = message.value("signal", 0);
       has_ended_ = true;
+      std::error_code error;
+      const auto bytes = std::filesystem::file_size(TraceFile(), error);
+      said_.trace_bytes = error ? 0 : static_cast<std::int64_t>(bytes);
     }
   }
 }
@@ -294,10 +316,10 @@ int RunRankGuard(const std::vector<std::string>& command) {
               << "\n";
     return kExitUsage;
   }
-  const std::optional<int> rank = RankOfEnvironment();
+  const std::optional<RankOfLauncher> rank = RankOfEnvironment();
   if (!rank) {
     std::cerr << "trainwreck rank: no launcher gave this process a rank: RANK, "
-                 "OMPI_COMM_WORLD_RANK or SLURM_PROCID\n";
+                 "OMPI_COMM_WORLD_RANK, PMI_RANK or SLURM_PROCID\n";
     return kExitUsage;
   }
   try {

@@ -23,11 +23,16 @@ void RankWatch::FindNew() {
        FindRankProcesses(run_folder_, RankVariable(kind_), getpid())) {
     if (rank >= ranks_ || !alive_.emplace(rank, Seen{process.pid, false}).second) continue;
     if (found_.insert(rank).second) continue;
-    first_.reset();  // the launcher started its ranks again
-    is_first_sure_ = false;
-    was_restarted_ = true;
+    NoteRestart();
   }
   next_search_ = Clock::now() + kSearchEvery;
+}
+
+// The launcher has started its ranks again.
+void RankWatch::NoteRestart() {
+  first_.reset();
+  is_first_sure_ = false;
+  was_restarted_ = true;
 }
 
 void RankWatch::NoteStopped(int rank, Seen& seen, bool is_stopped) {
@@ -59,7 +64,9 @@ std::vector<RankFailure> RankWatch::LookHere() {
 std::vector<RankFailure> RankWatch::LookAtGuards() {
   std::vector<RankFailure> failed;
   for (const auto& [rank, guarded] : guards_.ranks()) {
-    if (rank >= ranks_ || told_.contains(rank)) continue;
+    if (rank >= ranks_) continue;
+    TellLivesBefore(rank, guarded);
+    if (told_.contains(rank)) continue;
     found_.insert(rank);
     if (guarded.state == "ended") {
       const ProcessEnd end{'Z', guarded.signal != 0 ? guarded.signal : guarded.code << 8};
@@ -76,6 +83,19 @@ std::vector<RankFailure> RankWatch::LookAtGuards() {
     seen.is_lost = is_lost;
   }
   return failed;
+}
+
+// Those after which the launcher started the rank again.
+void RankWatch::TellLivesBefore(int rank, const GuardedRank& guarded) {
+  std::size_t& lives = lives_before_[rank];
+  for (; lives < guarded.before.size(); ++lives) {
+    const EndedLife& life = guarded.before[lives];
+    const ProcessEnd end{'Z', life.signal != 0 ? life.signal : life.code << 8};
+    if (!told_.contains(rank)) TellEnd(rank, life.pid, &end);
+    told_.erase(rank);
+    alive_.erase(rank);
+    NoteRestart();
+  }
 }
 
 void RankWatch::Look() {
@@ -105,6 +125,17 @@ bool RankWatch::KnowsBetter(const RankFailure& reported) const {
   return FirstOf({*first_, reported}).failure.rank == first_->rank;
 }
 
+// The first rank of a node that the launcher has given up. Guards say where the ranks are.
+std::optional<RankFailure> RankWatch::LostWithNode(const std::string& words) const {
+  const std::string node = FailedNode(kind_, words);
+  for (const auto& [rank, guarded] : guards_.ranks()) {
+    if (rank >= ranks_ || node.empty() || guarded.host != node || guarded.state == "ended")
+      continue;
+    return RankFailure{rank, -1, 0, guarded.pid, "Node failure on " + node};
+  }
+  return std::nullopt;
+}
+
 // Without `end` it was waited for between two looks: how it ended is the launcher's to say.
 std::optional<RankFailure> RankWatch::TellEnd(int rank, int pid, const ProcessEnd* end) {
   std::optional<RankFailure> failure;
@@ -130,13 +161,15 @@ void RankWatch::Finish(int status, const std::string& words) {
   const char* by = "report";
   // torchrun looks at its workers ten times a second, and names the lowest of those that it found
   // dead at one time. But a rank that is being killed may end after one that lost it.
-  if (!failure || KnowsBetter(*failure)) {
+  if (auto lost = LostWithNode(words)) {
+    failure = std::move(lost);
+  } else if (!failure || KnowsBetter(*failure)) {
     failure = first_;
     by = "seen";
   }
   if (!failure) return;
   // It was waited for between two looks, or lived between two searches.
-  if (!told_.contains(failure->rank)) {
+  if (!told_.contains(failure->rank) && !failure->IsLost()) {
     write_("exited", {{"rank", failure->rank},
                       {"pid", failure->pid},
                       {"code", failure->code},

@@ -46,9 +46,12 @@ class RankWatch {
   };
 
   void FindNew();
+  void NoteRestart();
   std::vector<RankFailure> LookHere();
   std::vector<RankFailure> LookAtGuards();
+  void TellLivesBefore(int rank, const GuardedRank& guarded);
   void NoteStopped(int rank, Seen& seen, bool is_stopped);
+  std::optional<RankFailure> LostWithNode(const std::string& words) const;
   bool KnowsBetter(const RankFailure& reported) const;
   std::optional<RankFailure> TellEnd(int rank, int pid, const ProcessEnd* end);
 
@@ -64,10 +67,11 @@ class RankWatch {
   bool is_first_sure_ = false;  // no rank but those of missed_with_first_ can have ended before
   std::set<int> missed_;        // ranks that ended, nobody saw how
   std::set<int> missed_before_first_;
-  std::set<int> missed_with_first_;  // those of them that ended between the same two looks
-  bool was_restarted_ = false;       // by the launcher
-  std::set<int> told_;               // ranks whose way to end was seen
-  std::set<int> found_;              // ranks that were ever seen
+  std::set<int> missed_with_first_;          // those of them that ended between the same two looks
+  bool was_restarted_ = false;               // by the launcher
+  std::set<int> told_;                       // ranks whose way to end was seen
+  std::map<int, std::size_t> lives_before_;  // of those that guards start, which were told
+  std::set<int> found_;                      // ranks that were ever seen
   Clock::time_point next_search_;
 };
 

@@ -143,13 +143,15 @@ TEST(RankWatchTest, BelievesGuards) {
     said.push_back(event + " " + std::to_string(fields.at("rank").get<int>()));
   });
   auto now = RankGuards::Clock::now() - std::chrono::minutes(1);
-  const auto say = [&](int rank, std::int64_t beat, const std::string& state, int signal = 0) {
+  const auto say = [&](int rank, std::int64_t beat, const std::string& state, int signal = 0,
+                       std::vector<EndedLife> before = {}) {
     const GuardedRank guarded{.host = "n",
                               .pid = 1,
                               .state = state,
                               .code = signal != 0 ? -1 : 0,
                               .signal = signal,
-                              .beat = beat};
+                              .beat = beat,
+                              .before = std::move(before)};
     ReplaceFile(GuardFile(folder, rank), ToJson(guarded).dump());
   };
   for (int rank = 0; rank < 3; ++rank) say(rank, 1, "running");
@@ -166,8 +168,16 @@ TEST(RankWatchTest, BelievesGuards) {
   watch.Look();
   watch.Look();
   EXPECT_EQ(said, (std::vector<std::string>{"stopped 0", "exited 1", "exited 2"}));
-  watch.Finish(137 << 8, "");
-  EXPECT_EQ(said.back(), "rank_failed 1");
+  // The launcher starts ranks again, one of them twice.
+  said.clear();
+  say(1, 3, "stopped", 0, {{1, -1, SIGKILL}});
+  say(2, 3, "ended", SIGTERM, {{1, 0, 0}, {1, -1, SIGTERM}});
+  guards.Read();
+  watch.Look();
+  watch.Look();
+  EXPECT_EQ(said, (std::vector<std::string>{"stopped 1", "exited 2", "exited 2"}));
+  watch.Finish(143 << 8, "");
+  EXPECT_EQ(said.back(), "rank_failed 2");
 }
 
 TEST(RankWatchTest, AMachineThatIsNotHeardOfIsLost) {
@@ -187,6 +197,34 @@ TEST(RankWatchTest, AMachineThatIsNotHeardOfIsLost) {
   watch.Look();
   watch.Look();
   EXPECT_EQ(lost, Json({{"rank", 0}, {"host", "n17"}, {"beat", 9}}));
+}
+
+TEST(RankWatchTest, ANodeThatSlurmGaveUpIsNamedBeforeThoseThatLostIt) {
+  const char* tmp = std::getenv("TEST_TMPDIR");
+  std::string folder = std::string(tmp != nullptr ? tmp : "/tmp") + "/guards-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::vector<Json> said;
+  RankGuards guards(folder, 3);
+  RankWatch watch(LauncherKind::kSrun, 3, kRun, guards, [&](const std::string& event, Json fields) {
+    fields["event"] = event;
+    said.push_back(std::move(fields));
+  });
+  const GuardedRank complains{
+      .host = "n1", .pid = 1, .state = "ended", .code = 1, .signal = 0, .beat = 1};
+  const GuardedRank gone{.host = "n2", .pid = 9, .beat = 1};
+  ReplaceFile(GuardFile(folder, 0), ToJson(complains).dump());
+  for (const int rank : {1, 2}) ReplaceFile(GuardFile(folder, rank), ToJson(gone).dump());
+  guards.Look();
+  watch.Look();
+  watch.Finish(
+      1 << 8,
+      "srun: error: n1: task 0: Exited with exit code 1\nsrun: error: Node failure on n2\n");
+  ASSERT_EQ(said.size(), 2U);
+  EXPECT_EQ(said[0].at("event"), "exited");
+  EXPECT_EQ(said[0].at("rank"), 0);
+  EXPECT_EQ(said[1].at("event"), "rank_failed");
+  EXPECT_EQ(said[1].at("rank"), 1);
+  EXPECT_EQ(said[1].at("last_words"), "Node failure on n2");
 }
 
 }  // namespace rank_watch_test

@@ -105,6 +105,12 @@ TEST_F(MergeTest, WhatDoesNotBelongTogetherIsRefused) {
   Run("less", "--shard 2/2 -k a");
   Run("of3", "--shard 2/3");
   files.Call("run --shard 2/2 --output commit --history none");
+  const std::string weak = files.Read("scenarios/fake/weak.yaml");
+  files.Write("scenarios/fake/weak.yaml", weak + "tags: [other]\n");
+  Run("tagged", "--shard 2/2");  // claims the same
+  files.WritePassing("weak", "quality: at_end loss < 0.0002\n");
+  Run("claims", "--shard 2/2");
+  EXPECT_LT(files.Call("merge s1 tagged --output tags --history none").status, 2);
   std::string other = files.Read("commit/verdicts.json");
   const std::size_t at = other.find("\"commit\": \"");
   ASSERT_NE(at, std::string::npos);
@@ -115,6 +121,7 @@ TEST_F(MergeTest, WhatDoesNotBelongTogetherIsRefused) {
            {"less", "the selection is"},
            {"of3", "the number of shards is '2' in s1 and '3' in of3"},
            {"commit", "the commit is"},
+           {"claims", "the digest of all selected scenarios is '"},
            {"scenarios", "is no finished invocation"}}) {
     const Called merged = files.Call("merge s1 " + folder + " --output one --history none");
     EXPECT_EQ(merged.status, 2) << folder << merged.output();

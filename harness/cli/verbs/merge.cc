@@ -69,6 +69,7 @@ std::map<std::string, std::string> InCommonOf(const Shard& shard) {
       {"selection", Join(selection.paths, " ") + " -k '" + selection.keyword + "' -t '" +
                         selection.tag + "' --point " + Join(run.points, " ") +
                         (selection.shard_costs.empty() ? "" : " with --shard-costs")},
+      {"digest of all selected scenarios", info.selection_digest},
       {"--set", Join(run.set, " ")},
       {"--seeds", std::to_string(run.seeds)},
       {"--full", run.full ? "given" : "not given"},
@@ -164,7 +165,10 @@ StoredReport MergedOf(std::vector<Shard> shards, const MergeOptions& options) {
   return merged;
 }
 
-int MergeVerb(const MergeOptions& options) { return MergeShards(options, {}); }
+int MergeVerb(const MergeOptions& options) {
+  WarnOfSharedHistory(options.history);
+  return MergeShards(options, {});
+}
 
 void Declare(VerbArguments& arguments, MergeOptions& options) {
   arguments.Positional("DIR", options.folders, "Output folders of the shards").Required();

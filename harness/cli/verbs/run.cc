@@ -298,6 +298,7 @@ int RunCases(const RunOptions& run) {
   info.isolation = run.exec || !session.target.has_fork_server ? "exec" : "fork";
   info.started_utc = UtcNow();
   info.host = HostName();
+  info.selection_digest = chosen.selection_digest;
   info.output_dir = output;
   info.cores = run.cores > 0 ? run.cores : UsableCores();
   Invocation invocation{run, session, chosen.cases, launcher, info};
