@@ -6,8 +6,10 @@ Usage: real_slurm_test.py TRAINWRECK FAKE_TARGET TRAINER [unittest options]
 import glob
 import json
 import os
+import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -21,8 +23,38 @@ SlurmTestCase.trainwreck, SlurmTestCase.target, TRAINER = map(os.path.abspath, s
 WHY_NOT = why_not()
 
 
+def of(pid, name):
+    try:
+        with open(f"/proc/{pid}/{name}", encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:  # it has ended
+        return ""
+
+
+def parent_of(pid):
+    return int((of(pid, "stat").rpartition(")")[2].split() + ["0", "0"])[1])
+
+
+def with_all_below(pids):
+    found = set(pids)
+    everybody = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    while more := {pid for pid in everybody if parent_of(pid) in found} - found:
+        found |= more
+    return found
+
+
+def kill_all(pids):
+    for pid in sorted(pids):  # who would start or report others goes first
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
 @unittest.skipIf(WHY_NOT, WHY_NOT)
 class RealSlurmTest(SlurmTestCase):
+    long_run = "out/l/long/control/0"
+
     def setUp(self):
         super().setUp()
         # Paths of sockets have at most 108 characters.
@@ -45,16 +77,14 @@ class RealSlurmTest(SlurmTestCase):
     def node_of(self, shard):
         return next(node for (_, task), (state, node) in self.tasks().items() if task == shard and state == "RUNNING")
 
+    def watchers_of(self, variable):
+        """The slurmstepd above the processes that have it."""
+        return {parent for pid in set(processes_with(self.marker)) & set(processes_with(variable))
+                if of(parent := parent_of(pid), "comm").strip() == "slurmstepd"}
+
     def kill_watcher_of(self, shard):
         """The slurmstepd that would report the end of a task."""
-        watchers = set()
-        for pid in set(processes_with(self.marker)) & set(processes_with(f"SLURM_ARRAY_TASK_ID={shard}")):
-            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-                parent = file.read().rpartition(")")[2].split()[1]
-            with open(f"/proc/{parent}/comm", encoding="utf-8") as file:
-                if file.read().strip() == "slurmstepd":
-                    watchers.add(int(parent))
-        [watcher] = watchers
+        [watcher] = self.watchers_of(f"SLURM_ARRAY_TASK_ID={shard}")
         os.kill(watcher, signal.SIGKILL)
 
     def make_slow(self, seconds):
@@ -64,12 +94,33 @@ class RealSlurmTest(SlurmTestCase):
     def follow(self, harness, seconds=120):
         self.assertEqual(harness.wait(timeout=seconds), 0, self.read("said"))
 
+    def words_of_two_nodes(self, *words):
+        self.environment.update(SLURM_JOB_NUM_NODES="2", SLURM_OVERCOMMIT="1")
+        return ["run", *words, "--seeds", "1", "--set", "parallel.launcher=srun", "--scenarios-root", os.path.abspath("scenarios"),
+                "--target", TRAINER, "--history", "none", "--no-html", "--keep", "all", "--output", "out", "-v"]
+
     def run_on_two_nodes(self, *words):
-        self.environment.update(SLURM_NNODES="2", SLURM_OVERCOMMIT="1")
-        done = self.call("run", *words, "--seeds", "1", "--set", "parallel.launcher=srun", "--scenarios-root", os.path.abspath("scenarios"),
-                         "--target", TRAINER, "--history", "none", "--no-html", "--keep", "all", "--output", "out", "-v")
+        done = self.call(*self.words_of_two_nodes(*words))
         # Every arm is as claimed; one seed is too few for a verdict.
         self.assertIn("INCONCLUSIVE too_few_seeds", done.stdout, done.stderr)
+
+    def words_of_long_run(self):
+        self.write("nodes/l/long.yaml", json.dumps({
+            "apiVersion": "trainwreck/v1", "kind": "Scenario", "title": "A long run", "no_remedy": "a test of the harness",
+            "recipe": {"model.kind": "mlp", "data": {"kind": "features", "samples": 640, "batch_size": 4}, "sampler.deal_out": True,
+                       "checkpoint": {"every": 10, "keep": 3, "elastic": True}, "parallel.ranks": 4, "steps": 1500,
+                       "supervisor": {"max_restarts": 4, "backoff_s": 8, "resume_ranks": 2}},
+            "inject": {"hot": {"fault": "recipe.high_lr", "with": {"factor": 2}}}, "symptoms": {"differs": "abs(loss[9] - control.loss[9]) > 0"},
+            "budget": {"seconds": 200, "stall_seconds": 3}}))
+        words = self.words_of_two_nodes("l/long", "--arm", "control", "--seed", "0")
+        words[words.index("--scenarios-root") + 1] = self.path("nodes")
+        return words
+
+    def wait_for_steps(self, count):
+        def has_steps():
+            path = self.path(self.long_run, "rank3.jsonl")
+            return os.path.exists(path) and self.read(self.long_run + "/rank3.jsonl").count('"t":"step"') >= count
+        self.wait_for(f"step {count} of rank 3", has_steps)
 
     def guards(self, folder):
         return {os.path.basename(path): json.loads(open(path, encoding="utf-8").read()) for path in glob.glob(self.path(folder, "rank*.json"))}
@@ -77,15 +128,51 @@ class RealSlurmTest(SlurmTestCase):
     def test_ranks_of_the_reference_trainer_on_two_nodes(self):
         self.run_on_two_nodes("hang/silent-rank-death", "--point", "sigkill-two")
         guards = self.guards("out/hang/silent-rank-death/sigkill-two/fault/0/guards.train.0")
-        self.assertEqual(sorted(guards), ["rank0.json", "rank1.json"])
+        self.assertEqual({name: guard["host"] for name, guard in guards.items()}, {"rank0.json": "n1", "rank1.json": "n2"})
         self.assertEqual((guards["rank1.json"]["state"], guards["rank1.json"]["signal"]), ("ended", 9))
 
-    def test_a_job_goes_on_without_the_ranks_of_a_node_that_died(self):
+    def test_a_job_goes_on_without_the_ranks_of_a_node_that_were_killed(self):
         self.run_on_two_nodes("resume/node-lost")
         before, after = (self.guards(f"out/resume/node-lost/others_go_on/0/guards.train.{attempt}") for attempt in (0, 1))
         # Slurm fills the first node first.
-        self.assertEqual([before[f"rank{rank}.json"]["signal"] for rank in (2, 3)], [9, 9])
+        self.assertEqual([(before[f"rank{rank}.json"]["host"], before[f"rank{rank}.json"]["signal"]) for rank in (2, 3)], [("n2", 9), ("n2", 9)])
         self.assertEqual(sorted(after), ["rank0.json", "rank1.json"])
+
+    def test_a_job_goes_on_without_a_node_that_died(self):
+        harness = self.start(*self.words_of_long_run())
+        self.wait_for_steps(100)
+        watchers = self.watchers_of("SLURMD_NODENAME=n2")
+        self.assertEqual(len(watchers), 1)
+        self.cluster.stop("slurmd.n2")
+        kill_all(with_all_below(watchers))
+        self.follow(harness)
+        lines = [json.loads(line) for line in self.read(self.long_run + "/launcher.jsonl").splitlines()]
+        lost = {(line["rank"], line["host"]) for line in lines if line.get("event") == "node_lost" and line["attempt"] == 0}
+        self.assertEqual(lost, {(2, "n2"), (3, "n2")})
+        restarts = [line for line in lines if line.get("event") == "restarted"]
+        self.assertRegex(restarts[0]["why"], r"rank [23] \(?(is )?lost")
+        self.assertGreater(restarts[-1]["from_step"], 0)
+        # Slurm gives the dead node out until it has noticed.
+        guards = self.guards(f"{self.long_run}/guards.train.{restarts[-1]['attempt']}")
+        self.assertEqual({name: guard["host"] for name, guard in guards.items()}, {"rank0.json": "n1", "rank1.json": "n3"})
+
+    def test_nothing_is_left_of_a_job_whose_batch_step_is_killed(self):
+        self.environment["TRAINWRECK_GUARD_PATIENCE"] = "4"
+        words = self.words_of_long_run()
+        self.write("said")
+        self.write("job.sh", "#!/bin/sh\nexec " + shlex.join([self.trainwreck, *words]) + "\n")
+        del self.environment["SLURM_JOB_NUM_NODES"]
+        sent = subprocess.run(["sbatch", "--nodes=2", "--overcommit", "--output=said", "job.sh"], cwd=self.folder, env=self.environment,
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(sent.returncode, 0, sent.stderr)
+        self.wait_for_steps(100)
+        harness = {pid for pid in processes_with(self.marker) if of(pid, "cmdline").startswith("\0".join([self.trainwreck, "run", ""]))}
+        watchers = {parent_of(pid) for pid in harness if of(parent_of(pid), "comm").strip() == "slurmstepd"}
+        self.assertEqual(len(watchers), 1)
+        killed = with_all_below(watchers)
+        kill_all(killed)
+        self.assertNotEqual(set(processes_with(self.marker)) - killed, set())  # guards and ranks of another step
+        self.check_processes()
 
     def test_an_array_of_shards_is_as_one_run(self):
         self.write_scenario("weak", quality="at_end loss < 0.0001")

@@ -135,7 +135,6 @@ void ActiveRun::CheckPace(Clock::time_point now) {
 // A machine that has vanished is known to be lost a while after its ranks made no more progress.
 bool ActiveRun::AwaitsGuards(double idle_s) const {
   return idle_s < GuardPace(ranks()).stall_after.count() &&
-         LastOfAttempt("node_lost", std::nullopt) == nullptr &&
          std::filesystem::exists(GuardFolder(folder_.path(), phase_name(), attempt_));
 }
 

@@ -48,9 +48,10 @@ Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, d
   auto progress = [&](int rank) {
     return std::make_tuple(static_cast<int>(CallsOf(trace, rank).size()), trace.last_step(rank));
   };
-  auto is_gone = [&](int rank) {
-    return ranks[rank] == RankState::kDied || ranks[rank] == RankState::kStopped ||
-           ranks[rank] == RankState::kLost;
+  // Those whose peers are lost with a machine may die of that.
+  auto gone = [&](int rank) {
+    if (ranks[rank] == RankState::kLost) return 2;
+    return ranks[rank] == RankState::kDied || ranks[rank] == RankState::kStopped ? 1 : 0;
   };
   const int count = static_cast<int>(ranks.size());
   int lagging = 0;
@@ -58,8 +59,8 @@ Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, d
     if (ranks[rank] == RankState::kSilent) continue;
     if (ranks[lagging] == RankState::kSilent) {
       lagging = rank;
-    } else if (is_gone(rank) != is_gone(lagging)) {
-      if (is_gone(rank)) lagging = rank;
+    } else if (gone(rank) != gone(lagging)) {
+      if (gone(rank) > gone(lagging)) lagging = rank;
     } else if (progress(rank) < progress(lagging)) {
       lagging = rank;
     }
@@ -75,7 +76,7 @@ Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, d
     }
   }
   const bool is_behind = [&] {
-    if (count == 1 || is_gone(lagging)) return true;
+    if (count == 1 || gone(lagging) > 0) return true;
     return ranks[waiting] != RankState::kSilent && progress(lagging) < progress(waiting);
   }();
   if (!is_behind &&

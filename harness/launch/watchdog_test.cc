@@ -40,6 +40,13 @@ TEST(DescribeStallTest, BlamesADeadOrStoppedRankThoughOthersHaveFewerCalls) {
   }
 }
 
+TEST(DescribeStallTest, BlamesALostRankBeforeThoseThatDiedOfIt) {
+  const Json fields = DescribeStall(TraceWith({7, 7, 7, 7}),
+                                    {RankState::kDied, kRunning, RankState::kLost, kRunning}, 6);
+  EXPECT_EQ(fields["lagging_rank"], 2);
+  EXPECT_EQ(fields["lagging_state"], "lost");
+}
+
 TEST(DescribeStallTest, TheWaitingRankIsAlive) {
   const Json fields =
       DescribeStall(TraceWith({9, 7, 5}), {RankState::kFinished, kRunning, kRunning}, 3);
