@@ -20,8 +20,7 @@ from gpu_report import ABSENT, FAILED, PARTLY, PASSED, Results, may_replace, wri
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # As the harness's exit statuses are.
-EXIT_PASSED, EXIT_FAILED, EXIT_NOTHING, EXIT_INFRASTRUCTURE = 0, 1, 4, 7
-HARNESS_PASSED, HARNESS_NOTHING, HARNESS_INCONCLUSIVE = 0, 4, 5
+EXIT_PASSED, EXIT_FAILED, EXIT_NOTHING, EXIT_INCONCLUSIVE, EXIT_INFRASTRUCTURE = 0, 1, 4, 5, 7
 ENOUGH_S = 10  # what a check needs to be worth starting
 ABOUT_CHANCE = "nondeterministic"  # the tag of scenarios whose fault `deterministic` takes away
 NCCL_AT_ONCE = ["-j", "4"]  # a run of two ranks counts with both
@@ -183,8 +182,8 @@ class Check:
             why = cut_off[0] if cut_off else "no verdict"
             self.results.also_lacks(f"{what}: cut short after {seconds:.0f} s: {why}")
             words = f"cut short: {words}; {why}"
-        whole = code == HARNESS_PASSED and not unsettled
-        if bad or code not in (HARNESS_PASSED, HARNESS_NOTHING, HARNESS_INCONCLUSIVE, 124):
+        whole = code == EXIT_PASSED and not unsettled
+        if bad or code not in (EXIT_PASSED, EXIT_NOTHING, EXIT_INCONCLUSIVE, 124):
             status = FAILED
         else:
             status = ABSENT if not passed else PASSED if whole else PARTLY

@@ -16,11 +16,9 @@ import time
 import unittest
 
 import unittest_xml
-from processes import processes_with, torchrun_settings
+from processes import SEARCHED, processes_with, torchrun_settings
 
 TRAINWRECK = os.path.abspath(sys.argv[1])
-STACKS = os.path.dirname(os.environ.get("TRAINWRECK_STACKS_PYTHON", "")) or os.path.expanduser("~/.cache/trainwreck/python-stacks/bin")
-SEARCHED = STACKS + ":" + os.environ["PATH"]
 
 # Trains in step with the other ranks. Rank 0 saves, and a rank that is started again goes on from there.
 TRAIN = """

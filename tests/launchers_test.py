@@ -18,11 +18,9 @@ import time
 import unittest
 
 import unittest_xml
-from processes import NO_SLURM, processes_with, slurm_works, torchrun_settings
+from processes import NO_SLURM, SEARCHED, processes_with, slurm_works, torchrun_settings
 
 TRAINWRECK, TRAINER = map(os.path.abspath, sys.argv[1:3])
-STACKS = os.path.dirname(os.environ.get("TRAINWRECK_STACKS_PYTHON", "")) or os.path.expanduser("~/.cache/trainwreck/python-stacks/bin")
-SEARCHED = STACKS + ":" + os.environ["PATH"]
 
 SCENARIO = {
     "apiVersion": "trainwreck/v1", "kind": "Scenario", "name": "l/killed", "seeds": 1, "title": "A rank is killed",

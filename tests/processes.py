@@ -3,6 +3,9 @@ import functools
 import os
 import subprocess
 
+STACKS = os.path.dirname(os.environ.get("TRAINWRECK_STACKS_PYTHON", "")) or os.path.expanduser("~/.cache/trainwreck/python-stacks/bin")
+SEARCHED = STACKS + ":" + os.environ["PATH"]  # for torchrun, mpirun and srun
+
 
 def processes_with(marker):
     """The pids whose environment holds `marker`."""

@@ -16,6 +16,7 @@
 #include "harness/process/process_status.h"
 #include "harness/process/rank_processes.h"
 #include "harness/protocol/late_bytes.h"
+#include "harness/protocol/rank_files.h"
 
 namespace trainwreck {
 namespace {
@@ -164,7 +165,7 @@ bool ActiveRun::AwaitsFiles() const {
     if (guard == guarded.end()) return true;
     if (StateOfGuarded(rank, guard->second) == RankState::kLost) continue;
     if (guard->second.state != "ended") return true;
-    if (FileSize(folder_.trace_of(rank)) < guard->second.trace_bytes) return true;
+    if (FileSize(TraceFile(folder_.path(), rank)) < guard->second.trace_bytes) return true;
   }
   return false;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "harness/launch/run_folder.h"
+#include "harness/protocol/rank_files.h"
 
 namespace trainwreck {
 namespace {
@@ -24,7 +25,7 @@ bool IsStep(std::string line) {
 FirstStepWatch::FirstStepWatch(const std::string& folder, int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
     File file;
-    file.path = folder + "/rank" + std::to_string(rank) + ".jsonl";
+    file.path = TraceFile(folder, rank);
     file.offset = FileSize(file.path);
     files_.push_back(std::move(file));
   }

@@ -109,10 +109,6 @@ std::string RunFolder::rendezvous(const std::string& phase, int attempt) const {
   return fmt::format("{}/rendezvous.{}.{}", path_, phase, attempt);
 }
 
-std::string RunFolder::trace_of(int rank) const {
-  return path_ + "/rank" + std::to_string(rank) + ".jsonl";
-}
-
 std::string RunFolder::stdout_of(int rank) const {
   return fmt::format("{}/rank{}.stdout", path_, rank);
 }

@@ -17,7 +17,6 @@ class RunFolder {
   std::string checkpoints() const { return path_ + "/checkpoints"; }
   std::string plan(const std::string& phase, int attempt) const;
   std::string rendezvous(const std::string& phase, int attempt) const;
-  std::string trace_of(int rank) const;
   std::string stdout_of(int rank) const;
   std::string stderr_of(int rank) const;
 

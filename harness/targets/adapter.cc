@@ -23,6 +23,7 @@
 #include "harness/outcome/exit_status.h"
 #include "harness/process/rank_guards.h"
 #include "harness/protocol/parse_json.h"
+#include "harness/protocol/rank_files.h"
 #include "harness/protocol/recipe_view.h"
 #include "harness/protocol/trace.h"
 #include "harness/targets/globs.h"
@@ -89,7 +90,7 @@ class Adapter {
         rank_(std::stoi(Variable("TRAINWRECK_RANK", Variable("RANK", "0")))),
         ranks_(RanksOf(plan_)),
         folder_(Variable("TRAINWRECK_TRACE")),
-        trace_(folder_ + "/rank" + std::to_string(rank_) + ".jsonl"),
+        trace_(TraceFile(folder_, rank_)),
         events_(folder_ + "/launcher.jsonl"),
         begin_(Now()),
         guards_(GuardFolder(folder_, plan_.phase, plan_.attempt), ranks_),
@@ -228,8 +229,7 @@ void Adapter::OpenSources(const std::map<std::string, std::string>& values) {
   const bool others_write = !writes_trace() || !spec_.hooks.empty();
   if (others_write || rank_ > 0) {
     const int watched_rank = others_write ? rank_ : 0;
-    watched_ = std::make_unique<GrowingFile>(
-        folder_ + "/rank" + std::to_string(watched_rank) + ".jsonl", plan_.resume);
+    watched_ = std::make_unique<GrowingFile>(TraceFile(folder_, watched_rank), plan_.resume);
   }
 }
 

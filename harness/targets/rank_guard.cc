@@ -24,6 +24,7 @@
 #include "harness/process/spawn_client.h"
 #include "harness/protocol/parse_json.h"
 #include "harness/protocol/plan.h"
+#include "harness/protocol/rank_files.h"
 #include "harness/targets/target_spec.h"
 
 namespace trainwreck {
@@ -115,7 +116,6 @@ class RankGuard {
   std::vector<int> Processes() const;
   void EndPause();
   void Say();
-  std::string TraceFile() const { return run_folder_ + "/rank" + std::to_string(rank_) + ".jsonl"; }
   bool IsAlone() const;  // nobody waits for this rank any more
 
   const std::string run_folder_, folder_;
@@ -157,7 +157,7 @@ void RankGuard::Hear(SpawnConnection& connection) {
       said_.signal = message.value("signal", 0);
       has_ended_ = true;
       std::error_code error;
-      const auto bytes = std::filesystem::file_size(TraceFile(), error);
+      const auto bytes = std::filesystem::file_size(TraceFile(run_folder_, rank_), error);
       said_.trace_bytes = error ? 0 : static_cast<std::int64_t>(bytes);
     }
   }

@@ -14,6 +14,9 @@ constexpr auto kSearchEvery = std::chrono::milliseconds(200);  // it reads all o
 // more before they kill them.
 constexpr auto kOneMoment = std::chrono::milliseconds(300);
 
+// As a guard tells it.
+ProcessEnd EndOf(int code, int signal) { return {'Z', signal != 0 ? signal : code << 8}; }
+
 }  // namespace
 
 void RankWatch::FindNew() {
@@ -69,7 +72,7 @@ std::vector<RankFailure> RankWatch::LookAtGuards() {
     if (told_.contains(rank)) continue;
     found_.insert(rank);
     if (guarded.state == "ended") {
-      const ProcessEnd end{'Z', guarded.signal != 0 ? guarded.signal : guarded.code << 8};
+      const ProcessEnd end = EndOf(guarded.code, guarded.signal);
       if (auto failure = TellEnd(rank, guarded.pid, &end)) failed.push_back(std::move(*failure));
       alive_.erase(rank);
       continue;
@@ -90,7 +93,7 @@ void RankWatch::TellLivesBefore(int rank, const GuardedRank& guarded) {
   std::size_t& lives = lives_before_[rank];
   for (; lives < guarded.before.size(); ++lives) {
     const EndedLife& life = guarded.before[lives];
-    const ProcessEnd end{'Z', life.signal != 0 ? life.signal : life.code << 8};
+    const ProcessEnd end = EndOf(life.code, life.signal);
     if (!told_.contains(rank)) TellEnd(rank, life.pid, &end);
     told_.erase(rank);
     alive_.erase(rank);

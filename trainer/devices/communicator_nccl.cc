@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/protocol/rank_files.h"
 #include "trainer/devices/nccl_log.h"
 #include "trainer/ranks/await_work.h"
 #include "trainer/ranks/communicator.h"

@@ -15,7 +15,4 @@ std::string NcclLogPath(const GroupOptions& options);
 // interface. What the environment says already stays. Before the first call of NCCL.
 void SetUpNcclEnvironment(const GroupOptions& options);
 
-// The last line with "NCCL WARN", from there on; empty when the file is not there or has none.
-std::string LastNcclWarning(const std::string& path);
-
 }  // namespace trainwreck

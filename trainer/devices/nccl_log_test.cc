@@ -3,20 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <fstream>
 
 namespace trainwreck {
 namespace {
-
-TEST(NcclLog, FindsTheLastWarning) {
-  const std::string path = testing::TempDir() + "/nccl.log";
-  EXPECT_EQ(LastNcclWarning(path), "");
-  std::ofstream(path) << "host:7:9 [0] NCCL INFO Bootstrap: using lo\n"
-                         "host:7:9 [0] init.cc:12 NCCL WARN Duplicate GPU detected\n"
-                         "host:7:9 [0] socket.cc:3 NCCL WARN socket: connection refused\n"
-                         "host:7:9 [0] NCCL INFO abort\n";
-  EXPECT_EQ(LastNcclWarning(path), "NCCL WARN socket: connection refused");
-}
 
 TEST(NcclLog, RanksOfOneMachineUseItsLoopback) {
   unsetenv("NCCL_SOCKET_IFNAME");
