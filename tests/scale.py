@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""How the harness grows with the runs of a suite, and with the shards of a job array. docs/measured/scale.md has the figures.
+"""How the harness grows with the runs of a suite, the ranks of a run, and the shards of a job array. docs/measured/scale.md has the figures.
 
-Usage: scale.py TRAINWRECK FAKE_TARGET runs|shards NUMBER [FOLDER]
+Usage: scale.py TRAINWRECK FAKE_TARGET runs|ranks|shards NUMBER [FOLDER]
 
   runs    a suite of NUMBER runs of a target that trains nothing: what the harness itself uses, and the size of what it writes
+  ranks   a run of NUMBER ranks of that target, 30 steps of half a second, and the same run in which one rank waits for ever at step 15: what
+          the harness itself uses, and whether it names the rank
   shards  `run --on slurm` with NUMBER shards of a case each, on simulated nodes: 2,000 tasks run at a time, and each look of the harness
           is one step of the simulation, in which every task ends: one of 100 with its node, one of 300 at its time limit, and one of
           1,000 is forgotten. Two shards lose their node each time.
@@ -28,6 +30,15 @@ def scenario(seeds):
     return {"apiVersion": "trainwreck/v1", "kind": "Scenario", "title": "A slow descent", "seeds": seeds,
             "recipe": {"steps": 20, "optimizer.lr": 0.2}, "inject": {"slow": {"fault": "fake.slow_descent", "with": {"factor": 0.01}}},
             "symptoms": {"stuck": "at_end loss > 1"}, "no_remedy": "it is about the harness"}
+
+
+def waiting_rank(ranks):
+    late = ranks // 2
+    return {"apiVersion": "trainwreck/v1", "kind": "Scenario", "title": "One rank waits for ever", "seeds": 1,
+            "budget": {"seconds": 300, "stall_seconds": 5},
+            "recipe": {"parallel.ranks": ranks, "steps": 30, "fake.step_ms": 500, "fake.rank": late, "fake.at": 15},
+            "inject": {"waits": {"fault": "fake.misbehave", "with": {"mode": "waits"}}},
+            "symptoms": {"named": f"eventually stalled(waiting_rank=0, lagging_rank={late})"}, "no_remedy": "it is about the harness"}
 
 
 def write_scenarios(folder, cases, seeds):
@@ -82,6 +93,18 @@ def measure_runs(trainwreck, folder, environment, number):
         print(f"  {words[0]}: {again}")
         statuses.append(again.status)
     return max(statuses)
+
+
+def measure_ranks(trainwreck, folder, environment, number):
+    os.makedirs(folder + "/scenarios/g", exist_ok=True)
+    with open(folder + "/scenarios/g/waits.yaml", "w", encoding="utf-8") as file:
+        json.dump(waiting_rank(number), file)
+    run = Measured([trainwreck, "run", "--output", "out", "--history", "none"], folder, environment)
+    print(f"2 runs of {number} ranks: {run}; {(run.own / run.seconds):.2f} of a core")
+    if run.status:
+        with open(folder + "/said", encoding="utf-8") as said:
+            print(said.read())
+    return run.status
 
 
 # The stand-in for Slurm. All its state is one file.
@@ -176,7 +199,7 @@ def main():
     folder = where[0] if where else tempfile.mkdtemp()
     os.makedirs(folder, exist_ok=True)
     environment = {**os.environ, "TRAINWRECK_TARGET": os.path.abspath(target), "TRAINWRECK_CACHE": folder + "/.cache"}
-    measure = {"runs": measure_runs, "shards": measure_shards}[what]
+    measure = {"runs": measure_runs, "ranks": measure_ranks, "shards": measure_shards}[what]
     status = measure(os.path.abspath(trainwreck), folder, environment, int(number))
     if not where:
         shutil.rmtree(folder)

@@ -66,34 +66,43 @@ bool SpawnConnection::Send(const Json& message, int attached_fd) {
       attached->cmsg_len = CMSG_LEN(sizeof(int));
       std::memcpy(CMSG_DATA(attached), &attached_fd, sizeof(int));
     }
-    const ssize_t got = sendmsg(fd_, &header, MSG_NOSIGNAL);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return false;
-    sent += static_cast<std::size_t>(got);
+    const ssize_t got = sendmsg(fd_, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (got >= 0) {
+      sent += static_cast<std::size_t>(got);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      // The server may wait, too, until we have taken its answers.
+      pollfd polled{fd_, POLLIN | POLLOUT, 0};
+      poll(&polled, 1, -1);
+      if ((polled.revents & POLLIN) != 0 && !ReadArrived()) return false;
+    } else if (errno != EINTR) {
+      return false;
+    }
   }
   return true;
 }
 
 bool SpawnConnection::Receive(std::vector<Json>& messages) {
-  char bytes[1 << 16];
-  bool open = true;
-  for (;;) {
-    const ssize_t got = recv(fd_, bytes, sizeof bytes, MSG_DONTWAIT);
-    if (got > 0) {
-      lines_.Append({bytes, static_cast<std::size_t>(got)});
-      if (got == sizeof bytes) continue;
-    } else if (got < 0 && errno == EINTR) {
-      continue;
-    } else if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
-      open = false;
-    }
-    break;
-  }
+  const bool is_open = ReadArrived();
   std::string line;
   while (lines_.Next(line)) {
     messages.push_back(TryParseJson(line));
   }
-  return open;
+  return is_open;
+}
+
+bool SpawnConnection::ReadArrived() {
+  char bytes[1 << 16];
+  for (;;) {
+    const ssize_t got = recv(fd_, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (got > 0) {
+      lines_.Append({bytes, static_cast<std::size_t>(got)});
+      if (got < static_cast<ssize_t>(sizeof bytes)) return true;
+    } else if (got == 0) {
+      return false;
+    } else if (errno != EINTR) {
+      return errno == EAGAIN || errno == EWOULDBLOCK;
+    }
+  }
 }
 
 std::unique_ptr<SpawnServerProcess> SpawnServerProcess::Fork(bool keeps_output,

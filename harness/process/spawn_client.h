@@ -21,12 +21,15 @@ class SpawnConnection {
   SpawnConnection& operator=(const SpawnConnection&) = delete;
 
   int fd() const { return fd_; }
-  // False when the server is gone. `attached_fd` travels with the message.
+  // False when the server is gone. `attached_fd` travels with the message. Messages that arrive
+  // while it waits for room are kept for `Receive`: both sides must not wait for each other.
   bool Send(const Json& message, int attached_fd = -1);
   // Reads everything that has arrived, without waiting; false when the server is gone.
   bool Receive(std::vector<Json>& messages);
 
  private:
+  bool ReadArrived();  // into `lines_`, without waiting; false when the server is gone
+
   int fd_;
   LineBuffer lines_;
 };

@@ -16,7 +16,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <sstream>
+
+#include "harness/process/spawn_client.h"
 
 namespace trainwreck {
 namespace {
@@ -401,6 +404,38 @@ TEST_F(SpawnTest, GuardsOwnTheirDescendants) {
   Send(ToJson(Request(2, "")));  // and the first server goes on
   EXPECT_EQ(Await("exited")["exited"], 2);
   close(guard_socket);
+}
+
+// As a run of many ranks begins: the answers to the first requests fill the socket before the last
+// request is sent.
+TEST(SpawnConnectionTest, SendsAnyNumberOfRequestsInARow) {
+  constexpr int kRequests = 700;
+  const auto server = SpawnServerProcess::Fork();
+  ASSERT_TRUE(server->AwaitReady(1000 * kPatienceSeconds));
+  SpawnConnection& connection = server->connection();
+  alarm(30);  // a Send that never returns ends the test
+  for (int id = 0; id < kRequests; ++id) {
+    SpawnRequest request;
+    request.id = id;
+    request.command = {"/bin/true"};
+    request.stdout_path = request.stderr_path = "/dev/null";
+    request.environment["PADDING"] = std::string(1000, 'x');
+    ASSERT_TRUE(connection.Send(ToJson(request)));
+  }
+  std::map<std::string, int> counts;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(kPatienceSeconds);
+  while (counts["exited"] < kRequests && std::chrono::steady_clock::now() < deadline) {
+    pollfd polled{connection.fd(), POLLIN, 0};
+    poll(&polled, 1, 1000);
+    std::vector<Json> messages;
+    ASSERT_TRUE(connection.Receive(messages));
+    for (const Json& message : messages) {
+      for (const char* name : {"spawned", "exited"}) counts[name] += message.contains(name);
+    }
+  }
+  alarm(0);
+  EXPECT_EQ(counts["spawned"], kRequests);
+  EXPECT_EQ(counts["exited"], kRequests);
 }
 
 TEST(LineBufferTest, GivesWholeLines) {
