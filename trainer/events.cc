@@ -82,8 +82,9 @@ const EventKind kCheckpointIncomplete(
     "A checkpoint was refused because it lacks part of the state");
 const EventKind kCheckpointMisfit(
     "checkpoint_misfit", {"steps_done", "entry", "why"},
-    "A checkpoint was refused because an entry is of another model, or, with "
-    "checkpoint.require_complete, of another step");
+    "A checkpoint was refused because an entry is of another model or of an optimizer whose state "
+    "is "
+    "divided otherwise, or, with checkpoint.require_complete, of another step");
 const EventKind kResumed("resumed", {"from_step", "steps_done", "missing"},
                          "Training goes on from a checkpoint");
 const EventKind kOtherTokenizer(

@@ -29,15 +29,18 @@ std::optional<EpochDrawn> DrawnIn(const StateDict& state) {
   return drawn.samples < 0 ? std::nullopt : std::optional(drawn);
 }
 
-// An entry that this model or, where parts must agree, this step cannot have, and why.
+// An entry that this model, this optimizer (another ZeRO stage divides its state otherwise) or, where
+// parts must agree, this step cannot have, and why.
 std::optional<std::pair<std::string, std::string>> MisfitIn(const StateDict& state,
                                                             const StateDict& fresh,
                                                             bool parts_must_agree) {
   for (const auto& [name, tensor] : fresh) {
     const auto entry = state.find(name);
-    if (!name.starts_with("model.") || entry == state.end()) continue;
+    const bool of_model = name.starts_with("model.");
+    if ((!of_model && !name.starts_with("optimizer.")) || entry == state.end()) continue;
     if (entry->second.sizes() != tensor.sizes()) {
-      return {{name, ShapeText(entry->second) + ", and the model has " + ShapeText(tensor)}};
+      return {{name, ShapeText(entry->second) + ", and the " + (of_model ? "model" : "optimizer") +
+                         " has " + ShapeText(tensor)}};
     }
   }
   const auto count = [&](const char* name) {

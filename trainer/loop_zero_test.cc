@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "trainer/checkpoints/testing_runs.h"
 
@@ -146,6 +147,28 @@ TEST(Zero, ResumesWithTheBitsOfARunThatWasNotStopped) {
     ExpectDone(stopped.Train(/*until=*/13));
     ExpectDone(stopped.Train());
     ExpectSameBits(whole.Trace(), stopped.Trace());
+  }
+}
+
+// Its optimizer's state is divided otherwise: the run says so, and begins again.
+TEST(Zero, PassesOverTheCheckpointOfAnotherStage) {
+  for (const auto& [before, after] : {std::pair(0, 2), std::pair(2, 0), std::pair(0, 3)}) {
+    SCOPED_TRACE(std::to_string(before) + " to " + std::to_string(after));
+    const Recipe recipe = Of(Small("gpt+adamw"), {{"diagnose.nonfinite", false}});
+    TestRun run(Of(recipe, {{"parallel.zero_stage", before}}), 2);
+    ExpectDone(run.Train(/*until=*/13));
+    run.recipe()["parallel.zero_stage"] = after;
+    ExpectDone(run.Train());
+    int misfits = 0;
+    for (const Event& event : run.Trace().events) {
+      EXPECT_NE(event.name, "resumed");
+      if (event.name != "checkpoint_misfit") continue;
+      ++misfits;
+      EXPECT_TRUE(event.fields.at("entry").get<std::string>().starts_with("optimizer."));
+      EXPECT_NE(event.fields.at("why").get<std::string>().find("the optimizer has"),
+                std::string::npos);
+    }
+    EXPECT_GE(misfits, 1);
   }
 }
 

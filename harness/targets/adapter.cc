@@ -46,8 +46,8 @@ constexpr int kNotStarted = 127;
 
 // What tells a process that it is a rank: a launcher that inherits it takes itself for one.
 constexpr const char* kOfRanks[] = {
-    "RANK",        "LOCAL_RANK",  "WORLD_SIZE",   "LOCAL_WORLD_SIZE",
-    "MASTER_ADDR", "MASTER_PORT", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"};
+    "RANK",        "LOCAL_RANK",   "WORLD_SIZE",           "LOCAL_WORLD_SIZE", "MASTER_ADDR",
+    "MASTER_PORT", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
 constexpr std::int64_t kReportBytes = 256 << 10;  // at the end of a launcher's standard error
 
 std::string Variable(const char* name, const std::string& fallback = "") {

@@ -55,6 +55,7 @@ class TestRun {
   }
 
   const ScratchFolder& folder() const { return folder_; }
+  Recipe& recipe() { return recipe_; }  // of the phases that follow
 
  private:
   ScratchFolder folder_;
