@@ -63,6 +63,9 @@ class GlooCommunicator : public Communicator {
     try {
       group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store, options.rank, options.world_size,
                                                            std::move(group_options));
+      // No rank goes on, and perhaps dies, while others still connect: Gloo would leave some of
+      // them waiting beyond their timeout.
+      group_->barrier(c10d::BarrierOptions())->wait();
     } catch (const std::exception& error) {
       throw RendezvousFailure(*store, options, error.what());
     }

@@ -195,6 +195,23 @@ TEST(GlooFailure, RendezvousNamesWhoIsMissing) {
   EXPECT_EQ(ends[2].exit_code, 1);
 }
 
+// Its peers still connect while it ends, if nothing holds it up.
+TEST(GlooFailure, ARankMayEndAsSoonAsItIsConnected) {
+  constexpr int kRounds = 25, kRanks = 8;
+  for (int round = 0; round < kRounds; ++round) {
+    SCOPED_TRACE(round);
+    ScratchFolder folder;
+    const auto ends = RunForked(kRanks, [&](int rank) {
+      const auto communicator = Join(folder, rank, kRanks);
+      if (rank == round % kRanks) _exit(0);
+      return std::string("connected");
+    });
+    for (int rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(ends[rank].exit_code, 0) << "rank " << rank << ": " << ends[rank].output;
+    }
+  }
+}
+
 TEST(GlooFailure, RefusesARankThatDoesNotExist) {
   EXPECT_THROW(MakeGlooCommunicator({.rank = 2, .world_size = 2, .rendezvous_file = "/dev/null"}),
                std::runtime_error);
