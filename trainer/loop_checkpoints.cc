@@ -29,8 +29,8 @@ std::optional<EpochDrawn> DrawnIn(const StateDict& state) {
   return drawn.samples < 0 ? std::nullopt : std::optional(drawn);
 }
 
-// An entry that this model, this optimizer (another ZeRO stage divides its state otherwise) or, where
-// parts must agree, this step cannot have, and why.
+// An entry that this model, this optimizer (another ZeRO stage divides its state otherwise) or,
+// where parts must agree, this step cannot have, and why.
 std::optional<std::pair<std::string, std::string>> MisfitIn(const StateDict& state,
                                                             const StateDict& fresh,
                                                             bool parts_must_agree) {
