@@ -41,8 +41,8 @@ def waiting_rank(ranks):
             "symptoms": {"named": f"eventually stalled(waiting_rank=0, lagging_rank={late})"}, "no_remedy": "it is about the harness"}
 
 
-def write_scenarios(folder, cases, seeds):
-    text = json.dumps(scenario(seeds))
+def write_scenarios(folder, cases, content):
+    text = json.dumps(content)
     for case in range(cases):
         group = f"{folder}/scenarios/g{case // 1000}"
         os.makedirs(group, exist_ok=True)
@@ -81,7 +81,7 @@ def size(path):
 
 def measure_runs(trainwreck, folder, environment, number):
     cases = max(1, number // (2 * SEEDS))
-    write_scenarios(folder, cases, SEEDS)
+    write_scenarios(folder, cases, scenario(SEEDS))
     run = Measured([trainwreck, "run", "--output", "out", "--history", "history.db", "--report", "junit=junit.xml"], folder, environment)
     print(f"{cases * 2 * SEEDS} runs of {cases} cases: {run}")
     for name in ("out/verdicts.json", "out/report.html", "junit.xml", "history.db"):
@@ -96,9 +96,7 @@ def measure_runs(trainwreck, folder, environment, number):
 
 
 def measure_ranks(trainwreck, folder, environment, number):
-    os.makedirs(folder + "/scenarios/g", exist_ok=True)
-    with open(folder + "/scenarios/g/waits.yaml", "w", encoding="utf-8") as file:
-        json.dump(waiting_rank(number), file)
+    write_scenarios(folder, 1, waiting_rank(number))
     run = Measured([trainwreck, "run", "--output", "out", "--history", "none"], folder, environment)
     print(f"2 runs of {number} ranks: {run}; {(run.own / run.seconds):.2f} of a core")
     if run.status:
@@ -162,7 +160,7 @@ def write_verdicts(state, index, job):
 
 
 def measure_shards(trainwreck, folder, environment, number):
-    write_scenarios(folder, number, 1)
+    write_scenarios(folder, number, scenario(1))
     first = Measured([trainwreck, "run", "--shard", f"1/{number}", "--history", "none", "--output", "first"], folder, environment)
     print(f"one shard of {number}, which reads all scenarios to find its own: {first}")
     with open(folder + "/first/verdicts.json", encoding="utf-8") as file:

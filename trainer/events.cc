@@ -83,8 +83,7 @@ const EventKind kCheckpointIncomplete(
 const EventKind kCheckpointMisfit(
     "checkpoint_misfit", {"steps_done", "entry", "why"},
     "A checkpoint was refused because an entry is of another model or of an optimizer whose state "
-    "is "
-    "divided otherwise, or, with checkpoint.require_complete, of another step");
+    "is divided otherwise, or, with checkpoint.require_complete, of another step");
 const EventKind kResumed("resumed", {"from_step", "steps_done", "missing"},
                          "Training goes on from a checkpoint");
 const EventKind kOtherTokenizer(

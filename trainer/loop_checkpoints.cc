@@ -36,11 +36,11 @@ std::optional<std::pair<std::string, std::string>> MisfitIn(const StateDict& sta
                                                             bool parts_must_agree) {
   for (const auto& [name, tensor] : fresh) {
     const auto entry = state.find(name);
-    const bool of_model = name.starts_with("model.");
-    if ((!of_model && !name.starts_with("optimizer.")) || entry == state.end()) continue;
+    const std::string owner = name.substr(0, name.find('.'));
+    if ((owner != "model" && owner != "optimizer") || entry == state.end()) continue;
     if (entry->second.sizes() != tensor.sizes()) {
-      return {{name, ShapeText(entry->second) + ", and the " + (of_model ? "model" : "optimizer") +
-                         " has " + ShapeText(tensor)}};
+      return {
+          {name, ShapeText(entry->second) + ", and the " + owner + " has " + ShapeText(tensor)}};
     }
   }
   const auto count = [&](const char* name) {
