@@ -40,6 +40,7 @@
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/recipe/model_kinds.h"
 #include "trainer/telemetry/failing_op.h"
+#include "trainer/telemetry/memory_sites.h"
 #include "trainer/telemetry/vocabulary.h"
 
 namespace trainwreck {
@@ -351,8 +352,9 @@ std::string MessageOf(const std::exception& error) {
   return torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
 }
 
-// Whose the memory was: the owner of most of it, its share, and the bytes of each.
-Json FilledBy(const MemoryByOwner& bytes) {
+// Whose the memory was: the owner of most of it, its share, and the bytes of each; and the call
+// sites.
+Json FilledBy(const MemoryByOwner& bytes, const std::vector<std::int64_t>& by_site) {
   Json by_owner = Json::object();
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     by_owner[ToString(static_cast<MemoryOwner>(i))] = bytes[i];
@@ -360,9 +362,13 @@ Json FilledBy(const MemoryByOwner& bytes) {
   const auto most = std::max_element(bytes.begin(), bytes.end());
   const double all =
       static_cast<double>(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}));
-  return {{"owner", ToString(static_cast<MemoryOwner>(most - bytes.begin()))},
-          {"owner_share", all > 0 ? static_cast<double>(*most) / all : 0.0},
-          {"bytes_by_owner", by_owner}};
+  const auto owner = static_cast<MemoryOwner>(most - bytes.begin());
+  Json fields = LargestSite(owner, by_site);
+  fields["owner"] = ToString(owner);
+  fields["owner_share"] = all > 0 ? static_cast<double>(*most) / all : 0.0;
+  fields["bytes_by_owner"] = std::move(by_owner);
+  fields["bytes_by_site"] = BySite(by_site);
+  return fields;
 }
 
 void ReportOutOfMemory(Process& process, const std::string& what) {
@@ -371,7 +377,7 @@ void ReportOutOfMemory(Process& process, const std::string& what) {
     fields["requested_bytes"] = refusal->requested_bytes;
     fields["allocated_bytes"] = refusal->allocated_bytes;
     fields["limit_bytes"] = refusal->limit_bytes;
-    fields.update(FilledBy(refusal->by_owner));
+    fields.update(FilledBy(refusal->by_owner, refusal->by_site));
     if (process.loop) {
       fields["activations_by_block"] = process.loop->ByBlock(refusal->activations_by_part);
     }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "trainer/data/loader.h"
+#include "trainer/memory_owner.h"
 #include "trainer/models/model.h"
 
 namespace trainwreck {
@@ -16,6 +17,7 @@ Consolidation::Consolidation(Model& model, const Device& device, NamedTensors pa
     : parameters_(std::move(parameters)),
       strength_(strength),
       samples_(std::min(kSamples, data.size())) {
+  MemoryScope memory(CurrentMemoryOwner());
   for (const auto& [name, parameter] : parameters_) {
     anchors_.push_back(parameter.detach().clone());
     fisher_.push_back(at::zeros_like(parameter.detach()));

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "trainer/memory_owner.h"
+
 namespace trainwreck {
 
 void EarlyStop::Judge(int step, double loss) {
@@ -16,6 +18,7 @@ void EarlyStop::Judge(int step, double loss) {
   best_step_ = step;
   best_loss_ = loss;
   best_.clear();
+  MemoryScope memory(CurrentMemoryOwner());
   for (const auto& [name, tensor] : weights_) best_.emplace_back(name, tensor.detach().clone());
 }
 

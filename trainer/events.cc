@@ -40,14 +40,17 @@ const EventKind kNonfiniteBatch(
     "The first loss that is not finite, and which samples of its batch are at fault");
 const EventKind kFirstNonfinite(
     "first_nonfinite",
-    {"stage", "module", "tensor", "kind", "count", "elements", "backward_op", "error"},
+    {"stage", "module", "tensor", "kind", "count", "elements", "backward_op", "forward_stack",
+     "error"},
     "Where the first number that is not finite was born: stage data, parameters, forward, "
-    "backward or after_backward; kind nan or inf. Of the rank's own passes, so that the "
-    "rank at fault says data, parameters, forward or backward and its peers "
-    "after_backward");
+    "backward or after_backward; kind nan or inf; backward_op is the op of the backward pass that "
+    "first returned a NaN, and forward_stack the module and the calls that it is the derivative "
+    "of. Of the rank's own passes, so that the rank at fault says data, parameters, forward or "
+    "backward and its peers after_backward");
 const EventKind kEvidenceSaved(
-    "evidence_saved", {"folder", "bytes", "left_out"},
-    "What the failing step had is in a folder: see docs/guide/scenario.md");
+    "evidence_saved", {"folder", "bytes", "left_out", "state"},
+    "What the failing step had is in a folder; state: with the checkpoint from which it can be "
+    "made again. See docs/guide/scenario.md");
 const EventKind kRendezvousFailed(
     "rendezvous_failed", {"where", "missing", "what"},
     "The ranks did not meet: where this rank looked for them, the ranks that it waited for in vain "
@@ -103,16 +106,19 @@ const EventKind kException(
 const EventKind kOutOfMemory(
     "out_of_memory",
     {"stage", "requested_bytes", "allocated_bytes", "limit_bytes", "what", "owner", "owner_share",
-     "bytes_by_owner", "activations_by_block", "reserved_bytes", "free_bytes"},
+     "bytes_by_owner", "activations_by_block", "site", "site_at", "site_share", "bytes_by_site",
+     "reserved_bytes", "free_bytes"},
     "An allocation failed; stage is build, restore, data, forward, backward, reduce, "
     "update, log, evaluate or checkpoint. On a GPU, reserved_bytes are LibTorch's, its cache "
     "included, and free_bytes the device's. On the CPU, owner is what most of the memory was for: "
-    "parameters, gradients, optimizer, activations, evaluation, logging or other. The run ends "
-    "with an exception");
+    "parameters, gradients, optimizer, activations, evaluation, logging or other; site and site_at "
+    "are the function and the place in the code from which most of the owner's memory was "
+    "allocated, site_share is their share of all. The run ends with an exception");
 const EventKind kMemoryBlocks(
-    "memory_blocks", {"peak_bytes", "activations_bytes", "by_block"},
+    "memory_blocks", {"peak_bytes", "activations_bytes", "by_block", "by_site"},
     "The step reached a new peak of memory: the bytes of activations in it, of each block of the "
-    "model (CPU). Only with memory.limit_bytes, or where a formula mentions it");
+    "model, and all bytes by the call site that allocated them (CPU). Only with "
+    "memory.limit_bytes, or where a formula mentions it");
 const EventKind kDeviceOpened(
     "device_opened", {"kind", "name", "tf32", "reduced_sums", "allocator"},
     "Where this rank's tensors live from here on, whether its products in fp32 are rounded "

@@ -59,12 +59,16 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
                .micro_batches = recipe.accumulation},
               clock, events),
       parameters_(ParametersOf(*parts.model)),
+      buffers_(BuffersOf(*parts.model)),
       diagnosis_(*parts.model, parameters_, *parts.device, events),
       coverage_due_(recipe.audit_coverage != OnGaps::kNone),
-      evidence_(std::move(trace_dir) + "/evidence-rank" +
-                    std::to_string(parts.communicator->rank()) + "." + clock.phase + "." +
-                    std::to_string(clock.attempt),
-                recipe.diagnose_evidence_mb, events) {
+      evidence_({.path = std::move(trace_dir) + "/evidence-rank" +
+                         std::to_string(parts.communicator->rank()) + "." + clock.phase + "." +
+                         std::to_string(clock.attempt),
+                 .rank = parts.communicator->rank(),
+                 .world_size = parts.communicator->world_size(),
+                 .max_mb = recipe.diagnose_evidence_mb},
+                events) {
   PrepareDividedParameters();
   telemetry_.Watch(parameters_, parts_.train_data->entropy_floor());
   if (telemetry_.wants("eval_seen_share")) seen_spans_.emplace();
@@ -74,9 +78,7 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
   }
   if (recipe.early_stop_patience > 0) {
     NamedTensors weights = parameters_;
-    for (const auto& item : parts.model->named_buffers()) {
-      weights.emplace_back(item.key(), item.value());
-    }
+    weights.insert(weights.end(), buffers_.begin(), buffers_.end());
     early_stop_.emplace(recipe.early_stop_patience, std::move(weights));
   }
   PrepareReduction();
@@ -146,6 +148,7 @@ void TrainingLoop::TrainStep() {
   if (times_device) parts_.device->BeginTiming();
   for (auto& hook : parts_.hooks) hook->OnStepBegin(clock_.step);
 
+  if (recipe_.diagnose_nonfinite) KeepBeginning();
   const std::vector<Batch> batches = DrawBatches();
   CountFlops(batches);
   parts_.optimizer->ZeroGrad();

@@ -143,6 +143,10 @@ class TrainingLoop {
   void RollBack();
 
   StateDict Capture() const;
+  // The part of it that says where the data stands.
+  StateDict CapturePosition() const;
+  // What the passes of a step change, as it is before them; for the evidence of a failing step.
+  void KeepBeginning();
   // Loads the newest usable checkpoint. Where ranks with different parameters are made equal again,
   // it is the newest one with the same parameters on all ranks. False: there is none.
   enum class Return { kResume, kRollBack };
@@ -168,6 +172,7 @@ class TrainingLoop {
   EventSink& events_;
   Loader loader_;
   NamedTensors parameters_;                      // in the model's order
+  NamedTensors buffers_;                         // of the model
   std::optional<GradientHooks> gradient_hooks_;  // with optimizer.in_backward
   std::optional<OverlappedReduction> overlap_;   // with parallel.overlap, of several ranks
   std::optional<DividedGradients> divided_gradients_;
@@ -184,6 +189,7 @@ class TrainingLoop {
   bool coverage_due_;
   EvidenceFolder evidence_;
   StepScalars now_;                                 // of the step in progress
+  StateDict beginning_;                             // of the step in progress, see KeepBeginning()
   std::vector<kernels::TensorStats> gradients_;     // of the step in progress, as parameters_
   bool epoch_over_ = false;                         // it ended within the step in progress
   std::optional<EpochDrawn> drawn_ = EpochDrawn();  // in this epoch so far; empty: nobody knows

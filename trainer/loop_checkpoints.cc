@@ -129,24 +129,27 @@ void TrainingLoop::RestoreTokenizer(const StateDict& state) {
   }
 }
 
-StateDict TrainingLoop::Capture() const {
+StateDict TrainingLoop::CapturePosition() const {
   StateDict state;
+  loader_.Save(state);
+  // -1: the epoch began in a process that did not say.
+  state["loop.epoch_samples"] = at::scalar_tensor(drawn_ ? drawn_->samples : -1, at::kDouble);
+  state["loop.epoch_id_sum"] = at::scalar_tensor(drawn_ ? drawn_->id_sum : 0, at::kDouble);
+  return state;
+}
+
+StateDict TrainingLoop::Capture() const {
+  StateDict state = CapturePosition();
   for (const auto& [name, parameter] : parameters_) state["model." + name] = parameter.detach();
-  for (const auto& item : parts_.model->named_buffers()) {
-    state["model." + item.key()] = item.value();
-  }
+  for (const auto& [name, buffer] : buffers_) state["model." + name] = buffer;
   parts_.optimizer->Save(state);
   parts_.scaler->Save(state);
   parts_.schedule->Save(state);
-  loader_.Save(state);
   SaveTokenizer(parts_.train_data->tokenizer().get(), state);
   parts_.device->SaveRng(state);
   if (early_stop_) early_stop_->Save(state);
   state["loop.step"] = at::scalar_tensor(clock_.step, at::kLong);
   state["loop.skipped_updates"] = at::scalar_tensor(skipped_updates_, at::kLong);
-  // -1: the epoch began in a process that did not say.
-  state["loop.epoch_samples"] = at::scalar_tensor(drawn_ ? drawn_->samples : -1, at::kDouble);
-  state["loop.epoch_id_sum"] = at::scalar_tensor(drawn_ ? drawn_->id_sum : 0, at::kDouble);
   return state;
 }
 

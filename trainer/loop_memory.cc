@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "trainer/loop.h"
+#include "trainer/telemetry/memory_sites.h"
 
 namespace trainwreck {
 
@@ -23,7 +24,8 @@ void TrainingLoop::ReportBlocks() {
   events_.Report(events::kMemoryBlocks,
                  {{"peak_bytes", memory->peak_bytes},
                   {"activations_bytes", BytesOf(*memory->peak_by_owner, MemoryOwner::kActivations)},
-                  {"by_block", ByBlock(memory->peak_by_part)}});
+                  {"by_block", ByBlock(memory->peak_by_part)},
+                  {"by_site", BySite(memory->peak_by_site)}});
 }
 
 }  // namespace trainwreck

@@ -1,10 +1,13 @@
 // The memory of whole runs of one rank: its limit, and whose it is.
+#include <ATen/ops/ones.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <vector>
 
 #include "trainer/loop.h"
+#include "trainer/memory_owner.h"
 #include "trainer/test_run.h"
 
 namespace trainwreck {
@@ -54,6 +57,44 @@ TEST(MemoryTest, TheEventNamesTheOwnerOfMostOfIt) {
   for (const auto& [owner, bytes] : event["bytes_by_owner"].items())
     sum += bytes.get<std::int64_t>();
   EXPECT_EQ(sum, event["allocated_bytes"]);
+}
+
+TEST(MemoryTest, TheEventNamesTheContainerThatFilled) {
+  class Hoard : public PartWrapper {
+   public:
+    using PartWrapper::Wrap;
+    std::unique_ptr<LoopHook> MakeHook() override { return std::make_unique<Hook>(); }
+
+   private:
+    struct Hook : LoopHook {
+      void OnLog(int /*step*/) override { Keep(); }
+      void Keep() {
+        MemoryScope memory(CurrentMemoryOwner());
+        kept.push_back(at::ones({100000}));
+      }
+      std::vector<at::Tensor> kept;
+    };
+  };
+  const auto steady = static_cast<std::int64_t>(RunOnce(Mlp()).Last("memory_peak_bytes"));
+  const Recipe recipe =
+      With(Mlp(), {{"log.every", 1}, {"memory.limit_bytes", 2 * steady + 1000000}});
+  const Outcome outcome = RunOnce(recipe, {}, [] { return std::make_unique<Hoard>(); });
+  ASSERT_EQ(outcome.EventsOf("out_of_memory").size(), 1u);
+  const Json event = outcome.EventsOf("out_of_memory")[0];
+  EXPECT_EQ(event["owner"], "logging");
+  EXPECT_THAT(event["site"].get<std::string>(), testing::EndsWith("Hook::Keep"));
+  EXPECT_THAT(event["site_at"].get<std::string>(),
+              testing::StartsWith("trainer/loop_memory_test.cc:"));
+  std::int64_t sum = 0, kept = 0;
+  for (const auto& [site, bytes] : event["bytes_by_site"].items()) {
+    sum += bytes.get<std::int64_t>();
+    if (site.find("Hook::Keep (") != std::string::npos) kept = bytes.get<std::int64_t>();
+  }
+  EXPECT_EQ(sum, event["allocated_bytes"]);
+  EXPECT_EQ(kept % 400000, 0);
+  EXPECT_GE(kept, 800000);
+  EXPECT_DOUBLE_EQ(event["site_share"].get<double>(),
+                   static_cast<double>(kept) / static_cast<double>(sum));
 }
 
 TEST(MemoryTest, ThePeakIsTheSumOverItsOwners) {

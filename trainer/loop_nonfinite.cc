@@ -28,6 +28,12 @@ void TrainingLoop::ReportNonfinite(const std::vector<Batch>& batches) {
                                            {"field", field}});
 }
 
+void TrainingLoop::KeepBeginning() {
+  if (!evidence_.is_open()) return;
+  beginning_ = CapturePosition();
+  for (const auto& [name, buffer] : buffers_) beginning_["model." + name] = buffer.clone();
+}
+
 void TrainingLoop::DiagnoseNonfinite(const std::vector<Batch>& batches,
                                      const std::vector<double>& counts) {
   const bool forward_is_finite = std::isfinite(now_.loss) && !telemetry_.saw_nonfinite_activation();
@@ -37,6 +43,10 @@ void TrainingLoop::DiagnoseNonfinite(const std::vector<Batch>& batches,
   });
   // An overflow that the scaler answers is no failure, and a healthy run has some.
   if (!finding || (now_.overflow && forward_is_finite)) return;
+  // As before the step: nothing was updated yet.
+  StateDict state = std::exchange(beginning_, {});
+  state.merge(StateDict(diagnosis_.rng_before_forward()));
+  state.merge(Capture());  // which replaces nothing that is there
   evidence_.Save({.step = clock_.step,
                   .finding = *finding,
                   .loss = now_.loss,
@@ -46,7 +56,8 @@ void TrainingLoop::DiagnoseNonfinite(const std::vector<Batch>& batches,
                   .batches = batches,
                   .parameters = parameters_,
                   .gradients = gradients_,
-                  .rng = diagnosis_.rng_before_forward()});
+                  .rng = diagnosis_.rng_before_forward(),
+                  .state = state});
 }
 
 }  // namespace trainwreck

@@ -1,13 +1,66 @@
 #include "trainer/memory_owner.h"
 
 #include <algorithm>
+#include <mutex>
+#include <string_view>
 #include <utility>
 
 namespace trainwreck {
 namespace {
 
 thread_local MemoryOwner current = MemoryOwner::kOther;
+thread_local std::size_t current_site = 0;
 thread_local std::size_t forward_part = 0;
+
+// "TrainingLoop::LogStep" of "void trainwreck::TrainingLoop::LogStep()"
+std::string NameOf(std::string_view signature) {
+  std::string name(signature.substr(0, signature.find('(')));
+  for (const std::string_view scope : {"{anonymous}::", "trainwreck::"}) {
+    for (std::size_t at = name.find(scope); at != std::string::npos; at = name.find(scope)) {
+      name.erase(at, scope.size());
+    }
+  }
+  return name.substr(name.rfind(' ') + 1);
+}
+
+// Sites by number. A scope asks for its number each time that it is opened, so that is found
+// without an allocation.
+class Sites {
+ public:
+  std::size_t NumberOf(MemoryOwner owner, const std::source_location& place) {
+    std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const auto& [known_owner, known] = places_[i];
+      if (known_owner == owner && known.line() == place.line() &&
+          known.file_name() == place.file_name()) {
+        return i + 1;
+      }
+    }
+    if (places_.size() + 1 == kMemorySites) return 0;
+    places_.emplace_back(owner, place);
+    return places_.size();
+  }
+
+  std::vector<MemorySite> all() {
+    std::lock_guard lock(mutex_);
+    std::vector<MemorySite> sites(1);
+    for (const auto& [owner, place] : places_) {
+      sites.push_back({.owner = owner,
+                       .function = NameOf(place.function_name()),
+                       .at = std::string(place.file_name()) + ":" + std::to_string(place.line())});
+    }
+    return sites;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<MemoryOwner, std::source_location>> places_;
+};
+
+Sites& TheSites() {
+  static auto* sites = new Sites();  // tensors may outlive every static object
+  return *sites;
+}
 
 }  // namespace
 
@@ -33,10 +86,19 @@ const char* ToString(MemoryOwner owner) {
 
 MemoryOwner CurrentMemoryOwner() { return current; }
 
+std::vector<MemorySite> MemorySites() { return TheSites().all(); }
+
+std::size_t CurrentMemorySite() { return current_site; }
+
 std::size_t CurrentForwardPart() { return forward_part; }
 void SetForwardPart(std::size_t part) { forward_part = std::min(part, kForwardParts - 1); }
 
-MemoryScope::MemoryScope(MemoryOwner owner) : before_(std::exchange(current, owner)) {}
-MemoryScope::~MemoryScope() { current = before_; }
+MemoryScope::MemoryScope(MemoryOwner owner, std::source_location place)
+    : owner_before_(std::exchange(current, owner)),
+      site_before_(std::exchange(current_site, TheSites().NumberOf(owner, place))) {}
+MemoryScope::~MemoryScope() {
+  current = owner_before_;
+  current_site = site_before_;
+}
 
 }  // namespace trainwreck

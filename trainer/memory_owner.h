@@ -3,11 +3,17 @@
 //
 //   MemoryScope scope(MemoryOwner::kActivations);
 //   loss = model.Loss(batch);  // what the forward pass allocates, and what its graph keeps
+//
+// The place of the scope in the code is remembered, too: the call site of what it allocates. What
+// fills a container that lives on opens a scope of its own there, so that a leak has a name.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <source_location>
+#include <string>
+#include <vector>
 
 namespace trainwreck {
 
@@ -38,16 +44,33 @@ inline constexpr std::size_t kForwardParts = 512;
 std::size_t CurrentForwardPart();
 void SetForwardPart(std::size_t part);
 
+// A place in the code that opens scopes of an owner.
+struct MemorySite {
+  MemoryOwner owner = MemoryOwner::kOther;
+  std::string function;  // "TrainingLoop::LogStep"
+  std::string at;        // "trainer/loop.cc:425"
+};
+
+// All sites that opened a scope in this process, by their number. The first stands for memory
+// without a scope, and for all beyond the last number.
+inline constexpr std::size_t kMemorySites = 64;
+std::vector<MemorySite> MemorySites();
+
+// That of the innermost scope of this thread.
+std::size_t CurrentMemorySite();
+
 // Makes `owner` the current one for as long as the scope lives. Scopes nest; the innermost counts.
 class MemoryScope {
  public:
-  explicit MemoryScope(MemoryOwner owner);
+  explicit MemoryScope(MemoryOwner owner,
+                       std::source_location place = std::source_location::current());
   ~MemoryScope();
   MemoryScope(const MemoryScope&) = delete;
   MemoryScope& operator=(const MemoryScope&) = delete;
 
  private:
-  MemoryOwner before_;
+  MemoryOwner owner_before_;
+  std::size_t site_before_;
 };
 
 }  // namespace trainwreck

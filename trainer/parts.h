@@ -40,6 +40,8 @@ using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 // All parameters, in the order in which the model registered them. A shared parameter is listed
 // once, by its first name.
 NamedTensors ParametersOf(const Model& model);
+// All buffers, such as running statistics.
+NamedTensors BuffersOf(const Model& model);
 
 // One training example. Tokens: input and target int64 [seq_len], weight float [seq_len].
 // Features: input float [features], target int64 [], weight float [].
@@ -209,6 +211,7 @@ struct MemoryUse {
   std::optional<MemoryByOwner> peak_by_owner = {};  // empty: the device does not know
   // Of these, activations by part of the forward pass (CPU).
   std::vector<std::int64_t> peak_by_part = {};
+  std::vector<std::int64_t> peak_by_site = {};  // of all: by call site (MemorySites; CPU)
   // What its allocator holds, in use or not; empty: it keeps nothing that is not in use.
   std::optional<std::int64_t> reserved_bytes = {};
 };

@@ -34,15 +34,15 @@ std::optional<statistics::Estimate> GrowthOf(const Series& series, int from, int
   return statistics::Slope(std::move(steps), std::move(values), kMemoryConfidence);
 }
 
-// The blocks of an event; empty: it has none.
-std::map<std::string, double> BlocksIn(const Event& event, const char* field) {
-  std::map<std::string, double> blocks;
+// Bytes by name in an event's field; empty: it has none.
+std::map<std::string, double> BytesIn(const Event& event, const char* field) {
+  std::map<std::string, double> by_name;
   const auto found = event.fields.find(field);
-  if (found == event.fields.end() || !found->is_object()) return blocks;
-  for (const auto& [block, bytes] : found->items()) {
-    if (bytes.is_number()) blocks[block] = bytes.get<double>();
+  if (found == event.fields.end() || !found->is_object()) return by_name;
+  for (const auto& [name, bytes] : found->items()) {
+    if (bytes.is_number()) by_name[name] = bytes.get<double>();
   }
-  return blocks;
+  return by_name;
 }
 
 // "blocks" and 3 of "blocks.3"; no number: -1.
@@ -112,10 +112,14 @@ MemoryReport MemoryOf(const RunTrace& trace, int rank) {
     if (event.name == "out_of_memory" && event.rank == rank) use.out_of_memory = event;
     // Each is of a higher peak than those before.
     if (event.name == "memory_blocks" && event.rank == rank) {
-      use.blocks = BlocksIn(event, "by_block");
+      use.blocks = BytesIn(event, "by_block");
+      use.sites = BytesIn(event, "by_site");
     }
   }
-  if (use.out_of_memory) use.blocks = BlocksIn(*use.out_of_memory, "activations_by_block");
+  if (use.out_of_memory) {
+    use.blocks = BytesIn(*use.out_of_memory, "activations_by_block");
+    use.sites = BytesIn(*use.out_of_memory, "bytes_by_site");
+  }
   const Series* peak = trace.Find(kPeak, rank);
   use.signal = peak != nullptr ? kPeak : kResident;
   if (peak == nullptr) peak = trace.Find(kResident, rank);
@@ -185,6 +189,18 @@ std::string BlocksText(const std::map<std::string, double>& blocks, double all) 
   return text;
 }
 
+std::vector<std::pair<std::string, double>> LargestSites(const MemoryReport& use) {
+  double all = 0;
+  for (const auto& [site, bytes] : use.sites) all += bytes;
+  std::vector<std::pair<std::string, double>> largest;
+  for (const auto& [site, bytes] : use.sites) {
+    if (bytes >= 0.01 * all) largest.emplace_back(site, bytes);
+  }
+  std::stable_sort(largest.begin(), largest.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return largest;
+}
+
 Json ToJson(const MemoryReport& use) {
   Json parts = Json::array();
   for (const MemoryPart& part : use.parts) {
@@ -200,6 +216,7 @@ Json ToJson(const MemoryReport& use) {
           {"peak_step", use.signal.empty() ? Json() : Json(use.peak_step)},
           {"parts", parts},
           {"activations_by_block", use.blocks},
+          {"bytes_by_site", use.sites},
           {"settled_steps", {use.settled_from, use.settled_to}},
           {"growth", EstimateJson(use.growth)},
           {"out_of_memory", use.out_of_memory ? use.out_of_memory->fields : Json()}};

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/protocol/json.h"
@@ -31,6 +32,8 @@ struct MemoryReport {
   // Of the activations at the peak, bytes of each block of the model; empty: not recorded. Where
   // the run ran out of memory, those of its end.
   std::map<std::string, double> blocks;
+  // All bytes at that moment, by the call site that allocated them; empty: not recorded.
+  std::map<std::string, double> sites;
   // The second half of the run, where optimizer state and caches are there: its growth per step,
   // of what is allocated after the step (memory_allocated_bytes, else `signal`).
   int settled_from = -1, settled_to = -1;
@@ -54,6 +57,9 @@ std::string SharesText(const MemoryReport& use);
 // "74% blocks 0-5, 3% head" of `all` bytes, the largest first and none below 1%: blocks of one name
 // with numbers in a row are taken together.
 std::string BlocksText(const std::map<std::string, double>& blocks, double all);
+
+// Call sites and their bytes, the largest first and none below 1% of their sum.
+std::vector<std::pair<std::string, double>> LargestSites(const MemoryReport& use);
 
 Json ToJson(const MemoryReport& use);
 

@@ -62,6 +62,20 @@ TEST(MemoryReport, BlocksAreThoseOfTheHighestPeakOrOfTheEnd) {
   EXPECT_EQ(MemoryOf(trace, 0).blocks.at("head"), 9);
 }
 
+TEST(MemoryReport, CallSitesAreThoseOfTheHighestPeakOrOfTheEnd) {
+  RunTrace trace = Settled(0);
+  const auto add = [&](const char* name, Json fields) {
+    trace.events.push_back({name, 3, 0, 1.0, std::move(fields)});
+  };
+  EXPECT_TRUE(LargestSites(MemoryOf(trace, 0)).empty());
+  add("memory_blocks", {{"by_site", {{"A", 1}}}});
+  add("memory_blocks", {{"by_site", {{"A", 5}, {"B", 300}, {"C", 695}}}});
+  using Sites = std::vector<std::pair<std::string, double>>;
+  EXPECT_EQ(LargestSites(MemoryOf(trace, 0)), (Sites{{"C", 695}, {"B", 300}})) << "A has 0.5%";
+  add("out_of_memory", {{"bytes_by_site", {{"D", 7}}}});
+  EXPECT_EQ(LargestSites(MemoryOf(trace, 0)), (Sites{{"D", 7}}));
+}
+
 TEST(MemoryReport, TellsAPlateauFromGrowth) {
   EXPECT_EQ(MemoryOf(Settled(0), 0).verdict(), MemoryVerdict::kPlateau);
   EXPECT_DOUBLE_EQ(MemoryOf(Settled(0), 0).growth->hi, 0);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <set>
+#include <system_error>
 #include <utility>
 
 #include "harness/inspect/layer_table.h"
@@ -12,6 +15,8 @@
 
 namespace trainwreck {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr char kBefore[] = "before", kReplay[] = "replay", kBatchEvent[] = "batch";
 
@@ -50,6 +55,33 @@ std::vector<ReplayedSignal> Compare(const RunTrace& stored, const RunTrace& now,
   return signals;
 }
 
+// The run to replay, with what is recorded.
+Run Prepared(const Run& stored, int step, const TargetDescription& target) {
+  RefusePhases(stored);
+  if (step < 0 || step >= stored.steps) {
+    throw UsageError("step " + std::to_string(step) + ": " + stored.id + " has the steps 0 to " +
+                     std::to_string(stored.steps - 1));
+  }
+  Run run = stored;
+  Record(run, target);
+  return run;
+}
+
+std::optional<Replay> Make(const Run& run, const StoredTrace& stored, int step,
+                           const Session& session) {
+  Replay replay;
+  replay.step = step;
+  replay.from_saved_state = !run.checkpoint_files.empty();
+  const bool is_done = RepeatAside(run, session, [&](RunResult& result) {
+    replay.trace = std::move(result.trace);
+    replay.end = result.end;
+    replay.detail = result.detail;
+  });
+  if (!is_done) return std::nullopt;
+  replay.signals = Compare(stored.trace, replay.trace, step);
+  return replay;
+}
+
 }  // namespace
 
 std::optional<int> FailingStep(const RunTrace& trace) {
@@ -70,16 +102,38 @@ std::optional<int> FailingStep(const RunTrace& trace) {
 }
 
 Run ReplayOf(const Run& stored, int step, const TargetDescription& target) {
-  RefusePhases(stored);
-  if (step < 0 || step >= stored.steps) {
-    throw UsageError("step " + std::to_string(step) + ": " + stored.id + " has the steps 0 to " +
-                     std::to_string(stored.steps - 1));
-  }
-  Run run = stored;
-  Record(run, target);
+  Run run = Prepared(stored, step, target);
   std::vector<Phase> phases = {{kReplay, step + 1}};
   if (step > 0) phases.insert(phases.begin(), {kBefore, step});
   SetPhases(run, std::move(phases));
+  return run;
+}
+
+std::vector<std::string> SavedState(const StoredTrace& stored, const std::string& folder,
+                                    int step) {
+  std::vector<std::string> files;
+  std::set<int> ranks;
+  for (const Event& event : stored.trace.events) {
+    if (event.name != "evidence_saved" || event.step != step) continue;
+    if (!event.fields.value("state", false)) continue;
+    // The stored run may have been moved since.
+    const fs::path saved = event.fields.value("folder", "");
+    std::error_code error;
+    for (const auto& file : fs::directory_iterator(folder / saved.filename() / "state", error)) {
+      files.push_back(file.path());
+      ranks.insert(event.rank);
+    }
+  }
+  if (static_cast<int>(ranks.size()) != stored.trace.world_size) return {};
+  return files;
+}
+
+Run ReplayFrom(std::vector<std::string> checkpoint_files, const Run& stored, int step,
+               const TargetDescription& target) {
+  Run run = Prepared(stored, step, target);
+  SetPhases(run, {{kReplay, step + 1}});
+  run.plan.resume = true;
+  run.checkpoint_files = std::move(checkpoint_files);
   return run;
 }
 
@@ -105,17 +159,18 @@ std::vector<const Event*> Replay::Batches(int rank) const {
   return batches;
 }
 
-std::optional<Replay> ReplayStep(const StoredTrace& stored, int step, const Session& session) {
-  Replay replay;
-  replay.step = step;
-  const Run run = ReplayOf(*stored.run, step, session.description);
-  const bool is_done = RepeatAside(run, session, [&](RunResult& result) {
-    replay.trace = std::move(result.trace);
-    replay.end = result.end;
-    replay.detail = result.detail;
-  });
-  if (!is_done) return std::nullopt;
-  replay.signals = Compare(stored.trace, replay.trace, step);
+std::optional<Replay> ReplayStep(const StoredTrace& stored, const std::string& folder, int step,
+                                 const Session& session) {
+  const TargetDescription& target = session.description;
+  bool saved_state_differs = false;
+  if (auto files = SavedState(stored, folder, step); !files.empty()) {
+    auto replay =
+        Make(ReplayFrom(std::move(files), *stored.run, step, target), stored, step, session);
+    if (!replay || (!replay->signals.empty() && replay->different() == 0)) return replay;
+    saved_state_differs = true;
+  }
+  auto replay = Make(ReplayOf(*stored.run, step, target), stored, step, session);
+  if (replay) replay->saved_state_differs = saved_state_differs;
   return replay;
 }
 

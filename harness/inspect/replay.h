@@ -1,5 +1,6 @@
-// One step of a stored run, made again: the run up to the step, a checkpoint, and from it the step
-// alone, with everything recorded that the target can tell of it.
+// One step of a stored run, made again alone from a checkpoint, with everything recorded that the
+// target can tell of it. The checkpoint is the one that the run saved when the step failed (event
+// `evidence_saved`) or, where there is none, comes from making the run again up to the step.
 #pragma once
 
 #include <optional>
@@ -21,6 +22,14 @@ std::optional<int> FailingStep(const RunTrace& trace);
 // UsageError where it has phases of its own, or a fault or the recipe names one.
 Run ReplayOf(const Run& stored, int step, const TargetDescription& target);
 
+// The checkpoint before the step that all ranks of the stored run saved in its folder; empty: at
+// least one of them did not.
+std::vector<std::string> SavedState(const StoredTrace& stored, const std::string& folder, int step);
+
+// The plan of a replay from these files: the step alone.
+Run ReplayFrom(std::vector<std::string> checkpoint_files, const Run& stored, int step,
+               const TargetDescription& target);
+
 // A signal at the step, before and now.
 struct ReplayedSignal {
   std::string signal;
@@ -33,7 +42,9 @@ struct Replay {
   int step = 0;
   RunTrace trace;  // of the replay
   RunEnd end = RunEnd::kCompleted;
-  std::string detail;                   // of the end
+  std::string detail;  // of the end
+  bool from_saved_state = false;
+  bool saved_state_differs = false;     // so the run was made again up to the step instead
   std::vector<ReplayedSignal> signals;  // that the stored run has at the step, without times
 
   int different() const;
@@ -43,8 +54,11 @@ struct Replay {
   std::vector<const Event*> Batches(int rank) const;
 };
 
-// Makes the replay. Empty when interrupted. Throws UsageError where ReplayOf does, and
-// ConfigurationError when the runs could not be made.
-std::optional<Replay> ReplayStep(const StoredTrace& stored, int step, const Session& session);
+// Makes the replay of a run stored in `folder`: from its saved state where that leads to the same
+// bits (a fault may have acted within the step, before the state was saved). Empty when
+// interrupted. Throws UsageError where ReplayOf does, and ConfigurationError when the runs could
+// not be made.
+std::optional<Replay> ReplayStep(const StoredTrace& stored, const std::string& folder, int step,
+                                 const Session& session);
 
 }  // namespace trainwreck

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 namespace trainwreck {
 namespace replay_test {
@@ -36,6 +38,36 @@ TEST(Replay, TheFirstStepNeedsNoCheckpoint) {
   const auto run = ReplayOf(Stored(), 0, Target());
   ASSERT_EQ(run.phases.size(), 1u);
   EXPECT_EQ(run.plan.until, 1);
+}
+
+TEST(Replay, BeginsWithTheStateThatAllRanksSaved) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "saved_state";
+  StoredTrace stored;
+  stored.trace.world_size = 2;
+  const auto save = [&](int rank, int step, bool state) {
+    const auto name = "evidence-rank" + std::to_string(rank) + ".train.0";
+    std::filesystem::create_directories(folder / name / "state");
+    std::ofstream(folder / name / "state" / ("rank" + std::to_string(rank))) << "x";
+    stored.trace.events.push_back({"evidence_saved",
+                                   step,
+                                   rank,
+                                   0.0,
+                                   {{"folder", "/where/it/was/" + name}, {"state", state}}});
+  };
+  save(0, 7, true);
+  EXPECT_TRUE(SavedState(stored, folder, 7).empty()) << "rank 1 has none";
+  save(1, 7, false);
+  EXPECT_TRUE(SavedState(stored, folder, 7).empty()) << "it had no room";
+  save(1, 7, true);
+  EXPECT_EQ(SavedState(stored, folder, 7).size(), 2u);
+  EXPECT_TRUE(SavedState(stored, folder, 8).empty());
+
+  const auto run = ReplayFrom({"a"}, Stored(), 7, Target());
+  ASSERT_EQ(run.phases.size(), 1u);
+  EXPECT_EQ(run.phases[0].until, 8);
+  EXPECT_TRUE(run.plan.resume);
+  EXPECT_EQ(run.checkpoint_files, std::vector<std::string>({"a"}));
+  EXPECT_THROW(ReplayFrom({"a"}, Stored(), 20, Target()), UsageError);
 }
 
 TEST(Replay, RefusesStepsAndRunsThatItCannotMake) {

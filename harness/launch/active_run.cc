@@ -67,6 +67,9 @@ void ActiveRun::Start(std::unique_ptr<SpawnConnection> guard) {
   guard_ = std::move(guard);
   try {
     folder_ = RunFolder(result_.folder);
+    for (const std::string& file : run_.checkpoint_files) {
+      std::filesystem::copy(file, folder_.checkpoints());
+    }
     log_ = std::make_unique<TraceWriter>(folder_.path() + "/launcher.jsonl");
     TraceLimits limits;
     limits.file_bytes = options_.disk_bytes + 1;

@@ -87,6 +87,7 @@ RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
         const std::string name = entry.path().filename();
         // Their ranks would find that their run is over.
         if (name.rfind(kGuardFolderBegin, 0) == 0) fs::remove_all(entry.path());
+        if (name.rfind("evidence-rank", 0) == 0) fs::remove_all(entry.path());
         for (const char* prefix : {"plan.", "environment.", "rendezvous.", "nccl.", "nccl-rank",
                                    "flight-recorder-rank", "rank", "launcher.jsonl"}) {
           if (name.rfind(prefix, 0) == 0) fs::remove(entry.path());

@@ -49,6 +49,8 @@ struct Run {
   int steps = 0;
   std::map<std::string, std::string> environment;  // of its processes, besides the target's
   Policy policy;
+  // Copied into its folder of checkpoints before it starts; with plan.resume it goes on from them.
+  std::vector<std::string> checkpoint_files;
   double cost = 0;              // relative: of its steps
   double may_wait_seconds = 0;  // without a core: ranks of which one is lost, for example
 };

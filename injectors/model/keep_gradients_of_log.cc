@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "injectors/injector.h"
+#include "trainer/memory_owner.h"
 
 namespace trainwreck {
 namespace {
@@ -46,6 +47,7 @@ class KeepGradients : public Injector {
   void Keep() {
     if (!Acts()) return;
     const std::int64_t before = bytes_;
+    MemoryScope memory(CurrentMemoryOwner());  // as all that fill a container of their own
     for (const auto& [name, parameter] : ParametersOf(*model_)) {
       if (!parameter.grad().defined() || !AnyMatches(globs_, name)) continue;
       history_.push_back(parameter.grad().clone());

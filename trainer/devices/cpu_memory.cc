@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -21,22 +22,25 @@ namespace {
 struct alignas(64) Header {
   std::int64_t bytes;
   MemoryOwner owner;
+  std::uint8_t site;
   std::uint16_t part;  // of the forward pass, for activations
 };
+static_assert(kMemorySites <= 256);
 
 using Counts = std::array<std::atomic<std::int64_t>, kMemoryOwners>;
 
-// Of activations, by part of the forward pass.
-class PartCounts {
+// Bytes by a number, of which the first few are in use.
+template <std::size_t kNumbers>
+class NumberedCounts {
  public:
-  void Add(std::size_t part, std::int64_t bytes) {
+  void Add(std::size_t number, std::int64_t bytes) {
     std::size_t used = used_.load(std::memory_order_relaxed);
-    while (part >= used &&
-           !used_.compare_exchange_weak(used, part + 1, std::memory_order_relaxed)) {
+    while (number >= used &&
+           !used_.compare_exchange_weak(used, number + 1, std::memory_order_relaxed)) {
     }
-    bytes_[part].fetch_add(bytes, std::memory_order_relaxed);
+    bytes_[number].fetch_add(bytes, std::memory_order_relaxed);
   }
-  void CopyFrom(const PartCounts& other) {
+  void CopyFrom(const NumberedCounts& other) {
     const std::size_t used = other.used_.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < used; ++i) {
       bytes_[i].store(other.bytes_[i].load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -52,7 +56,7 @@ class PartCounts {
 
  private:
   std::atomic<std::size_t> used_{0};  // none behind these
-  std::array<std::atomic<std::int64_t>, kForwardParts> bytes_{};
+  std::array<std::atomic<std::int64_t>, kNumbers> bytes_{};
 };
 
 std::atomic<std::int64_t>& Of(Counts& counts, MemoryOwner owner) {
@@ -79,7 +83,8 @@ struct Counter {
   std::atomic<std::int64_t> limit_bytes{0};
   Counts by_owner{};
   Counts peak_by_owner{};
-  PartCounts by_part, peak_by_part;
+  NumberedCounts<kForwardParts> by_part, peak_by_part;  // of activations
+  NumberedCounts<kMemorySites> by_site, peak_by_site;
   std::mutex mutex;  // of the refusal alone
   std::optional<MemoryRefusal> refusal;
 };
@@ -120,24 +125,27 @@ void Refuse(Counter& counter, const MemoryRefusal& refusal) {
 void CopyToPeak(Counter& counter) {
   Copy(counter.by_owner, counter.peak_by_owner);
   counter.peak_by_part.CopyFrom(counter.by_part);
+  counter.peak_by_site.CopyFrom(counter.by_site);
 }
 
-void Count(Counter& counter, std::int64_t bytes, MemoryOwner owner, std::size_t part) {
-  Of(counter.by_owner, owner).fetch_add(bytes, std::memory_order_relaxed);
-  if (owner == MemoryOwner::kActivations) counter.by_part.Add(part, bytes);
+void Count(Counter& counter, std::int64_t bytes, const Header& block) {
+  Of(counter.by_owner, block.owner).fetch_add(bytes, std::memory_order_relaxed);
+  counter.by_site.Add(block.site, bytes);
+  if (block.owner == MemoryOwner::kActivations) counter.by_part.Add(block.part, bytes);
 }
 
-void Add(std::int64_t bytes, MemoryOwner owner, std::size_t part) {
+void Add(const Header& block) {
+  const std::int64_t bytes = block.bytes;
   Counter& counter = TheCounter();
   const std::int64_t now =
       counter.allocated_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   const std::int64_t limit = counter.limit_bytes.load(std::memory_order_relaxed);
   if (limit > 0 && now > limit) {
     counter.allocated_bytes.fetch_sub(bytes, std::memory_order_relaxed);
-    Refuse(counter,
-           {bytes, now - bytes, limit, ValuesOf(counter.by_owner), counter.by_part.values()});
+    Refuse(counter, {bytes, now - bytes, limit, ValuesOf(counter.by_owner),
+                     counter.by_part.values(), counter.by_site.values()});
   }
-  Count(counter, bytes, owner, part);
+  Count(counter, bytes, block);
   std::int64_t peak = counter.peak_bytes.load(std::memory_order_relaxed);
   while (now > peak) {
     if (counter.peak_bytes.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
@@ -147,10 +155,10 @@ void Add(std::int64_t bytes, MemoryOwner owner, std::size_t part) {
   }
 }
 
-void Remove(std::int64_t bytes, MemoryOwner owner, std::size_t part) {
+void Remove(const Header& block) {
   Counter& counter = TheCounter();
-  counter.allocated_bytes.fetch_sub(bytes, std::memory_order_relaxed);
-  Count(counter, -bytes, owner, part);
+  counter.allocated_bytes.fetch_sub(block.bytes, std::memory_order_relaxed);
+  Count(counter, -block.bytes, block);
 }
 
 c10::Allocator* LibTorchAllocator() {
@@ -161,7 +169,7 @@ c10::Allocator* LibTorchAllocator() {
 void Free(void* data) {
   if (data == nullptr) return;
   Header* header = static_cast<Header*>(data) - 1;
-  Remove(header->bytes, header->owner, header->part);
+  Remove(*header);
   LibTorchAllocator()->raw_deallocate(header);
 }
 
@@ -169,21 +177,20 @@ class CountingAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     if (bytes == 0) return {nullptr, nullptr, &Free, c10::Device(c10::kCPU)};
-    const MemoryOwner owner = CurrentMemoryOwner();
-    const std::size_t part = CurrentForwardPart();
-    Add(static_cast<std::int64_t>(bytes), owner, part);
+    const Header header = {.bytes = static_cast<std::int64_t>(bytes),
+                           .owner = CurrentMemoryOwner(),
+                           .site = static_cast<std::uint8_t>(CurrentMemorySite()),
+                           .part = static_cast<std::uint16_t>(CurrentForwardPart())};
+    Add(header);
     void* block = nullptr;
     try {
       block = LibTorchAllocator()->raw_allocate(sizeof(Header) + bytes);
     } catch (...) {
-      Remove(static_cast<std::int64_t>(bytes), owner, part);
+      Remove(header);
       throw;
     }
-    auto* header = static_cast<Header*>(block);
-    header->bytes = static_cast<std::int64_t>(bytes);
-    header->owner = owner;
-    header->part = static_cast<std::uint16_t>(part);
-    return {header + 1, header + 1, &Free, c10::Device(c10::kCPU)};
+    auto* in_front = new (block) Header(header);
+    return {in_front + 1, in_front + 1, &Free, c10::Device(c10::kCPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &Free; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
@@ -206,7 +213,8 @@ CpuMemoryUse CpuMemory() {
           .peak_bytes = counter.peak_bytes.load(std::memory_order_relaxed),
           .limit_bytes = counter.limit_bytes.load(std::memory_order_relaxed),
           .peak_by_owner = ValuesOf(counter.peak_by_owner),
-          .peak_by_part = counter.peak_by_part.values()};
+          .peak_by_part = counter.peak_by_part.values(),
+          .peak_by_site = counter.peak_by_site.values()};
 }
 
 void ResetCpuMemoryPeak() {

@@ -7,8 +7,8 @@
 //   LimitCpuMemory(64 << 20);
 //   ResetCpuMemoryPeak();  Step();   // CpuMemory().peak_bytes is the step's
 //
-// Each block also has the owner that MemoryScope named when it was allocated (memory_owner.h), so
-// that a peak or a refusal says what filled the memory.
+// Each block also has the owner and the site of the MemoryScope in which it was allocated
+// (memory_owner.h), so that a peak or a refusal says what filled the memory.
 //
 // Counted is every tensor's storage, and kernels' scratch space where they take it from LibTorch;
 // not counted are code, graph nodes and oneDNN's own buffers. All functions may be called from any
@@ -32,6 +32,7 @@ struct CpuMemoryUse {
   MemoryByOwner peak_by_owner{};
   // Of these, activations by part of the forward pass (SetForwardPart); their sum is theirs.
   std::vector<std::int64_t> peak_by_part = {};
+  std::vector<std::int64_t> peak_by_site = {};  // of all, by number (MemorySites)
 };
 
 // Puts the counting allocator in place, for the rest of the process. Tensors that are there already
@@ -52,6 +53,7 @@ struct MemoryRefusal {
   std::int64_t limit_bytes = 0;
   MemoryByOwner by_owner{};  // of the allocated bytes
   std::vector<std::int64_t> activations_by_part = {};
+  std::vector<std::int64_t> by_site = {};
 };
 std::optional<MemoryRefusal> LastCpuRefusal();
 

@@ -19,7 +19,11 @@ class CpuDevice : public Device {
   void LoadRng(const StateDict& state) override { LoadTorchRng(state); }
   std::optional<MemoryUse> Memory() const override {
     const CpuMemoryUse use = CpuMemory();
-    return MemoryUse{use.allocated_bytes, use.peak_bytes, use.peak_by_owner, use.peak_by_part};
+    return MemoryUse{.allocated_bytes = use.allocated_bytes,
+                     .peak_bytes = use.peak_bytes,
+                     .peak_by_owner = use.peak_by_owner,
+                     .peak_by_part = use.peak_by_part,
+                     .peak_by_site = use.peak_by_site};
   }
   void ResetMemoryPeak() override { ResetCpuMemoryPeak(); }
   void LimitMemory(std::int64_t bytes) override { LimitCpuMemory(bytes); }

@@ -41,4 +41,10 @@ NamedTensors ParametersOf(const Model& model) {
   return parameters;
 }
 
+NamedTensors BuffersOf(const Model& model) {
+  NamedTensors buffers;
+  for (const auto& item : model.named_buffers()) buffers.emplace_back(item.key(), item.value());
+  return buffers;
+}
+
 }  // namespace trainwreck

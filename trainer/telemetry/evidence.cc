@@ -1,5 +1,6 @@
 #include "trainer/telemetry/evidence.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -16,6 +17,10 @@ namespace {
 // Bytes of a checkpoint's file beside its tensors: the header's line and an entry's description.
 constexpr std::int64_t kHeaderBytes = 512;
 constexpr std::int64_t kEntryBytes = 512;
+
+// The same on all ranks, so that their files make one checkpoint.
+constexpr char kWriter[] = "evidence";
+constexpr char kState[] = "state";
 
 Json StatsJson(const kernels::TensorStats& stats) {
   return {{"count", stats.count},
@@ -65,8 +70,8 @@ class Room {
 
 std::int64_t FolderBytes(const std::string& path) {
   std::int64_t bytes = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(path)) {
-    bytes += static_cast<std::int64_t>(entry.file_size());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
+    if (entry.is_regular_file()) bytes += static_cast<std::int64_t>(entry.file_size());
   }
   return bytes;
 }
@@ -113,26 +118,43 @@ std::vector<std::string> EvidenceFolder::Write(const Evidence& evidence) const {
     add_tensor(prefix + "weights", evidence.batches[i].weights);
     add_tensor(prefix + "documents", evidence.batches[i].documents);
   }
+  std::int64_t state_bytes = kHeaderBytes;
+  for (const auto& [name, tensor] : evidence.state) {
+    state_bytes += static_cast<std::int64_t>(tensor.nbytes()) + kEntryBytes;
+  }
+  const bool has_state = room.Take(state_bytes);
+  if (!has_state) left_out.push_back(kState);
   // At most what the bound leaves room for: names could be many.
   for (const std::string& name : left_out) {
     if (room.Take(static_cast<std::int64_t>(name.size()) + 8)) summary["left_out"].push_back(name);
   }
-  std::filesystem::create_directory(path_);
-  std::ofstream(path_ + "/step.json") << summary.dump(1) << '\n';
-  FileCheckpointStore({.dir = path_, .writer = "evidence"}).Save(evidence.step, tensors);
+  const std::string& path = options_.path;
+  std::filesystem::create_directory(path);
+  std::ofstream(path + "/step.json") << summary.dump(1) << '\n';
+  FileCheckpointStore({.dir = path, .writer = kWriter}).Save(evidence.step, tensors);
+  if (has_state) {
+    FileCheckpointStore({.dir = path + "/" + kState,
+                         .rank = options_.rank,
+                         .world_size = options_.world_size,
+                         .writer = kWriter})
+        .Save(evidence.step, evidence.state);
+  }
   return left_out;
 }
 
 void EvidenceFolder::Save(const Evidence& evidence) {
-  if (max_bytes_ == 0 || saved_) return;
+  if (!is_open()) return;
   saved_ = true;
   try {
     const std::vector<std::string> left_out = Write(evidence);
     events_.Report(
         events::kEvidenceSaved,
-        {{"folder", path_}, {"bytes", FolderBytes(path_)}, {"left_out", left_out.size()}});
+        {{"folder", options_.path},
+         {"bytes", FolderBytes(options_.path)},
+         {"left_out", left_out.size()},
+         {"state", std::find(left_out.begin(), left_out.end(), kState) == left_out.end()}});
   } catch (const std::exception& error) {  // a full disk, say: the run is worth more
-    std::cerr << "trainwreck-trainer: no evidence in " << path_ << ": " << error.what()
+    std::cerr << "trainwreck-trainer: no evidence in " << options_.path << ": " << error.what()
               << std::endl;
   }
 }

@@ -2,9 +2,10 @@
 // loss, gradient norm, learning rate, loss scale, sample ids, statistics of every parameter and
 // gradient before the update) and step-<n>.rank0.ckpt, in the format of checkpoint.h: the
 // generators' states before the forward pass ("rng.torch", on a GPU "rng.cuda", too) and the
-// batches ("batch.0.inputs", ...). All together stays under a bound: statistics come first, then
-// tensors in that order as long as they fit, and what is left out is named. It is written once per
-// run and rank; never throws.
+// batches ("batch.0.inputs", ...). Where the whole state before the step fits as well, it is in
+// state/, a checkpoint from which a run makes the step again. All together stays under a bound:
+// statistics come first, then tensors in that order as long as they fit, and what is left out is
+// named. It is written once per run and rank; never throws.
 #pragma once
 
 #include <string>
@@ -25,15 +26,26 @@ struct Evidence {
   const NamedTensors& parameters;
   const std::vector<kernels::TensorStats>& gradients;  // of the parameters, in their order
   StateDict rng;
+  const StateDict& state;  // a checkpoint's entries, as before the step
+};
+
+struct EvidenceOptions {
+  std::string path;  // of the folder
+  int rank = 0;
+  int world_size = 1;
+  double max_mb = 16;  // 0: nothing is saved
 };
 
 class EvidenceFolder {
  public:
   // `events` must outlive it.
-  EvidenceFolder(std::string path, double max_mb, EventSink& events)
-      : path_(std::move(path)),
-        max_bytes_(static_cast<std::int64_t>(max_mb * 1e6)),
+  EvidenceFolder(EvidenceOptions options, EventSink& events)
+      : options_(std::move(options)),
+        max_bytes_(static_cast<std::int64_t>(options_.max_mb * 1e6)),
         events_(events) {}
+
+  // Whether a failing step will be saved.
+  bool is_open() const { return max_bytes_ > 0 && !saved_; }
 
   // Reports the event `evidence_saved`. Does nothing the second time.
   void Save(const Evidence& evidence);
@@ -42,7 +54,7 @@ class EvidenceFolder {
   // Returns the names of what did not fit.
   std::vector<std::string> Write(const Evidence& evidence) const;
 
-  std::string path_;
+  EvidenceOptions options_;
   std::int64_t max_bytes_;
   EventSink& events_;
   bool saved_ = false;

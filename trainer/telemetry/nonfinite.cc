@@ -4,15 +4,14 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/isinf.h>
 #include <ATen/ops/isnan.h>
-#include <ATen/record_function.h>
 #include <c10/util/Exception.h>
-#include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <map>
 #include <memory>
 #include <utility>
 
 #include "trainer/models/model.h"
+#include "trainer/telemetry/anomaly.h"
 #include "trainer/telemetry/pass_state.h"
 
 namespace trainwreck {
@@ -109,49 +108,6 @@ class InFixedOrder {
   const bool filled_ = context_.deterministicFillUninitializedMemory();
 };
 
-// Anomaly mode in backward passes alone, from their first op on. In a forward pass, it looks up the
-// symbols of a stack for each operation, which nobody reads: most of a second for a small model.
-class AnomalyInBackward : public ForwardHook {
- public:
-  AnomalyInBackward()
-      : handle_(at::addGlobalCallback(
-            at::RecordFunctionCallback(OnStart).scopes({at::RecordScope::BACKWARD_FUNCTION}))) {}
-  ~AnomalyInBackward() override {
-    at::removeCallback(handle_);
-    torch::autograd::AnomalyMode::set_enabled(false);
-  }
-  // The next micro-batch's forward pass.
-  void OnOutput(const std::string& module, at::Tensor& output) override {
-    torch::autograd::AnomalyMode::set_enabled(false);
-  }
-
- private:
-  static std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& /*function*/) {
-    torch::autograd::AnomalyMode::set_enabled(true);
-    return nullptr;
-  }
-  at::CallbackHandle handle_;
-};
-
-// The backward op that first returned a NaN, of the pass run in anomaly mode; empty: none did
-// (infinities are not seen).
-std::string NameBackwardOp(Model& model, const std::function<void()>& forward_backward) {
-  AnomalyInBackward anomaly;
-  HookScope scope(model, &anomaly);
-  try {
-    forward_backward();
-  } catch (const std::exception& error) {
-    // "Function 'SqrtBackward0' returned nan values in its 0th output."
-    const std::string what = error.what();
-    const std::size_t begin = what.find("Function '");
-    const std::size_t end = what.find("' returned nan");
-    if (begin != std::string::npos && end != std::string::npos) {
-      return what.substr(begin + 10, end - begin - 10);
-    }
-  }
-  return "";
-}
-
 std::optional<NonfiniteFinding> LookAtData(const std::vector<Batch>& batches) {
   for (const Batch& batch : batches) {
     for (const auto& [name, tensor] :
@@ -230,11 +186,11 @@ std::optional<NonfiniteFinding> NonfiniteDiagnosis::Explain(
   try {
     std::optional<NonfiniteFinding> found = Find(batches, forward_backward);
     if (!found) return std::nullopt;  // the loss is another rank's, and nothing here trains
-    std::string backward_op;
+    AnomalousOp anomalous;
     if (found->stage != NonfiniteStage::kAfterBackward) {
       StepState state(model_, parameters_, device_);
       device_.LoadRng(rng_);
-      backward_op = NameBackwardOp(model_, forward_backward);
+      anomalous = FindAnomalousOp(model_, forward_backward);
     }
     if (found->stage <= NonfiniteStage::kForward) forward_explained_ = true;
     backward_explained_ = true;
@@ -244,7 +200,8 @@ std::optional<NonfiniteFinding> NonfiniteDiagnosis::Explain(
                                              {"kind", found->nans > 0 ? "nan" : "inf"},
                                              {"count", found->nans + found->infs},
                                              {"elements", found->elements},
-                                             {"backward_op", backward_op}});
+                                             {"backward_op", anomalous.backward_op},
+                                             {"forward_stack", anomalous.forward_stack}});
     return found;
   } catch (const std::exception& error) {
     // The passes were possible once; a second time memory may not suffice. That must not end the

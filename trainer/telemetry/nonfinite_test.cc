@@ -4,7 +4,9 @@
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/dropout.h>
+#include <ATen/ops/linear.h>
 #include <ATen/ops/sqrt.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -169,13 +171,31 @@ TEST(NonfiniteTest, NamesTheBackwardOpWhereTheForwardPassWasFinite) {
   // LibTorch numbers the variants of an op.
   EXPECT_THAT(event["backward_op"].get<std::string>(), testing::StartsWith("MulBackward"));
   event.erase("backward_op");
-  EXPECT_EQ(event, Json({{"step", 4},
+  EXPECT_EQ(event, Json({{"forward_stack", {"layers.relu0", "aten::mul"}},
+                         {"step", 4},
                          {"stage", "backward"},
                          {"module", "layers.0"},
                          {"tensor", "layers.0.bias"},
                          {"kind", "nan"},
                          {"count", 64},
                          {"elements", 64}}));
+}
+
+// The calls are those of the micro-batch and of the layer at fault, whose ops others have, too.
+TEST(NonfiniteTest, NamesTheForwardPassesModuleAndCalls) {
+  const auto change = [](int step, const std::string& module, at::Tensor& output) {
+    if (step != 4 || module != "blocks.1.mlp.gelu") return;
+    // Finite itself; its derivative is 0 times infinity.
+    output = output + at::linear(at::sqrt(output * 0), at::zeros({128, 128}));
+  };
+  for (const bool recomputes : {false, true}) {
+    const Recipe recipe =
+        With(Gpt(), {{"accumulation", 2}, {"model.activation_checkpointing", recomputes}});
+    const Json event = FirstNonfinite(RunWith(recipe, change));
+    EXPECT_EQ(event["stage"], "backward");
+    EXPECT_THAT(event["backward_op"].get<std::string>(), testing::StartsWith("SqrtBackward"));
+    EXPECT_EQ(event["forward_stack"], Json({"blocks.1.mlp.gelu", "aten::sqrt"})) << recomputes;
+  }
 }
 
 // Where a sum has no fixed order, passes made again might not meet what is to be explained.

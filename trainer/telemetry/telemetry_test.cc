@@ -226,7 +226,9 @@ class Events : public EventSink {
 
 std::int64_t BytesIn(const std::string& folder) {
   std::int64_t bytes = 0;
-  for (const auto& file : std::filesystem::directory_iterator(folder)) bytes += file.file_size();
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+    if (file.is_regular_file()) bytes += file.file_size();
+  }
   return bytes;
 }
 
@@ -247,22 +249,28 @@ struct Failure {
                  .batches = batches,
                  .parameters = parameters,
                  .gradients = gradients,
-                 .rng = {{"rng.torch", at::tensor({1, 2, 3})}, {"rng.cuda", at::tensor({4, 5})}}});
+                 .rng = {{"rng.torch", at::tensor({1, 2, 3})}, {"rng.cuda", at::tensor({4, 5})}},
+                 .state = state});
   }
   std::vector<Batch> batches;
   NamedTensors parameters;
   std::vector<kernels::TensorStats> gradients;
+  StateDict state = {{"model.p0", at::tensor({6, 7})}};
 };
 
 TEST(EvidenceTest, KeepsBatchStatisticsAndGenerator) {
   ScratchFolder scratch;
   Events events;
-  EvidenceFolder folder(scratch.File("evidence-rank0"), 4, events);
+  EvidenceFolder folder(
+      {.path = scratch.File("evidence-rank0"), .rank = 1, .world_size = 2, .max_mb = 4}, events);
+  EXPECT_TRUE(folder.is_open());
   Failure failure;
   failure.Save(folder);
+  EXPECT_FALSE(folder.is_open());
   failure.Save(folder);
   ASSERT_EQ(events.all.size(), 1u) << "once";
   EXPECT_EQ(events.all[0]["left_out"], 0);
+  EXPECT_EQ(events.all[0]["state"], true);
   EXPECT_EQ(events.all[0]["bytes"], BytesIn(scratch.File("evidence-rank0")));
   const Json step = Json::parse(std::ifstream(scratch.File("evidence-rank0/step.json")));
   EXPECT_EQ(step["samples"], Json({{17, 4}}));
@@ -275,6 +283,13 @@ TEST(EvidenceTest, KeepsBatchStatisticsAndGenerator) {
   EXPECT_TRUE(tensors.at("batch.0.inputs").isnan().all().item<bool>());
   EXPECT_EQ(tensors.at("rng.torch").numel(), 3);
   EXPECT_EQ(tensors.at("rng.cuda").numel(), 2);
+  const std::string state = scratch.File("evidence-rank0/state");
+  EXPECT_TRUE(at::equal(FileCheckpointStore({.dir = state, .rank = 1, .world_size = 2})
+                            .Load(/*steps_done=*/7)
+                            .at("model.p0"),
+                        failure.state.at("model.p0")));
+  EXPECT_TRUE(FileCheckpointStore({.dir = state, .rank = 1, .world_size = 2}).List().empty())
+      << "rank 0's file belongs to it";
 }
 
 TEST(EvidenceTest, StaysUnderItsBound) {
@@ -282,11 +297,12 @@ TEST(EvidenceTest, StaysUnderItsBound) {
     SCOPED_TRACE(max_mb);
     ScratchFolder scratch;
     Events events;
-    EvidenceFolder folder(scratch.File("evidence"), max_mb, events);
+    EvidenceFolder folder({.path = scratch.File("evidence"), .max_mb = max_mb}, events);
     Failure().Save(folder);
     ASSERT_EQ(events.all.size(), 1u);
     EXPECT_LE(BytesIn(scratch.File("evidence")), max_mb * 1e6);
     EXPECT_GT(events.all[0]["left_out"], 0);
+    EXPECT_EQ(events.all[0]["state"], std::filesystem::exists(scratch.File("evidence/state")));
     const Json step = Json::parse(std::ifstream(scratch.File("evidence/step.json")));
     EXPECT_FALSE(step["left_out"].empty());
     EXPECT_EQ(step["samples"], Json({{17, 4}}));
@@ -296,7 +312,8 @@ TEST(EvidenceTest, StaysUnderItsBound) {
 TEST(EvidenceTest, CanBeSwitchedOff) {
   ScratchFolder scratch;
   Events events;
-  EvidenceFolder folder(scratch.File("evidence"), 0, events);
+  EvidenceFolder folder({.path = scratch.File("evidence"), .max_mb = 0}, events);
+  EXPECT_FALSE(folder.is_open());
   Failure().Save(folder);
   EXPECT_TRUE(events.all.empty());
   EXPECT_FALSE(std::filesystem::exists(scratch.File("evidence")));

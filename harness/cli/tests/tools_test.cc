@@ -195,10 +195,42 @@ TEST(ReplayVerb, RepeatsTheFailingStepBitByBitAndNamesTheCause) {
   EXPECT_TRUE(Contains(called.out, "first nan: stage data, module batch, tensor inputs"))
       << called.out;
   EXPECT_TRUE(Contains(called.out, "signals have the same bits")) << called.out;
+  EXPECT_TRUE(Contains(called.out, "from the state that the run saved")) << called.out;
+  EXPECT_TRUE(Contains(called.out, "which is of the forward pass's layers.")) << called.out;
   const Called healthy = trainer.Call("replay kept/mine/broken/fault/0 --step 9");
   EXPECT_EQ(healthy.status, 0) << healthy.output();
   EXPECT_FALSE(Contains(healthy.out, "first nan")) << healthy.out;
+  EXPECT_FALSE(Contains(healthy.out, "saved")) << healthy.out;
   EXPECT_EQ(trainer.Call("replay kept/mine/broken/fault/0 --step 30").status, 2);
+}
+
+// Whatever a step changes before its update is as it was: where the data stands in workers that
+// fetch ahead, running statistics, moments, and each rank's own samples.
+TEST(ReplayVerb, MakesJustTheStepFromTheStateOfAllRanks) {
+  const Trainer trainer(
+      Broken("{fault: data.corrupt_sample, with: {value: nan, samples: [137]}}",
+             "  data.samples: 200\n  model.batch_norm: true\n  optimizer.kind: adamw\n"
+             "  schedule: {kind: cosine, warmup_steps: 12}\n  accumulation: 2\n"
+             "  loader: {workers: 1, prefetch: 2}\n  parallel.ranks: 2\n"));
+  trainer.Run("fault");
+  for (int rank = 0; rank < 2; ++rank) {
+    const Called called =
+        trainer.Call("replay kept/mine/broken/fault/0 --rank " + std::to_string(rank));
+    EXPECT_EQ(called.status, 0) << called.output();
+    EXPECT_TRUE(Contains(called.out, "from the state that the run saved")) << called.out;
+  }
+}
+
+// The bit, which makes a weight of 1 infinite, is flipped before the state is saved, and would be
+// flipped back.
+TEST(ReplayVerb, MakesTheRunAgainWhereTheSavedStateLeadsElsewhere) {
+  const Trainer trainer(
+      Broken("{fault: model.bit_flip, with: {parameter: '*norm*.weight', bit: 30}, at: 1}",
+             "  model.layer_norm: true\n"));
+  trainer.Run("fault");
+  const Called called = trainer.Call("replay kept/mine/broken/fault/0");
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(called.out, "made again from the beginning")) << called.out;
 }
 
 constexpr char kOnGpt[] =

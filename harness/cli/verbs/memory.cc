@@ -46,6 +46,19 @@ void PrintBlocks(const MemoryReport& use) {
   std::cout << "# activations" << (use.out_of_memory ? " at the end" : "") << ": " << text << "\n";
 }
 
+void PrintSites(const MemoryReport& use) {
+  const auto sites = LargestSites(use);
+  if (sites.empty()) return;
+  double all = 0;
+  for (const auto& [site, bytes] : use.sites) all += bytes;
+  std::vector<std::vector<std::string>> rows = {
+      {"allocated by", use.out_of_memory ? "at the end" : "at the peak", "share"}};
+  for (const auto& [site, bytes] : sites) {
+    rows.push_back({site, BytesText(bytes), fmt::format("{:.0f}%", 100 * bytes / all)});
+  }
+  PrintTable(std::cout, rows);
+}
+
 void PrintTrend(const MemoryReport& use) {
   const std::string window = fmt::format("steps {} to {}", use.settled_from, use.settled_to);
   if (!use.growth) {
@@ -72,6 +85,11 @@ void PrintOutOfMemory(const MemoryReport& use) {
   if (fields.contains("owner") && fields.contains("owner_share")) {
     std::cout << fmt::format(", {:.0f}% of them {}", 100 * fields["owner_share"].get<double>(),
                              fields["owner"].get<std::string>());
+  }
+  if (fields.contains("site") && fields.contains("site_at") && fields.contains("site_share")) {
+    std::cout << fmt::format(
+        ", {:.0f}% allocated by {} ({})", 100 * fields["site_share"].get<double>(),
+        fields["site"].get<std::string>(), fields["site_at"].get<std::string>());
   }
   std::cout << "\n";
 }
@@ -115,6 +133,7 @@ int MemoryVerb(const MemoryOptions& options) {
     PrintOutOfMemory(use);
     PrintBlocks(use);
   }
+  PrintSites(use);
   return StatusOf(use);
 }
 

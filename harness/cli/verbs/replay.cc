@@ -34,7 +34,14 @@ std::optional<Replay> MakeReplay(const ReplayOptions& options) {
   const int step = options.step.value_or(
       FailingStep(stored.trace).value_or(std::max(0, stored.trace.last_step(0))));
   std::cout << "# step " << step << " of " << stored.run->id << ", rank " << options.rank << "\n";
-  return ReplayStep(stored, step, session);
+  auto replay = ReplayStep(stored, folder, step, session);
+  if (replay && replay->from_saved_state) {
+    std::cout << "# from the state that the run saved at this step\n";
+  } else if (replay && replay->saved_state_differs) {
+    std::cout << "# made again from the beginning: the state that the run saved at this step leads "
+                 "to other bits\n";
+  }
+  return replay;
 }
 
 void PrintSignals(const Replay& replay, const ReplayOptions& options) {
@@ -61,6 +68,10 @@ void PrintFailure(const Replay& replay, int rank) {
               << ", " << text(fields, "count") << " of " << text(fields, "elements") << " elements";
     const std::string op = text(fields, "backward_op");
     std::cout << (op.empty() ? "" : "; first backward op with it: " + op) << "\n";
+    if (const Json stack = fields.value("forward_stack", Json::array()); !stack.empty()) {
+      std::cout << "  which is of the forward pass's "
+                << Join(stack.get<std::vector<std::string>>(), " > ") << "\n";
+    }
   }
   if (const Event* exception = replay.EventOf("exception", rank)) {
     std::cout << "exception: " << text(exception->fields, "what") << "\n";
