@@ -9,6 +9,8 @@
 #   BAZEL       the bazel to use; default: the one on PATH, else Debian's bazel-bootstrap
 #   WITH_PYTHON_TORCH  when not empty, also Debian's torch for Python (600 MB), if it is to be had: ci/test.sh tests hooks with it
 #   WITH_BROWSER  when not empty, also Chromium and its driver (300 MB), if they are to be had: ci/test.sh opens pages with it
+#   WITH_NODES  when not empty, also what makes nodes and networks of one machine (5 MB): ci/test.sh breaks them
+#   WITH_ENGINES  when not empty, also Slurm and a server of PostgreSQL (150 MB), which ci/test.sh --all starts
 #   WITH_PYTHON_STACKS  when not empty, also what ci/test.sh --with-python-stacks needs
 #   WITH_CLANG_TOOLS  when not empty, also clang-tidy (400 MB), for ci/tidy.sh
 #   TRAINWRECK_CACHE  where downloads are unpacked; default: ${XDG_CACHE_HOME:-$HOME/.cache}/trainwreck
@@ -82,20 +84,29 @@ install_with_apt() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" >&2
 }
 
-# Not a part of the build: without it, its tests are skipped.
-install_python_torch() {
-  [ -n "${WITH_PYTHON_TORCH:-}" ] || return 0
-  [ -e /usr/lib/python3/dist-packages/torch/__init__.py ] && return 0
-  install_with_apt python3-torch ||
-    say "warning: python3-torch cannot be installed: the tests of the hooks in Python are skipped"
+# Not a part of the build: without it, its tests are skipped. FILE... prove that the packages are there.
+install_for_tests() { # "PACKAGE..." "WHAT IS TESTED WITH THEM" FILE...
+  local packages="$1" what="$2" file missing=""
+  shift 2
+  for file in "$@"; do [ -e "$file" ] || missing=1; done
+  [ -n "$missing" ] || return 0
+  install_with_apt $packages || say "warning: $packages cannot be installed: the tests of $what are skipped"
 }
 
-# So is the browser.
-install_browser() {
-  [ -n "${WITH_BROWSER:-}" ] || return 0
-  [ -e /usr/bin/chromium ] && [ -e /usr/bin/chromedriver ] && return 0
-  install_with_apt chromium chromium-driver ||
-    say "warning: chromium cannot be installed: the tests of pages are skipped"
+install_what_tests_need() {
+  if [ -n "${WITH_PYTHON_TORCH:-}" ]; then
+    install_for_tests python3-torch "the hooks in Python" /usr/lib/python3/dist-packages/torch/__init__.py
+  fi
+  if [ -n "${WITH_BROWSER:-}" ]; then
+    install_for_tests "chromium chromium-driver" pages /usr/bin/chromium /usr/bin/chromedriver
+  fi
+  if [ -n "${WITH_NODES:-}" ]; then
+    install_for_tests "iproute2 nftables faketime" "faults of nodes and networks" /sbin/tc /usr/sbin/nft /usr/bin/faketime
+  fi
+  if [ -n "${WITH_ENGINES:-}" ]; then
+    install_for_tests "slurmctld slurmd slurm-client munge" Slurm /usr/sbin/slurmctld /usr/sbin/slurmd /usr/bin/sbatch /usr/sbin/munged
+    install_for_tests postgresql "histories on PostgreSQL" /usr/lib/postgresql/*/bin/pg_ctl
+  fi
 }
 
 # A folder is a usable LibTorch when the CPU library and the headers are in it.
@@ -223,7 +234,8 @@ write_bazelrc_local() {
   local file="$REPO_ROOT/.bazelrc.local" text built run
   built="$(versions_of "${DEBIAN_PACKAGES[@]%%:*}" binutils cpp-12 g++-12 libc6-dev libstdc++-12-dev)"
   if [ -n "${CUDA_HOME:-}" ]; then built+="-$("$CUDA_HOME/bin/nvcc" --version | sha256sum | cut -c 1-12)"; fi
-  run="$(versions_of chromium faketime iproute2 libc6 nftables openmpi-bin python3 python3-minimal python3-torch slurm-wlm util-linux)"
+  run="$(versions_of chromium faketime iproute2 libc6 nftables openmpi-bin python3 python3-minimal python3-torch munge
+    postgresql slurm-client slurmctld slurmd util-linux)"
   text="build --repo_env=TORCH_HOME=$TORCH_HOME"
   text+=$'\n'"build --action_env=TRAINWRECK_BUILT_WITH=$built"
   text+=$'\n'"test --test_env=TRAINWRECK_RUN_WITH=$run"
@@ -233,8 +245,7 @@ write_bazelrc_local() {
 
 setup() {
   install_debian_packages
-  install_python_torch
-  install_browser
+  install_what_tests_need
   BAZEL="${BAZEL:-$(command -v bazel)}"
   if [ -z "${CUDA_HOME:-}" ] && [ -x /usr/local/cuda/bin/nvcc ]; then CUDA_HOME=/usr/local/cuda; fi
   if [ -z "${WITHOUT_TORCH:-}" ]; then

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Sets up, builds everything and runs all tests: ci/test.sh [--all] [--with-python-stacks] [bazel test options]
 # --all also runs what takes too long for every change: the tests tagged "slow", clang-tidy over all sources, a build with
-# link-time optimization that looks for two types of one name, and the example of a foreign repository built from outside.
+# link-time optimization that looks for two types of one name, the example of a foreign repository built from outside, and the tests
+# with a real Slurm and a real PostgreSQL, which it installs.
 # The hooks in Python are tested with Debian's torch 1.13 (48 MB) and a Trainer of Hugging Face that runs with it (16 MB).
 # --with-python-stacks tests them with today's PyTorch, Hugging Face's Trainer and Lightning instead, and the adapter with scikit-learn,
 # TensorBoard, MPI, accelerate and x-transformers, and exports with pyarrow, MLflow and wandb, too: 3 GB to download, 5 GB on disk, since
@@ -12,11 +13,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 WITH_PYTHON_STACKS=""
 WITH_PYTHON_TORCH=1
 WITH_BROWSER=1
+WITH_NODES=1
 ALL=""
 while true; do
   case "${1:-}" in
     --with-python-stacks) WITH_PYTHON_STACKS=1 WITH_PYTHON_TORCH="" ;;
-    --all) ALL=1 WITH_CLANG_TOOLS=1 ;;
+    --all) ALL=1 WITH_CLANG_TOOLS=1 WITH_ENGINES=1 ;;
     *) break ;;
   esac
   shift
