@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ranks on machines (rank_guard_test.py) that see the run's folder late: each has one of its own in that place, and this test copies what a
+"""Ranks on machines (machines.py) that see the run's folder late: each has one of its own in that place, and this test copies what a
 machine writes into the shared one after one to two seconds, in pieces, the name of a trace last.
 
 Usage: late_folder_test.py TRAINWRECK [unittest options]
@@ -16,7 +16,7 @@ import time
 import unittest
 
 import unittest_xml
-from rank_guard_test import HAS_NAMESPACES, IS_PRIVATE, NEW_MACHINE, TARGETS, TRAINWRECK, Machines, scenario
+from machines import HAS_NAMESPACES, IS_PRIVATE, NEW_MACHINE, TARGETS, TRAINWRECK, Machines, scenario
 
 STEPS = 120
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The reference trainer with a rank on each of two machines, which are namespaces with a network of their own (rank_guard_test.py).
+"""The reference trainer with a rank on each of two machines, which are namespaces with a network of their own (machines.py).
 
 Usage: two_machines_test.py TRAINWRECK TRAINER [unittest options]
 """
@@ -10,7 +10,7 @@ import sys
 import unittest
 
 import unittest_xml
-from rank_guard_test import HAS_NAMESPACES, NETWORKED, NEW_MACHINE, TRAINWRECK, Network, has_network
+from machines import HAS_NAMESPACES, NETWORKED, NEW_MACHINE, TRAINWRECK, Network, has_network
 
 TRAINER = os.path.abspath(sys.argv[2])
 

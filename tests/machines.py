@@ -1,0 +1,301 @@
+"""Several machines on this one, for tests of `trainwreck rank`. A machine is a pid namespace with a name of its own; the harness, itself
+in one, sees no process of the others. A stand-in for srun asks a daemon, which is the test, to start the tasks there. What is shared is a
+folder. `Network` gives each machine a network of its own as well, with a cable to a switch.
+
+The importing test is started with the harness as its first argument.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from processes import processes_with
+
+TRAINWRECK = os.path.abspath(sys.argv[1])
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # where tc is
+NEW_MACHINE = ["unshare", "--user", "--map-root-user", "--uts", "--pid", "--fork", "--mount-proc"]
+# What tests mount is seen by their machines alone.
+PRIVATE = ["unshare", "--user", "--map-root-user", "--mount"]
+IS_PRIVATE = os.environ.get("MACHINES_ARE_PRIVATE") == "1"
+if not IS_PRIVATE and subprocess.run([*PRIVATE, "true"], capture_output=True, check=False).returncode == 0:
+    os.environ["MACHINES_ARE_PRIVATE"] = "1"
+    os.execvp(PRIVATE[0], [*PRIVATE, sys.executable, *sys.argv])
+HAS_NAMESPACES = subprocess.run([*NEW_MACHINE, "true"], capture_output=True, check=False).returncode == 0
+
+# Trains in step with the other ranks: none is more than a step ahead. It has a helper, as a loader has workers. It naps by select: time.sleep
+# waits until a time of a clock, which libfaketime does not know, and which a virtual machine has refused (EINVAL), if once in thousands of runs.
+TRAIN = """
+import os, select, subprocess, sys, time
+nap = lambda seconds: select.select([], [], [], seconds)
+rank, ranks, folder, steps = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"]), sys.argv[1], int(sys.argv[2])
+helper = subprocess.Popen(["sleep", "600"])
+for step in range(steps):
+    open(f"{folder}/{rank}.{step}", "w").close()
+    while not all(os.path.exists(f"{folder}/{other}.{step}") for other in range(ranks)):
+        nap(0.005)
+    nap(0.02)
+    if rank == 0:
+        print(f"step {step}: loss {2 - step / steps}", flush=True)
+helper.kill()
+"""
+
+SRUN = """#!/usr/bin/env python3
+import json, os, select, socket, sys
+ranks, command, sockets = int(sys.argv[2]), sys.argv[3:], {}
+for rank in range(ranks):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(os.environ["DAEMON"])
+    variables = {**os.environ, "SLURM_PROCID": str(rank), "SLURM_NTASKS": str(ranks)}
+    task = json.dumps({"rank": rank, "command": command, "environment": variables, "folder": os.getcwd()})
+    socket.send_fds(connection, [task.encode() + b"\\n"], [0, 1, 2])
+    sockets[connection] = rank
+failed = None
+while sockets:
+    for connection in select.select(list(sockets), [], [])[0]:
+        status = int(connection.recv(100) or b"1")
+        rank = sockets.pop(connection)
+        if status and failed is None:
+            failed = status
+            how = "Killed" if status == 137 else f"Exited with exit code {status}"
+            print(f"srun: error: n{rank}: task {rank}: {how}", file=sys.stderr, flush=True)
+            for other in sockets:
+                other.sendall(b"kill")
+sys.exit(failed or 0)
+"""
+
+# What a machine does with a task: its first process outlives it, as an operating system does.
+MACHINE = 'hostname "n$1"; up="$2"; code="$3"; shift 3; "$@"; echo $? >"$code.new"; mv "$code.new" "$code"; while [ -e "$up" ]; do sleep 0.1; done'
+
+TARGETS = """
+apiVersion: trainwreck/v1
+kind: Targets
+targets:
+  nodes:
+    command: [srun, -n, "{parallel.ranks}", TRAINWRECK, rank, --, python3, train.py, "{run.folder}", "{steps}"]
+    recipe: {steps: 60}
+    ranks: {default: 3, launcher: srun}
+    signals: {loss: {}}
+    sources:
+      - {stdout: 'step (?P<step>\\d+): loss (?P<loss>\\S+)'}
+    budget: {seconds: 60, stall_seconds: 8}
+"""
+
+
+def scenario(how, symptoms, **fault):
+    return {"apiVersion": "trainwreck/v1", "kind": "Scenario", "title": "A fault on another machine", "seeds": 1,
+            "inject": {"it": {"fault": how, "at": 20, "ranks": [1], **fault}}, "symptoms": symptoms, "no_remedy": "a test of the harness"}
+
+
+class Machines(unittest.TestCase):
+    before_task = ""  # of a machine, for the shell
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        self.write("train.py", TRAIN)
+        self.write("trainwreck.yaml", TARGETS.replace("TRAINWRECK", TRAINWRECK))
+        self.write("bin/srun", SRUN)
+        os.chmod(self.folder + "/bin/srun", 0o755)
+        self.write("up", "")
+        self.marker = f"MACHINES_TEST={os.getpid()}.{self.id()}"
+        name, value = self.marker.split("=")
+        self.sockets = tempfile.mkdtemp()  # of short names
+        self.addCleanup(shutil.rmtree, self.sockets)
+        self.environment = {**os.environ, "PATH": self.folder + "/bin:" + os.environ["PATH"], "DAEMON": self.sockets + "/daemon",
+                            "TRAINWRECK_CACHE": self.folder + "/.cache", "TRAINWRECK_GUARD_PATIENCE": "3", name: value}
+        self.daemon = socket.socket(socket.AF_UNIX)
+        self.daemon.bind(self.sockets + "/daemon")
+        self.daemon.listen(64)
+        self.machines, self.tasks = [], 0
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def tearDown(self):
+        self.daemon.close()
+        os.remove(self.folder + "/up")
+        for machine in self.machines:
+            machine.kill()
+            machine.wait()
+        deadline = time.monotonic() + 10
+        while processes_with(self.marker) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertEqual(processes_with(self.marker), [])
+
+    def write(self, name, text):
+        os.makedirs(os.path.dirname(f"{self.folder}/{name}"), exist_ok=True)
+        with open(f"{self.folder}/{name}", "w", encoding="utf-8") as file:
+            file.write(text if isinstance(text, str) else json.dumps(text))
+
+    # The daemon of all machines.
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.daemon.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.run_task, args=[connection], daemon=True).start()
+
+    def run_task(self, connection):
+        data, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
+        while not data.endswith(b"\n"):
+            data += connection.recv(1 << 20)
+        task = json.loads(data)
+        self.tasks += 1
+        code = f"{self.folder}/code.{self.tasks}"
+        words = ["sh", "-c", self.before_task + MACHINE, "sh", str(task["rank"]), self.folder + "/up", code, *task["command"]]
+        variables = {**task["environment"], "ADDRESS": f"10.0.0.{self.tasks}"}  # where there is a network
+        machine = subprocess.Popen([*self.new_machine(), *words], cwd=task["folder"], env=variables, stdin=files[0], stdout=files[1],
+                                   stderr=files[2])
+        self.machines.append(machine)
+        self.connect(machine, task["rank"])
+        for file in files:
+            os.close(file)
+        connection.settimeout(0.05)
+        while not os.path.exists(code):
+            if machine.poll() is not None:
+                return  # it was switched off, and nobody tells srun
+            try:
+                if connection.recv(100) == b"kill":
+                    for pid in sorted(self.processes(TRAINWRECK, task["rank"]))[:1]:
+                        os.kill(pid, signal.SIGKILL)  # its own child alone: a launcher without control groups
+            except (ProcessLookupError, socket.timeout):
+                pass
+        with open(code, encoding="utf-8") as file:
+            try:
+                connection.sendall(file.read().encode())
+            except OSError:
+                pass  # srun is gone
+
+    def new_machine(self):
+        return NEW_MACHINE
+
+    def connect(self, machine, rank):
+        """To the network, where there is one."""
+
+    def processes(self, program="", rank=None):
+        """Those of ranks, without what the machines themselves are."""
+        found = []
+        for pid in processes_with(self.marker):
+            try:
+                with open(f"/proc/{pid}/cmdline", encoding="utf-8") as file:
+                    words = file.read().split("\0")
+                with open(f"/proc/{pid}/environ", encoding="utf-8", errors="replace") as file:
+                    variables = file.read().split("\0")
+            except OSError:
+                continue
+            own = [word for word in variables if word.startswith("SLURM_PROCID=")]
+            is_machine = words[0] in ("unshare", "sh") or words[:2] == ["sleep", "0.1"]
+            if own and not is_machine and words[0].startswith(program) and (rank is None or own == [f"SLURM_PROCID={rank}"]):
+                found.append(pid)
+        return found
+
+    def assert_ranks_are_gone(self, seconds=10):
+        deadline = time.monotonic() + seconds
+        while self.processes() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        left = [open(f"/proc/{pid}/cmdline").read().replace("\0", " ") for pid in self.processes()]
+        self.assertEqual(left, [])
+
+    # The harness, on a machine of its own.
+
+    def words(self, *more):
+        return [*NEW_MACHINE, "--kill-child", TRAINWRECK, "run", "--target", "nodes", "-j", "1", "--keep", "all", "--output", "out",
+                "--history", "none", "--no-preflight", *more]
+
+    def run_scenario(self, text, status=0):
+        self.write("scenarios/g/it.yaml", text)
+        done = subprocess.run(self.words("g/it"), cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False,
+                              timeout=200)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr + self.said_by_ranks())
+        self.assert_ranks_are_gone(3)
+        return done.stdout
+
+    def said_by_ranks(self):
+        return "".join(f"{path}:\n{path.read_text(encoding='utf-8', errors='replace')}"
+                       for path in sorted(pathlib.Path(self.folder, "out").glob("g/it/*/0/rank0.stderr")))
+
+    def start(self, text):
+        """Until the fault's run has made some steps."""
+        self.write("scenarios/g/it.yaml", text)
+        harness = subprocess.Popen(self.words("--arm", "control", "--seed", "0"), cwd=self.folder, env=self.environment,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        deadline = time.monotonic() + 30
+        while not os.path.exists(f"{self.run_folder('control')}/work") or len(self.processes("python3")) < 3:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        return harness
+
+    def run_folder(self, arm):
+        return f"{self.folder}/out/g/it/{arm}/0"
+
+    def events(self, arm, name):
+        found = []
+        for trace in ("rank0", "launcher"):
+            with open(f"{self.run_folder(arm)}/{trace}.jsonl", encoding="utf-8") as file:
+                found += [record for record in map(json.loads, file) if record.get("event") == name]
+        return found
+
+
+# What a machine with a network does before its task.
+NETWORKED = 'until ip link show eth0 >/dev/null 2>&1; do sleep 0.02; done; ip link set lo up; ip addr add "$ADDRESS/16" dev eth0; ' \
+            "ip link set eth0 up; "
+SWITCH = "ip link add br0 type bridge && ip link set br0 up && ip link set lo up && ip link add name t0 type veth peer name t1 && " \
+         "tc qdisc add dev t0 root tbf rate 1mbit burst 5kb latency 400ms && touch switched && exec sleep 1000"
+
+
+def switch_words():
+    return ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", SWITCH]
+
+
+def has_network():
+    with tempfile.TemporaryDirectory() as folder:
+        words = [word.replace("exec sleep 1000", "true") for word in switch_words()]
+        return subprocess.run(words, cwd=folder, capture_output=True, check=False).returncode == 0
+
+
+class Network(Machines):
+    """Each machine has a network of its own, with a cable to a switch."""
+    before_task = NETWORKED
+
+    def setUp(self):
+        super().setUp()
+        self.switch = subprocess.Popen(switch_words(), cwd=self.folder)
+        self.cables, self.connected, self.is_over = 0, {}, False
+        self.addCleanup(self.switch.wait)
+        self.addCleanup(self.switch.kill)
+        deadline = time.monotonic() + 10
+        while not os.path.exists(self.folder + "/switched"):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
+    def tearDown(self):
+        self.is_over = True
+        super().tearDown()
+
+    def inside(self, *words):
+        return ["nsenter", "-t", str(self.switch.pid), "--user", "--preserve-credentials", "--net", *words]
+
+    def new_machine(self):
+        return self.inside("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc")
+
+    def first_process(self, machine):
+        children = f"/proc/{machine.pid}/task/{machine.pid}/children"
+        while not (child := open(children, encoding="utf-8").read().split()):
+            time.sleep(0.01)
+        return int(child[0])
+
+    def connect(self, machine, rank):
+        self.cables += 1
+        name = f"v{self.cables}"
+        self.connected[rank] = machine, name
+        child = str(self.first_process(machine))
+        for words in (["ip", "link", "add", "name", name, "type", "veth", "peer", "name", "eth0", "netns", child],
+                      ["ip", "link", "set", name, "master", "br0", "up"]):
+            subprocess.run(self.inside(*words), check=True)
