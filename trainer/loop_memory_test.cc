@@ -60,25 +60,33 @@ TEST(MemoryTest, TheEventNamesTheOwnerOfMostOfIt) {
 }
 
 TEST(MemoryTest, TheEventNamesTheContainerThatFilled) {
+  using Kept = std::vector<at::Tensor>;
   class Hoard : public PartWrapper {
    public:
+    explicit Hoard(Kept& kept) : kept_(kept) {}
     using PartWrapper::Wrap;
-    std::unique_ptr<LoopHook> MakeHook() override { return std::make_unique<Hook>(); }
+    std::unique_ptr<LoopHook> MakeHook() override { return std::make_unique<Hook>(kept_); }
 
    private:
-    struct Hook : LoopHook {
+    class Hook : public LoopHook {
+     public:
+      explicit Hook(Kept& kept) : kept_(kept) {}
       void OnLog(int /*step*/) override { Keep(); }
+
+     private:
       void Keep() {
         MemoryScope memory(CurrentMemoryOwner());
-        kept.push_back(at::ones({100000}));
+        kept_.push_back(at::ones({100000}));
       }
-      std::vector<at::Tensor> kept;
+      Kept& kept_;
     };
+    Kept& kept_;
   };
+  Kept history;
   const auto steady = static_cast<std::int64_t>(RunOnce(Mlp()).Last("memory_peak_bytes"));
   const Recipe recipe =
       With(Mlp(), {{"log.every", 1}, {"memory.limit_bytes", 2 * steady + 1000000}});
-  const Outcome outcome = RunOnce(recipe, {}, [] { return std::make_unique<Hoard>(); });
+  const Outcome outcome = RunOnce(recipe, {}, [&] { return std::make_unique<Hoard>(history); });
   ASSERT_EQ(outcome.EventsOf("out_of_memory").size(), 1u);
   const Json event = outcome.EventsOf("out_of_memory")[0];
   EXPECT_EQ(event["owner"], "logging");

@@ -12,15 +12,37 @@ thread_local MemoryOwner current = MemoryOwner::kOther;
 thread_local std::size_t current_site = 0;
 thread_local std::size_t forward_part = 0;
 
-// "TrainingLoop::LogStep" of "void trainwreck::TrainingLoop::LogStep()"
-std::string NameOf(std::string_view signature) {
-  std::string name(signature.substr(0, signature.find('(')));
-  for (const std::string_view scope : {"{anonymous}::", "trainwreck::"}) {
-    for (std::size_t at = name.find(scope); at != std::string::npos; at = name.find(scope)) {
-      name.erase(at, scope.size());
-    }
+// "void trainwreck::TrainingLoop::LogStep" of the same with "()"; of a function within another one,
+// whose parameters come first, too.
+std::string_view WithoutParameters(std::string_view signature) {
+  int open = 0;
+  for (std::size_t at = signature.rfind(')'); at < signature.size(); --at) {
+    open += (signature[at] == ')') - (signature[at] == '(');
+    if (open == 0) return signature.substr(0, at);
   }
-  return name.substr(name.rfind(' ') + 1);
+  return signature;
+}
+
+// "TrainingLoop::LogStep": the class, if any, and the function.
+std::string NameOf(std::string_view signature) {
+  std::string_view path = WithoutParameters(signature.substr(0, signature.find("::<lambda")));
+  path.remove_prefix(path.rfind(' ') + 1);
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    const std::size_t end = path.find("::");
+    const std::string_view part = path.substr(0, end);
+    if (part != "trainwreck" && part != "{anonymous}") parts.push_back(part);
+    path.remove_prefix(end == std::string_view::npos ? path.size() : end + 2);
+  }
+  if (parts.empty()) return std::string(signature);
+  const std::string function(parts.back());
+  return parts.size() == 1 ? function : std::string(parts[parts.size() - 2]) + "::" + function;
+}
+
+std::string PlaceOf(const std::source_location& place) {
+  std::string_view file = place.file_name();
+  if (file.starts_with("./")) file.remove_prefix(2);
+  return std::string(file) + ":" + std::to_string(place.line());
 }
 
 // Sites by number. A scope asks for its number each time that it is opened, so that is found
@@ -45,9 +67,8 @@ class Sites {
     std::lock_guard lock(mutex_);
     std::vector<MemorySite> sites(1);
     for (const auto& [owner, place] : places_) {
-      sites.push_back({.owner = owner,
-                       .function = NameOf(place.function_name()),
-                       .at = std::string(place.file_name()) + ":" + std::to_string(place.line())});
+      sites.push_back(
+          {.owner = owner, .function = NameOf(place.function_name()), .at = PlaceOf(place)});
     }
     return sites;
   }

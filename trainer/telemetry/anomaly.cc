@@ -49,6 +49,8 @@ class ForwardCalls : public ForwardHook {
     const auto call = calls_.find(number->second);
     if (call == calls_.end()) return {};
     std::vector<std::string> stack = call->second.operations;
+    // Of activations that the backward pass recomputes.
+    std::erase_if(stack, [](const std::string& name) { return name.starts_with("autograd::"); });
     if (call->second.outputs_before < modules_.size()) {
       stack.insert(stack.begin(), modules_[call->second.outputs_before]);
     }
