@@ -119,6 +119,11 @@ const EventKind kMemoryBlocks(
     "The step reached a new peak of memory: the bytes of activations in it, of each block of the "
     "model, and all bytes by the call site that allocated them (CPU). Only with "
     "memory.limit_bytes, or where a formula mentions it");
+const EventKind kMemoryByStage(
+    "memory_by_stage", {"stages"},
+    "The stages that the loop entered in this step, in order: each with its name, the seconds "
+    "before this event, and the bytes that were in use then, by owner (on a GPU all). Only where a "
+    "formula mentions it; `trainwreck timeline --again` draws it");
 const EventKind kDeviceOpened(
     "device_opened", {"kind", "name", "tf32", "reduced_sums", "allocator"},
     "Where this rank's tensors live from here on, whether its products in fp32 are rounded "

@@ -56,6 +56,7 @@ extern const EventKind kUntrained;
 extern const EventKind kException;
 extern const EventKind kOutOfMemory;
 extern const EventKind kMemoryBlocks;
+extern const EventKind kMemoryByStage;
 extern const EventKind kDeviceOpened;
 extern const EventKind kPassesDiffer;
 extern const EventKind kPassesRecorded;

@@ -76,6 +76,7 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
   if (recipe.memory_limit_bytes > 0 || telemetry_.wants(events::kMemoryBlocks.name())) {
     forward_parts_.emplace();
   }
+  if (telemetry_.wants(events::kMemoryByStage.name())) FollowStages();
   if (recipe.early_stop_patience > 0) {
     NamedTensors weights = parameters_;
     weights.insert(weights.end(), buffers_.begin(), buffers_.end());
@@ -123,6 +124,7 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
     if (early_stop_ && (stops || steps_done == steps)) RestoreBest(stops);
     now_.memory = parts_.device->Memory();
     ReportBlocks();
+    ReportStages();
     now_.health = parts_.device->Health();
     telemetry_.WriteStep(clock_.step, now_, /*last=*/stops || steps_done == end);
     clock_.step = steps_done;

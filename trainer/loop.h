@@ -108,6 +108,8 @@ class TrainingLoop {
   void CountFlops(const std::vector<Batch>& batches);
   ForwardHook* BeginForwardParts();  // null: nobody asked for them
   void ReportBlocks();
+  void FollowStages();  // with the memory that is in use when each begins
+  void ReportStages();
   // Divides the gradients by the loss scale; true when the gradients of any rank overflowed.
   bool UnscaleGradients();
   // Clips and makes the update.
@@ -182,8 +184,14 @@ class TrainingLoop {
   CoverageAudit coverage_;
   std::optional<ForwardParts> forward_parts_;  // where memory is limited, or a formula asks
   std::int64_t reported_peak_ = 0;             // of memory, in bytes
-  std::optional<double> peak_flops_;           // in a second, where a formula asks
-  std::optional<SeenSpans> seen_spans_;        // where a formula asks about them
+  struct EnteredStage {
+    Stage stage;
+    std::chrono::steady_clock::time_point at;
+    Json bytes;
+  };
+  std::vector<EnteredStage> entered_;    // of the step in progress, where a formula asks
+  std::optional<double> peak_flops_;     // in a second, where a formula asks
+  std::optional<SeenSpans> seen_spans_;  // where a formula asks about them
   std::optional<EarlyStop> early_stop_;
   std::optional<Consolidation> consolidation_;  // where fine-tuning has it
   bool coverage_due_;

@@ -1,4 +1,5 @@
-// Of the training loop (loop.h): which block of the model the memory of activations is of.
+// Of the training loop (loop.h): what its memory is of, by block of the model and by stage.
+#include <chrono>
 #include <utility>
 
 #include "trainer/loop.h"
@@ -26,6 +27,41 @@ void TrainingLoop::ReportBlocks() {
                   {"activations_bytes", BytesOf(*memory->peak_by_owner, MemoryOwner::kActivations)},
                   {"by_block", ByBlock(memory->peak_by_part)},
                   {"by_site", BySite(memory->peak_by_site)}});
+}
+
+namespace {
+
+Json BytesOfOwners(const MemoryUse& memory) {
+  if (!memory.by_owner) return {{"all", memory.allocated_bytes}};
+  Json bytes = Json::object();
+  for (std::size_t i = 0; i < kMemoryOwners; ++i) {
+    const auto owner = static_cast<MemoryOwner>(i);
+    bytes[ToString(owner)] = BytesOf(*memory.by_owner, owner);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void TrainingLoop::FollowStages() {
+  clock_.on_stage = [this, first = clock_.on_stage](Stage stage) {
+    if (first) first(stage);
+    if (const auto memory = parts_.device->Memory()) {
+      entered_.push_back({stage, std::chrono::steady_clock::now(), BytesOfOwners(*memory)});
+    }
+  };
+}
+
+void TrainingLoop::ReportStages() {
+  if (entered_.empty()) return;
+  const auto now = std::chrono::steady_clock::now();
+  Json stages = Json::array();
+  for (EnteredStage& entered : std::exchange(entered_, {})) {
+    stages.push_back({{"stage", ToString(entered.stage)},
+                      {"before_s", std::chrono::duration<double>(now - entered.at).count()},
+                      {"bytes", std::move(entered.bytes)}});
+  }
+  events_.Report(events::kMemoryByStage, {{"stages", std::move(stages)}});
 }
 
 }  // namespace trainwreck

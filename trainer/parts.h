@@ -206,9 +206,11 @@ struct GroupOptions {
 
 // Bytes allocated by tensors on the device.
 struct MemoryUse {
-  std::int64_t allocated_bytes = 0;                 // by live tensors
-  std::int64_t peak_bytes = 0;                      // of allocated_bytes, since ResetMemoryPeak()
-  std::optional<MemoryByOwner> peak_by_owner = {};  // empty: the device does not know
+  std::int64_t allocated_bytes = 0;  // by live tensors
+  std::int64_t peak_bytes = 0;       // of allocated_bytes, since ResetMemoryPeak()
+  // Of allocated_bytes; empty: the device does not know, nor those of the peak.
+  std::optional<MemoryByOwner> by_owner = {};
+  std::optional<MemoryByOwner> peak_by_owner = {};
   // Of these, activations by part of the forward pass (CPU).
   std::vector<std::int64_t> peak_by_part = {};
   std::vector<std::int64_t> peak_by_site = {};  // of all: by call site (MemorySites; CPU)

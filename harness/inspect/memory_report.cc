@@ -5,24 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <string_view>
 
+#include "harness/protocol/memory_signals.h"
 #include "harness/statistics/trend.h"
 
 namespace trainwreck {
 namespace {
-
-constexpr char kPeak[] = "memory_peak_bytes";
-constexpr char kAllocated[] = "memory_allocated_bytes";
-constexpr char kResident[] = "memory_bytes";
-
-// The owner that a signal is about; empty: none.
-std::string OwnerOf(const std::string& signal) {
-  constexpr std::string_view kBefore = "memory_", kBehind = "_bytes";
-  if (signal == kPeak || signal == kAllocated || signal == kResident) return "";
-  if (!signal.starts_with(kBefore) || !signal.ends_with(kBehind)) return "";
-  return signal.substr(kBefore.size(), signal.size() - kBefore.size() - kBehind.size());
-}
 
 std::optional<statistics::Estimate> GrowthOf(const Series& series, int from, int to) {
   std::vector<double> steps, values;
@@ -120,19 +108,19 @@ MemoryReport MemoryOf(const RunTrace& trace, int rank) {
     use.blocks = BytesIn(*use.out_of_memory, "activations_by_block");
     use.sites = BytesIn(*use.out_of_memory, "bytes_by_site");
   }
-  const Series* peak = trace.Find(kPeak, rank);
-  use.signal = peak != nullptr ? kPeak : kResident;
-  if (peak == nullptr) peak = trace.Find(kResident, rank);
+  const Series* peak = trace.Find(kPeakMemory, rank);
+  use.signal = peak != nullptr ? kPeakMemory : kResidentMemory;
+  if (peak == nullptr) peak = trace.Find(kResidentMemory, rank);
   if (peak == nullptr) {
     use.signal.clear();
     return use;
   }
   FindPeak(*peak, use);
-  const Series* allocated = trace.Find(kAllocated, rank);
+  const Series* allocated = trace.Find(kAllocatedMemory, rank);
   use.growth =
       GrowthOf(allocated != nullptr ? *allocated : *peak, use.settled_from, use.settled_to);
   for (const auto& [key, series] : trace.series) {
-    const std::string owner = OwnerOf(key.first);
+    const std::string owner = MemoryOwnerIn(key.first);
     if (key.second != rank || owner.empty() || !series.Has(use.peak_step)) continue;
     use.parts.push_back({.owner = owner,
                          .at_peak = series.values[use.peak_step],

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "harness/protocol/memory_signals.h"
+
 namespace trainwreck {
 namespace {
 
@@ -53,7 +55,11 @@ class RankTrack {
       if (type == "start") Start(record);
       if (type == "step") Step(record);
       if (type == "collective") Collective(record);
-      if (type == "start" || type == "event" || type == "end") Instant(record, type);
+      if (type == "event" && TextIn(record, "event") == "memory_by_stage") {
+        StageMemory(record);
+      } else if (type == "start" || type == "event" || type == "end") {
+        Instant(record, type);
+      }
     }
     DrawWaiting();  // calls of a step that did not end
   }
@@ -111,6 +117,7 @@ class RankTrack {
     Add("X", kStepThread, "step " + std::to_string(IntIn(record, "step")), begin,
         {{"dur", end - begin}, {"cat", "step"}, {"args", std::move(args)}});
     Stages(record, begin, end);
+    Memory(record, end);
     DrawWaiting(begin);
     end_us_ = end;
   }
@@ -129,6 +136,35 @@ class RankTrack {
     stage("data", begin, compute);
     stage("forward, backward, update", compute, reduce);
     stage("wait for ranks", reduce, end);
+  }
+
+  // Of a step's peak, by owner, from the signals memory_*_bytes.
+  void Memory(const Json& record, double end) {
+    Json bytes = Json::object();
+    for (const auto& [key, value] : record.items()) {
+      const std::string owner = MemoryOwnerIn(key);
+      if (!owner.empty() && value.is_number()) bytes[owner] = value;
+    }
+    if (!bytes.empty()) AddCounter("memory at the step's peak", end, std::move(bytes));
+  }
+
+  // Of the stages of a step, in an event `memory_by_stage`.
+  void StageMemory(const Json& record) {
+    const auto at = At(record);
+    const auto stages = record.find("stages");
+    if (!at || stages == record.end() || !stages->is_array()) return;
+    for (const Json& stage : *stages) {
+      const auto before = NumberIn(stage, "before_s");
+      const auto bytes = stage.find("bytes");
+      if (!before || bytes == stage.end() || !bytes->is_object()) continue;
+      AddCounter("memory in use", std::max(0.0, *at - *before * kMicro), *bytes);
+    }
+  }
+
+  // A curve for each value; viewers stack them.
+  void AddCounter(const char* name, double at_us, Json values) {
+    ++counts_.memory;
+    Add("C", kStepThread, name, at_us, {{"cat", "memory"}, {"args", std::move(values)}});
   }
 
   void Collective(const Json& record) {

@@ -8,6 +8,8 @@
 //   - A collective is a slice of 1 us where it was called. Flows (`ph` s, t, f) join the calls with
 //     the same number, phase and attempt on different ranks, if they do the same.
 //   - Events and faults are instants (`ph` i) with all their fields.
+//   - Memory is curves (`ph` C) with a value for each owner: of each step's peak, from the signals
+//     memory_*_bytes, and of what is in use as each stage begins, from events `memory_by_stage`.
 #pragma once
 
 #include <map>
@@ -34,6 +36,7 @@ struct TimelineCounts {
   int steps = 0;
   int collectives = 0;
   int events = 0;  // also starts and ends
+  int memory = 0;  // points of its curves
   int flows = 0;   // calls that were matched over ranks
   int unreadable = 0;
   int untimed_steps = 0;        // left out: without a time

@@ -60,7 +60,7 @@ void ExpectSound(const Timeline& timeline) {
   double latest = 0;
   for (const Json& event : json.at("traceEvents")) {
     const auto kind = event.at("ph").get<std::string>();
-    ASSERT_THAT((std::set<std::string>{"X", "i", "s", "t", "f", "M"}), Contains(kind));
+    ASSERT_THAT((std::set<std::string>{"X", "i", "s", "t", "f", "M", "C"}), Contains(kind));
     EXPECT_TRUE(event.at("pid").is_number_integer() && event.at("tid").is_number_integer());
     EXPECT_TRUE(event.at("name").is_string());
     if (kind == "M") continue;
@@ -68,10 +68,42 @@ void ExpectSound(const Timeline& timeline) {
     latest = event.at("ts").get<double>();
     if (kind == "X") {
       EXPECT_GE(event.at("dur").get<double>(), 0) << event;
+    } else if (kind == "C") {
+      for (const Json& value : event.at("args")) EXPECT_TRUE(value.is_number()) << event;
     } else if (kind != "i") {
       EXPECT_TRUE(event.contains("id")) << event;
     }
   }
+}
+
+TEST(Timeline, DrawsMemoryByOwnerOfEachStepAndStage) {
+  TimelineRun run{.name = "one", .ranks = {}};
+  Json step = Step(0, 1.0, 0.9, 0.1, 0);
+  step["memory_peak_bytes"] = 30;
+  step["memory_optimizer_bytes"] = 10;
+  step["memory_activations_bytes"] = 20;
+  const Json stages = {{"t", "event"},
+                       {"event", "memory_by_stage"},
+                       {"step", 0},
+                       {"time", 0.9},
+                       {"stages",
+                        {{{"stage", "forward"}, {"before_s", 0.8}, {"bytes", {{"optimizer", 10}}}},
+                         {{"stage", "backward"},
+                          {"before_s", 0.5},
+                          {"bytes", {{"optimizer", 10}, {"activations", 15}}}}}}};
+  run.ranks[0].records = {Start(100), stages, step, End(1.1)};
+  const Timeline timeline = MakeTimeline({run});
+  ExpectSound(timeline);
+  const std::vector<Json> points = Of(timeline, "C", "memory");
+  ASSERT_EQ(points.size(), 3u);
+  EXPECT_EQ(timeline.counts.memory, 3);
+  EXPECT_EQ(points[0]["name"], "memory in use");
+  EXPECT_NEAR(points[0]["ts"].get<double>(), 0.1e6, 1);
+  EXPECT_NEAR(points[1]["ts"].get<double>(), 0.4e6, 1);
+  EXPECT_EQ(points[1]["args"], Json({{"optimizer", 10}, {"activations", 15}}));
+  EXPECT_EQ(points[2]["name"], "memory at the step's peak");
+  EXPECT_EQ(points[2]["args"], Json({{"optimizer", 10}, {"activations", 20}}));
+  EXPECT_EQ(timeline.counts.events, 2) << "start and end";
 }
 
 TEST(Timeline, HasEveryRecordOnce) {

@@ -212,6 +212,7 @@ CpuMemoryUse CpuMemory() {
   return {.allocated_bytes = counter.allocated_bytes.load(std::memory_order_relaxed),
           .peak_bytes = counter.peak_bytes.load(std::memory_order_relaxed),
           .limit_bytes = counter.limit_bytes.load(std::memory_order_relaxed),
+          .by_owner = ValuesOf(counter.by_owner),
           .peak_by_owner = ValuesOf(counter.peak_by_owner),
           .peak_by_part = counter.peak_by_part.values(),
           .peak_by_site = counter.peak_by_site.values()};

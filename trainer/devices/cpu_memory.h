@@ -27,6 +27,7 @@ struct CpuMemoryUse {
   std::int64_t allocated_bytes = 0;
   std::int64_t peak_bytes = 0;   // since the last reset
   std::int64_t limit_bytes = 0;  // 0: none
+  MemoryByOwner by_owner{};      // of the allocated bytes
   // Of the allocated bytes when the peak was reached. With several threads that allocate at once,
   // perhaps of an allocation later.
   MemoryByOwner peak_by_owner{};

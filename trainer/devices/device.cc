@@ -21,6 +21,7 @@ class CpuDevice : public Device {
     const CpuMemoryUse use = CpuMemory();
     return MemoryUse{.allocated_bytes = use.allocated_bytes,
                      .peak_bytes = use.peak_bytes,
+                     .by_owner = use.by_owner,
                      .peak_by_owner = use.peak_by_owner,
                      .peak_by_part = use.peak_by_part,
                      .peak_by_site = use.peak_by_site};

@@ -44,7 +44,10 @@ TargetDescription DescribeTrainer(std::vector<FaultInfo> faults) {
   description.recipe = RecipeKeys();
   description.signals = TrainerSignals();
   description.events = TrainerEvents();
-  for (EventInfo& event : description.events) event.on_demand = event.name == "batch";
+  for (EventInfo& event : description.events) {
+    event.on_demand =
+        event.name == events::kBatch.name() || event.name == events::kMemoryByStage.name();
+  }
   description.faults = std::move(faults);
   description.features = {"device:cpu", "backend:gloo", "fork-server"};
   return description;

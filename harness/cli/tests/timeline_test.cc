@@ -33,7 +33,7 @@ TEST(TimelineTest, WritesWhatTheTraceHasAndNamesTheRest) {
   EXPECT_EQ(called.status, 0) << called.output();
   EXPECT_TRUE(Contains(called.out,
                        "wrote timeline.json: 4 steps, 4 collectives (2 matched over "
-                       "ranks), 2 events"))
+                       "ranks), 2 events, 0 points of memory"))
       << called.output();
   EXPECT_TRUE(Contains(called.out, "left out: lines that cannot be read: 2")) << called.output();
   int steps = 0;

@@ -2,6 +2,7 @@
 // and with the reference trainer, which some of its faults break.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -169,6 +170,28 @@ TEST(MemoryVerb, ExplainsThePeakAndTellsAPlateauFromALeak) {
     if (part["owner"] != "activations") continue;
     EXPECT_GT(part["growth"]["interval"][0], 1000);
   }
+}
+
+TEST(TimelineVerb, DrawsTheMemoryOfEachStageOfARunMadeAgain) {
+  const Trainer trainer(Broken(kFreezeHead));
+  trainer.Run("control");
+  const Called called = trainer.Call("timeline kept/mine/broken/control/0 --again -o -");
+  EXPECT_EQ(called.status, 0) << called.err;
+  const Json timeline = Json::parse(called.out, nullptr, /*allow_exceptions=*/false);
+  ASSERT_TRUE(timeline.is_object()) << called.output();
+  double most = 0, least = 1e18;
+  int points = 0;
+  for (const Json& event : timeline["traceEvents"]) {
+    if (event["name"] != "memory in use") continue;
+    ++points;
+    EXPECT_GT(event["args"]["parameters"], 0);
+    most = std::max(most, event["args"]["activations"].get<double>());
+    least = std::min(least, event["args"]["activations"].get<double>());
+  }
+  EXPECT_GE(points, 30 * 4) << "data, forward, backward, update";
+  EXPECT_GT(most, 4 * 8 * 32)
+      << "a layer of width 32 for a batch of 8, as the backward pass begins";
+  EXPECT_LT(least, most / 2);
 }
 
 TEST(InspectVerb, ShowsTheFailingBatchAndTheSampleAtFault) {

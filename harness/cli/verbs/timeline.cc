@@ -5,11 +5,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
+#include <utility>
 
 #include "harness/cli/verb.h"
+#include "harness/inspect/repeat.h"
 #include "harness/protocol/trace_record.h"
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
+#include "harness/session/stored_trace.h"
 
 namespace trainwreck {
 namespace {
@@ -19,8 +23,11 @@ namespace fs = std::filesystem;
 struct TimelineOptions {
   CommonOptions common;
   std::vector<std::string> runs;
+  bool again = false;
   std::string output = "timeline.json";
 };
+
+constexpr char kMemoryByStage[] = "memory_by_stage";
 
 constexpr std::size_t kMostBytes = 1 << 20;  // of a record, as everywhere
 
@@ -49,9 +56,8 @@ std::optional<int> RankOf(const std::string& name) {
   return std::nullopt;
 }
 
-TimelineRun ReadRun(const std::string& named) {
-  const std::string folder = fs::is_directory(named) ? named : FindRunFolder(named);
-  TimelineRun run{.name = named, .ranks = {}};
+TimelineRun ReadRun(const std::string& name, const std::string& folder) {
+  TimelineRun run{.name = name, .ranks = {}};
   for (const auto& entry : fs::directory_iterator(folder)) {
     const auto rank = RankOf(entry.path().filename().string());
     if (rank && entry.is_regular_file()) run.ranks[*rank] = ReadRecords(entry.path());
@@ -62,9 +68,40 @@ TimelineRun ReadRun(const std::string& named) {
   return run;
 }
 
+// The same run, made again with the memory of each stage. Empty when interrupted.
+std::optional<TimelineRun> Again(const std::string& name, const std::string& folder,
+                                 const Session& session) {
+  const StoredTrace stored = LoadStoredTrace(folder);
+  if (!stored.run) {
+    throw UsageError("--again: '" + name + "' has no run.json, so its plan is not known");
+  }
+  Run run = *stored.run;
+  run.plan.record.push_back(kMemoryByStage);
+  std::optional<TimelineRun> timeline;
+  RepeatAside(run, session,
+              [&](const RunResult& result) { timeline = ReadRun(name, result.folder); });
+  return timeline;
+}
+
 int TimelineVerb(const TimelineOptions& options) {
   std::vector<TimelineRun> runs;
-  for (const std::string& run : options.runs) runs.push_back(ReadRun(run));
+  std::optional<Session> session;
+  if (options.again) {
+    session = OpenSession(options.common, /*builds=*/true);
+    if (session->description.FindEvent(kMemoryByStage) == nullptr) {
+      throw UsageError("--again: the target has no event `memory_by_stage`");
+    }
+  }
+  for (const std::string& name : options.runs) {
+    const std::string folder = fs::is_directory(name) ? name : FindRunFolder(name);
+    if (!session) {
+      runs.push_back(ReadRun(name, folder));
+    } else if (auto again = Again(name, folder, *session)) {
+      runs.push_back(std::move(*again));
+    } else {
+      return kExitInterrupted;
+    }
+  }
   const Timeline timeline = MakeTimeline(runs);
   const std::string text =
       timeline.json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -77,7 +114,8 @@ int TimelineVerb(const TimelineOptions& options) {
   const TimelineCounts& counts = timeline.counts;
   said << (options.output == "-" ? "" : "wrote " + options.output + ": ") << counts.steps
        << " steps, " << counts.collectives << " collectives (" << counts.flows
-       << " matched over ranks), " << counts.events << " events\n";
+       << " matched over ranks), " << counts.events << " events, " << counts.memory
+       << " points of memory\n";
   for (const std::string& sentence : timeline.left_out) said << "left out: " << sentence << "\n";
   return kExitPassed;
 }
@@ -87,6 +125,8 @@ void Declare(VerbArguments& arguments, TimelineOptions& options) {
       .Positional("RUN", options.runs,
                   "Folders of stored runs, or ids of runs of the newest invocation that kept them")
       .Required();
+  arguments.Flag("--again", options.again,
+                 "Repeat the runs with the memory in use as each stage of a step begins, by owner");
   arguments.Option("-o,--output", options.output, "Where the timeline goes; -: standard output",
                    "FILE");
   arguments.Common(options.common);
