@@ -367,6 +367,7 @@ double TrainingLoop::ForwardBackward(const std::vector<Batch>& batches,
 }
 
 at::Tensor TrainingLoop::Passes(const Batch& batch, ForwardHook* hook, const Backward& backward) {
+  CountGathering(nullptr);
   clock_.Enter(Stage::kForward);
   at::Tensor loss;
   {
@@ -379,10 +380,12 @@ at::Tensor TrainingLoop::Passes(const Batch& batch, ForwardHook* hook, const Bac
     HookScope parts_scope(*parts_.model, BeginForwardParts());
     loss = parts_.model->Loss(moved);
   }
+  CountGathering(&now_.forward_s);
   clock_.Enter(Stage::kBackward);
   Stopwatch watch(now_.backward_s);
   MemoryScope memory(MemoryOwner::kGradients);
   backward(loss);
+  CountGathering(&now_.backward_s);
   return loss.detach();
 }
 

@@ -101,6 +101,8 @@ class TrainingLoop {
   bool ReducesWithin() const { return overlap_ || divided_gradients_; }
   void PrepareReduction();
   void PrepareDividedParameters();  // for telemetry, which reads them
+  // Gathering parameters is waiting for ranks; what it took of `pass_s` is no computing.
+  void CountGathering(double* pass_s);
   void BeginReduction(const std::vector<Batch>& batches, const std::vector<double>& counts);
   void FinishReduction();
   void LogStep();

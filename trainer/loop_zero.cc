@@ -15,6 +15,13 @@ void TrainingLoop::PrepareDividedParameters() {
        .digests = [divided] { return divided->Digests(); }});
 }
 
+void TrainingLoop::CountGathering(double* pass_s) {
+  if (!parts_.divided_parameters) return;
+  const double seconds = parts_.divided_parameters->TakeSeconds();
+  now_.comm_s += seconds;
+  if (pass_s != nullptr) *pass_s -= seconds;
+}
+
 const NamedTensors& TrainingLoop::GradientOwners() const {
   return divided_gradients_ ? parts_.division->own() : parameters_;
 }

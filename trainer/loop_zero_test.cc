@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "trainer/checkpoints/testing_runs.h"
@@ -120,6 +123,47 @@ TEST(Zero, TheAuditSeesWholeParameters) {
   const Recipe recipe =
       Of(Small("gpt+adamw"), {{"diagnose.nonfinite", false}, {"audit.coverage", "stop"}});
   for (const int stage : {2, 3}) TraceOf(Of(recipe, {{"parallel.zero_stage", stage}}), 2);
+}
+
+// Each rank's part of a layer is broadcast: as the layer's forward pass begins, and again as its
+// backward pass does.
+class LateBroadcasts : public PartWrapper {
+ public:
+  using PartWrapper::Wrap;
+  std::unique_ptr<Communicator> Wrap(std::unique_ptr<Communicator> inner) override {
+    return std::make_unique<Late>(std::move(inner));
+  }
+
+ private:
+  class Late : public Communicator {
+   public:
+    explicit Late(std::unique_ptr<Communicator> inner) : inner_(std::move(inner)) {}
+    int rank() const override { return inner_->rank(); }
+    int world_size() const override { return inner_->world_size(); }
+    void AllReduce(at::Tensor& tensor, Reduction reduction) override {
+      inner_->AllReduce(tensor, reduction);
+    }
+    void Broadcast(at::Tensor& tensor, int root) override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      inner_->Broadcast(tensor, root);
+    }
+    void Barrier() override { inner_->Barrier(); }
+
+   private:
+    std::unique_ptr<Communicator> inner_;
+  };
+};
+
+TEST(Zero, GatheringIsWaitingForRanksAndNoComputing) {
+  TestRun run(Wide(3), 2);
+  ExpectDone(run.Train(std::nullopt, [](const Plan&, int, int, const Clock&, EventSink&) {
+    Wrappers wrappers;
+    wrappers.push_back(std::make_unique<LateBroadcasts>());
+    return wrappers;
+  }));
+  const RunTrace trace = run.Trace();
+  const double late = 2 * 8 * 2 * 0.002;  // passes, layers, parts
+  for (const double comm_s : trace.Find("comm_s", 0)->values) EXPECT_GE(comm_s, late);
 }
 
 TEST(Zero, ClipsByTheNormOfAllRanks) {

@@ -9,6 +9,7 @@
 
 #include "trainer/memory_owner.h"
 #include "trainer/models/model.h"
+#include "trainer/stopwatch.h"
 #include "trainer/tensor_views.h"
 
 namespace trainwreck {
@@ -94,6 +95,7 @@ void DividedParameters::ForOwn(const Unit& unit, const Visit& visit) {
 
 void DividedParameters::Gather(Unit& unit) {
   if (unit.parameters.empty()) return;
+  Stopwatch watch(gather_s_);
   MemoryScope scope(MemoryOwner::kParameters);
   at::NoGradGuard no_grad;
   // Into the same storage each time: what a graph has kept of the parameters looks at it.
@@ -162,7 +164,9 @@ std::vector<std::uint64_t> DividedParameters::Digests() {
 
 DividedParameters::Pass::Pass(DividedParameters* parameters) : parameters_(parameters) {
   if (parameters_ == nullptr) return;
-  if (parameters_->passes_++ == 0) parameters_->Gather(parameters_->others_);
+  if (parameters_->passes_++ > 0) return;
+  parameters_->TakeSeconds();
+  parameters_->Gather(parameters_->others_);
 }
 
 DividedParameters::Pass::~Pass() {

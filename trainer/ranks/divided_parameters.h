@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trainer/models/forward_hook.h"
@@ -41,6 +42,9 @@ class DividedParameters : public ForwardHook {
 
   // The digest of each parameter; gathers one section after the other. A collective.
   std::vector<std::uint64_t> Digests();
+
+  // How long gathering took since the pass in progress began, or since this was last asked.
+  double TakeSeconds() { return std::exchange(gather_s_, 0); }
 
   // Around forward and backward passes; may be nested. Null: parameters are whole anyway.
   class Pass {
@@ -94,6 +98,7 @@ class DividedParameters : public ForwardHook {
   Unit others_;              // parameters of no section
   Unit* current_ = nullptr;  // the section that is there
   int passes_ = 0;           // in progress, one within the other
+  double gather_s_ = 0;
 };
 
 }  // namespace trainwreck
