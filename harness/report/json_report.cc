@@ -3,7 +3,7 @@
 //   { "schema": "trainwreck/verdicts", "version": 1,
 //     "run": {version, command_line, target, target_digest, commit, dirty,
 //             environment: {"cpu": ..}, devices, isolation, started_utc, host, output_dir, selection_digest, cores,
-//             runs, unjudged, wall_seconds, cpu_seconds},
+//             runs, selected, unjudged, wall_seconds, cpu_seconds},
 //     "counts": {"pass": 5, "fail": 1, ...},
 //     "verdicts": [
 //       { case, scenario, point, file, title, scenario_digest, environment: {"blas": "..", ..},
@@ -369,6 +369,7 @@ Json Encode(const RunInfo& info) {
           {"selection_digest", info.selection_digest},
           {"cores", info.cores},
           {"runs", info.runs},
+          {"selected", info.selected},
           {"unjudged", info.unjudged},
           {"wall_seconds", EncodeNumber(info.wall_seconds)},
           {"cpu_seconds", EncodeNumber(info.cpu_seconds)}};
@@ -391,6 +392,7 @@ RunInfo DecodeInfo(const Json& json) {
   info.selection_digest = json.value("selection_digest", "");
   info.cores = json.at("cores");
   info.runs = json.at("runs");
+  info.selected = json.value("selected", 0);
   info.unjudged = json.value("unjudged", 0);
   info.wall_seconds = Number(json.at("wall_seconds"));
   info.cpu_seconds = Number(json.at("cpu_seconds"));

@@ -39,6 +39,7 @@ struct RunInfo {
   int runs = 0;  // trainings executed
   double wall_seconds = 0;
   double cpu_seconds = 0;  // of the trainings
+  int selected = 0;        // cases, those of other shards too; 0: unknown
   int unjudged = 0;        // cases that were cut off: by an interruption, or by --fail-fast
 };
 

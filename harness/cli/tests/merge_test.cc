@@ -157,5 +157,40 @@ TEST_F(MergeTest, ShardsAreSplitByMeasuredCosts) {
   EXPECT_EQ(Run("bad", "--shard 1/2 --shard-costs a.yaml").status, 2);
 }
 
+// With one file of costs, shard 1 has fake/a alone; with the other, shard 2 has two of the others.
+TEST_F(MergeTest, ACaseThatNoShardHasIsNoticed) {
+  const auto costs = [](int others) {
+    Json verdicts = {{{"case", "fake/a"}, {"wall_seconds", 100}}};
+    for (const char* name : {"fake/b", "fake/c", "fake/weak"}) {
+      verdicts.push_back({{"case", name}, {"wall_seconds", others}});
+    }
+    return Json({{"verdicts", verdicts}}).dump();
+  };
+  files.Write("costs.json", costs(1));
+  Run("s1", "--shard 1/2 --shard-costs costs.json");
+  files.Write("costs.json", costs(60));
+  Run("s2", "--shard 2/2 --shard-costs costs.json");
+  ASSERT_EQ(Verdicts("s1")["verdicts"].size() + Verdicts("s2")["verdicts"].size(), 3u);
+  const Called merged = files.Call("merge s1 s2 --output one --history h.db");
+  EXPECT_EQ(merged.status, 2) << merged.output();
+  EXPECT_TRUE(Contains(merged.err, "4 cases were selected, and together they have 3"))
+      << merged.err;
+  EXPECT_FALSE(files.Has("h.db"));
+}
+
+TEST_F(MergeTest, AShardThatSkipsAllOfItsCasesIsOneOfTheOthers) {
+  files.WritePassing("cuda", "requires: {devices: [cuda]}\n");
+  const std::string cases = " fake/a fake/cuda";
+  const Called first = Run("s1", "--shard 1/2" + cases), second = Run("s2", "--shard 2/2" + cases);
+  EXPECT_EQ(first.status, 0) << first.output();
+  EXPECT_EQ(second.status, 0) << second.output();
+  const Called merged = files.Call("merge s1 s2 --output one --history none");
+  EXPECT_EQ(merged.status, 0) << merged.output();
+  EXPECT_TRUE(Contains(merged.out, "# 2 cases: 1 pass, 1 skip")) << merged.out;
+  Run("n1", "--shard 1/2 fake/cuda");
+  Run("n2", "--shard 2/2 fake/cuda");
+  EXPECT_EQ(files.Call("merge n1 n2 --output none --history none").status, 4);
+}
+
 }  // namespace
 }  // namespace trainwreck

@@ -112,6 +112,15 @@ void RefuseCasesOfTwo(const std::vector<Shard>& shards) {
   }
 }
 
+// And when they have no case of two, some may be nobody's.
+void RefuseCasesOfNone(const StoredReport& merged) {
+  const int judged = static_cast<int>(merged.verdicts.size()) + merged.info.unjudged;
+  if (merged.info.selected == 0 || judged == merged.info.selected) return;
+  throw UsageError("these are not shards of one split: " + std::to_string(merged.info.selected) +
+                   " cases were selected, and together they have " + std::to_string(judged) +
+                   "; were they given the same --shard-costs?");
+}
+
 // "2/4, 3/4 (TIMEOUT on n1)"; empty: all are there. One that was cut off is there in part.
 std::string MissingShards(const std::vector<Shard>& shards, const std::map<int, std::string>& why) {
   std::map<int, const Shard*> there;
@@ -191,6 +200,7 @@ int MergeShards(const MergeOptions& options, const std::map<int, std::string>& w
   RefuseCasesOfTwo(shards);
   const std::string missing = MissingShards(shards, why);
   const StoredReport merged = MergedOf(std::move(shards), options);
+  if (missing.empty()) RefuseCasesOfNone(merged);
   ConsoleReport console(std::cout, ConsoleOptionsOf(options.common));
   console.Begin(merged.info, static_cast<int>(merged.verdicts.size()), merged.info.runs);
   for (const Verdict& verdict : merged.verdicts) console.Finished(verdict);

@@ -197,7 +197,9 @@ int ExecuteAll(Invocation& invocation) {
   if (last.interrupted) return kExitInterrupted;
   const int status = GatedStatus({options.require, options.max_skips}, verdicts);
   if (!written.are_all && status != kExitFailed) return kExitInfrastructure;
-  return is_empty && status == kExitNothingRun ? static_cast<int>(kExitPassed) : status;
+  // Whether anything at all was run is a question to all shards together.
+  const bool is_shard = options.selection.shard_count > 1;
+  return is_shard && status == kExitNothingRun ? static_cast<int>(kExitPassed) : status;
 }
 
 // As reports and the history have it.
@@ -299,6 +301,7 @@ int RunCases(const RunOptions& run) {
   info.started_utc = UtcNow();
   info.host = HostName();
   info.selection_digest = chosen.selection_digest;
+  info.selected = chosen.selected;
   info.output_dir = output;
   info.cores = run.cores > 0 ? run.cores : UsableCores();
   Invocation invocation{run, session, chosen.cases, launcher, info};
