@@ -115,7 +115,8 @@ void ActiveRun::BeginAttempt() {
   for (int rank = 0; rank < run_.ranks; ++rank) {  // of the start before, which others may not make
     unlink(CallsPath(folder_.path(), rank).c_str());
   }
-  if (attempt_ + phase_ > 0) first_step_ = FirstStepWatch(folder_.path(), ranks());
+  if (attempt_ + phase_ > 0)
+    first_step_ = FirstStepWatch(folder_.path(), ranks(), BeginsWithACall());
 
   RunTrace& trace = reader_->mutable_trace();  // what it says of the current attempt alone
   trace.collectives.clear();
@@ -426,6 +427,10 @@ void ActiveRun::Finish() {
   result_.wall_seconds = Seconds(Clock::now());
 }
 
+// On a GPU the first step loads libraries and kernels, behind the first collective, and belongs to
+// the start.
+bool ActiveRun::BeginsWithACall() const { return run_.device != "cuda"; }
+
 bool ActiveRun::PollTrace() {
   if (!reader_ || !reader_->Poll()) return false;
   last_progress_ = Clock::now();
@@ -435,7 +440,8 @@ bool ActiveRun::PollTrace() {
     // A rank that has only started has an entry without a call.
     const bool any_call = std::any_of(trace.collectives.begin(), trace.collectives.end(),
                                       [](const auto& calls) { return !calls.second.empty(); });
-    has_begun_ = attempt_ + phase_ == 0 ? any_call || trace.last_step(0) >= 0 : first_step_.Seen();
+    has_begun_ = attempt_ + phase_ == 0 ? (any_call && BeginsWithACall()) || trace.last_step(0) >= 0
+                                        : first_step_.Seen();
   }
   pace_.Progress(Seconds(last_progress_), has_begun_, trace.last_step(0) + 1);
   if (auto mismatch = comparer_.Next(trace))

@@ -96,6 +96,7 @@ class ActiveRun {
   std::string DiskSentence() const;
   void CheckTrace();
   bool PollTrace();
+  bool BeginsWithACall() const;
   bool MayRestart() const { return restarts_.May(Seconds(Clock::now())); }
   void WriteEvent(const std::string& name, Json fields);
   double Seconds(Clock::time_point now) const;

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "harness/launch/target_main.h"
@@ -202,6 +204,15 @@ std::optional<int> FakeRank::MisbehaveAtStep(TraceWriter& trace, int step) {
     return 0;
   }
   if (mode_ == "device_assert") return FailOnDevice(trace, step);
+  if (mode_ == "loads_late") {  // behind its first collective
+    trace.Write({{"t", "collective"},
+                 {"step", step},
+                 {"call", 2 * step},
+                 {"op", "broadcast"},
+                 {"shape", "[8]"},
+                 {"dtype", "int64"}});
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  }
   if (mode_ == "mismatch") {
     trace.Write({{"t", "collective"},
                  {"step", step},

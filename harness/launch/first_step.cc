@@ -14,15 +14,16 @@ constexpr std::size_t kLineBytes = 1 << 20;
 constexpr std::int64_t kAtOnce = 4 << 20;
 
 // Whether a record says so; the trace's reader parses it.
-bool IsStep(std::string line) {
+bool Counts(std::string line, bool takes_collectives) {
   std::erase(line, ' ');
   return line.find("\"t\":\"step\"") != std::string::npos ||
-         line.find("\"t\":\"collective\"") != std::string::npos;
+         (takes_collectives && line.find("\"t\":\"collective\"") != std::string::npos);
 }
 
 }  // namespace
 
-FirstStepWatch::FirstStepWatch(const std::string& folder, int ranks) {
+FirstStepWatch::FirstStepWatch(const std::string& folder, int ranks, bool takes_collectives)
+    : takes_collectives_(takes_collectives) {
   for (int rank = 0; rank < ranks; ++rank) {
     File file;
     file.path = TraceFile(folder, rank);
@@ -47,7 +48,7 @@ bool FirstStepWatch::Seen() {
       std::size_t begin = 0;
       for (std::size_t end; !seen_ && (end = file->tail.find('\n', begin)) != std::string::npos;
            begin = end + 1) {
-        seen_ = IsStep(file->tail.substr(begin, end - begin));
+        seen_ = Counts(file->tail.substr(begin, end - begin), takes_collectives_);
       }
       file->tail.erase(0, begin);
       if (file->tail.size() > kLineBytes) file->tail.clear();

@@ -11,9 +11,10 @@ class FirstStepWatch {
  public:
   FirstStepWatch() = default;
   // Everything that the ranks have written up to now belongs to earlier attempts.
-  FirstStepWatch(const std::string& folder, int ranks);
+  // `takes_collectives`: a collective counts as well.
+  FirstStepWatch(const std::string& folder, int ranks, bool takes_collectives);
 
-  // Reads what is new, until it holds a step or a collective of any rank.
+  // Reads what is new, until it holds what counts, of any rank.
   bool Seen();
 
  private:
@@ -23,6 +24,7 @@ class FirstStepWatch {
     std::string tail;  // of an unfinished line
   };
   std::vector<File> files_;
+  bool takes_collectives_ = true;
   bool seen_ = false;
 };
 

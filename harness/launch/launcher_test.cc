@@ -166,6 +166,17 @@ TEST_P(LauncherTest, NamesWaitingAndLaggingRankOfAStall) {
   EXPECT_EQ(result.exits.size(), 2u);
 }
 
+// The libraries of a GPU are loaded in the first step, behind a broadcast of the weights.
+TEST_P(LauncherTest, TheFirstStepOnAGpuIsAPartOfTheStart) {
+  Run run = FakeRun("loads", "loads_late", {{"fake.at", 0}});
+  run.policy.stall_seconds = 0.6;
+  EXPECT_EQ(RunOne(run).end, RunEnd::kStalled);
+  run.id = "loads_gpu";
+  run.device = "cuda";
+  const RunResult result = RunOne(run);
+  EXPECT_EQ(result.end, RunEnd::kCompleted) << result.detail;
+}
+
 TEST_P(LauncherTest, SeesAStoppedRank) {
   Run run = FakeRun("stopped", "stops", {{"parallel.ranks", 2}, {"fake.rank", 1}});
   run.policy.stall_seconds = 0.6;

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "harness/protocol/json.h"
+#include "trainer/devices/count_gpus.h"
 #include "trainer/devices/device.h"
 #include "trainer/devices/recorded_passes.h"
 #include "trainer/ranks/bucket.h"
@@ -21,14 +22,6 @@
 
 namespace trainwreck {
 namespace {
-
-int CountGpus() {
-  static const int count = [] {
-    const auto ends = RunForked(1, [](int) { return std::to_string(ListDevices().size() - 1); });
-    return ends[0].exit_code == 0 ? std::stoi(ends[0].output) : 0;
-  }();
-  return count;
-}
 
 // A rank on its own GPU.
 struct Rank {

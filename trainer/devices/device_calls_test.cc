@@ -235,6 +235,12 @@ TEST(DeviceOpened, ReducedSumsAreAllowedOnlyWhereTheRecipeAllowsThem) {
     return std::vector<bool>{torch.allowBF16ReductionCuBLAS() == is,
                              torch.allowFP16ReductionCuBLAS() == is};
   };
+  const auto rounds = [](bool tf32) {
+    RunOnce(With(Mlp(), {{"steps", 1}, {"precision.tf32", tf32}}));
+    return at::globalContext().allowTF32CuBLAS();
+  };
+  EXPECT_TRUE(rounds(true));
+  EXPECT_FALSE(rounds(false));
   EXPECT_THAT(allowed({{"precision.reduced_sums", true}}), testing::Each(true));
   EXPECT_THAT(allowed({{"memory.expandable_segments", true}}), testing::Each(false));
 }

@@ -1,5 +1,5 @@
 // NVIDIA GPUs as a kind of device. Linked only into trainwreck-trainer-cuda; registers itself.
-// Run on one H200, not yet on several GPUs.
+// Run on one H200, not yet on several GPUs; docs/guide/devices.md says which parts have not run.
 //
 // A rank gets the GPU of its number on its machine and works on that GPU's default stream. Nothing
 // here is called before a fork: a child cannot use a CUDA context of its parent (see WarmUp in

@@ -1,5 +1,5 @@
 // A stream of a device for work beside that of the stream a thread is at. On the CPU there is no
-// such thing: work is done when a call returns.
+// such thing: work is done when a call returns. Not run on a GPU yet.
 #pragma once
 
 #include <c10/core/Event.h>
