@@ -2,12 +2,16 @@
 #pragma once
 
 #include <functional>
+#include <iosfwd>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/launch/launcher.h"
 #include "harness/plan/run.h"
 #include "harness/protocol/run_trace.h"
 #include "harness/session/session.h"
+#include "harness/session/stored_trace.h"
 
 namespace trainwreck {
 
@@ -15,6 +19,13 @@ namespace trainwreck {
 // ConfigurationError when the run could not be made.
 bool RepeatAside(const Run& run, const Session& session,
                  const std::function<void(RunResult&)>& finished);
+
+// The trace of a stored run that is made again with more of its signals and events recorded; `name`
+// is what the user called it. Tells `said` whether what was stored has the same bits. Empty when
+// interrupted; throws UsageError when its plan is not known.
+std::optional<RunTrace> RecordAgain(const StoredTrace& stored, const std::string& name,
+                                    const std::vector<std::string>& more, const Session& session,
+                                    std::ostream& said);
 
 // The first difference between a stored trace and that of a run which recorded more: only the
 // signals that the stored one has count. Empty: the same bits.

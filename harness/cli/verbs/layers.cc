@@ -72,25 +72,13 @@ void PrintMissing(const LayerTable& table, const TargetDescription* target) {
 
 // The trace of the same run with all signals of the table. Empty when interrupted.
 std::optional<RunTrace> Again(const StoredTrace& stored, const LayersOptions& options) {
-  if (!stored.run) {
-    throw UsageError("--again: '" + options.run + "' has no run.json, so its plan is not known");
-  }
   const Session session = OpenSession(options.common, /*builds=*/true);
-  Run run = *stored.run;
+  std::vector<std::string> more;
   for (const std::string& signal : LayerSignals()) {
-    if (session.description.FindSignal(signal) != nullptr) {
-      run.plan.record.push_back(signal + "{*}");
-    }
+    if (session.description.FindSignal(signal) != nullptr) more.push_back(signal + "{*}");
   }
-  std::optional<RunTrace> trace;
-  const bool is_done =
-      RepeatAside(run, session, [&](RunResult& result) { trace = std::move(result.trace); });
-  if (!is_done) return std::nullopt;
-  RunTrace before = stored.trace;
-  const std::string difference = DifferenceFrom(before, *trace);
-  std::cout << (difference.empty() ? "# made again: the same bits in all stored signals\n"
-                                   : "# made again, and not the same run: " + difference + "\n");
-  return trace;
+  return RecordAgain(stored, options.run, more, session,
+                     options.format == "json" ? std::cerr : std::cout);
 }
 
 int LayersVerb(const LayersOptions& options) {

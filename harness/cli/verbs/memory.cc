@@ -2,11 +2,15 @@
 #include <fmt/format.h>
 
 #include <iostream>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "harness/cli/table.h"
 #include "harness/cli/verb.h"
 #include "harness/inspect/memory_report.h"
+#include "harness/inspect/repeat.h"
+#include "harness/session/session.h"
 #include "harness/session/stored_trace.h"
 
 namespace trainwreck {
@@ -16,6 +20,7 @@ struct MemoryOptions {
   CommonOptions common;
   std::string run;
   int rank = 0;
+  bool again = false;
   std::string format = "text";
 };
 
@@ -107,10 +112,28 @@ int StatusOf(const MemoryReport& use) {
   return kExitInconclusive;
 }
 
+// What a target can tell of its memory and does not unless it is asked.
+std::vector<std::string> MoreOfMemory(const TargetDescription& target) {
+  std::vector<std::string> more;
+  for (const SignalInfo& signal : target.signals) {
+    if (signal.name.starts_with("memory_")) more.push_back(signal.name);
+  }
+  if (target.FindEvent("memory_blocks") != nullptr) more.push_back("memory_blocks");
+  return more;
+}
+
 int MemoryVerb(const MemoryOptions& options) {
   const std::string folder = FindRunFolder(options.run);
   const StoredTrace stored = LoadStoredTrace(folder);
-  const MemoryReport use = MemoryOf(stored.trace, options.rank);
+  RunTrace trace = stored.trace;
+  if (options.again) {
+    const Session session = OpenSession(options.common, /*builds=*/true);
+    auto again = RecordAgain(stored, options.run, MoreOfMemory(session.description), session,
+                             options.format == "json" ? std::cerr : std::cout);
+    if (!again) return kExitInterrupted;
+    trace = std::move(*again);
+  }
+  const MemoryReport use = MemoryOf(trace, options.rank);
   if (options.format == "json") {
     std::cout << ToJson(use).dump(1) << "\n";
     return StatusOf(use);
@@ -141,6 +164,8 @@ void Declare(VerbArguments& arguments, MemoryOptions& options) {
   arguments.Positional("RUN", options.run, "Folder of a run, or its id as oom/activations/fault/0")
       .Required();
   arguments.Option("--rank", options.rank, "The rank [0]", "K").Between(0, 4096);
+  arguments.Flag("--again", options.again,
+                 "Repeat the run with all that the target can tell of its memory");
   arguments.Option("--format", options.format, "text or json [text]", "FORMAT")
       .OneOf({"text", "json"});
   arguments.Common(options.common);
