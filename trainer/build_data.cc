@@ -8,6 +8,7 @@
 #include "trainer/data/data.h"
 #include "trainer/data/loader.h"
 #include "trainer/data/overlap.h"
+#include "trainer/data/telling_columns.h"
 #include "trainer/data/tokenizer.h"
 #include "trainer/devices/rng.h"
 #include "trainer/telemetry/vocabulary.h"
@@ -90,6 +91,23 @@ std::unique_ptr<Dataset> WithoutHeldOut(const TrainingRecipe& recipe,
   return dropped.empty() ? std::move(training) : WithoutSamples(std::move(training), dropped);
 }
 
+// Names columns that give the label away. Throws GuardStop where audit.columns says stop.
+void AuditColumns(const TrainingRecipe& recipe, const Dataset& training, const Dataset& held_out,
+                  TraceSink& sink) {
+  if (recipe.audit_columns == OnGaps::kNone) return;
+  Json columns = Json::array(), right = Json::array();
+  for (const TellingColumn& one : FindTellingColumns(training, held_out)) {
+    columns.push_back(one.column);
+    right.push_back(one.right);
+  }
+  const std::size_t count = columns.size();
+  sink.Report(events::kTellingColumns,
+              {{"count", count}, {"columns", std::move(columns)}, {"right", std::move(right)}});
+  if (recipe.audit_columns == OnGaps::kStop && count > 0) {
+    throw GuardStop(std::to_string(count) + " columns tell the label by themselves");
+  }
+}
+
 // The data with the inputs as the recipe says: without columns, standardised.
 std::unique_ptr<Dataset> PrepareInputs(const DataRecipe& recipe, std::unique_ptr<Dataset> data) {
   if (!recipe.drop_features.empty()) data = WithoutColumns(std::move(data), recipe.drop_features);
@@ -141,6 +159,7 @@ void BuildData(const TrainingRecipe& recipe, const Plan& plan, TraceSink& sink,
   parts.train_data = WithoutHeldOut(recipe, std::move(parts.train_data), *parts.eval_data, sink);
   parts.train_data = PrepareInputs(recipe.data, std::move(parts.train_data));
   parts.eval_data = PrepareInputs(recipe.data, std::move(parts.eval_data));
+  AuditColumns(recipe, *parts.train_data, *parts.eval_data, sink);
   if (recipe.finetune.consolidation > 0 && recipe.finetune.phase == plan.phase) {
     parts.earlier_data = EarlierData(recipe, plan.seed);
   }

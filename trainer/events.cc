@@ -164,6 +164,10 @@ const EventKind kOverlap(
     "audit.overlap, data.duplicates: of the training samples, those that are equal to a held-out "
     "one, and the others that are near to one; of the held-out samples, those that are in the "
     "training data; and how many training samples were dropped");
+const EventKind kTellingColumns(
+    "telling_columns", {"count", "columns", "right"},
+    "audit.columns: how many columns of the features tell the label by themselves, which ones, and "
+    "the share of held-out samples that the rule of each labels rightly");
 const EventKind kBestRestored(
     "best_restored", {"best_step", "loss", "stopped"},
     "early_stop.patience: the model has the weights again that it had after best_step, with the "

@@ -66,6 +66,7 @@ extern const EventKind kDeviceThrottled;
 extern const EventKind kDeviceRowsRemapped;
 extern const EventKind kEvaluated;
 extern const EventKind kOverlap;
+extern const EventKind kTellingColumns;
 extern const EventKind kBestRestored;
 extern const EventKind kConsolidated;
 

@@ -118,6 +118,9 @@ void CheckTokens(const TrainingRecipe& recipe, std::string& problems) {
   if (recipe.loader_trim_padding && !tokens) {
     problems += "\n  loader.trim_padding: only of tokens";
   }
+  if (recipe.audit_columns != OnGaps::kNone && tokens) {
+    problems += "\n  audit.columns: only of features";
+  }
 }
 
 void CheckOverlap(const TrainingRecipe& recipe, std::string& problems) {

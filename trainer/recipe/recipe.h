@@ -205,6 +205,7 @@ struct TrainingRecipe {
   std::int64_t eval_source = -1;         // -1: data.source
   std::int64_t early_stop_patience = 0;  // evaluations; 0: never
   OnGaps audit_overlap = OnGaps::kNone;
+  OnGaps audit_columns = OnGaps::kNone;
   std::int64_t checkpoint_every = 0;
   std::int64_t checkpoint_keep = 2;
   bool checkpoint_require_complete = false;

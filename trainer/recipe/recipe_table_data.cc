@@ -121,6 +121,11 @@ void AddSourceKeys(std::vector<RecipeKey>& keys) {
              {{"none", OnGaps::kNone}, {"report", OnGaps::kReport}, {"stop", OnGaps::kStop}},
              "Before training, count the training samples that are in the held-out data, equal or "
              "near: event overlap. Then go on, or stop"));
+  keys.push_back(
+      Choice("audit.columns", FIELD(audit_columns),
+             {{"none", OnGaps::kNone}, {"report", OnGaps::kReport}, {"stop", OnGaps::kStop}},
+             "Before training, find the columns that tell the label by themselves (features): "
+             "event telling_columns. Then go on, or stop"));
   keys.push_back(Number("eval.source", FIELD(eval_source), "", -1,
                         "The source of held-out data (features); -1: data.source"));
 }

@@ -99,7 +99,7 @@ TEST(RecipeTest, EveryKeySetsAFieldOfItsOwn) {
                                              {"parallel.average_every", 71},
                                              {"parallel.check_every", 73},
                                              {"parallel.on_desync", "rollback"}});
-  EXPECT_EQ(RecipeKeys().size(), 152u) << "a new key belongs here, below or into sources_test.cc";
+  EXPECT_EQ(RecipeKeys().size(), 153u) << "a new key belongs here, below or into sources_test.cc";
   EXPECT_EQ(recipe.model.kind, "gpt");
   EXPECT_EQ(recipe.model.layers, 3);
   EXPECT_EQ(recipe.model.width, 48);

@@ -25,6 +25,7 @@ TEST(ParseRecipe, ReadsTheKeysOfSourcesAndTheirOverlap) {
                                              {"data.drop_features", "9,11"},
                                              {"data.duplicates", "drop_near"},
                                              {"audit.overlap", "stop"},
+                                             {"audit.columns", "report"},
                                              {"eval.source", 13},
                                              {"early_stop.patience", 15}});
   EXPECT_EQ(recipe.data.source, 3);
@@ -33,6 +34,7 @@ TEST(ParseRecipe, ReadsTheKeysOfSourcesAndTheirOverlap) {
   EXPECT_EQ(recipe.data.drop_features, "9,11");
   EXPECT_EQ(recipe.data.duplicates, Duplicates::kDropNear);
   EXPECT_EQ(recipe.audit_overlap, OnGaps::kStop);
+  EXPECT_EQ(recipe.audit_columns, OnGaps::kReport);
   EXPECT_EQ(recipe.eval_source, 13);
   EXPECT_EQ(recipe.early_stop_patience, 15);
 }
@@ -42,6 +44,7 @@ TEST(ParseRecipe, RefusesSourcesOfTokensAndEarlyStopsOnTrainingData) {
   for (const auto& [key, value] : Recipe{{"data.source", 1},
                                          {"data.mix_share", 0.5},
                                          {"data.drop_features", "1"},
+                                         {"audit.columns", "stop"},
                                          {"eval.source", 1},
                                          {"finetune.source", 1},
                                          {"finetune.replay", 0.5},
