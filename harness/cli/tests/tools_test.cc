@@ -215,6 +215,10 @@ TEST(InspectVerb, ShowsTheFailingBatchAndTheSampleAtFault) {
   EXPECT_EQ(earlier.status, 0) << earlier.output();
   EXPECT_TRUE(Contains(earlier.out, "sample 16")) << earlier.out;
   EXPECT_TRUE(Contains(earlier.out, "[8,32]")) << earlier.out;
+  const Called random = trainer.Call("inspect kept/mine/broken/fault/0 --random");
+  EXPECT_EQ(random.status, 0) << random.output();
+  EXPECT_TRUE(Contains(random.out, "sample ")) << random.out;
+  EXPECT_EQ(trainer.Call("inspect kept/mine/broken/fault/0 --random --step 1").status, 2);
 }
 
 TEST(ReplayVerb, RepeatsTheFailingStepBitByBitAndNamesTheCause) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <iostream>
+#include <random>
 #include <utility>
 
 #include "harness/cli/table.h"
@@ -22,17 +23,27 @@ struct ReplayOptions {
   CommonOptions common;
   std::string run;
   std::optional<int> step;
+  bool random = false;
   int rank = 0;
   bool all = false;
 };
+
+int StepOf(const RunTrace& trace, const ReplayOptions& options) {
+  const int last = std::max(0, trace.last_step(0));
+  if (options.random && options.step) throw UsageError("--random draws the step: leave out --step");
+  if (options.random) {
+    std::random_device source;
+    return std::uniform_int_distribution<int>(0, last)(source);
+  }
+  return options.step.value_or(FailingStep(trace).value_or(last));
+}
 
 std::optional<Replay> MakeReplay(const ReplayOptions& options) {
   const std::string folder = FindRunFolder(options.run);
   const StoredTrace stored = LoadStoredTrace(folder);
   if (!stored.run) throw UsageError("'" + folder + "' has no run.json: its plan is not known");
   const Session session = OpenSession(options.common, /*builds=*/true);
-  const int step = options.step.value_or(
-      FailingStep(stored.trace).value_or(std::max(0, stored.trace.last_step(0))));
+  const int step = StepOf(stored.trace, options);
   std::cout << "# step " << step << " of " << stored.run->id << ", rank " << options.rank << "\n";
   auto replay = ReplayStep(stored, folder, step, session);
   if (replay && replay->from_saved_state) {
@@ -173,6 +184,7 @@ void DeclareReplay(VerbArguments& arguments, ReplayOptions& options) {
 
 void DeclareInspect(VerbArguments& arguments, ReplayOptions& options) {
   DeclareCommon(arguments, options);
+  arguments.Flag("--random", options.random, "A step that is drawn from those of the run");
   arguments.Flag("--all", options.all, "Show all samples that the target reports");
 }
 
