@@ -4,6 +4,7 @@ no network. TRAINWRECK_WHEEL_PYTHON names another Python for that environment (b
 
 Usage: wheel_test.py TRAINWRECK DOCUMENT [unittest options], in the folder of tools/wheel.py's sources
 """
+import functools
 import glob
 import os
 import re
@@ -45,23 +46,50 @@ def is_debian_12():
         return "VERSION_CODENAME=bookworm" in file.read()
 
 
+@functools.cache
+def wheel_of_this_build():
+    packed = run(sys.executable, "tools/wheel.py", "pack", TRAINWRECK, tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+    assert packed.returncode == 0, packed.stdout
+    return packed.stdout.strip()
+
+
 @unittest.skipIf(MISSING, "; ".join(MISSING))
-class WheelTest(unittest.TestCase):
+class InstalledTest(unittest.TestCase):
     @classmethod
-    def setUpClass(cls):
+    def install(cls, python, *options):
+        """Installs the wheel into a fresh virtual environment of this Python."""
         cls.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
-        packed = run(sys.executable, "tools/wheel.py", "pack", TRAINWRECK, cls.folder)
-        assert packed.returncode == 0, packed.stdout
-        cls.wheel = packed.stdout.strip()
+        cls.wheel = wheel_of_this_build()
         cls.bin = cls.folder + "/venv/bin"
         # Without a pip of its own, which would take one more Debian package.
-        made = run(PYTHON, "-m", "venv", "--without-pip", cls.folder + "/venv")
+        made = run(python, "-m", "venv", "--without-pip", *options, cls.folder + "/venv")
         assert made.returncode == 0, made.stdout
         # As from elsewhere: what it was packed from is out of reach.
         installed = run(PYTHON, "-m", "pip", "--python", cls.bin + "/python3", "install", "--quiet", "--no-index",
                         "--no-deps", "--disable-pip-version-check", cls.wheel, cwd=cls.folder)
         assert installed.returncode == 0, installed.stdout
         cls.package, = glob.glob(cls.folder + "/venv/lib/python3*/site-packages/trainwreck")
+
+    def assert_starts(self):
+        expected = run(TRAINWRECK, "--version").stdout
+        for command in ([self.bin + "/trainwreck"], [self.bin + "/python3", "-m", "trainwreck"]):
+            done = run(*command, "--version", env={}, cwd=self.folder)
+            self.assertEqual((done.returncode, done.stdout), (0, expected))
+        said = run(self.bin + "/python3", "-c", "import trainwreck; print(trainwreck.__version__)", env={}, cwd=self.folder)
+        self.assertEqual(said.stdout, expected.split()[-1] + "\n")
+
+    def assert_verdict(self, folder, verdict, scenario, *options):
+        done = run(self.bin + "/trainwreck", "run", *options, cwd=folder, env={"PATH": self.bin})
+        self.assertRegex(done.stdout, rf"(?m)^{verdict} .* {scenario}$")
+        self.assertEqual(done.returncode, int(verdict != "PASS"), done.stdout)
+
+    def edit(self, path, old, new):
+        with open(path, "r+", encoding="utf-8") as file:
+            text = file.read()
+            self.assertIn(old, text)
+            file.seek(0)
+            file.write(text.replace(old, new))
+            file.truncate()
 
     def project(self, *names):
         """A folder with the training program of DOCUMENT, its trainwreck.yaml and other files of that page."""
@@ -73,6 +101,12 @@ class WheelTest(unittest.TestCase):
             with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
                 file.write(files[name])
         return folder
+
+
+class WheelTest(InstalledTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.install(PYTHON)
 
     def refusals(self, name=None, leave_out=(), **changed):
         """What `check` says of the wheel with another name, without some files, or with another content of some."""
@@ -126,11 +160,7 @@ class WheelTest(unittest.TestCase):
         suite = [self.bin + "/trainwreck", "run", "--suite", "portable/lr-*"]
         done = run(*suite, cwd=folder, env={"PATH": self.bin})
         self.assertRegex(done.stdout, r"(?m)^# 2 cases need a recipe key with the role 'learning_rate'")
-        with open(folder + "/trainwreck.yaml", "r+", encoding="utf-8") as file:
-            target = file.read()
-            self.assertIn("      lr: 0.3\n", target)
-            file.seek(0)
-            file.write(target.replace("      lr: 0.3\n", "      lr: {default: 0.3, role: learning_rate}\n"))
+        self.edit(folder + "/trainwreck.yaml", "      lr: 0.3\n", "      lr: {default: 0.3, role: learning_rate}\n")
         done = run(*suite, cwd=folder, env={"PATH": self.bin})
         for name in ("lr-too-high", "lr-too-low"):
             self.assertRegex(done.stdout, rf"(?m)^PASS .* portable/{name}$")
@@ -156,25 +186,13 @@ class WheelTest(unittest.TestCase):
                 self.assertEqual(os.path.realpath(found[name]), os.path.realpath(f"{self.package}/lib/trainwreck/{name}"))
 
     def test_it_starts_in_an_empty_environment(self):
-        expected = run(TRAINWRECK, "--version").stdout
-        for command in ([self.bin + "/trainwreck"], [self.bin + "/python3", "-m", "trainwreck"]):
-            done = run(*command, "--version", env={}, cwd=self.folder)
-            self.assertEqual((done.returncode, done.stdout), (0, expected))
-        said = run(self.bin + "/python3", "-c", "import trainwreck; print(trainwreck.__version__)", env={}, cwd=self.folder)
-        self.assertEqual(said.stdout, expected.split()[-1] + "\n")
+        self.assert_starts()
 
     def test_the_first_scenario_passes_and_fails(self):
         folder = self.project("scenarios/nan/rate-too-high.yaml")
-        done = run(self.bin + "/trainwreck", "run", cwd=folder, env={"PATH": self.bin})
-        self.assertRegex(done.stdout, r"(?m)^PASS .* nan/rate-too-high$")
-        self.assertEqual(done.returncode, 0, done.stdout)
-        with open(folder + "/train.py", "r+", encoding="utf-8") as file:
-            program = file.read()
-            file.seek(0)
-            file.write(program.replace("if 0 < options.clip < size else 1", "if False and options.clip < 0 else 1"))
-        done = run(self.bin + "/trainwreck", "run", cwd=folder, env={"PATH": self.bin})
-        self.assertRegex(done.stdout, r"(?m)^FAIL .* nan/rate-too-high$")
-        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assert_verdict(folder, "PASS", "nan/rate-too-high")
+        self.edit(folder + "/train.py", "if 0 < options.clip < size else 1", "if False and options.clip < 0 else 1")
+        self.assert_verdict(folder, "FAIL", "nan/rate-too-high")
 
     def test_the_process_is_that_of_the_program(self):
         """What it ignores and its environment are as without Python before it; so is its end."""
@@ -192,6 +210,39 @@ class WheelTest(unittest.TestCase):
             self.assertIn("SigIgn:", expected)
             self.assertEqual(run(*by_python, "look", cwd=folder, env=environment).stdout, expected)
         self.assertEqual(run(*by_python, "die", cwd=folder).returncode, -15)
+
+
+PROMISED = re.search(r"Requires-Python: >=3\.(\d+)", dict(wheel.texts_of("0", "none"))["METADATA"])
+
+
+def interpreter_of(name):
+    """One that is on PATH, else one of pyenv's, whose commands on PATH start none but those that are selected."""
+    for python in (shutil.which(name), *sorted(glob.glob(os.path.expanduser(f"~/.pyenv/versions/{name[6:]}.*/bin/python")))):
+        if python and run(python, "-c", "import venv").returncode == 0:
+            return python
+    return None
+
+
+class InterpretersTest(InstalledTest):
+    """Each Python that the wheel promises to work with, as far as they are here."""
+
+    def check(self, name):
+        python = interpreter_of(name)
+        if not python:
+            self.skipTest(f"there is no {name} with venv, on PATH or in ~/.pyenv/versions")
+        self.install(python)
+        self.assertIn(f"/{name}/", self.package)
+        self.assert_starts()
+        # Those that import torch, too, which is not here.
+        compiled = run(self.bin + "/python3", "-W", "error", "-m", "compileall", "-q", self.package)
+        self.assertEqual((compiled.returncode, compiled.stdout), (0, ""))
+        imported = run(self.bin + "/python3", "-W", "error", "-c", "import trainwreck.export, trainwreck.trace", cwd=self.folder)
+        self.assertEqual((imported.returncode, imported.stdout), (0, ""))
+        self.assert_verdict(self.project("scenarios/nan/rate-too-high.yaml"), "PASS", "nan/rate-too-high")
+
+
+for minor in range(int(PROMISED[1]), 14):
+    setattr(InterpretersTest, f"test_python3_{minor:02}", lambda self, name=f"python3.{minor}": self.check(name))
 
 
 if __name__ == "__main__":
