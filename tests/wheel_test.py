@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The wheel: packed from the harness of this build, checked, installed into a fresh virtual environment, and used there. Needs
-no network. TRAINWRECK_WHEEL_PYTHON names another Python for that environment (bazel test --test_env=...).
+"""The wheel: packed from the harness of this build, checked, installed into fresh virtual environments, and used there. Needs
+no network. TRAINWRECK_WHEEL_PYTHON names another Python for that environment (bazel test --test_env=...). Besides, it is used
+with each Python that it promises to work with, and with a torch: that of TRAINWRECK_STACKS_PYTHON, else Debian's.
 
 Usage: wheel_test.py TRAINWRECK DOCUMENT [unittest options], in the folder of tools/wheel.py's sources
 """
@@ -243,6 +244,68 @@ class InterpretersTest(InstalledTest):
 
 for minor in range(int(PROMISED[1]), 14):
     setattr(InterpretersTest, f"test_python3_{minor:02}", lambda self, name=f"python3.{minor}": self.check(name))
+
+
+# Nothing in it is of trainwreck.
+TRAINING = """
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int)
+parser.add_argument("--lr", type=float)
+parser.add_argument("--seed", type=int)
+options = parser.parse_args()
+torch.manual_seed(options.seed)
+inputs = torch.randn(256, 8)
+data = torch.utils.data.TensorDataset(inputs, inputs.sum(1, keepdim=True))
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=options.lr)
+loader = torch.utils.data.DataLoader(data, batch_size=16, shuffle=True)
+step = 0
+while step < options.steps:
+    for batch, target in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(batch), target).backward()
+        optimizer.step()
+        step += 1
+        if step == options.steps:
+            break
+"""
+TORCH_PYTHON = os.environ.get("TRAINWRECK_STACKS_PYTHON") or "/usr/bin/python3"
+TORCH = run(TORCH_PYTHON, "-c", "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))")
+
+
+@unittest.skipIf(TORCH.returncode, f"{TORCH_PYTHON} cannot import torch: ci/test.sh installs Debian's")
+class TorchTest(InstalledTest):
+    """What a person does first: pip install, init, run; with a torch that was there before."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.install(TORCH_PYTHON, "--system-site-packages")
+        # Where that Python is a virtual environment itself, its packages are not those of the system.
+        with open(os.path.dirname(cls.package) + "/torch_is_there.pth", "w", encoding="utf-8") as file:
+            file.write(TORCH.stdout)
+
+    def test_a_program_as_it_is(self):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        with open(folder + "/train.py", "w", encoding="utf-8") as file:
+            file.write(TRAINING)
+        training = ["python", "train.py", "--steps", "40", "--lr", "0.02", "--seed", "0"]
+        done = run(self.bin + "/trainwreck", "init", "--", *training, cwd=folder, env={"PATH": self.bin})
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("  optimizer: Adam, 4 tensors in 1 group\n", done.stdout)
+        with open(folder + "/trainwreck.yaml", encoding="utf-8") as file:
+            self.assertIn("\n    adapter: python\n", file.read())
+        scenario = ["--suite", "portable/nan-gradient"]
+        self.assert_verdict(folder, "PASS", scenario[-1], *scenario)
+        # Now the program leaves out updates that are not finite, which the scenario says it does not.
+        self.edit(folder + "/train.py", "        optimizer.step()\n", """
+        if all(p.grad.isfinite().all() for p in model.parameters()):
+            optimizer.step()
+""")
+        self.assert_verdict(folder, "FAIL", scenario[-1], *scenario)
 
 
 if __name__ == "__main__":
