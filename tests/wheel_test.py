@@ -65,8 +65,10 @@ class InstalledTest(unittest.TestCase):
         # Without a pip of its own, which would take one more Debian package.
         made = run(python, "-m", "venv", "--without-pip", *options, cls.folder + "/venv")
         assert made.returncode == 0, made.stdout
+        # That of another Python may be too old for this one.
+        by = python if run(python, "-m", "pip", "--version").returncode == 0 else PYTHON
         # As from elsewhere: what it was packed from is out of reach.
-        installed = run(PYTHON, "-m", "pip", "--python", cls.bin + "/python3", "install", "--quiet", "--no-index",
+        installed = run(by, "-m", "pip", "--python", cls.bin + "/python3", "install", "--quiet", "--no-index",
                         "--no-deps", "--disable-pip-version-check", cls.wheel, cwd=cls.folder)
         assert installed.returncode == 0, installed.stdout
         cls.package, = glob.glob(cls.folder + "/venv/lib/python3*/site-packages/trainwreck")
