@@ -5,8 +5,10 @@ Usage: hooks_test.py [unittest options], with a Python that has torch, in the fo
 """
 import glob
 import json
+import math
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -196,6 +198,26 @@ class ProgramsTest(HooksTest):
     def test_a_run_is_ended_where_the_backward_pass_is_inside_of_the_step(self):
         self.program("closure", "6", TRAINWRECK_ADAPTER_STEPS="4")
         self.assertEqual(len(self.records()), 4)
+
+    def test_training_in_a_process_that_the_program_starts(self):
+        for method in ("fork", "forkserver", "spawn"):
+            self.setUp()
+            self.assert_program("in_child", "6", method)
+            self.assertEqual(len(self.records()), 6, method)
+            self.setUp()
+            self.program("in_child", "6", method, faults=[fault("optimizer.nan_gradient", at=3)])
+            self.assertEqual([event["step"] for event in self.events("fired")], [3], method)
+            self.assertEqual([math.isfinite(float(step["grad_norm"])) for step in self.records()], [True] * 3 + [False] * 3, method)
+
+    def test_ranks_that_the_program_starts(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        late = {**fault("process.slow_step", seconds=0.3), "trigger": {"at": 3, "ranks": [1]}}
+        said = self.program("in_children", "6", str(port), faults=[late])
+        for rank, count in ((0, 0), (1, 1)):
+            self.assertEqual(len(self.assert_seen([line for line in said if line["rank"] == rank], rank)), 6)
+            self.assertEqual(len(self.events("fired", rank)), count)
 
     def test_ranks_are_ended_after_the_same_step(self):
         self.two_ranks(TRAINWRECK_ADAPTER_STEPS="4")
