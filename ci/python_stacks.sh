@@ -48,6 +48,18 @@ find_axe() {
   STACKS+=("--test_env=TRAINWRECK_AXE=$folder/axe_playwright_python/axe.min.js")
 }
 
+# What checks the package in Python, with what they import: 30 MB to download, 100 MB on disk.
+PYTHON_CHECKERS=(ruff==0.17.6 mypy==2.4.1 ast_serialize==0.13.1 librt==0.17.0 mypy_extensions==1.2.0 pathspec==1.1.1
+  typing_extensions==4.16.0)
+
+find_python_checkers() {
+  local folder
+  folder="$TRAINWRECK_CACHE/python-checkers-$(sha256sum <<<"${PYTHON_CHECKERS[*]}" | cut -c 1-12)"
+  install_packages "$folder" "the checks of the package in Python" "${PYTHON_CHECKERS[@]}" || return 0
+  STACKS+=("--test_env=TRAINWRECK_PYTHON_CHECKERS=$folder")
+}
+
 STACKS=()
 if [ -n "${WITH_PYTHON_STACKS:-}" ]; then find_all_stacks; else find_small_stacks; fi
 find_axe
+find_python_checkers

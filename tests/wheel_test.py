@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The wheel: packed from the harness of this build, checked, installed into a fresh virtual environment, and used there. Needs
-no network. TRAINWRECK_WHEEL_PYTHON names another Python for that environment (bazel test --test_env=...).
+"""The wheel: packed from the harness of this build, checked, installed into fresh virtual environments, and used there. Needs
+no network. TRAINWRECK_WHEEL_PYTHON names another Python for that environment (bazel test --test_env=...). Besides, it is used
+with each Python that it promises to work with, and with a torch: that of TRAINWRECK_STACKS_PYTHON, else Debian's.
 
 Usage: wheel_test.py TRAINWRECK DOCUMENT [unittest options], in the folder of tools/wheel.py's sources
 """
+import functools
 import glob
 import os
 import re
@@ -45,23 +47,52 @@ def is_debian_12():
         return "VERSION_CODENAME=bookworm" in file.read()
 
 
+@functools.cache
+def wheel_of_this_build():
+    packed = run(sys.executable, "tools/wheel.py", "pack", TRAINWRECK, tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+    assert packed.returncode == 0, packed.stdout
+    return packed.stdout.strip()
+
+
 @unittest.skipIf(MISSING, "; ".join(MISSING))
-class WheelTest(unittest.TestCase):
+class InstalledTest(unittest.TestCase):
     @classmethod
-    def setUpClass(cls):
+    def install(cls, python, *options):
+        """Installs the wheel into a fresh virtual environment of this Python."""
         cls.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
-        packed = run(sys.executable, "tools/wheel.py", "pack", TRAINWRECK, cls.folder)
-        assert packed.returncode == 0, packed.stdout
-        cls.wheel = packed.stdout.strip()
+        cls.wheel = wheel_of_this_build()
         cls.bin = cls.folder + "/venv/bin"
         # Without a pip of its own, which would take one more Debian package.
-        made = run(PYTHON, "-m", "venv", "--without-pip", cls.folder + "/venv")
+        made = run(python, "-m", "venv", "--without-pip", *options, cls.folder + "/venv")
         assert made.returncode == 0, made.stdout
+        # That of another Python may be too old for this one.
+        by = python if run(python, "-m", "pip", "--version").returncode == 0 else PYTHON
         # As from elsewhere: what it was packed from is out of reach.
-        installed = run(PYTHON, "-m", "pip", "--python", cls.bin + "/python3", "install", "--quiet", "--no-index",
+        installed = run(by, "-m", "pip", "--python", cls.bin + "/python3", "install", "--quiet", "--no-index",
                         "--no-deps", "--disable-pip-version-check", cls.wheel, cwd=cls.folder)
         assert installed.returncode == 0, installed.stdout
         cls.package, = glob.glob(cls.folder + "/venv/lib/python3*/site-packages/trainwreck")
+
+    def assert_starts(self):
+        expected = run(TRAINWRECK, "--version").stdout
+        for command in ([self.bin + "/trainwreck"], [self.bin + "/python3", "-m", "trainwreck"]):
+            done = run(*command, "--version", env={}, cwd=self.folder)
+            self.assertEqual((done.returncode, done.stdout), (0, expected))
+        said = run(self.bin + "/python3", "-c", "import trainwreck; print(trainwreck.__version__)", env={}, cwd=self.folder)
+        self.assertEqual(said.stdout, expected.split()[-1] + "\n")
+
+    def assert_verdict(self, folder, verdict, scenario, *options):
+        done = run(self.bin + "/trainwreck", "run", *options, cwd=folder, env={"PATH": self.bin})
+        self.assertRegex(done.stdout, rf"(?m)^{verdict} .* {scenario}$")
+        self.assertEqual(done.returncode, int(verdict != "PASS"), done.stdout)
+
+    def edit(self, path, old, new):
+        with open(path, "r+", encoding="utf-8") as file:
+            text = file.read()
+            self.assertIn(old, text)
+            file.seek(0)
+            file.write(text.replace(old, new))
+            file.truncate()
 
     def project(self, *names):
         """A folder with the training program of DOCUMENT, its trainwreck.yaml and other files of that page."""
@@ -73,6 +104,12 @@ class WheelTest(unittest.TestCase):
             with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
                 file.write(files[name])
         return folder
+
+
+class WheelTest(InstalledTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.install(PYTHON)
 
     def refusals(self, name=None, leave_out=(), **changed):
         """What `check` says of the wheel with another name, without some files, or with another content of some."""
@@ -126,11 +163,7 @@ class WheelTest(unittest.TestCase):
         suite = [self.bin + "/trainwreck", "run", "--suite", "portable/lr-*"]
         done = run(*suite, cwd=folder, env={"PATH": self.bin})
         self.assertRegex(done.stdout, r"(?m)^# 2 cases need a recipe key with the role 'learning_rate'")
-        with open(folder + "/trainwreck.yaml", "r+", encoding="utf-8") as file:
-            target = file.read()
-            self.assertIn("      lr: 0.3\n", target)
-            file.seek(0)
-            file.write(target.replace("      lr: 0.3\n", "      lr: {default: 0.3, role: learning_rate}\n"))
+        self.edit(folder + "/trainwreck.yaml", "      lr: 0.3\n", "      lr: {default: 0.3, role: learning_rate}\n")
         done = run(*suite, cwd=folder, env={"PATH": self.bin})
         for name in ("lr-too-high", "lr-too-low"):
             self.assertRegex(done.stdout, rf"(?m)^PASS .* portable/{name}$")
@@ -156,25 +189,13 @@ class WheelTest(unittest.TestCase):
                 self.assertEqual(os.path.realpath(found[name]), os.path.realpath(f"{self.package}/lib/trainwreck/{name}"))
 
     def test_it_starts_in_an_empty_environment(self):
-        expected = run(TRAINWRECK, "--version").stdout
-        for command in ([self.bin + "/trainwreck"], [self.bin + "/python3", "-m", "trainwreck"]):
-            done = run(*command, "--version", env={}, cwd=self.folder)
-            self.assertEqual((done.returncode, done.stdout), (0, expected))
-        said = run(self.bin + "/python3", "-c", "import trainwreck; print(trainwreck.__version__)", env={}, cwd=self.folder)
-        self.assertEqual(said.stdout, expected.split()[-1] + "\n")
+        self.assert_starts()
 
     def test_the_first_scenario_passes_and_fails(self):
         folder = self.project("scenarios/nan/rate-too-high.yaml")
-        done = run(self.bin + "/trainwreck", "run", cwd=folder, env={"PATH": self.bin})
-        self.assertRegex(done.stdout, r"(?m)^PASS .* nan/rate-too-high$")
-        self.assertEqual(done.returncode, 0, done.stdout)
-        with open(folder + "/train.py", "r+", encoding="utf-8") as file:
-            program = file.read()
-            file.seek(0)
-            file.write(program.replace("if 0 < options.clip < size else 1", "if False and options.clip < 0 else 1"))
-        done = run(self.bin + "/trainwreck", "run", cwd=folder, env={"PATH": self.bin})
-        self.assertRegex(done.stdout, r"(?m)^FAIL .* nan/rate-too-high$")
-        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assert_verdict(folder, "PASS", "nan/rate-too-high")
+        self.edit(folder + "/train.py", "if 0 < options.clip < size else 1", "if False and options.clip < 0 else 1")
+        self.assert_verdict(folder, "FAIL", "nan/rate-too-high")
 
     def test_the_process_is_that_of_the_program(self):
         """What it ignores and its environment are as without Python before it; so is its end."""
@@ -192,6 +213,101 @@ class WheelTest(unittest.TestCase):
             self.assertIn("SigIgn:", expected)
             self.assertEqual(run(*by_python, "look", cwd=folder, env=environment).stdout, expected)
         self.assertEqual(run(*by_python, "die", cwd=folder).returncode, -15)
+
+
+PROMISED = re.search(r"Requires-Python: >=3\.(\d+)", dict(wheel.texts_of("0", "none"))["METADATA"])
+
+
+def interpreter_of(name):
+    """One that is on PATH, else one of pyenv's, whose commands on PATH start none but those that are selected."""
+    for python in (shutil.which(name), *sorted(glob.glob(os.path.expanduser(f"~/.pyenv/versions/{name[6:]}.*/bin/python")))):
+        if python and run(python, "-c", "import venv").returncode == 0:
+            return python
+    return None
+
+
+class InterpretersTest(InstalledTest):
+    """Each Python that the wheel promises to work with, as far as they are here."""
+
+    def check(self, name):
+        python = interpreter_of(name)
+        if not python:
+            self.skipTest(f"there is no {name} with venv, on PATH or in ~/.pyenv/versions")
+        self.install(python)
+        self.assertIn(f"/{name}/", self.package)
+        self.assert_starts()
+        # Those that import torch, too, which is not here.
+        compiled = run(self.bin + "/python3", "-W", "error", "-m", "compileall", "-q", self.package)
+        self.assertEqual((compiled.returncode, compiled.stdout), (0, ""))
+        imported = run(self.bin + "/python3", "-W", "error", "-c", "import trainwreck.export, trainwreck.trace", cwd=self.folder)
+        self.assertEqual((imported.returncode, imported.stdout), (0, ""))
+        self.assert_verdict(self.project("scenarios/nan/rate-too-high.yaml"), "PASS", "nan/rate-too-high")
+
+
+for minor in range(int(PROMISED[1]), 14):
+    setattr(InterpretersTest, f"test_python3_{minor:02}", lambda self, name=f"python3.{minor}": self.check(name))
+
+
+# Nothing in it is of trainwreck.
+TRAINING = """
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int)
+parser.add_argument("--lr", type=float)
+parser.add_argument("--seed", type=int)
+options = parser.parse_args()
+torch.manual_seed(options.seed)
+inputs = torch.randn(256, 8)
+data = torch.utils.data.TensorDataset(inputs, inputs.sum(1, keepdim=True))
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=options.lr)
+loader = torch.utils.data.DataLoader(data, batch_size=16, shuffle=True)
+step = 0
+while step < options.steps:
+    for batch, target in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(batch), target).backward()
+        optimizer.step()
+        step += 1
+        if step == options.steps:
+            break
+"""
+TORCH_PYTHON = os.environ.get("TRAINWRECK_STACKS_PYTHON") or "/usr/bin/python3"
+TORCH = run(TORCH_PYTHON, "-c", "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))")
+
+
+@unittest.skipIf(TORCH.returncode, f"{TORCH_PYTHON} cannot import torch: ci/test.sh installs Debian's")
+class TorchTest(InstalledTest):
+    """What a person does first: pip install, init, run; with a torch that was there before."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.install(TORCH_PYTHON, "--system-site-packages")
+        # Where that Python is a virtual environment itself, its packages are not those of the system.
+        with open(os.path.dirname(cls.package) + "/torch_is_there.pth", "w", encoding="utf-8") as file:
+            file.write(TORCH.stdout)
+
+    def test_a_program_as_it_is(self):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        with open(folder + "/train.py", "w", encoding="utf-8") as file:
+            file.write(TRAINING)
+        training = ["python", "train.py", "--steps", "40", "--lr", "0.02", "--seed", "0"]
+        done = run(self.bin + "/trainwreck", "init", "--", *training, cwd=folder, env={"PATH": self.bin})
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("  optimizer: Adam, 4 tensors in 1 group\n", done.stdout)
+        with open(folder + "/trainwreck.yaml", encoding="utf-8") as file:
+            self.assertIn("\n    adapter: python\n", file.read())
+        scenario = ["--suite", "portable/nan-gradient"]
+        self.assert_verdict(folder, "PASS", scenario[-1], *scenario)
+        # Now the program leaves out updates that are not finite, which the scenario says it does not.
+        self.edit(folder + "/train.py", "        optimizer.step()\n", """
+        if all(p.grad.isfinite().all() for p in model.parameters()):
+            optimizer.step()
+""")
+        self.assert_verdict(folder, "FAIL", scenario[-1], *scenario)
 
 
 if __name__ == "__main__":

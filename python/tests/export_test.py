@@ -124,7 +124,7 @@ class ExportTest(unittest.TestCase):
         place, said = self.export("csv")
         self.assertEqual(said.stdout, f"wrote 6 runs to {place}\n")
         rows = self.rows(place + "/signals.csv")
-        self.assertEqual(list(rows[0]), "run case arm seed rank step module signal value".split())
+        self.assertEqual(list(rows[0]), ["run", "case", "arm", "seed", "rank", "step", "module", "signal", "value"])
         self.assert_is_truth({(r["run"], int(r["step"]), r["module"], r["signal"]): float(r["value"]) for r in rows})
         self.assertEqual({(r["case"], r["arm"], r["seed"], r["rank"]) for r in rows if r["run"] == RUNS[3]}, {("fake/slow", "fault", "1", "0")})
         fired, = [row for row in self.rows(place + "/events.csv") if row["event"] == "fired" and row["run"] == RUNS[2]]

@@ -5,8 +5,10 @@ Usage: hooks_test.py [unittest options], with a Python that has torch, in the fo
 """
 import glob
 import json
+import math
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -47,6 +49,25 @@ def entries_of(file):
 
 
 GRADIENTS = ("grad_norm", "applied_grad_norm", "nonfinite_grads")
+# Says which functions of torch are ours, by the names that they have in torch, and the hooks of all modules.
+WHAT_IS_SET = """
+import json, sys, types, torch
+found, modules = set(), torch.nn.modules.module
+for module in [held for name, held in sys.modules.items() if name.split(".")[0] == "torch"]:
+    for held in list(vars(module).values()):
+        for one in [held, *(vars(held).values() if isinstance(held, type) else ())]:
+            if isinstance(one, types.FunctionType) and "/trainwreck/" in one.__code__.co_filename:
+                found.add(one.__qualname__)
+found |= {name for name in vars(modules) if name.startswith("_global_") and getattr(modules, name)}
+print(json.dumps({"set": sorted(found)}))
+"""
+# What no plan says whether it is needed: steps, losses and rates are always recorded, the harness resumes a run at the steps that
+# its checkpoints hold, and finds out by the collectives which rank has not come.
+ALWAYS = {"backward", "clip_grad_norm_", "GradScaler.scale", "GradScaler.step", "GradScaler.unscale_", "Optimizer.__init__",
+          "Optimizer.zero_grad", "Module.zero_grad", "_global_forward_pre_hooks", "save", "load", "Optimizer.load_state_dict",
+          "init_process_group"}
+# The same, in some versions of torch.
+SOMETIMES = {"get_total_norm", "clip_grads_with_norm_", "Optimizer._hook_for_profile", "async_save", "_init_optim_state"}
 
 
 class HooksTest(unittest.TestCase):
@@ -197,6 +218,26 @@ class ProgramsTest(HooksTest):
         self.program("closure", "6", TRAINWRECK_ADAPTER_STEPS="4")
         self.assertEqual(len(self.records()), 4)
 
+    def test_training_in_a_process_that_the_program_starts(self):
+        for method in ("fork", "forkserver", "spawn"):
+            self.setUp()
+            self.assert_program("in_child", "6", method)
+            self.assertEqual(len(self.records()), 6, method)
+            self.setUp()
+            self.program("in_child", "6", method, faults=[fault("optimizer.nan_gradient", at=3)])
+            self.assertEqual([event["step"] for event in self.events("fired")], [3], method)
+            self.assertEqual([math.isfinite(float(step["grad_norm"])) for step in self.records()], [True] * 3 + [False] * 3, method)
+
+    def test_ranks_that_the_program_starts(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        late = {**fault("process.slow_step", seconds=0.3), "trigger": {"at": 3, "ranks": [1]}}
+        said = self.program("in_children", "6", str(port), faults=[late])
+        for rank, count in ((0, 0), (1, 1)):
+            self.assertEqual(len(self.assert_seen([line for line in said if line["rank"] == rank], rank)), 6)
+            self.assertEqual(len(self.events("fired", rank)), count)
+
     def test_ranks_are_ended_after_the_same_step(self):
         self.two_ranks(TRAINWRECK_ADAPTER_STEPS="4")
         self.assertEqual([len(self.records(rank=rank)) for rank in (0, 1)], [4, 4])
@@ -211,6 +252,23 @@ class ProgramsTest(HooksTest):
         self.setUp()
         for step in self.assert_program("plain"):
             self.assertFalse(set(names) & step.keys(), "only where a formula mentions them")
+
+    def functions_set(self, **plan):
+        said, = self.call("-c", WHAT_IS_SET, **{"demand": (), **plan})
+        return set(said["set"])
+
+    def test_functions_of_torch_are_left_alone_that_the_plan_does_not_need(self):
+        always = self.functions_set()
+        self.assertEqual(always - SOMETIMES, ALWAYS)
+        batches = {"_BaseDataLoaderIter." + name for name in ("__init__", "_reset", "__next__")}
+        for added, plan in ((set(), {"record": [*GRADIENTS, "update_norm", "comm_s", "memory_bytes"]}), (batches, {"record": ["data_s"]}),
+                            ({"_BaseDataLoaderIter.__next__"}, {"faults": [fault("data.slow_loader", seconds=1)]}),
+                            ({"all_reduce"}, {"faults": [fault("collective.delay", seconds=1)]}),
+                            (set(), {"faults": [fault("process.slow_step", seconds=1)]})):
+            self.assertEqual(self.functions_set(**plan) - always, added, plan)
+        for plan in ({"record": ["act_norm"]}, {"faults": [fault("schedule.freeze")]}):  # which ones differs between versions
+            self.assertTrue(self.functions_set(**plan) - always, plan)
+        self.assertEqual(self.functions_set(hooks=False), set())
 
     def test_what_no_formula_mentions_is_left_out(self):
         on_demand = {*GRADIENTS, "memory_bytes"}

@@ -7,6 +7,7 @@ import contextlib
 import copy
 import datetime
 import json
+import multiprocessing
 import os
 import pickle
 import random
@@ -834,6 +835,28 @@ def ddp(steps: int) -> None:
         torch.distributed.all_reduce(seen)
     torch.distributed.destroy_process_group()
     os._exit(0)  # torch 2.11 with Gloo aborts at 1 exit in 8, "terminate called without ..."
+
+
+@program
+def in_child(steps: int) -> None:
+    """Trains in a process that is started in this way: fork, forkserver or spawn."""
+    method = sys.argv.pop(3)
+    child = multiprocessing.get_context(method).Process(target=plain, args=(steps,))
+    child.start()
+    child.join()
+    sys.exit(child.exitcode)
+
+
+def ddp_of(rank: int, steps: int) -> None:
+    os.environ["RANK"] = str(rank)
+    ddp(steps)
+
+
+@program
+def in_children(steps: int) -> None:
+    """Ranks without torchrun: the program starts them itself."""
+    os.environ.update(WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=sys.argv[3])
+    torch.multiprocessing.spawn(ddp_of, (steps,), nprocs=2)
 
 
 @program

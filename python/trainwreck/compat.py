@@ -66,9 +66,10 @@ def grad_scaler() -> Any:
 
 def on_optimizer_step(before: BeforeStep, after: AfterStep) -> None:
     """Sets hooks of all optimizers' `step`. `before` may return other arguments, as a pair."""
-    if hasattr(optimizers, "register_optimizer_step_pre_hook"):
-        optimizers.register_optimizer_step_pre_hook(before)
-        optimizers.register_optimizer_step_post_hook(after)
+    module: Any = optimizers
+    if hasattr(module, "register_optimizer_step_pre_hook"):
+        module.register_optimizer_step_pre_hook(before)
+        module.register_optimizer_step_post_hook(after)
         return
     # Without such hooks, torch wraps each class's `step` for its profiler when an optimizer is
     # made or unpickled. That is the place: schedulers wrap the `step` of an instance later.
@@ -159,8 +160,9 @@ def _library(namespace: str) -> Any:
 
 
 def _below_view() -> Any:
-    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.ADInplaceOrView)
-    return torch._C._ExcludeDispatchKeyGuard(keys)
+    of_torch: Any = torch._C
+    keys = of_torch.DispatchKeySet(of_torch.DispatchKey.ADInplaceOrView)
+    return of_torch._ExcludeDispatchKeyGuard(keys)
 
 
 @contextlib.contextmanager

@@ -33,7 +33,7 @@ def _entropy(x: torch.Tensor) -> Any:
 SUMS: dict[str, Callable[[torch.Tensor], Any]] = {
     "count": torch.numel,
     "finite": lambda x: torch.isfinite(x).sum(),
-    "zeros": lambda x: (x == 0).sum(),
+    "zeros": lambda x: x.eq(0).sum(),
     "saturated": lambda x: (x.abs() >= 0.99).sum(),
     "sum": lambda x: _finite(x).sum(),
     "squares": lambda x: _finite(x).square().sum(),

@@ -178,7 +178,8 @@ class Faults:
         device = self._device()
         if device.type == "cuda":
             size = torch.cuda.memory_reserved(device) + int(fault.with_["mebibytes"]) * 2**20
-            whole = torch.cuda.get_device_properties(device).total_memory
+            properties: Any = torch.cuda.get_device_properties(device)
+            whole = properties.total_memory
             torch.cuda.set_per_process_memory_fraction(min(1.0, size / whole), device)
             self.fired(fault, whole, min(size, whole), device=str(device))
             return

@@ -442,4 +442,6 @@ def memory_bytes() -> int:
     pages = int(os.pread(_statm(os.getpid()), 128, 0).split()[1])
     cuda: Any = torch.cuda
     devices = range(cuda.device_count()) if cuda.is_initialized() else ()
-    return pages * os.sysconf("SC_PAGE_SIZE") + sum(map(cuda.memory_allocated, devices))
+    return pages * os.sysconf("SC_PAGE_SIZE") + sum(
+        int(cuda.memory_allocated(one)) for one in devices
+    )

@@ -20,7 +20,7 @@ def wrap(faults: Faults) -> None:
 
 
 def _wrap_all_reduce(faults: Faults) -> None:
-    all_reduce = dist.all_reduce
+    all_reduce: Any = dist.all_reduce
 
     @functools.wraps(all_reduce)
     def call(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
