@@ -6,7 +6,7 @@
 # The hooks in Python are tested with Debian's torch 1.13 (48 MB) and a Trainer of Hugging Face that runs with it (16 MB).
 # --with-python-stacks tests them with today's PyTorch, Hugging Face's Trainer and Lightning instead, and the adapter with scikit-learn,
 # TensorBoard, MPI, accelerate and x-transformers, and exports with pyarrow, MLflow and wandb, too: 3 GB to download, 5 GB on disk, since
-# PyTorch brings its CUDA libraries.
+# PyTorch brings its CUDA libraries. --all implies it.
 # The package in Python is checked with ruff and mypy (30 MB).
 # Ends with a line `N passed, N failed, N skipped` that counts test cases, and says each skip with its reason.
 set -euo pipefail
@@ -18,10 +18,11 @@ WITH_NODES=1
 ALL=""
 while true; do
   case "${1:-}" in
-    --with-python-stacks) WITH_PYTHON_STACKS=1 WITH_PYTHON_TORCH="" ;;
-    --all) ALL=1 WITH_CLANG_TOOLS=1 WITH_ENGINES=1 ;;
+    --with-python-stacks) WITH_PYTHON_STACKS=1 ;;
+    --all) ALL=1 WITH_CLANG_TOOLS=1 WITH_ENGINES=1 WITH_PYTHON_STACKS=1 ;;
     *) break ;;
   esac
+  if [ -n "$WITH_PYTHON_STACKS" ]; then WITH_PYTHON_TORCH=""; fi
   shift
 done
 source ci/setup.sh
