@@ -114,6 +114,7 @@ class Machines(unittest.TestCase):
         self.daemon.bind(self.sockets + "/daemon")
         self.daemon.listen(64)
         self.machines, self.tasks = [], 0
+        self.silent = []  # connections that stay open
         threading.Thread(target=self.serve, daemon=True).start()
 
     def tearDown(self):
@@ -149,17 +150,22 @@ class Machines(unittest.TestCase):
         task = json.loads(data)
         self.tasks += 1
         code = f"{self.folder}/code.{self.tasks}"
-        words = ["sh", "-c", self.before_task + MACHINE, "sh", str(task["rank"]), self.folder + "/up", code, *task["command"]]
+        host = self.host_of(task)
+        if host is None:
+            connection.sendall(b"1")
+            return
+        words = ["sh", "-c", self.before_task + MACHINE, "sh", str(host), self.folder + "/up", code, *task["command"]]
         variables = {**task["environment"], "ADDRESS": f"10.0.0.{self.tasks}"}  # where there is a network
         machine = subprocess.Popen([*self.new_machine(), *words], cwd=task["folder"], env=variables, stdin=files[0], stdout=files[1],
                                    stderr=files[2])
         self.machines.append(machine)
-        self.connect(machine, task["rank"])
+        self.connect(machine, host)
         for file in files:
             os.close(file)
         connection.settimeout(0.05)
         while not os.path.exists(code):
             if machine.poll() is not None:
+                self.silent.append(connection)
                 return  # it was switched off, and nobody tells srun
             try:
                 if connection.recv(100) == b"kill":
@@ -173,10 +179,14 @@ class Machines(unittest.TestCase):
             except OSError:
                 pass  # srun is gone
 
+    def host_of(self, task):
+        """The number of its machine; None if there is none."""
+        return task["rank"]
+
     def new_machine(self):
         return NEW_MACHINE
 
-    def connect(self, machine, rank):
+    def connect(self, machine, host):
         """To the network, where there is one."""
 
     def processes(self, program="", rank=None):
@@ -291,10 +301,10 @@ class Network(Machines):
             time.sleep(0.01)
         return int(child[0])
 
-    def connect(self, machine, rank):
+    def connect(self, machine, host):
         self.cables += 1
         name = f"v{self.cables}"
-        self.connected[rank] = machine, name
+        self.connected[host] = machine, name
         child = str(self.first_process(machine))
         for words in (["ip", "link", "add", "name", name, "type", "veth", "peer", "name", "eth0", "netns", child],
                       ["ip", "link", "set", name, "master", "br0", "up"]):

@@ -3,6 +3,8 @@
 
 Usage: rank_guard_test.py TRAINWRECK [unittest options]
 """
+import glob
+import json
 import os
 import shutil
 import signal
@@ -14,6 +16,7 @@ import unittest
 
 import unittest_xml
 from machines import HAS_NAMESPACES, IS_PRIVATE, NEW_MACHINE, TARGETS, TRAIN, TRAINWRECK, Machines, Network, has_network, scenario
+from stale_folder import SharedFolder, has_shared_folders
 
 EXAMPLES = os.path.abspath("examples/nodes")
 
@@ -100,7 +103,7 @@ class RankGuardTest(Machines):
         self.assertEqual(subprocess.run([TRAINWRECK, "rank"], capture_output=True, check=False).returncode, 2)
 
 
-# Averages a number over the ranks at each step, through rank 0, which saves for all, and goes on from what was saved.
+# Averages numbers at each step, one for each rank of the first start, through rank 0, which saves for all, and goes on from what was saved.
 EXCHANGE = """
 import json, os, socket, struct, sys, time
 rank, ranks, saved, steps = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"]), sys.argv[1] + "/all.json", int(sys.argv[2])
@@ -116,6 +119,8 @@ def send(connection, number):
     connection.sendall(struct.pack("d", number) + bytes(3992))
 def lead():
     begin, numbers = json.load(open(saved)) if os.path.exists(saved) else (0, [rank + 1.0 for rank in range(ranks)])
+    if ranks != len(numbers) and sys.argv[3] != "true":
+        sys.exit(f"{len(numbers)} ranks have saved this")
     listener, peers = socket.create_server((os.environ["ADDRESS"], 4000)), {}
     with open(saved + ".leader", "w") as file:
         file.write(os.environ["ADDRESS"])
@@ -131,7 +136,7 @@ def lead():
     for step in range(begin, steps):
         for other, peer in peers.items():
             assert receive(peer) == step
-        mean = sum(numbers) / ranks
+        mean = sum(numbers) / len(numbers)
         numbers = [0.9 * number + 0.1 * mean for number in numbers]
         for peer in peers.values():
             send(peer, mean)
@@ -162,15 +167,21 @@ apiVersion: trainwreck/v1
 kind: Targets
 targets:
   nodes:
-    command: [srun, -n, "{parallel.ranks}", TRAINWRECK, rank, --, python3, train.py, "{run.checkpoints}", "{steps}"]
+    command: [srun, -n, "{run.ranks}", TRAINWRECK, rank, --, python3, train.py, "{run.checkpoints}", "{steps}", "{checkpoint.elastic}"]
     resume: {when_exists: "{run.checkpoints}/all.json"}
-    recipe: {steps: 60}
+    recipe: {steps: 60, checkpoint.elastic: false}
     ranks: {default: 2, launcher: srun}
     signals: {loss: {}}
     sources:
       - {stdout: 'step (?P<step>\\d+): loss (?P<loss>\\S+)'}
     budget: {seconds: 90, stall_seconds: 4}
 """
+
+
+def has_netem():
+    words = ["unshare", "--user", "--map-root-user", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "loss", "5%"]
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0
+
 
 def has_packet_filter():
     table = "table inet t { chain c { type filter hook input priority 0; numgen random mod 2 < 1 drop; }; }"
@@ -182,8 +193,16 @@ def has_packet_filter():
 class NetworkTest(Network):
     def setUp(self):
         super().setUp()
+        self.lost, self.stays_down = set(), False
         self.write("train.py", EXCHANGE)
         self.write("trainwreck.yaml", NETWORK_TARGETS.replace("TRAINWRECK", TRAINWRECK))
+
+    def host_of(self, task):
+        """A run gets no other machine for one that it has lost, where those stay down."""
+        run = "TRAINWRECK_RUN=" + task["environment"]["TRAINWRECK_RUN"]
+        ranks = int(task["environment"]["SLURM_NTASKS"])
+        machines = [host for host in range(3) if (run, host) not in self.lost] if self.stays_down else list(range(ranks))
+        return machines[task["rank"]] if task["rank"] < len(machines) else None
 
     def fault(self, symptoms, **parameters):
         return scenario("node.command", symptoms, **{"with": parameters})
@@ -202,6 +221,16 @@ class NetworkTest(Network):
         self.assertIn("drop", fired["after"])
         self.assertNotIn("drop", fired["before"])
 
+    @unittest.skipUnless(HAS_NAMESPACES and has_netem(), "no link may be made late or lossy by netem here: this kernel does not have it")
+    def test_a_late_and_a_lossy_link_of_netem_change_nothing_but_time(self):
+        for how in ("delay 60ms", "loss 30%"):
+            self.run_scenario(self.fault({"waits": "max(time[:]) > control.max(time[:]) + 0.4 and abs(loss[59] - control.loss[59]) <= 1e-9"},
+                                         run=f"tc qdisc add dev eth0 root netem {how}", undo="tc qdisc del dev eth0 root",
+                                         probe="tc qdisc show dev eth0"))
+            fired, = self.events("fault", "fired")
+            self.assertIn(how.split()[0], fired["after"])
+            self.assertNotIn("netem", fired["before"])
+
     def test_a_cut_link_that_comes_back_changes_nothing_but_time(self):
         self.run_scenario(self.fault({"waits": "max(time[:]) > control.max(time[:]) + 0.7 and abs(loss[59] - control.loss[59]) <= 1e-9"},
                                      run="ip link set eth0 down", undo="ip link set eth0 up", probe="ip -br link show eth0", seconds=1.0))
@@ -212,26 +241,53 @@ class NetworkTest(Network):
         self.run_scenario(example("cut-link"))
         self.assertEqual(len(self.events("supervisor", "fired")), 1)
 
-    def test_a_job_is_started_again_after_a_machine_died(self):
+    def power_switch(self):
+        """What ipmitool is replaced by."""
         switch = self.folder + "/power-off"
-        thread = threading.Thread(target=self.switch_off, args=[switch, 1], daemon=True)
-        thread.start()
-        self.run_scenario(example("node-dies", {
-            "ipmitool -H n1-ipmi power off": f"touch {switch}; while [ -e {switch} ]; do sleep 0.05; done",
-            "ipmitool -H n1-ipmi power on": f"rm {switch}.done", "ipmitool -H n1-ipmi power status": f"ls {switch}.done 2>&1; true"}))
-        lost, = self.events("fault", "node_lost")
-        self.assertEqual((lost["rank"], lost["host"]), (1, "n1"))
+        threading.Thread(target=self.switch_off, args=[switch], daemon=True).start()
+        return {"ipmitool -H n1-ipmi power off": f"touch {switch}; while [ -e {switch} ]; do sleep 0.05; done",
+                "ipmitool -H n1-ipmi power on": f"rm {switch}.done", "ipmitool -H n1-ipmi power status": f"ls {switch}.done 2>&1; true"}
 
-    def switch_off(self, switch, rank):
+    def switch_off(self, switch):
         while not self.is_over:
             if os.path.exists(switch):
-                machine, cable = self.connected[rank]
+                machine, cable = self.connected[1]
+                self.lost.add((self.run_of(machine), 1))
                 subprocess.run(self.inside("ip", "link", "set", cable, "down"), check=True)
                 os.kill(self.first_process(machine), signal.SIGKILL)  # and all of its namespace with it
                 machine.wait()
                 self.write("power-off.done", "")
                 os.remove(switch)
             time.sleep(0.05)
+
+    def run_of(self, machine):
+        with open(f"/proc/{machine.pid}/environ", encoding="utf-8") as file:
+            return next(word for word in file.read().split("\0") if word.startswith("TRAINWRECK_RUN="))
+
+    def test_a_job_is_started_again_after_a_machine_died(self):
+        self.run_scenario(example("node-dies", self.power_switch()))
+        lost, = self.events("fault", "node_lost")
+        self.assertEqual((lost["rank"], lost["host"]), (1, "n1"))
+
+    def test_a_job_goes_on_without_a_machine_that_stays_down(self):
+        self.stays_down = True
+        # There is no machine for a third rank.
+        decoy = "decoys:\n  as_many: {set: {supervisor.max_restarts: 1, checkpoint.elastic: true}}\n"
+        self.run_scenario(example("node-lost", {**self.power_switch(), "decoys:\n": decoy}))
+        for arm in ("fault", "others_go_on", "as_many"):
+            lost, = self.events(arm, "node_lost")
+            self.assertEqual((lost["rank"], lost["host"]), (1, "n1"))
+        self.assertEqual([self.hosts("others_go_on", attempt) for attempt in (0, 1)], [["n0", "n1", "n2"], ["n0", "n2"]])
+        resumed, = self.events("others_go_on", "restarted")
+        self.assertEqual(resumed["ranks"], 2)
+
+    def hosts(self, arm, attempt):
+        """Of the ranks, as their guards say."""
+        found = []
+        for path in sorted(glob.glob(f"{self.run_folder(arm)}/guards.*.{attempt}/rank*.json")):
+            with open(path, encoding="utf-8") as file:
+                found.append(json.load(file)["host"])
+        return found
 
     def test_a_command_that_fails_is_no_fault(self):
         said = self.run_scenario(self.fault({"x": "stalled()"}, run="ip link set eth9 down", probe="ip -br link"), status=1)
@@ -329,6 +385,69 @@ class SharedFolderTest(Machines):
         self.run_scenario(scenario("node.command", symptoms, **{"with": fault}))
         fired, = self.events("fault", "fired")
         self.assertEqual(fired["after"], "0")
+
+    def new_machine(self):
+        return [*NEW_MACHINE, "--mount"]
+
+
+# Saves after each step, as rank 0, and goes on from what was saved. That it has is said by a file which can always be seen.
+SAVE_AND_GO_ON = """
+import json, os, select, sys
+rank, ranks, checkpoints, steps = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"]), sys.argv[1], int(sys.argv[2])
+saved, meet = sys.argv[3] + "/" + os.environ["TRAINWRECK_RUN"].replace("/", "."), checkpoints + "/"
+begin, number = json.load(open(saved + "/state")) if os.path.exists(checkpoints + "/latest") else (0, 2)
+if rank == 0 and begin:
+    print("goes on from step", begin, file=sys.stderr)
+for step in range(begin, steps):
+    open(f"{meet}{rank}.{step}", "w").close()
+    while not all(os.path.exists(f"{meet}{other}.{step}") for other in range(ranks)):
+        select.select([], [], [], 0.005)
+    select.select([], [], [], 0.02)
+    number *= 0.97
+    if rank == 0:
+        os.makedirs(saved, exist_ok=True)
+        with open(saved + "/state.new", "w") as file:
+            json.dump([step + 1, number], file)
+        os.replace(saved + "/state.new", saved + "/state")
+        open(checkpoints + "/latest", "w").close()
+        print(f"step {step}: loss {number}", flush=True)
+"""
+
+STALE_TARGETS = TARGETS.replace('"{run.folder}", "{steps}"]', '"{run.checkpoints}", "{steps}", SAVED]\n'
+                                '    resume: {when_exists: "{run.checkpoints}/latest"}')
+
+
+@unittest.skipUnless(HAS_NAMESPACES and IS_PRIVATE and has_shared_folders(), "no file system of one's own may be mounted here: it needs /dev/fuse")
+class FileServerTest(Machines):
+    """What the shared folder's server does to all machines."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("train.py", SAVE_AND_GO_ON)
+        self.saved = self.folder + "/saved"
+        self.write("trainwreck.yaml", STALE_TARGETS.replace("TRAINWRECK", TRAINWRECK).replace("SAVED", self.saved))
+        os.mkdir(self.saved)
+        self.addCleanup(SharedFolder(self.saved, self.folder).end)
+
+    def said(self, arm):
+        with open(self.run_folder(arm) + "/rank0.stderr", encoding="utf-8") as file:
+            return file.read()
+
+    def test_handles_that_go_stale_end_a_job_which_is_started_again(self):
+        self.run_scenario(example("stale-folder", {"ssh fileserver exportfs -u '*:/shared'": f"touch {self.folder}/stale",
+                                                   "ssh fileserver exportfs -r": f"rm {self.folder}/stale", "/shared 2>&1": f"{self.saved} 2>&1"}))
+        for arm in ("fault", "supervisor"):
+            self.assertIn("OSError: [Errno 116] Stale file handle", self.said(arm))
+            fired, = self.events(arm, "fired")
+            self.assertEqual(fired["before"], "directory")
+            self.assertIn("Stale file handle", fired["after"])
+        self.assertRegex(self.said("supervisor"), r"goes on from step 2\d\n")
+
+    def test_a_server_that_does_not_answer_for_a_while_changes_nothing_but_time(self):
+        fault = {"run": f"touch {self.folder}/hangs", "undo": f"rm {self.folder}/hangs", "probe": f"ls {self.folder}/hangs 2>&1; true", "seconds": 1.5}
+        symptoms = {"waits": "max(time[:]) > control.max(time[:]) + 1 and abs(loss[59] - control.loss[59]) <= 1e-9"}
+        self.run_scenario(scenario("node.command", symptoms, **{"with": fault}))
+        self.assertEqual(self.said("fault"), "")
 
     def new_machine(self):
         return [*NEW_MACHINE, "--mount"]
