@@ -86,7 +86,7 @@ class KubernetesTest(SlurmTestCase):
         [container] = self.manifests[name]["spec"]["template"]["spec"]["containers"]
         words = [word.replace("/results", self.path("results")) for word in container["command"] + container["args"]]
         environment = {**self.environment, "PATH": self.path("bin") + ":" + os.environ["PATH"],
-                       **{variable["name"]: variable["value"] for variable in container.get("env", [])}, **variables}
+                       **{variable["name"]: variable["value"] for variable in container.get("env", []) if "value" in variable}, **variables}
         return subprocess.run(words, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
     def shards(self, *indices):
@@ -101,7 +101,9 @@ class KubernetesTest(SlurmTestCase):
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("# 4 cases: 3 pass, 1 fail; ", done.stdout)
         self.assert_as_one_run("results/all")
-        self.assertTrue(os.path.exists(self.path("results/history.db")))
+        self.assertEqual([name for name in os.listdir(self.path("results")) if "history" in name], [])
+        done = self.pod("trainwreck-merge", TRAINWRECK_HISTORY=self.path("history.db"))
+        self.assertIn(f"# history: run 1 in {self.path('history.db')}", done.stdout, done.stderr)
 
     def test_a_pod_that_fails_leaves_no_shard(self):
         self.write_scenario("d")

@@ -114,6 +114,7 @@ class Machines(unittest.TestCase):
         self.daemon.bind(self.sockets + "/daemon")
         self.daemon.listen(64)
         self.machines, self.tasks = [], 0
+        self.silent = []  # connections that stay open
         threading.Thread(target=self.serve, daemon=True).start()
 
     def tearDown(self):
@@ -149,37 +150,52 @@ class Machines(unittest.TestCase):
         task = json.loads(data)
         self.tasks += 1
         code = f"{self.folder}/code.{self.tasks}"
-        words = ["sh", "-c", self.before_task + MACHINE, "sh", str(task["rank"]), self.folder + "/up", code, *task["command"]]
+        host = self.host_of(task)
+        if host is None:
+            connection.sendall(b"1")
+            return
+        words = ["sh", "-c", self.before_task + MACHINE, "sh", str(host), self.folder + "/up", code, *task["command"]]
         variables = {**task["environment"], "ADDRESS": f"10.0.0.{self.tasks}"}  # where there is a network
         machine = subprocess.Popen([*self.new_machine(), *words], cwd=task["folder"], env=variables, stdin=files[0], stdout=files[1],
                                    stderr=files[2])
         self.machines.append(machine)
-        self.connect(machine, task["rank"])
+        self.connect(machine, host, task["environment"]["TRAINWRECK_RUN"])
         for file in files:
             os.close(file)
         connection.settimeout(0.05)
+        is_to_end = False
         while not os.path.exists(code):
             if machine.poll() is not None:
+                self.silent.append(connection)
                 return  # it was switched off, and nobody tells srun
             try:
-                if connection.recv(100) == b"kill":
-                    for pid in sorted(self.processes(TRAINWRECK, task["rank"]))[:1]:
-                        os.kill(pid, signal.SIGKILL)  # its own child alone: a launcher without control groups
-            except (ProcessLookupError, socket.timeout):
+                is_to_end = connection.recv(100) == b"kill" or is_to_end
+            except socket.timeout:
                 pass
+            if is_to_end:  # as soon as it has begun
+                try:
+                    for pid in sorted(self.processes(TRAINWRECK, task["rank"], task["environment"]["TRAINWRECK_RUN"]))[:1]:
+                        os.kill(pid, signal.SIGKILL)  # its own child alone: a launcher without control groups
+                        is_to_end = False
+                except ProcessLookupError:
+                    pass
         with open(code, encoding="utf-8") as file:
             try:
                 connection.sendall(file.read().encode())
             except OSError:
                 pass  # srun is gone
 
+    def host_of(self, task):
+        """The number of its machine; None if there is none."""
+        return task["rank"]
+
     def new_machine(self):
         return NEW_MACHINE
 
-    def connect(self, machine, rank):
+    def connect(self, machine, host, run):
         """To the network, where there is one."""
 
-    def processes(self, program="", rank=None):
+    def processes(self, program="", rank=None, run=None):
         """Those of ranks, without what the machines themselves are."""
         found = []
         for pid in processes_with(self.marker):
@@ -192,7 +208,8 @@ class Machines(unittest.TestCase):
                 continue
             own = [word for word in variables if word.startswith("SLURM_PROCID=")]
             is_machine = words[0] in ("unshare", "sh") or words[:2] == ["sleep", "0.1"]
-            if own and not is_machine and words[0].startswith(program) and (rank is None or own == [f"SLURM_PROCID={rank}"]):
+            is_of_run = run is None or f"TRAINWRECK_RUN={run}" in variables
+            if own and not is_machine and is_of_run and words[0].startswith(program) and (rank is None or own == [f"SLURM_PROCID={rank}"]):
                 found.append(pid)
         return found
 
@@ -268,6 +285,7 @@ class Network(Machines):
         super().setUp()
         self.switch = subprocess.Popen(switch_words(), cwd=self.folder)
         self.cables, self.connected, self.is_over = 0, {}, False
+        self.count, self.lost = None, set()  # of machines, where none is spare; the name of a run and what it has lost
         self.addCleanup(self.switch.wait)
         self.addCleanup(self.switch.kill)
         deadline = time.monotonic() + 10
@@ -278,6 +296,20 @@ class Network(Machines):
     def tearDown(self):
         self.is_over = True
         super().tearDown()
+
+    def host_of(self, task):
+        """A run gets no other machine for one that it has lost, if their number is known."""
+        if self.count is None:
+            return task["rank"]
+        left = [host for host in range(self.count) if (task["environment"]["TRAINWRECK_RUN"], host) not in self.lost]
+        return left[task["rank"]] if task["rank"] < len(left) else None
+
+    def power_off(self, host):
+        """Or a run and its host."""
+        machine, cable = self.connected[host]
+        subprocess.run(self.inside("ip", "link", "set", cable, "down"), check=True)
+        os.kill(self.first_process(machine), signal.SIGKILL)  # and all of its namespace with it
+        machine.wait()
 
     def inside(self, *words):
         return ["nsenter", "-t", str(self.switch.pid), "--user", "--preserve-credentials", "--net", *words]
@@ -291,10 +323,10 @@ class Network(Machines):
             time.sleep(0.01)
         return int(child[0])
 
-    def connect(self, machine, rank):
+    def connect(self, machine, host, run):
         self.cables += 1
         name = f"v{self.cables}"
-        self.connected[rank] = machine, name
+        self.connected[run, host] = self.connected[host] = machine, name
         child = str(self.first_process(machine))
         for words in (["ip", "link", "add", "name", name, "type", "veth", "peer", "name", "eth0", "netns", child],
                       ["ip", "link", "set", name, "master", "br0", "up"]):

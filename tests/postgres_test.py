@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
 """A history on a real server of PostgreSQL, which this test starts. Skipped where no server is installed.
 
-Usage: postgres_test.py TRAINWRECK FAKE_TARGET HISTORY_TEST [unittest options]
+Usage: postgres_test.py TRAINWRECK FAKE_TARGET HISTORY_TEST DOCUMENT [unittest options]
+
+DOCUMENT is docs/guide/history.md, whose server for a team is started as well.
 """
 import glob
 import json
 import os
+import re
 import shutil
 import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 
 import unittest_xml
 
-TRAINWRECK, TARGET, HISTORY_TEST = map(os.path.abspath, sys.argv[1:4])
+TRAINWRECK, TARGET, HISTORY_TEST, DOCUMENT = map(os.path.abspath, sys.argv[1:5])
 SCENARIO = """apiVersion: trainwreck/v1
 kind: Scenario
 name: fake/ok
@@ -187,5 +191,53 @@ class HistoryOnAServer(unittest.TestCase):
         self.assertIn("warning: not in the history", errors)
 
 
+def block_with(words):
+    """The one block of the page that has these words, as a script."""
+    with open(DOCUMENT, encoding="utf-8") as page:
+        blocks = re.findall(r"(?:^    .*\n)+", page.read(), re.MULTILINE)
+    found, = [block for block in blocks if words in block]
+    return textwrap.dedent(found)
+
+
+@unittest.skipUnless(server_programs(), "no server of PostgreSQL is installed (Debian: apt-get install postgresql)")
+class ServerOfThePage(unittest.TestCase):
+    def test_a_team_starts_a_server_as_the_page_says(self):
+        folder = tempfile.mkdtemp(prefix="trainwreck-postgres-", dir="/tmp")  # of a short name: its socket is there
+        self.addCleanup(shutil.rmtree, folder)
+        if os.geteuid() == 0:
+            shutil.chown(folder, "nobody", "nogroup")
+        data, port = folder + "/server", str(free_port())
+        environment = {**{name: value for name, value in os.environ.items() if not name.startswith("PG")},
+                       "PATH": f"{server_programs()}:{os.environ['PATH']}"}
+        script = block_with("initdb")
+        for old, new in (("/srv/trainwreck", data), ("5432", port)):
+            self.assertIn(old, script)
+            script = script.replace(old, new)
+        self.addCleanup(subprocess.run, not_as_root([f"{server_programs()}/pg_ctl", "-D", data, "-m", "immediate", "stop"]), cwd=folder,
+                        stdout=subprocess.DEVNULL, check=False)
+        # In a session without a terminal, passwords are read from the standard input.
+        started = subprocess.run(not_as_root(["sh", "-ec", script]), input="secret\nsecret\n", capture_output=True, text=True, check=False,
+                                 cwd=folder, env=environment, start_new_session=True)
+        self.assertEqual(started.returncode, 0, started.stdout + started.stderr)
+
+        with tempfile.TemporaryDirectory() as work:
+            os.makedirs(work + "/scenarios/fake")
+            with open(work + "/scenarios/fake/ok.yaml", "w", encoding="utf-8") as file:
+                file.write(SCENARIO)
+            os.makedirs(work + "/bin")
+            os.symlink(TRAINWRECK, work + "/bin/trainwreck")
+            script = block_with("--history postgresql://ci@db.example").replace("db.example", "127.0.0.1")
+            environment.update(PATH=f"{work}/bin:{environment['PATH']}", PGPORT=port, TRAINWRECK_TARGET=TARGET, TRAINWRECK_CACHE=work, HOME=work)
+            stranger = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, check=False, cwd=work, env=environment)
+            self.assertEqual((stranger.returncode, "no password supplied" in stranger.stderr), (3, True), stranger.stderr)
+            with open(work + "/.pgpass", "w", encoding="utf-8") as file:
+                file.write("*:*:trainwreck:ci:secret\n")
+            os.chmod(work + "/.pgpass", 0o600)
+            done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, check=False, cwd=work, env=environment)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("# history: run 1 in postgresql://ci@127.0.0.1/trainwreck\n", done.stdout)
+        self.assertRegex(done.stdout, r"\n1 .* 1 pass\n$")
+
+
 if __name__ == "__main__":
-    unittest_xml.main(sys.argv[4:])
+    unittest_xml.main(sys.argv[5:])

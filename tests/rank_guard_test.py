@@ -14,6 +14,7 @@ import unittest
 
 import unittest_xml
 from machines import HAS_NAMESPACES, IS_PRIVATE, NEW_MACHINE, TARGETS, TRAIN, TRAINWRECK, Machines, Network, has_network, scenario
+from stale_folder import SharedFolder, has_shared_folders
 
 EXAMPLES = os.path.abspath("examples/nodes")
 
@@ -172,6 +173,12 @@ targets:
     budget: {seconds: 90, stall_seconds: 4}
 """
 
+
+def has_netem():
+    words = ["unshare", "--user", "--map-root-user", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "loss", "5%"]
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+
 def has_packet_filter():
     table = "table inet t { chain c { type filter hook input priority 0; numgen random mod 2 < 1 drop; }; }"
     words = ["unshare", "--user", "--map-root-user", "--net", "nft", table]
@@ -202,6 +209,16 @@ class NetworkTest(Network):
         self.assertIn("drop", fired["after"])
         self.assertNotIn("drop", fired["before"])
 
+    @unittest.skipUnless(HAS_NAMESPACES and has_netem(), "no link may be made late or lossy by netem here: this kernel does not have it")
+    def test_a_late_and_a_lossy_link_of_netem_change_nothing_but_time(self):
+        for how in ("delay 60ms", "loss 30%"):
+            self.run_scenario(self.fault({"waits": "max(time[:]) > control.max(time[:]) + 0.4 and abs(loss[59] - control.loss[59]) <= 1e-9"},
+                                         run=f"tc qdisc add dev eth0 root netem {how}", undo="tc qdisc del dev eth0 root",
+                                         probe="tc qdisc show dev eth0"))
+            fired, = self.events("fault", "fired")
+            self.assertIn(how.split()[0], fired["after"])
+            self.assertNotIn("netem", fired["before"])
+
     def test_a_cut_link_that_comes_back_changes_nothing_but_time(self):
         self.run_scenario(self.fault({"waits": "max(time[:]) > control.max(time[:]) + 0.7 and abs(loss[59] - control.loss[59]) <= 1e-9"},
                                      run="ip link set eth0 down", undo="ip link set eth0 up", probe="ip -br link show eth0", seconds=1.0))
@@ -214,21 +231,17 @@ class NetworkTest(Network):
 
     def test_a_job_is_started_again_after_a_machine_died(self):
         switch = self.folder + "/power-off"
-        thread = threading.Thread(target=self.switch_off, args=[switch, 1], daemon=True)
-        thread.start()
+        threading.Thread(target=self.switch_off, args=[switch, 1], daemon=True).start()
         self.run_scenario(example("node-dies", {
             "ipmitool -H n1-ipmi power off": f"touch {switch}; while [ -e {switch} ]; do sleep 0.05; done",
             "ipmitool -H n1-ipmi power on": f"rm {switch}.done", "ipmitool -H n1-ipmi power status": f"ls {switch}.done 2>&1; true"}))
         lost, = self.events("fault", "node_lost")
         self.assertEqual((lost["rank"], lost["host"]), (1, "n1"))
 
-    def switch_off(self, switch, rank):
+    def switch_off(self, switch, host):
         while not self.is_over:
             if os.path.exists(switch):
-                machine, cable = self.connected[rank]
-                subprocess.run(self.inside("ip", "link", "set", cable, "down"), check=True)
-                os.kill(self.first_process(machine), signal.SIGKILL)  # and all of its namespace with it
-                machine.wait()
+                self.power_off(host)
                 self.write("power-off.done", "")
                 os.remove(switch)
             time.sleep(0.05)
@@ -329,6 +342,69 @@ class SharedFolderTest(Machines):
         self.run_scenario(scenario("node.command", symptoms, **{"with": fault}))
         fired, = self.events("fault", "fired")
         self.assertEqual(fired["after"], "0")
+
+    def new_machine(self):
+        return [*NEW_MACHINE, "--mount"]
+
+
+# Saves after each step, as rank 0, and goes on from what was saved. That it has is said by a file which can always be seen.
+SAVE_AND_GO_ON = """
+import json, os, select, sys
+rank, ranks, checkpoints, steps = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"]), sys.argv[1], int(sys.argv[2])
+saved, meet = sys.argv[3] + "/" + os.environ["TRAINWRECK_RUN"].replace("/", "."), checkpoints + "/"
+begin, number = json.load(open(saved + "/state")) if os.path.exists(checkpoints + "/latest") else (0, 2)
+if rank == 0 and begin:
+    print("goes on from step", begin, file=sys.stderr)
+for step in range(begin, steps):
+    open(f"{meet}{rank}.{step}", "w").close()
+    while not all(os.path.exists(f"{meet}{other}.{step}") for other in range(ranks)):
+        select.select([], [], [], 0.005)
+    select.select([], [], [], 0.02)
+    number *= 0.97
+    if rank == 0:
+        os.makedirs(saved, exist_ok=True)
+        with open(saved + "/state.new", "w") as file:
+            json.dump([step + 1, number], file)
+        os.replace(saved + "/state.new", saved + "/state")
+        open(checkpoints + "/latest", "w").close()
+        print(f"step {step}: loss {number}", flush=True)
+"""
+
+STALE_TARGETS = TARGETS.replace('"{run.folder}", "{steps}"]', '"{run.checkpoints}", "{steps}", SAVED]\n'
+                                '    resume: {when_exists: "{run.checkpoints}/latest"}')
+
+
+@unittest.skipUnless(HAS_NAMESPACES and IS_PRIVATE and has_shared_folders(), "no file system of one's own may be mounted here: it needs /dev/fuse")
+class FileServerTest(Machines):
+    """What the shared folder's server does to all machines."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("train.py", SAVE_AND_GO_ON)
+        self.saved = self.folder + "/saved"
+        self.write("trainwreck.yaml", STALE_TARGETS.replace("TRAINWRECK", TRAINWRECK).replace("SAVED", self.saved))
+        os.mkdir(self.saved)
+        self.addCleanup(SharedFolder(self.saved, self.folder).end)
+
+    def said(self, arm):
+        with open(self.run_folder(arm) + "/rank0.stderr", encoding="utf-8") as file:
+            return file.read()
+
+    def test_handles_that_go_stale_end_a_job_which_is_started_again(self):
+        self.run_scenario(example("stale-folder", {"ssh fileserver exportfs -u '*:/shared'": f"touch {self.folder}/stale",
+                                                   "ssh fileserver exportfs -r": f"rm {self.folder}/stale", "/shared 2>&1": f"{self.saved} 2>&1"}))
+        for arm in ("fault", "supervisor"):
+            self.assertIn("OSError: [Errno 116] Stale file handle", self.said(arm))
+            fired, = self.events(arm, "fired")
+            self.assertEqual(fired["before"], "directory")
+            self.assertIn("Stale file handle", fired["after"])
+        self.assertRegex(self.said("supervisor"), r"goes on from step 2\d\n")
+
+    def test_a_server_that_does_not_answer_for_a_while_changes_nothing_but_time(self):
+        fault = {"run": f"touch {self.folder}/hangs", "undo": f"rm {self.folder}/hangs", "probe": f"ls {self.folder}/hangs 2>&1; true", "seconds": 1.5}
+        symptoms = {"waits": "max(time[:]) > control.max(time[:]) + 1 and abs(loss[59] - control.loss[59]) <= 1e-9"}
+        self.run_scenario(scenario("node.command", symptoms, **{"with": fault}))
+        self.assertEqual(self.said("fault"), "")
 
     def new_machine(self):
         return [*NEW_MACHINE, "--mount"]
