@@ -344,6 +344,15 @@ class ForeignTest(unittest.TestCase):
         self.assertIn("ValueError: an odd batch", detail)
         self.assertNotIn("ChildFailedError", detail)
 
+    # Rank 2 is on a bad machine, say: the restart does without it.
+    def test_a_restart_with_fewer_ranks_tells_the_launcher(self):
+        policy = {"supervisor.max_restarts": 1, "supervisor.resume_ranks": 2}
+        case, done = self.judge(target="elastic", recipe={"pace": 0.01, "fails": 2, **policy}, **WORSE)
+        self.assertEqual(case["verdict"], "pass", done.stdout + done.stderr)
+        with open(self.folder + "/out/t/x/control/0/rank0.stderr", encoding="utf-8") as file:
+            said = file.read()
+        self.assertEqual((said.count("has WORLD_SIZE=3"), said.count("has WORLD_SIZE=2")), (3, 2), said)
+
     # torchrun names the lowest of those that it finds dead at one look, of which each may be some time after the other.
     def test_the_first_to_fail_is_named_though_the_launcher_names_another(self):
         self.environment["FAKE_TORCHRUN_LOOKS"] = "3"

@@ -84,11 +84,12 @@ class Adapter {
   explicit Adapter(const TargetSpec& spec, bool performs_faults = true)
       : spec_(spec),
         plan_json_(ReadPlan()),
-        plan_(PlanFromJson(plan_json_)),
+        plan_(OfThisStart(PlanFromJson(plan_json_))),
         performed_(performs_faults ? plan_ : WithoutFaults(plan_)),
         // RANK may be of the shell that all was started from.
         rank_(std::stoi(Variable("TRAINWRECK_RANK", Variable("RANK", "0")))),
-        ranks_(RanksOf(plan_)),
+        // Where the program's launcher starts the ranks, there is one process: the recipe counts.
+        ranks_(RecipeView(plan_.recipe).Int(kRanksKey).value_or(1)),
         folder_(Variable("TRAINWRECK_TRACE")),
         trace_(TraceFile(folder_, rank_)),
         events_(folder_ + "/launcher.jsonl"),
@@ -110,9 +111,11 @@ class Adapter {
   int Run();
 
  private:
-  // Where the program's launcher starts the ranks, there is one process, and the recipe counts.
-  static int RanksOf(const Plan& plan) {
-    return RecipeView(plan.recipe).Int(kRanksKey).value_or(1);
+  // A later start may have other ranks than the recipe's, and the program is told them.
+  static Plan OfThisStart(Plan plan) {
+    const int resumed = RecipeView(plan.recipe).Int(kResumeRanksKey).value_or(0);
+    if (plan.resume && resumed > 0) plan.recipe[kRanksKey] = resumed;
+    return plan;
   }
 
   bool writes_trace() const { return spec_.level == 0; }

@@ -94,6 +94,10 @@ TEST_F(BackendCommunicatorTest, AHealthyGroupIsShutDownAndGoes) {
   communicator->Barrier();
   communicator.reset();
   EXPECT_EQ(fate->shut_down, 1);
+  // The thread that connected it may hold it for a moment longer.
+  for (int i = 0; i < 5000 && fate->destroyed == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   EXPECT_EQ(fate->destroyed, 1);
   EXPECT_FALSE(HasDump());
 }
