@@ -249,6 +249,7 @@ pid_t Adapter::StartProgram(const Invocation& invocation) {
   }
   faults_.ChangeEnvironment(environment);
   nccl_faults_.ChangeEnvironment(environment);
+  KeepNcclLog(spec_, NcclLogFile(folder_, rank_), environment);
   WriteProcessFile(invocation, environment);
   const pid_t self = getpid();
   const pid_t pid = fork();

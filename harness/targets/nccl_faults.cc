@@ -148,6 +148,17 @@ NcclFaults::NcclFaults(const Plan& plan, int rank, LauncherKind launcher, std::s
   evidence_ = std::make_unique<GrowingFile>(evidence_path_, /*skip_existing=*/true);
 }
 
+void KeepNcclLog(const TargetSpec& spec, const std::string& path,
+                 std::map<std::string, std::string>& environment) {
+  const bool uses_nccl =
+      std::find(spec.features.begin(), spec.features.end(), "backend:nccl") != spec.features.end();
+  if (!uses_nccl || spec.launcher != LauncherKind::kOwn) return;
+  for (const auto& [name, value] :
+       {std::pair<const char*, std::string>("NCCL_DEBUG", "WARN"), {"NCCL_DEBUG_FILE", path}}) {
+    if (std::getenv(name) == nullptr) environment.emplace(name, value);
+  }
+}
+
 void NcclFaults::ChangeEnvironment(std::map<std::string, std::string>& environment) const {
   if (rules_.empty()) return;
   const std::string shim = FindNcclShim();

@@ -26,6 +26,11 @@ std::vector<FaultInfo> NcclFaultInfos();
 // process; with a launcher, for all ranks that it starts. Empty: none.
 std::string NcclRuleText(const Plan& plan, int rank, LauncherKind launcher);
 
+// Lets NCCL write its warnings to `path`, for the report of a failure: of a target with the feature
+// backend:nccl whose ranks the harness starts. What the user or the target has set stays.
+void KeepNcclLog(const TargetSpec& spec, const std::string& path,
+                 std::map<std::string, std::string>& environment);
+
 class NcclFaults {
  public:
   // `fire` writes an event with the fields of what was done.

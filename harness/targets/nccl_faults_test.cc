@@ -56,6 +56,27 @@ TEST(NcclFaults, LeaveAProgramAloneWithoutAFault) {
   EXPECT_THAT(environment, IsEmpty());
 }
 
+TEST(NcclLog, IsKeptForRanksThatTheHarnessStarts) {
+  unsetenv("NCCL_DEBUG");
+  unsetenv("NCCL_DEBUG_FILE");
+  using Variables = std::map<std::string, std::string>;
+  const auto of = [](const TargetSpec& spec, Variables environment = {}) {
+    KeepNcclLog(spec, "/run/7/nccl-rank1.log", environment);
+    return environment;
+  };
+  TargetSpec spec;
+  EXPECT_EQ(of(spec), Variables()) << "it may have no NCCL";
+  spec.features = {"backend:nccl"};
+  EXPECT_EQ(of(spec),
+            Variables({{"NCCL_DEBUG", "WARN"}, {"NCCL_DEBUG_FILE", "/run/7/nccl-rank1.log"}}));
+  EXPECT_EQ(of(spec, {{"NCCL_DEBUG", "INFO"}}).at("NCCL_DEBUG"), "INFO");
+  setenv("NCCL_DEBUG_FILE", "/home/me/nccl.%p", 1);
+  EXPECT_EQ(of(spec), Variables({{"NCCL_DEBUG", "WARN"}}));
+  unsetenv("NCCL_DEBUG_FILE");
+  spec.launcher = LauncherKind::kTorchrun;
+  EXPECT_EQ(of(spec), Variables()) << "one environment for all of its ranks";
+}
+
 TEST(NcclFaults, RepeatTheEvidenceOfTheirOwnAlone) {
   const char* folder = std::getenv("TEST_TMPDIR");
   const std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/nccl_evidence";
