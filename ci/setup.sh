@@ -234,7 +234,7 @@ write_bazelrc_local() {
   local file="$REPO_ROOT/.bazelrc.local" text built run
   built="$(versions_of "${DEBIAN_PACKAGES[@]%%:*}" binutils cpp-12 g++-12 libc6-dev libstdc++-12-dev)"
   if [ -n "${CUDA_HOME:-}" ]; then built+="-$("$CUDA_HOME/bin/nvcc" --version | sha256sum | cut -c 1-12)"; fi
-  run="$(versions_of chromium faketime iproute2 libc6 nftables openmpi-bin python3 python3-minimal python3-torch munge
+  run="$(versions_of chromium faketime iproute2 libc6 nftables openmpi-bin python3 python3-minimal python3-torch munge \
     postgresql slurm-client slurmctld slurmd util-linux)"
   text="build --repo_env=TORCH_HOME=$TORCH_HOME"
   text+=$'\n'"build --action_env=TRAINWRECK_BUILT_WITH=$built"
