@@ -45,11 +45,21 @@ expect "holds no LibTorch" 7 TORCH_HOME="$TEST_TMPDIR/nowhere"
 mkdir "$TEST_TMPDIR/bin"
 printf '#!/bin/sh\nexit 100\n' | tee "$TEST_TMPDIR/bin/apt-get" >"$TEST_TMPDIR/bin/sudo"
 chmod +x "$TEST_TMPDIR/bin/apt-get" "$TEST_TMPDIR/bin/sudo"
-sed 's|^setup$|say() { printf "%s. " "$*" \>\&2; }; install_python_torch; echo "went on"|; s|/usr/lib/python3/dist-packages|/nowhere|' \
+sed 's|^setup$|say() { printf "%s. " "$*" \>\&2; }; install_what_tests_need; echo "went on"|; s|/usr/lib/python3/dist-packages|/nowhere|' \
   ci/setup.sh >"$TEST_TMPDIR/repo/ci/setup.sh"
 expect "went on" 0
 expect "warning: python3-torch cannot be installed: the tests of the hooks in Python are skipped. went on" 0 \
   WITH_PYTHON_TORCH=1 PATH="$TEST_TMPDIR/bin:$PATH"
+# So it is with what else tests are made with.
+sed -i 's|/usr/sbin/slurmctld|/nowhere|; s|/usr/bin/faketime|/nowhere|; s|/usr/lib/postgresql|/nowhere|' "$TEST_TMPDIR/repo/ci/setup.sh"
+expect "the tests of Slurm are skipped. installing Debian packages: postgresql. warning: postgresql cannot be installed: the tests of histories on PostgreSQL are skipped. went on" \
+  0 WITH_ENGINES=1 PATH="$TEST_TMPDIR/bin:$PATH"
+expect "the tests of faults of nodes and networks are skipped. went on" 0 WITH_NODES=1 PATH="$TEST_TMPDIR/bin:$PATH"
+
+# What Bazel is told of the machine is written without a word on the terminal.
+sed 's|^setup$|TORCH_HOME=/there; write_bazelrc_local; grep -c -- "--test_env=TRAINWRECK_RUN_WITH=" "$REPO_ROOT/.bazelrc.local"|' \
+  ci/setup.sh >"$TEST_TMPDIR/repo/ci/setup.sh"
+expect "1" 0
 
 # Another version of a package is another word, which a cache that machines share asks for.
 printf '#!/bin/sh\necho "a $VERSION installed"\n' >"$TEST_TMPDIR/bin/dpkg-query"
