@@ -355,10 +355,6 @@ std::string MessageOf(const std::exception& error) {
 // Whose the memory was: the owner of most of it, its share, and the bytes of each; and the call
 // sites.
 Json FilledBy(const MemoryByOwner& bytes, const std::vector<std::int64_t>& by_site) {
-  Json by_owner = Json::object();
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    by_owner[ToString(static_cast<MemoryOwner>(i))] = bytes[i];
-  }
   const auto most = std::max_element(bytes.begin(), bytes.end());
   const double all =
       static_cast<double>(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}));
@@ -366,7 +362,7 @@ Json FilledBy(const MemoryByOwner& bytes, const std::vector<std::int64_t>& by_si
   Json fields = LargestSite(owner, by_site);
   fields["owner"] = ToString(owner);
   fields["owner_share"] = all > 0 ? static_cast<double>(*most) / all : 0.0;
-  fields["bytes_by_owner"] = std::move(by_owner);
+  fields["bytes_by_owner"] = ByOwner(bytes);
   fields["bytes_by_site"] = BySite(by_site);
   return fields;
 }

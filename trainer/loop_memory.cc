@@ -29,26 +29,14 @@ void TrainingLoop::ReportBlocks() {
                   {"by_site", BySite(memory->peak_by_site)}});
 }
 
-namespace {
-
-Json BytesOfOwners(const MemoryUse& memory) {
-  if (!memory.by_owner) return {{"all", memory.allocated_bytes}};
-  Json bytes = Json::object();
-  for (std::size_t i = 0; i < kMemoryOwners; ++i) {
-    const auto owner = static_cast<MemoryOwner>(i);
-    bytes[ToString(owner)] = BytesOf(*memory.by_owner, owner);
-  }
-  return bytes;
-}
-
-}  // namespace
-
 void TrainingLoop::FollowStages() {
   clock_.on_stage = [this, first = clock_.on_stage](Stage stage) {
     if (first) first(stage);
-    if (const auto memory = parts_.device->Memory()) {
-      entered_.push_back({stage, std::chrono::steady_clock::now(), BytesOfOwners(*memory)});
-    }
+    const auto memory = parts_.device->Memory();
+    if (!memory) return;
+    Json bytes =
+        memory->by_owner ? ByOwner(*memory->by_owner) : Json({{"all", memory->allocated_bytes}});
+    entered_.push_back({stage, std::chrono::steady_clock::now(), std::move(bytes)});
   };
 }
 

@@ -67,9 +67,7 @@ void TrainingLoop::AverageParameters() {
 void TrainingLoop::BroadcastFromRankZero() {
   StateDict state;
   for (const auto& [name, parameter] : parameters_) state["model." + name] = parameter.detach();
-  for (const auto& item : parts_.model->named_buffers()) {
-    state["model." + item.key()] = item.value();
-  }
+  for (const auto& [name, buffer] : buffers_) state["model." + name] = buffer;
   parts_.optimizer->Save(state);
   BroadcastState(*parts_.communicator, state, /*root=*/0);
   parts_.optimizer->Load(state);  // one that saves copies needs them back

@@ -15,13 +15,15 @@ bool RepeatAside(const Run& run, const Session& session,
   });
 }
 
+Run RunToRepeat(const StoredTrace& stored, const std::string& name) {
+  if (stored.run) return *stored.run;
+  throw UsageError("--again: '" + name + "' has no run.json, so its plan is not known");
+}
+
 std::optional<RunTrace> RecordAgain(const StoredTrace& stored, const std::string& name,
                                     const std::vector<std::string>& more, const Session& session,
                                     std::ostream& said) {
-  if (!stored.run) {
-    throw UsageError("--again: '" + name + "' has no run.json, so its plan is not known");
-  }
-  Run run = *stored.run;
+  Run run = RunToRepeat(stored, name);
   run.plan.record.insert(run.plan.record.end(), more.begin(), more.end());
   std::optional<RunTrace> trace;
   const bool is_done =

@@ -20,9 +20,13 @@ namespace trainwreck {
 bool RepeatAside(const Run& run, const Session& session,
                  const std::function<void(RunResult&)>& finished);
 
+// The run to make again with --again, which the user called `name`. Throws UsageError when its plan
+// is not known.
+Run RunToRepeat(const StoredTrace& stored, const std::string& name);
+
 // The trace of a stored run that is made again with more of its signals and events recorded; `name`
 // is what the user called it. Tells `said` whether what was stored has the same bits. Empty when
-// interrupted; throws UsageError when its plan is not known.
+// interrupted; throws as RunToRepeat.
 std::optional<RunTrace> RecordAgain(const StoredTrace& stored, const std::string& name,
                                     const std::vector<std::string>& more, const Session& session,
                                     std::ostream& said);

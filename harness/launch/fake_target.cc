@@ -110,6 +110,15 @@ void Flicker() {
   }
 }
 
+void WriteBroadcast(TraceWriter& trace, int step) {
+  trace.Write({{"t", "collective"},
+               {"step", step},
+               {"call", 2 * step},
+               {"op", "broadcast"},
+               {"shape", "[8]"},
+               {"dtype", "int64"}});
+}
+
 class FakeRank {
  public:
   explicit FakeRank(Plan plan)
@@ -205,21 +214,11 @@ std::optional<int> FakeRank::MisbehaveAtStep(TraceWriter& trace, int step) {
   }
   if (mode_ == "device_assert") return FailOnDevice(trace, step);
   if (mode_ == "loads_late") {  // behind its first collective
-    trace.Write({{"t", "collective"},
-                 {"step", step},
-                 {"call", 2 * step},
-                 {"op", "broadcast"},
-                 {"shape", "[8]"},
-                 {"dtype", "int64"}});
+    WriteBroadcast(trace, step);
     std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   }
   if (mode_ == "mismatch") {
-    trace.Write({{"t", "collective"},
-                 {"step", step},
-                 {"call", 2 * step},
-                 {"op", "broadcast"},
-                 {"shape", "[8]"},
-                 {"dtype", "int64"}});
+    WriteBroadcast(trace, step);
     for (;;) pause();
   }
   return std::nullopt;

@@ -5,6 +5,14 @@
 
 namespace trainwreck {
 
+Json ByOwner(const MemoryByOwner& bytes) {
+  Json by_owner = Json::object();
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    by_owner[ToString(static_cast<MemoryOwner>(i))] = bytes[i];
+  }
+  return by_owner;
+}
+
 Json BySite(const std::vector<std::int64_t>& bytes) {
   const std::vector<MemorySite> sites = MemorySites();
   Json by_site = Json::object();

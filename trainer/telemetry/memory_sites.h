@@ -1,4 +1,5 @@
-// What is told of the call sites that memory was allocated from (memory_owner.h).
+// What is told of the owners of memory and of the call sites that it was allocated from
+// (memory_owner.h).
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,9 @@
 #include "trainer/memory_owner.h"
 
 namespace trainwreck {
+
+// {"other": 512, "parameters": 4096, ...}: each owner, also without memory.
+Json ByOwner(const MemoryByOwner& bytes);
 
 // Bytes by the number of their site, as {"TrainingLoop::LogStep (trainer/loop.cc:425)": 4096, ...};
 // what no scope had is "other". Their sum is that of `bytes`.

@@ -71,11 +71,7 @@ TimelineRun ReadRun(const std::string& name, const std::string& folder) {
 // The same run, made again with the memory of each stage. Empty when interrupted.
 std::optional<TimelineRun> Again(const std::string& name, const std::string& folder,
                                  const Session& session) {
-  const StoredTrace stored = LoadStoredTrace(folder);
-  if (!stored.run) {
-    throw UsageError("--again: '" + name + "' has no run.json, so its plan is not known");
-  }
-  Run run = *stored.run;
+  Run run = RunToRepeat(LoadStoredTrace(folder), name);
   run.plan.record.push_back(kMemoryByStage);
   std::optional<TimelineRun> timeline;
   RepeatAside(run, session,
