@@ -41,13 +41,6 @@ void AddFingerprint(const std::map<std::string, std::string>& fingerprint, RunTr
 
 }  // namespace
 
-std::string DescribeExit(int code, int signal) {
-  if (signal == 0) return fmt::format("exited with code {}", code);
-  const char* name = sigabbrev_np(signal);
-  return name != nullptr ? fmt::format("was killed by SIG{}", name)
-                         : fmt::format("was killed by signal {}", signal);
-}
-
 ActiveRun::ActiveRun(const Run& run, const LauncherOptions& options,
                      const LauncherCallbacks& callbacks)
     : run_(run), options_(options), callbacks_(callbacks), begin_(Clock::now()) {
@@ -135,6 +128,7 @@ void ActiveRun::BeginAttempt() {
   }
   last_progress_ = Clock::now();
   pace_.BeginAttempt(Seconds(last_progress_));
+  core_use_.Begin();
   next_poll_ = last_progress_ + kPollEvery;
   next_disk_check_ = last_progress_ + kDiskEvery;
   next_question_ = last_progress_ + kAskEvery;
@@ -464,7 +458,7 @@ void ActiveRun::Tick(Clock::time_point now) {
     CheckTrace();
     if (state_ == State::kRunning && now >= restart_at_) RestartAfterDeath();
     if (state_ == State::kRunning && now >= next_disk_check_) CheckDisk();
-    if (state_ == State::kRunning) NoticeWaiting(now);
+    if (state_ == State::kRunning) MeasureCoreUse(Seconds(now));
     if (state_ == State::kRunning) CheckPace(now);
     if (state_ == State::kRunning && callbacks_.is_decided && !asked_once_ &&
         now >= next_question_) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/launch/core_use.h"
 #include "harness/launch/first_step.h"
 #include "harness/launch/launcher.h"
 #include "harness/launch/pace.h"
@@ -44,10 +45,11 @@ class ActiveRun {
 
   const Run& run() const { return run_; }
   int fd() const { return guard_ ? guard_->fd() : -1; }
-  // Whether the run uses its cores. False while its ranks only wait, for a dead or stopped rank,
-  // for example.
-  bool uses_cores() const {
-    return (running_ > 0 || state_ == State::kRunning) && !(waits_ && state_ == State::kRunning);
+  // That the run needs now, of the `most` that it may use. 0 while its ranks only wait, for a dead
+  // or stopped rank, for example.
+  double cores(double most) const {
+    if (state_ == State::kRunning) return core_use_.cores(most);
+    return running_ > 0 ? most : 0;
   }
   bool done() const { return state_ == State::kDone; }
   RunResult TakeResult() { return std::move(result_); }
@@ -86,7 +88,7 @@ class ActiveRun {
   int StepsSaved() const;  // of the newest checkpoint
   void KillRanks(const std::string& why);
   void Finish();
-  void NoticeWaiting(Clock::time_point now);
+  void MeasureCoreUse(double now_s);
   void CheckPace(Clock::time_point now);
   void EndOverBudget(double now_s);
   bool AwaitsGuards(double idle_s) const;
@@ -158,9 +160,7 @@ class ActiveRun {
   Clock::time_point backoff_end_;
   std::int64_t attempt_memory_bytes_ = 0;
   std::vector<std::string> leaks_;
-  bool waits_ = false;                     // the ranks use no processor time
-  std::optional<std::int64_t> cpu_ticks_;  // of all ranks, when progress ended
-  Clock::time_point cpu_measured_;
+  CoreUse core_use_;
   Clock::time_point begin_;
   Clock::time_point last_progress_;
   Clock::time_point stops_checked_;

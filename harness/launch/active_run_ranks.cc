@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,10 +24,16 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr auto kWaitsAfter = milliseconds(100);     // without progress and processor time
 constexpr auto kStoppedAfter = milliseconds(3000);  // without progress, of a rank in state T
 
 }  // namespace
+
+std::string DescribeExit(int code, int signal) {
+  if (signal == 0) return fmt::format("exited with code {}", code);
+  const char* name = sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("was killed by SIG{}", name)
+                         : fmt::format("was killed by signal {}", signal);
+}
 
 int ActiveRun::ranks() const {
   const bool is_first = phase_ == 0 && attempt_ == 0;
@@ -95,23 +102,21 @@ SpawnRequest ActiveRun::RequestOf(int rank) const {
 }
 
 // Processes below a rank are not counted, so a rank that has some is taken to be busy.
-void ActiveRun::NoticeWaiting(Clock::time_point now) {
-  if (now - last_progress_ < kWaitsAfter) {
-    waits_ = false;
-    cpu_ticks_.reset();
-    return;
-  }
-  if (cpu_ticks_ && now - cpu_measured_ < kWaitsAfter) return;
-  std::int64_t ticks = 0;
+void ActiveRun::MeasureCoreUse(double now_s) {
+  if (!core_use_.IsDue(now_s, running_)) return;
+  std::optional<double> sum_s = 0;
   for (const Rank& rank : ranks_) {
     if (!rank.running) continue;
     const auto status = ReadProcess(rank.pid);
-    if (!status || status->has_children) return;
-    ticks += status->cpu_ticks;
+    const auto demand_s =
+        status && !status->has_children ? ReadProcessorDemand(rank.pid) : std::nullopt;
+    if (!demand_s) {
+      sum_s.reset();
+      break;
+    }
+    *sum_s += *demand_s;
   }
-  waits_ = cpu_ticks_ == ticks;
-  cpu_ticks_ = ticks;
-  cpu_measured_ = now;
+  core_use_.Sample(now_s, sum_s);
 }
 
 void ActiveRun::CheckPace(Clock::time_point now) {

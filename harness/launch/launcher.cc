@@ -27,7 +27,7 @@ namespace {
 constexpr int kTickMs = 25;
 constexpr int kReadyMs = 60'000;   // for the target to load and warm up
 constexpr int kActivePerCore = 8;  // at most, of which most wait
-// Of a core, that each of several ranks uses: the rest of its time it waits for the others.
+// Of a core, that each of several ranks uses at most: the rest of its time it waits for others.
 constexpr double kCoreOfARank = 0.75;
 // A run starts when this share of the cores that it uses is free: half a core that idles is worth
 // more than a step that takes longer.
@@ -176,9 +176,7 @@ std::list<const Run*>::iterator Packing::NextThatFits(double free) {
 
 void Packing::StartWhatFits() {
   double free = options_.cores;
-  for (const ActiveRun& run : active_) {
-    if (run.uses_cores()) free -= CoresOf(run.run());
-  }
+  for (const ActiveRun& run : active_) free -= run.cores(CoresOf(run.run()));
   while (free > 0 && !waiting_.empty() && std::ssize(active_) < places()) {
     const auto next = NextThatFits(free);
     if (next == waiting_.end()) return;
@@ -195,7 +193,7 @@ void Packing::StartWhatFits() {
     } catch (const std::exception& error) {
       started.EndWith(RunEnd::kInfrastructure, error.what());
     }
-    if (started.uses_cores()) free -= CoresOf(run);
+    free -= started.cores(CoresOf(run));
   }
 }
 

@@ -190,48 +190,6 @@ TEST_P(LauncherTest, SeesAStoppedRank) {
       << result.detail;
 }
 
-// The most that were on their way at once, of three runs of two ranks each on two cores.
-int MostAtOnce(const std::string& mode, double stall_s, Isolation isolation) {
-  std::list<trainwreck::Run> runs;
-  for (int i = 0; i < 3; ++i) {
-    runs.push_back(FakeRun(fmt::format("{}/{}", mode, i), mode, {{"parallel.ranks", 2}}));
-    runs.back().policy.stall_seconds = stall_s;
-  }
-  int most = 0;
-  const auto see = [&](int running, int done, int total) { most = std::max(most, running + 1); };
-  for (const auto& [id, result] : RunFakes(runs, isolation, {}, {}, see)) {
-    EXPECT_EQ(result.end, RunEnd::kStalled) << id << ": " << result.detail;
-  }
-  return most;
-}
-
-TEST_P(LauncherTest, LendsTheCoresOfRunsThatOnlyWait) {
-  EXPECT_GE(MostAtOnce("hangs", 2.5, GetParam()), 3);
-}
-
-TEST_P(LauncherTest, KeepsTheCoresOfRunsThatComputeInSilence) {
-  EXPECT_LE(MostAtOnce("spins", 0.8, GetParam()), 2);  // one that is over, and the next
-}
-
-// Eight places on one core: four of nine that wait, and the one that computes, which ends first.
-TEST(LauncherWaitingTest, RunsThatMayWaitStartFirstAndGetHalfOfThePlaces) {
-  std::list<trainwreck::Run> runs = {FakeRun("computes", "completes")};
-  runs.back().cost = 1000;
-  for (int i = 0; i < 9; ++i) {
-    runs.push_back(FakeRun(fmt::format("waits/{}", i), "hangs"));
-    runs.back().policy.stall_seconds = 3;
-    runs.back().may_wait_seconds = 3;
-  }
-  std::vector<int> beside;  // runs that go on when one ends
-  const auto results = RunFakes(
-      runs, Isolation::kFork, [](LauncherOptions& options) { options.cores = 1; }, {},
-      [&](int running, int done, int total) { beside.push_back(running); });
-  EXPECT_EQ(results.at("computes").end, RunEnd::kCompleted);
-  ASSERT_EQ(beside.size(), 10u);
-  EXPECT_EQ(beside.front(), 4);
-  EXPECT_LE(*std::max_element(beside.begin(), beside.end()), 4);
-}
-
 TEST_P(LauncherTest, ReportsCollectivesThatDoNotMatch) {
   Run run = FakeRun("mismatch", "mismatch", {{"parallel.ranks", 2}, {"fake.rank", 1}});
   run.policy.stall_seconds = 0.6;
@@ -456,33 +414,6 @@ TEST_P(LauncherTest, SaysThatTheTargetCannotBeStarted) {
   });
   EXPECT_EQ(result.end, RunEnd::kInfrastructure);
   EXPECT_NE(result.detail.find("/no/such/program"), std::string::npos) << result.detail;
-}
-
-// The most runs that there were at a time, of six with a device, on eight cores and one GPU for
-// two.
-int MostAtATime(const std::string& device) {
-  std::list<trainwreck::Run> runs;
-  for (int i = 0; i < 6; ++i) {
-    runs.push_back(FakeRun("gpu" + std::to_string(i), "completes", {{"fake.step_ms", 10}}));
-    runs.back().device = device;
-  }
-  int most = 0;
-  const auto results = RunFakes(
-      runs, Isolation::kFork,
-      [](LauncherOptions& options) {
-        options.cores = 8;
-        options.target.devices = {{.kind = "cuda", .name = "Fake", .memory_bytes = 80LL << 30}};
-        options.target.device_limits.runs = 2;
-      },
-      {}, [&](int running, int, int) { most = std::max(most, running + 1); });
-  for (const auto& [id, result] : results) EXPECT_EQ(result.end, RunEnd::kCompleted) << id;
-  EXPECT_EQ(results.size(), 6u);
-  return most;
-}
-
-TEST(LauncherDevicesTest, PacksRunsByTheGpusAsWellAsByTheCores) {
-  EXPECT_EQ(MostAtATime("cuda"), 2);
-  EXPECT_GT(MostAtATime("cpu"), 2);
 }
 
 }  // namespace

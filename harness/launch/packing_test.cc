@@ -1,0 +1,103 @@
+// Which runs a launcher starts at a time.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "harness/launch/fake_runs.h"
+#include "harness/launch/launcher.h"
+
+namespace trainwreck {
+namespace packing_test {
+
+// The most that were on their way at once, of three runs of two ranks each on two cores, which all
+// end so.
+int MostAtOnce(const Run& run, RunEnd end, Isolation isolation) {
+  std::list<Run> runs(3, run);
+  int number = 0;
+  for (Run& one : runs) one.id += std::to_string(number++);
+  int most = 0;
+  const auto see = [&](int running, int, int) { most = std::max(most, running + 1); };
+  for (const auto& [id, result] : RunFakes(runs, isolation, {}, {}, see)) {
+    EXPECT_EQ(result.end, end) << id << ": " << result.detail;
+  }
+  return most;
+}
+
+class PackingTest : public testing::TestWithParam<Isolation> {};
+
+INSTANTIATE_TEST_SUITE_P(Isolation, PackingTest,
+                         testing::Values(Isolation::kFork, Isolation::kExec), [](const auto& info) {
+                           return info.param == Isolation::kFork ? "Fork" : "Exec";
+                         });
+
+TEST_P(PackingTest, LendsTheCoresOfRunsThatOnlyWait) {
+  trainwreck::Run run = FakeRun("hangs", "hangs", {{"parallel.ranks", 2}});
+  run.policy.stall_seconds = 2.5;
+  EXPECT_EQ(MostAtOnce(run, RunEnd::kStalled, GetParam()), 3);
+}
+
+TEST_P(PackingTest, KeepsTheCoresOfRunsThatComputeInSilence) {
+  trainwreck::Run run = FakeRun("spins", "spins", {{"parallel.ranks", 2}});
+  run.policy.stall_seconds = 0.8;
+  EXPECT_LE(MostAtOnce(run, RunEnd::kStalled, GetParam()), 2);  // one that is over, and the next
+}
+
+// Steps that mostly sleep, as those of ranks behind a slow link.
+TEST_P(PackingTest, LendsTheCoresOfRunsThatUseLittleOfThem) {
+  const trainwreck::Run run =
+      FakeRun("sleeps", "completes", {{"parallel.ranks", 2}, {"fake.step_ms", 100}});
+  EXPECT_EQ(MostAtOnce(run, RunEnd::kCompleted, GetParam()), 3);
+}
+
+// Eight places on one core: four of nine that wait, and the one that computes, which ends first.
+TEST(PackingOrderTest, RunsThatMayWaitStartFirstAndGetHalfOfThePlaces) {
+  std::list<trainwreck::Run> runs = {FakeRun("computes", "completes")};
+  runs.back().cost = 1000;
+  for (int i = 0; i < 9; ++i) {
+    runs.push_back(FakeRun(fmt::format("waits/{}", i), "hangs"));
+    runs.back().policy.stall_seconds = 3;
+    runs.back().may_wait_seconds = 3;
+  }
+  std::vector<int> beside;  // runs that go on when one ends
+  const auto results = RunFakes(
+      runs, Isolation::kFork, [](LauncherOptions& options) { options.cores = 1; }, {},
+      [&](int running, int, int) { beside.push_back(running); });
+  EXPECT_EQ(results.at("computes").end, RunEnd::kCompleted);
+  ASSERT_EQ(beside.size(), 10u);
+  EXPECT_EQ(beside.front(), 4);
+  EXPECT_LE(*std::max_element(beside.begin(), beside.end()), 4);
+}
+
+// The most runs that there were at a time, of six with a device, on eight cores and one GPU for
+// two.
+int MostAtATime(const std::string& device) {
+  std::list<Run> runs;
+  for (int i = 0; i < 6; ++i) {
+    runs.push_back(FakeRun("gpu" + std::to_string(i), "completes", {{"fake.step_ms", 10}}));
+    runs.back().device = device;
+  }
+  int most = 0;
+  const auto results = RunFakes(
+      runs, Isolation::kFork,
+      [](LauncherOptions& options) {
+        options.cores = 8;
+        options.target.devices = {{.kind = "cuda", .name = "Fake", .memory_bytes = 80LL << 30}};
+        options.target.device_limits.runs = 2;
+      },
+      {}, [&](int running, int, int) { most = std::max(most, running + 1); });
+  for (const auto& [id, result] : results) EXPECT_EQ(result.end, RunEnd::kCompleted) << id;
+  EXPECT_EQ(results.size(), 6u);
+  return most;
+}
+
+TEST(PackingDevicesTest, PacksRunsByTheGpusAsWellAsByTheCores) {
+  EXPECT_EQ(MostAtATime("cuda"), 2);
+  EXPECT_GT(MostAtATime("cpu"), 2);
+}
+
+}  // namespace packing_test
+}  // namespace trainwreck
