@@ -3,6 +3,7 @@
 
 Usage: rank_guard_test.py TRAINWRECK [unittest options]
 """
+import json
 import os
 import shutil
 import signal
@@ -54,6 +55,14 @@ class RankGuardTest(Machines):
         stalled, = self.events("fault", "stalled")
         self.assertEqual((stalled["lagging_rank"], stalled["lagging_state"]), (1, "stopped"))
 
+    def test_no_rank_is_named_by_what_it_prints(self):
+        hangs = TRAIN.replace("    if rank == 0:", "    if rank == 1 and step == 30:\n        nap(600)\n    if SAYS:")
+        for says in ("rank == 0", "rank == 0 or step % 10 == 0"):
+            self.write("train.py", hangs.replace("SAYS", says))
+            self.run_control()
+            stalled, = self.events("control", "stalled")
+            self.assertEqual((stalled["lagging_rank"], stalled["waiting_rank"]), (-1, 0))
+
     def test_a_machine_that_vanishes_is_named(self):
         self.environment["TRAINWRECK_GUARD_PATIENCE"] = "60"
         target = TARGETS.replace("TRAINWRECK", TRAINWRECK).replace("steps: 60", "steps: 6000")
@@ -91,6 +100,34 @@ class RankGuardTest(Machines):
             os.kill(guard if is_guard else server, signal.SIGKILL)
             harness.communicate(timeout=60)
             self.assert_ranks_are_gone(5)
+
+    def test_each_rank_has_the_signals_that_it_prints(self):
+        self.write("train.py", TRAIN.replace("if rank == 0:", "if True:").replace("loss {2 - step / steps}", "loss {rank + 2 - step / steps}"))
+        self.run_scenario(scenario("process.suspend", {"paused": "event(stopped, rank=1)", "own": "always (loss@1 > loss + 0.99 and loss@2 > loss + 1.99)"},
+                                   **{"with": {"seconds": 0.5}}))
+        for rank in range(3):
+            with open(f"{self.run_folder('control')}/rank{rank}.jsonl", encoding="utf-8") as file:
+                losses = [record["loss"] for record in map(json.loads, file) if record["t"] == "step"]
+            self.assertEqual(losses, [rank + 2 - step / 60 for step in range(60)])
+
+    def test_the_last_words_are_those_of_the_rank_that_failed(self):
+        ending = """    if step == 30 and rank == 1:
+        helper.kill()
+        sys.exit("this is enough")
+    print(f"rank {rank} is at {step}", file=sys.stderr, flush=True)
+    if rank == 0:
+"""
+        self.write("train.py", TRAIN.replace("    if rank == 0:\n", ending))
+        self.run_control()
+        failed, = self.events("control", "rank_failed")
+        self.assertEqual((failed["rank"], failed["code"]), (1, 1))
+        self.assertTrue(failed["last_words"].endswith("rank 1 is at 29\nthis is enough"), failed["last_words"])
+        self.assertNotIn("rank 2", failed["last_words"])
+
+    def run_control(self):
+        self.write("scenarios/g/it.yaml", scenario("process.crash_rank", {"x": "exited(rank=1)"}))
+        subprocess.run(self.words("--arm", "control", "--seed", "0"), cwd=self.folder, env=self.environment, capture_output=True,
+                       check=False, timeout=100)
 
     def test_without_a_harness_it_is_the_command(self):
         done = subprocess.run([TRAINWRECK, "rank", "--", "sh", "-c", "echo here; exit 5"], capture_output=True, text=True, check=False)

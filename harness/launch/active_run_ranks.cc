@@ -213,12 +213,15 @@ std::vector<RankState> ActiveRun::StatesOfForeignRanks() const {
   const RunTrace& trace = reader_->trace();
   std::vector<RankState> states;
   for (int rank = 0; rank < ranks(); ++rank) {
+    // A rank that only prints steps may do so more rarely than others.
+    const RankState running =
+        rank == 0 || trace.starts.contains(rank) ? RankState::kRunning : RankState::kSilent;
     if (const auto guard = guarded.find(rank); guard != guarded.end()) {
-      states.push_back(StateOfGuarded(rank, guard->second));
+      const RankState state = StateOfGuarded(rank, guard->second);
+      states.push_back(state == RankState::kRunning ? running : state);
       continue;
     }
-    const bool has_trace = rank == 0 || trace.starts.contains(rank) || trace.last_step(rank) >= 0;
-    RankState state = has_trace ? RankState::kRunning : RankState::kSilent;
+    RankState state = running;
     if (const auto process = found.find(rank); process != found.end()) {
       if (process->second.state == 'T') state = RankState::kStopped;
     } else if (const Event* exit = LastOfAttempt("exited", rank)) {

@@ -34,6 +34,7 @@ std::optional<GuardedRank> RankFrom(const Json& json) {
     rank.signal = json.at("signal").get<int>();
     rank.beat = json.at("beat").get<std::int64_t>();
     rank.trace_bytes = json.at("trace_bytes").get<std::int64_t>();
+    rank.output_bytes = json.at("output_bytes").get<std::array<std::int64_t, 2>>();
     for (const Json& one : json.at("obeyed")) {
       ObeyedOrder obeyed{one.at("id").get<int>(), one.at("before").get<std::string>(),
                          one.at("processes").get<int>()};
@@ -63,6 +64,10 @@ std::string GuardFile(const std::string& guard_folder, int rank) {
   return guard_folder + "/rank" + std::to_string(rank) + ".json";
 }
 
+std::string OutputFile(const std::string& folder, int rank, int fd) {
+  return folder + "/rank" + std::to_string(rank) + (fd == 1 ? ".stdout" : ".stderr");
+}
+
 Json ToJson(const GuardedRank& rank) {
   Json obeyed = Json::array();
   for (const ObeyedOrder& one : rank.obeyed) {
@@ -85,6 +90,7 @@ Json ToJson(const GuardedRank& rank) {
           {"code", rank.code},
           {"signal", rank.signal},
           {"trace_bytes", rank.trace_bytes},
+          {"output_bytes", rank.output_bytes},
           {"obeyed", std::move(obeyed)},
           {"before", std::move(before)}};
 }

@@ -5,16 +5,19 @@
 //   RUN/guards.PHASE.ATTEMPT/
 //     rank3.json   of rank 3's guard, replaced as a whole when something changes, and every second:
 //       {"beat": 17, "host": "n2", "pid": 4711, "state": "running", "code": 0, "signal": 0,
-//        "trace_bytes": 0, "obeyed": [{"id": 0, "before": "running", "processes": 1}],
+//        "trace_bytes": 0, "output_bytes": [0, 0],
+//        "obeyed": [{"id": 0, "before": "running", "processes": 1}],
 //        "before": [{"pid": 4700, "code": -1, "signal": 9}]}
 //     orders.json  of the launcher, likewise:
 //       {"beat": 18, "orders": [{"id": 0, "rank": 3, "signal": 19, "seconds": 0.5}]}
 //       or, in place of signal and seconds, "command": {"run": "..", "undo": "..", "probe": "..",
 //       "seconds": 0}, whose answer has "before" and "after" of the probe, "status" and "words"
 //     over         the run has ended: each guard kills what is left
+//     rank3.stdout, rank3.stderr  what rank 3 has written there; the launcher gets it, too
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -58,13 +61,16 @@ struct GuardedRank {
   int code = 0;                   // of one that has ended; -1: by a signal
   int signal = 0;
   std::int64_t beat = 0;
-  std::int64_t trace_bytes = 0;     // of one that has ended: how long its trace is, on its machine
-  std::vector<ObeyedOrder> obeyed;  // all that were, also by guards before it
-  std::vector<EndedLife> before;    // how the rank ended before the launcher started it again
+  std::int64_t trace_bytes = 0;  // of one that has ended: how long its trace is, on its machine
+  std::array<std::int64_t, 2> output_bytes{};  // likewise: its standard output and error
+  std::vector<ObeyedOrder> obeyed;             // all that were, also by guards before it
+  std::vector<EndedLife> before;  // how the rank ended before the launcher started it again
 };
 
 std::string GuardFolder(const std::string& run_folder, const std::string& phase, int attempt);
 std::string GuardFile(const std::string& guard_folder, int rank);
+// What a rank writes to descriptor `fd`, 1 or 2, in the folder of the run or of its guards.
+std::string OutputFile(const std::string& folder, int rank, int fd);
 
 Json ToJson(const GuardedRank& rank);
 Json ToJson(const GuardOrder& order);
@@ -108,6 +114,7 @@ class RankGuards {
 
   const std::map<int, GuardedRank>& ranks() const { return ranks_; }
   const GuardPace& pace() const { return pace_; }
+  const std::string& folder() const { return folder_; }
   bool IsLost(int rank, Clock::time_point now = Clock::now()) const;
   // Returns the order's id, which is in `obeyed` of the rank when it was carried out.
   int Order(GuardOrder order);

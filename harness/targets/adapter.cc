@@ -26,14 +26,14 @@
 #include "harness/protocol/rank_files.h"
 #include "harness/protocol/recipe_view.h"
 #include "harness/protocol/trace.h"
-#include "harness/targets/globs.h"
 #include "harness/targets/growing_file.h"
 #include "harness/targets/nccl_faults.h"
 #include "harness/targets/outside_faults.h"
 #include "harness/targets/python_hooks.h"
 #include "harness/targets/rank_watch.h"
-#include "harness/targets/signal_reader.h"
+#include "harness/targets/signal_sources.h"
 #include "harness/targets/target_spec.h"
+#include "harness/text/files.h"
 
 namespace trainwreck {
 namespace {
@@ -48,7 +48,6 @@ constexpr int kNotStarted = 127;
 constexpr const char* kOfRanks[] = {
     "RANK",        "LOCAL_RANK",   "WORLD_SIZE",           "LOCAL_WORLD_SIZE", "MASTER_ADDR",
     "MASTER_PORT", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
-constexpr std::int64_t kReportBytes = 256 << 10;  // at the end of a launcher's standard error
 
 std::string Variable(const char* name, const std::string& fallback = "") {
   const char* value = std::getenv(name);
@@ -99,14 +98,16 @@ class Adapter {
                 [this](Json fields) { WriteEvent("fired", std::move(fields)); }),
         nccl_faults_(performed_, rank_, spec.launcher,
                      folder_ + "/nccl.rank" + std::to_string(rank_) + ".jsonl",
-                     [this](Json fields) { WriteEvent("fired", std::move(fields)); }) {
-    sink_.step = [this](const StepValues& values) { WriteStep(values); };
-    sink_.unreadable = [this](const std::string& source, const std::string& text,
-                              const std::string& why) {
-      if (++complaints_ > kMaxComplaints) return;
-      WriteEvent("unreadable", {{"source", source}, {"text", text}, {"why", why}});
-    };
-  }
+                     [this](Json fields) { WriteEvent("fired", std::move(fields)); }),
+        sources_(
+            spec, guards_, rank_, ranks_,
+            [this](int rank, const StepValues& values) { WriteStep(rank, values); },
+            [this](int rank, const std::string& source, const std::string& text,
+                   const std::string& why) {
+              if (++complaints_ > kMaxComplaints) return;
+              WriteEvent("unreadable",
+                         {{"rank", rank}, {"source", source}, {"text", text}, {"why", why}});
+            }) {}
 
   int Run();
 
@@ -123,19 +124,17 @@ class Adapter {
   std::string WorkFolder() const { return folder_ + "/work"; }
   std::string PrepareData();
   void PrepareFolders();
-  std::string PatternOf(const SourceSpec& source,
-                        const std::map<std::string, std::string>& values) const;
-  void OpenSources(const std::map<std::string, std::string>& values);
+  void OpenSources(const std::map<std::string, std::string>& values, bool has_guards);
   pid_t StartProgram(const Invocation& invocation);
   void WriteProcessFile(const Invocation& invocation,
                         const std::map<std::string, std::string>& environment) const;
   void Watch(pid_t program, int& status);
   void ReadSignals(bool last);
   void WatchTrace();
-  void WriteStep(const StepValues& values);
+  void WriteStep(int rank, const StepValues& values);
   void WriteEvent(const std::string& name, Json fields);
   void WriteRankEvent(const std::string& name, Json fields);
-  std::string OutputPath(bool is_stdout) const;
+  std::string OutputPath(int fd) const;
   void TellFailedRank(int status);
 
   const TargetSpec& spec_;
@@ -151,11 +150,11 @@ class Adapter {
   RankGuards guards_;
   OutsideFaults faults_;
   NcclFaults nccl_faults_;
-  SignalSink sink_;
-  std::vector<std::unique_ptr<SignalReader>> readers_;
-  std::optional<RankWatch> ranks_watch_;  // of those that the program starts
-  std::int64_t stderr_begin_ = 0;         // of this attempt
-  std::unique_ptr<GrowingFile> watched_;  // a trace that others write
+  SignalSources sources_;
+  std::map<int, std::unique_ptr<TraceWriter>> of_others_;  // traces of other ranks
+  std::optional<RankWatch> ranks_watch_;                   // of those that the program starts
+  std::int64_t stderr_begin_ = 0;                          // of this attempt
+  std::unique_ptr<GrowingFile> watched_;                   // a trace that others write
   std::string watched_tail_;
   int complaints_ = 0;
   int step_ = -1;  // the last that was seen
@@ -171,12 +170,18 @@ void Adapter::WriteEvent(const std::string& name, Json fields) {
   (guards_.ranks().empty() ? trace_ : events_).Write(fields);
 }
 
-void Adapter::WriteStep(const StepValues& values) {
+void Adapter::WriteStep(int rank, const StepValues& values) {
   Json record = {{"t", "step"}, {"step", values.step}};
   const double time = values.wall_time > 0 ? values.wall_time : Now();
   record["time"] = std::max(0.0, time - begin_);
   for (const auto& [signal, value] : values.values) record[signal] = EncodeNumber(value);
-  trace_.Write(record);
+  if (rank == rank_) {
+    trace_.Write(record);
+  } else {
+    std::unique_ptr<TraceWriter>& trace = of_others_[rank];
+    if (!trace) trace = std::make_unique<TraceWriter>(TraceFile(folder_, rank));
+    trace->Write(record);
+  }
   step_ = std::max(step_, values.step);
 }
 
@@ -197,39 +202,11 @@ std::string Adapter::PrepareData() {
   return copy.string();
 }
 
-// Wildcards are the target's file's own, not those of folders that stand for placeholders.
-std::string Adapter::PatternOf(const SourceSpec& source,
-                               const std::map<std::string, std::string>& values) const {
-  std::map<std::string, std::string> escaped;
-  for (const auto& [name, value] : values) escaped[name] = EscapeForGlob(value);
-  return (fs::path(EscapeForGlob(spec_.folder)) / source.path.Expand(escaped)).string();
-}
-
-void Adapter::OpenSources(const std::map<std::string, std::string>& values) {
-  for (const SourceSpec& source : spec_.sources) {
-    if (source.kind == SourceKind::kTensorBoard) {
-      readers_.push_back(
-          MakeEventFileReader(source, source.path.Expand(values), plan_.resume, sink_));
-      continue;
-    }
-    std::vector<std::string> paths;
-    if (source.kind == SourceKind::kStdout || source.kind == SourceKind::kOutput) {
-      paths.push_back(OutputPath(/*is_stdout=*/true));
-    }
-    if (source.kind == SourceKind::kStderr || source.kind == SourceKind::kOutput) {
-      paths.push_back(OutputPath(/*is_stdout=*/false));
-    }
-    if (paths.empty()) {
-      if (source.HasWildcards()) {
-        readers_.push_back(MakeGlobReader(source, PatternOf(source, values), plan_.resume, sink_));
-        continue;
-      }
-      paths.push_back((fs::path(spec_.folder) / source.path.Expand(values)).string());
-    }
-    readers_.push_back(MakeLineReader(source, paths, plan_.resume, sink_));
-  }
-  // Ranks that log nothing follow the first one's steps.
+void Adapter::OpenSources(const std::map<std::string, std::string>& values, bool has_guards) {
+  // Ranks with hooks write their traces themselves, maybe on other machines.
   const bool others_write = !writes_trace() || !spec_.hooks.empty();
+  sources_.Open(values, folder_, plan_.resume, has_guards && !others_write);
+  // Ranks that log nothing follow the first one's steps.
   if (others_write || rank_ > 0) {
     const int watched_rank = others_write ? rank_ : 0;
     watched_ = std::make_unique<GrowingFile>(TraceFile(folder_, watched_rank), plan_.resume);
@@ -300,12 +277,11 @@ void Adapter::WriteProcessFile(const Invocation& invocation,
                       << "\n";
 }
 
-std::string Adapter::OutputPath(bool is_stdout) const {
-  return folder_ + "/rank" + std::to_string(rank_) + (is_stdout ? ".stdout" : ".stderr");
-}
+// Of the process that is started here.
+std::string Adapter::OutputPath(int fd) const { return OutputFile(folder_, rank_, fd); }
 
 void Adapter::ReadSignals(bool last) {
-  for (const auto& reader : readers_) reader->Poll(last);
+  sources_.Read(last);
   WatchTrace();
 }
 
@@ -347,8 +323,12 @@ void Adapter::Watch(pid_t program, int& status) {
     nccl_faults_.Read();
   }
   if (ended >= 0) close(ended);
-  ReadSignals(/*last=*/true);
+  ReadSignals(/*last=*/!sources_.of_guards());
   faults_.HearLastOfGuards(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  if (sources_.of_guards()) {
+    sources_.AwaitGuards();
+    ReadSignals(/*last=*/true);
+  }
   if (ranks_watch_ && !guards_.ranks().empty()) ranks_watch_->Look();
   nccl_faults_.Read();
 }
@@ -360,14 +340,8 @@ void Adapter::WriteRankEvent(const std::string& name, Json fields) {
 }
 
 void Adapter::TellFailedRank(int status) {
-  std::ifstream file(OutputPath(/*is_stdout=*/false), std::ios::binary | std::ios::ate);
-  const std::int64_t size = file ? static_cast<std::int64_t>(file.tellg()) : 0;
-  std::string words(
-      static_cast<std::size_t>(std::clamp<std::int64_t>(size - stderr_begin_, 0, kReportBytes)),
-      '\0');
-  file.seekg(size - static_cast<std::int64_t>(words.size()));
-  if (!words.empty()) file.read(words.data(), static_cast<std::streamsize>(words.size()));
-  ranks_watch_->Finish(status, words);
+  const std::string path = OutputPath(STDERR_FILENO);
+  ranks_watch_->Finish(status, ReadTail(path, stderr_begin_, kReportBytes));
 }
 
 int Adapter::Run() {
@@ -386,7 +360,7 @@ int Adapter::Run() {
   const std::map<std::string, std::string> values =
       PlaceholderValues(spec_, plan_, WorkFolder(), PrepareData(), rank_, ranks_);
   const Invocation invocation = Invoke(spec_, plan_, values);
-  OpenSources(values);
+  OpenSources(values, StartsGuards(invocation.command));
   if (invocation.resumes) {
     WriteEvent("resumed", {{"command", Json(invocation.command).dump()}});
   }
@@ -395,7 +369,7 @@ int Adapter::Run() {
         spec_.launcher, ranks_, folder_, guards_,
         [this](const std::string& name, Json fields) { WriteRankEvent(name, std::move(fields)); });
     std::error_code error;
-    const auto bytes = fs::file_size(OutputPath(/*is_stdout=*/false), error);
+    const auto bytes = fs::file_size(OutputPath(STDERR_FILENO), error);
     if (!error) stderr_begin_ = static_cast<std::int64_t>(bytes);
   }
   int status = 0;

@@ -1,6 +1,7 @@
 // Reads what torchrun, mpirun and srun print on standard error about the rank that failed first.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,9 @@
 #include "harness/targets/target_spec.h"
 
 namespace trainwreck {
+
+// At the end of standard error, of a launcher or a rank, that are read.
+inline constexpr std::int64_t kReportBytes = 256 << 10;
 
 struct RankFailure {
   int rank = -1;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -25,6 +27,7 @@
 #include "harness/protocol/parse_json.h"
 #include "harness/protocol/plan.h"
 #include "harness/protocol/rank_files.h"
+#include "harness/targets/output_tee.h"
 #include "harness/targets/target_spec.h"
 
 namespace trainwreck {
@@ -34,6 +37,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kPollMs = 100;
 constexpr int kReadyMs = 10'000;
+constexpr int kRestMs = 5'000;  // for a launcher to read the last words of its rank
 constexpr const char* kPatienceVariable = "TRAINWRECK_GUARD_PATIENCE";
 constexpr int kPassedOn[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
 
@@ -71,6 +75,12 @@ std::string StateOf(int pid) {
   return process->state == 'T' ? "stopped" : "running";
 }
 
+std::int64_t BytesOf(const std::string& path) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  return error ? 0 : static_cast<std::int64_t>(bytes);
+}
+
 // What the server left when it was killed; it comes to this process, its subreaper, one by one.
 void KillAllBelow() {
   const auto give_up = Clock::now() + std::chrono::seconds(5);
@@ -89,7 +99,8 @@ class RankGuard {
         folder_(std::move(folder)),
         rank_(of.rank),
         pace_(of.ranks),
-        commands_(run_folder, of.rank) {
+        commands_(run_folder, of.rank),
+        outputs_{{{1, OutputFile(folder_, rank_, 1)}, {2, OutputFile(folder_, rank_, 2)}}} {
     said_.host = Variable("SLURMD_NODENAME");  // as Slurm names it
     if (said_.host.empty()) said_.host = HostName();
     // The launcher has started the rank again: no fault is performed twice.
@@ -110,6 +121,7 @@ class RankGuard {
  private:
   bool Start(SpawnServerProcess& server, const std::vector<std::string>& command);
   void Hear(SpawnConnection& connection);
+  void NoteFiles();
   void PassOn(SpawnConnection& connection, int signals);
   void ReadOrders();
   void Obey(const GuardOrder& order);
@@ -122,6 +134,7 @@ class RankGuard {
   const int rank_;
   GuardPace pace_;
   NodeCommands commands_;
+  std::array<OutputTee, 2> outputs_;
   GuardedRank said_;
   std::string written_;  // the file, without its beat
   std::string orders_;   // as last read
@@ -156,11 +169,16 @@ void RankGuard::Hear(SpawnConnection& connection) {
       said_.code = message.value("code", -1);
       said_.signal = message.value("signal", 0);
       has_ended_ = true;
-      std::error_code error;
-      const auto bytes = std::filesystem::file_size(TraceFile(run_folder_, rank_), error);
-      said_.trace_bytes = error ? 0 : static_cast<std::int64_t>(bytes);
+      NoteFiles();
     }
   }
+}
+
+// How long they are here, which other machines may see later.
+void RankGuard::NoteFiles() {
+  for (OutputTee& output : outputs_) output.PassAll(kRestMs);
+  said_.trace_bytes = BytesOf(TraceFile(run_folder_, rank_));
+  for (int fd : {1, 2}) said_.output_bytes[fd - 1] = BytesOf(OutputFile(folder_, rank_, fd));
 }
 
 void RankGuard::PassOn(SpawnConnection& connection, int signals) {
@@ -254,6 +272,7 @@ bool RankGuard::IsAlone() const {
 int RankGuard::Run(const std::vector<std::string>& command) {
   const auto server = SpawnServerProcess::Fork(
       /*keeps_output=*/true, /*at_end=*/[this] { UndoLeft(run_folder_, rank_); });
+  for (OutputTee& output : outputs_) output.Release();  // the server and the command have them now
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // for what the server leaves when it is killed
   sigset_t heard;
   sigemptyset(&heard);
@@ -266,8 +285,12 @@ int RankGuard::Run(const std::vector<std::string>& command) {
   }
   SpawnConnection& connection = server->connection();
   while (!has_ended_ && !is_server_gone_) {
-    pollfd polled[] = {{connection.fd(), POLLIN, 0}, {signals, POLLIN, 0}};
-    poll(polled, 2, kPollMs);
+    pollfd polled[] = {{connection.fd(), POLLIN, 0},
+                       {signals, POLLIN, 0},
+                       outputs_[0].Polled(),
+                       outputs_[1].Polled()};
+    poll(polled, std::size(polled), kPollMs);
+    for (OutputTee& output : outputs_) output.Pass();
     if (polled[0].revents != 0) Hear(connection);
     PassOn(connection, signals);
     EndPause();

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "harness/text/files.h"
+
 namespace trainwreck {
 namespace {
 
@@ -158,6 +160,12 @@ std::optional<RankFailure> RankWatch::TellEnd(int rank, int pid, const ProcessEn
   return failure;
 }
 
+// Where a guard kept what the rank wrote, that alone; else what all of them did.
+std::string RankWatch::OutputOf(const RankFailure& failure, const std::string& words) const {
+  if (!guards_.ranks().contains(failure.rank)) return words;
+  return ReadTail(OutputFile(guards_.folder(), failure.rank, STDERR_FILENO), 0, kReportBytes);
+}
+
 void RankWatch::Finish(int status, const std::string& words) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   std::optional<RankFailure> failure = ReadLauncherReport(kind_, words);
@@ -178,7 +186,7 @@ void RankWatch::Finish(int status, const std::string& words) {
                       {"code", failure->code},
                       {"signal", failure->signal}});
   }
-  if (failure->words.empty()) failure->words = WordsOfRank(words, *failure);
+  if (failure->words.empty()) failure->words = WordsOfRank(OutputOf(*failure, words), *failure);
   write_("rank_failed", {{"rank", failure->rank},
                          {"code", failure->code},
                          {"signal", failure->signal},

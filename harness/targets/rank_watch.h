@@ -53,6 +53,7 @@ class RankWatch {
   void NoteStopped(int rank, Seen& seen, bool is_stopped);
   std::optional<RankFailure> LostWithNode(const std::string& words) const;
   bool KnowsBetter(const RankFailure& reported) const;
+  std::string OutputOf(const RankFailure& failure, const std::string& words) const;
   std::optional<RankFailure> TellEnd(int rank, int pid, const ProcessEnd* end);
 
   const LauncherKind kind_;

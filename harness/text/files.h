@@ -1,6 +1,7 @@
 // Whole files as text.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -8,5 +9,8 @@ namespace trainwreck {
 
 // The text of a file; empty when it cannot be opened or read, with the reason in errno.
 std::optional<std::string> ReadFile(const std::string& path);
+
+// The last bytes of a file, so many at most, of those from `begin` on; empty where there are none.
+std::string ReadTail(const std::string& path, std::int64_t begin, std::int64_t bytes);
 
 }  // namespace trainwreck
