@@ -63,6 +63,11 @@ class RankGuardTest(Machines):
             stalled, = self.events("control", "stalled")
             self.assertEqual((stalled["lagging_rank"], stalled["waiting_rank"]), (-1, 0))
 
+    def test_a_rank_may_print_one_step_alone(self):
+        self.write("train.py", TRAIN.replace("if rank == 0:", "if rank == 0 or step == 0:"))
+        out = self.run_control()
+        self.assertEqual(self.events("control", "ended_early"), [], out)
+
     def test_a_machine_that_vanishes_is_named(self):
         self.environment["TRAINWRECK_GUARD_PATIENCE"] = "60"
         target = TARGETS.replace("TRAINWRECK", TRAINWRECK).replace("steps: 60", "steps: 6000")
@@ -126,8 +131,9 @@ class RankGuardTest(Machines):
 
     def run_control(self):
         self.write("scenarios/g/it.yaml", scenario("process.crash_rank", {"x": "exited(rank=1)"}))
-        subprocess.run(self.words("--arm", "control", "--seed", "0"), cwd=self.folder, env=self.environment, capture_output=True,
-                       check=False, timeout=100)
+        done = subprocess.run(self.words("--arm", "control", "--seed", "0"), cwd=self.folder, env=self.environment, capture_output=True,
+                              text=True, check=False, timeout=100)
+        return done.stdout + done.stderr
 
     def test_without_a_harness_it_is_the_command(self):
         done = subprocess.run([TRAINWRECK, "rank", "--", "sh", "-c", "echo here; exit 5"], capture_output=True, text=True, check=False)

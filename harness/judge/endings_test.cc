@@ -219,6 +219,18 @@ TEST(IncompleteTest, AnyRankThatStopsBeforeTheOthers) {
   EXPECT_THAT(verdict.reason, HasSubstr("17 of 20 steps of rank 1"));
 }
 
+TEST(IncompleteTest, ARankThatOnlyPrintsMayPrintOneStepAlone) {
+  Bench bench;
+  bench.In("control", 0, [](RunResult& run) {
+    run.trace.time_s[1].Set(0, 0);
+    run.trace.world_size = 2;
+    run.trace.starts[0] = Json::object();
+  });
+  EXPECT_EQ(Outcome(bench.Judged()), "pass");
+  bench.In("control", 0, [](RunResult& run) { run.trace.starts[1] = Json::object(); });
+  EXPECT_EQ(Outcome(bench.Judged()), "error/incomplete");
+}
+
 TEST(IncompleteTest, ALogOfEveryFifthStepIsWhole) {
   const auto every_fifth = [](int last) {
     return [last](RunResult& run) {

@@ -24,6 +24,8 @@ std::optional<StepsDone> CountStepsDone(const RunTrace& trace) {
   std::map<int, std::set<int>> steps_of;  // by rank
   for (const auto& [rank, time] : trace.time_s) {
     if (rank >= trace.world_at(trace.planned_steps)) continue;  // of an earlier start alone
+    // It only prints steps, maybe more rarely than the first, which has a trace.
+    if (trace.starts.contains(0) && !trace.starts.contains(rank)) continue;
     for (int step = 0; step < static_cast<int>(time.present.size()); ++step) {
       if (time.Has(step)) steps_of[rank].insert(step);
     }

@@ -14,8 +14,9 @@ struct StepsDone {
 };
 
 // The steps of the rank that made the fewest, among ranks that wrote steps; empty: no rank wrote
-// any. A program may log only every tenth step: the steps between its last record and the next due
-// one count as done.
+// any. A rank without a `start` does not count where the first one has written its: only its output
+// is known. A program may log only every tenth step: the steps between its last record and the next
+// due one count as done.
 std::optional<StepsDone> CountStepsDone(const RunTrace& trace);
 
 }  // namespace trainwreck
