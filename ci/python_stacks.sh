@@ -5,20 +5,6 @@
 SMALL_STACKS=(transformers==4.28.1 filelock==3.13.1 fsspec==2024.3.1 huggingface-hub==0.16.4 PyYAML==6.0.1 regex==2023.12.25
   tokenizers==0.13.3 tqdm==4.66.2 pytest==8.3.4 iniconfig==2.0.0 packaging==24.0 pluggy==1.5.0)
 
-# install_packages FOLDER WHAT_IS_SKIPPED PACKAGE...: fails, and says so, where pip cannot have them.
-install_packages() {
-  local folder="$1" skipped="$2"
-  shift 2
-  [ -d "$folder" ] && return 0
-  say "installing $* into $folder"
-  rm -rf "$folder.tmp"
-  if ! python3 -m pip install -q --no-deps --no-compile --root-user-action=ignore --target "$folder.tmp" "$@" >&2; then
-    say "warning: pip cannot install them: $skipped are skipped"
-    return 1
-  fi
-  mv "$folder.tmp" "$folder"
-}
-
 find_small_stacks() {
   local folder
   folder="$TRAINWRECK_CACHE/python-packages-$(sha256sum <<<"${SMALL_STACKS[*]}" | cut -c 1-12)"

@@ -109,6 +109,20 @@ install_what_tests_need() {
   fi
 }
 
+# install_packages FOLDER WHAT_IS_SKIPPED PACKAGE...: fails, and says so, where pip cannot have them.
+install_packages() {
+  local folder="$1" skipped="$2"
+  shift 2
+  [ -d "$folder" ] && return 0
+  say "installing $* into $folder"
+  rm -rf "$folder.tmp"
+  if ! python3 -m pip install -q --no-deps --no-compile --root-user-action=ignore --target "$folder.tmp" "$@" >&2; then
+    say "warning: pip cannot install them: $skipped are skipped"
+    return 1
+  fi
+  mv "$folder.tmp" "$folder"
+}
+
 # A folder is a usable LibTorch when the CPU library and the headers are in it.
 is_libtorch() { [ -e "$1/lib/libtorch_cpu.so" ] && [ -e "$1/include/torch/csrc/api/include/torch/torch.h" ]; }
 
