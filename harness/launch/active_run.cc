@@ -10,6 +10,7 @@
 
 #include "harness/launch/last_calls.h"
 #include "harness/launch/steps_done.h"
+#include "harness/text/files.h"
 #include "harness/text/words.h"
 
 namespace trainwreck {

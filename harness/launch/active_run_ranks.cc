@@ -18,6 +18,7 @@
 #include "harness/process/rank_processes.h"
 #include "harness/protocol/late_bytes.h"
 #include "harness/protocol/rank_files.h"
+#include "harness/text/files.h"
 
 namespace trainwreck {
 namespace {

@@ -1,6 +1,7 @@
 #include "harness/launch/device_assert.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "harness/protocol/description.h"
+#include "harness/protocol/rank_files.h"
 #include "harness/protocol/trace.h"
 
 namespace trainwreck {
@@ -98,8 +100,7 @@ void AddDeviceAssert(const RunResult& repeated, RunResult& result) {
       if (const std::string text = TextOf(error->fields, key); !text.empty()) fields[key] = text;
     }
   }
-  const Assertion assertion =
-      AssertionIn(repeated.folder + "/rank" + std::to_string(*rank) + ".stderr");
+  const Assertion assertion = AssertionIn(OutputFile(repeated.folder, *rank, STDERR_FILENO));
   if (!assertion.kernel.empty()) {
     fields["kernel"] = assertion.kernel;
     fields["assertion"] = assertion.condition;

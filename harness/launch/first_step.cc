@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/launch/run_folder.h"
 #include "harness/protocol/rank_files.h"
+#include "harness/text/files.h"
 
 namespace trainwreck {
 namespace {

@@ -15,6 +15,7 @@
 
 #include "harness/process/rank_guards.h"
 #include "harness/protocol/json.h"
+#include "harness/protocol/rank_files.h"
 
 namespace trainwreck {
 namespace {
@@ -110,13 +111,9 @@ std::string RunFolder::rendezvous(const std::string& phase, int attempt) const {
   return fmt::format("{}/rendezvous.{}.{}", path_, phase, attempt);
 }
 
-std::string RunFolder::stdout_of(int rank) const {
-  return fmt::format("{}/rank{}.stdout", path_, rank);
-}
+std::string RunFolder::stdout_of(int rank) const { return OutputFile(path_, rank, STDOUT_FILENO); }
 
-std::string RunFolder::stderr_of(int rank) const {
-  return fmt::format("{}/rank{}.stderr", path_, rank);
-}
+std::string RunFolder::stderr_of(int rank) const { return OutputFile(path_, rank, STDERR_FILENO); }
 
 std::int64_t RunFolder::bytes() const {
   std::int64_t total = 0;
@@ -165,11 +162,6 @@ void WriteFile(const std::string& path, const std::string& text) {
     done += static_cast<std::size_t>(got);
   }
   if (close(fd) != 0) Fail("cannot write " + path);
-}
-
-std::int64_t FileSize(const std::string& path) {
-  struct stat status;
-  return stat(path.c_str(), &status) == 0 ? std::int64_t{status.st_size} : 0;
 }
 
 std::string LastWords(const std::string& path, std::int64_t begin) {

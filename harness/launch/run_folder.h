@@ -31,8 +31,6 @@ class RunFolder {
 // Creates or replaces a file. Throws std::system_error.
 void WriteFile(const std::string& path, const std::string& text);
 
-std::int64_t FileSize(const std::string& path);  // 0 when there is none
-
 // The last non-empty lines of a file from `begin` on: at most three, together at most 2 KiB, as
 // valid UTF-8. A backtrace after them is left out: it does not give the reason.
 std::string LastWords(const std::string& path, std::int64_t begin);

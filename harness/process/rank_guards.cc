@@ -64,10 +64,6 @@ std::string GuardFile(const std::string& guard_folder, int rank) {
   return guard_folder + "/rank" + std::to_string(rank) + ".json";
 }
 
-std::string OutputFile(const std::string& folder, int rank, int fd) {
-  return folder + "/rank" + std::to_string(rank) + (fd == 1 ? ".stdout" : ".stderr");
-}
-
 Json ToJson(const GuardedRank& rank) {
   Json obeyed = Json::array();
   for (const ObeyedOrder& one : rank.obeyed) {

@@ -69,8 +69,6 @@ struct GuardedRank {
 
 std::string GuardFolder(const std::string& run_folder, const std::string& phase, int attempt);
 std::string GuardFile(const std::string& guard_folder, int rank);
-// What a rank writes to descriptor `fd`, 1 or 2, in the folder of the run or of its guards.
-std::string OutputFile(const std::string& folder, int rank, int fd);
 
 Json ToJson(const GuardedRank& rank);
 Json ToJson(const GuardOrder& order);

@@ -8,6 +8,10 @@ std::string TraceFile(const std::string& folder, int rank) {
   return folder + "/rank" + std::to_string(rank) + ".jsonl";
 }
 
+std::string OutputFile(const std::string& folder, int rank, int fd) {
+  return folder + "/rank" + std::to_string(rank) + (fd == 1 ? ".stdout" : ".stderr");
+}
+
 std::string NcclLogFile(const std::string& folder, int rank) {
   return folder + "/nccl-rank" + std::to_string(rank) + ".log";
 }

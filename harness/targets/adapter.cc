@@ -368,9 +368,7 @@ int Adapter::Run() {
     ranks_watch_.emplace(
         spec_.launcher, ranks_, folder_, guards_,
         [this](const std::string& name, Json fields) { WriteRankEvent(name, std::move(fields)); });
-    std::error_code error;
-    const auto bytes = fs::file_size(OutputPath(STDERR_FILENO), error);
-    if (!error) stderr_begin_ = static_cast<std::int64_t>(bytes);
+    stderr_begin_ = FileSize(OutputPath(STDERR_FILENO));
   }
   int status = 0;
   Watch(StartProgram(invocation), status);

@@ -29,6 +29,7 @@
 #include "harness/protocol/rank_files.h"
 #include "harness/targets/output_tee.h"
 #include "harness/targets/target_spec.h"
+#include "harness/text/files.h"
 
 namespace trainwreck {
 namespace {
@@ -73,12 +74,6 @@ std::string StateOf(int pid) {
   const auto process = ReadProcessEnd(pid);
   if (!process || process->state == 'Z' || process->state == 'X') return "ended";
   return process->state == 'T' ? "stopped" : "running";
-}
-
-std::int64_t BytesOf(const std::string& path) {
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(path, error);
-  return error ? 0 : static_cast<std::int64_t>(bytes);
 }
 
 // What the server left when it was killed; it comes to this process, its subreaper, one by one.
@@ -177,8 +172,8 @@ void RankGuard::Hear(SpawnConnection& connection) {
 // How long they are here, which other machines may see later.
 void RankGuard::NoteFiles() {
   for (OutputTee& output : outputs_) output.PassAll(kRestMs);
-  said_.trace_bytes = BytesOf(TraceFile(run_folder_, rank_));
-  for (int fd : {1, 2}) said_.output_bytes[fd - 1] = BytesOf(OutputFile(folder_, rank_, fd));
+  said_.trace_bytes = FileSize(TraceFile(run_folder_, rank_));
+  for (int fd : {1, 2}) said_.output_bytes[fd - 1] = FileSize(OutputFile(folder_, rank_, fd));
 }
 
 void RankGuard::PassOn(SpawnConnection& connection, int signals) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "harness/protocol/rank_files.h"
 #include "harness/text/files.h"
 
 namespace trainwreck {

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "harness/protocol/late_bytes.h"
+#include "harness/protocol/rank_files.h"
 #include "harness/targets/globs.h"
+#include "harness/text/files.h"
 
 namespace trainwreck {
 namespace {
@@ -23,12 +25,6 @@ std::vector<int> OutputsOf(SourceKind kind) {
   if (kind == SourceKind::kStderr) return {STDERR_FILENO};
   if (kind == SourceKind::kOutput) return {STDOUT_FILENO, STDERR_FILENO};
   return {};
-}
-
-std::int64_t BytesOf(const std::string& path) {
-  std::error_code error;
-  const auto bytes = fs::file_size(path, error);
-  return error ? 0 : static_cast<std::int64_t>(bytes);
 }
 
 }  // namespace
@@ -111,7 +107,7 @@ void SignalSources::AwaitGuards() const {
     for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
       const std::string path = OutputFile(guards_.folder(), rank, fd);
       const std::int64_t bytes = guarded.output_bytes[static_cast<std::size_t>(fd - 1)];
-      while (BytesOf(path) < bytes && Clock::now() < give_up) {
+      while (FileSize(path) < bytes && Clock::now() < give_up) {
         poll(nullptr, 0, static_cast<int>(kLatePause.count()));
       }
     }

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <thread>
 
+#include "harness/protocol/rank_files.h"
+
 namespace trainwreck {
 namespace signal_sources_test {
 

@@ -1,5 +1,7 @@
 #include "harness/text/files.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <fstream>
 
@@ -14,6 +16,11 @@ std::optional<std::string> ReadFile(const std::string& path) {
   }
   if (!file.eof()) return std::nullopt;
   return text;
+}
+
+std::int64_t FileSize(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 ? std::int64_t{status.st_size} : 0;
 }
 
 std::string ReadTail(const std::string& path, std::int64_t begin, std::int64_t bytes) {
