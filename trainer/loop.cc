@@ -145,6 +145,7 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
 void TrainingLoop::TrainStep() {
   now_ = StepScalars();
   Stopwatch watch(now_.step_s);
+  ProcessorStopwatch processor_watch(now_.cpu_s);
   parts_.device->ResetMemoryPeak();
   const bool times_device = telemetry_.wants("device_step_s");
   if (times_device) parts_.device->BeginTiming();

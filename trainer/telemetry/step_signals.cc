@@ -236,6 +236,10 @@ std::vector<StepSignal> MachineSignals() {
        [](const R& r) -> Value { return r.time_s; }},
       {Measured("step_s", "s", kLog, "Duration of the step"),
        [](const R& r) -> Value { return r.scalars.step_s; }},
+      {Measured("cpu_s", "s", kLog,
+                "Processor time of the process within the step, of all its threads: what the "
+                "step computes on the CPU, however busy the machine is"),
+       [](const R& r) -> Value { return r.scalars.cpu_s; }},
       {Sparse(Measured("device_step_s", "s", kLog,
                        "From the step's begin to its end by the clock of the GPU; only where a "
                        "formula mentions it")),

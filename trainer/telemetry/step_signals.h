@@ -38,6 +38,7 @@ struct StepScalars {
   double epoch = 0;
   double skipped = 0;
   double step_s = 0;
+  double cpu_s = 0;
   std::optional<double> device_step_s;  // where the device has a clock, and a formula asks
   double data_s = 0;
   double comm_s = 0;
