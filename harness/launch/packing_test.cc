@@ -13,15 +13,15 @@
 namespace trainwreck {
 namespace packing_test {
 
-// The most that were on their way at once, of three runs of two ranks each on two cores, which all
-// end so.
+// The most that were on their way at once, of three such runs, on as many cores as each has ranks.
 int MostAtOnce(const Run& run, RunEnd end, Isolation isolation) {
   std::list<Run> runs(3, run);
   int number = 0;
   for (Run& one : runs) one.id += std::to_string(number++);
   int most = 0;
   const auto see = [&](int running, int, int) { most = std::max(most, running + 1); };
-  for (const auto& [id, result] : RunFakes(runs, isolation, {}, {}, see)) {
+  const auto adjust = [&](LauncherOptions& options) { options.cores = run.ranks; };
+  for (const auto& [id, result] : RunFakes(runs, isolation, adjust, {}, see)) {
     EXPECT_EQ(result.end, end) << id << ": " << result.detail;
   }
   return most;
@@ -41,7 +41,7 @@ TEST_P(PackingTest, LendsTheCoresOfRunsThatOnlyWait) {
 }
 
 TEST_P(PackingTest, KeepsTheCoresOfRunsThatComputeInSilence) {
-  trainwreck::Run run = FakeRun("spins", "spins", {{"parallel.ranks", 2}});
+  trainwreck::Run run = FakeRun("spins", "spins");
   run.policy.stall_seconds = 0.8;
   EXPECT_LE(MostAtOnce(run, RunEnd::kStalled, GetParam()), 2);  // one that is over, and the next
 }
