@@ -1,6 +1,6 @@
 """Several machines on this one, for tests of `trainwreck rank`. A machine is a pid namespace with a name of its own; the harness, itself
 in one, sees no process of the others. A stand-in for srun asks a daemon, which is the test, to start the tasks there. What is shared is a
-folder. `Network` gives each machine a network of its own as well, with a cable to a switch.
+folder. `Network` gives each machine a network of its own as well, with a cable to a switch (network.py).
 
 The importing test is started with the harness as its first argument.
 """
@@ -17,13 +17,13 @@ import threading
 import time
 import unittest
 
+from network import USER, Switch, first_process, network_works
 from processes import processes_with
 
 TRAINWRECK = os.path.abspath(sys.argv[1])
-os.environ["PATH"] += ":/usr/sbin:/sbin"  # where tc is
-NEW_MACHINE = ["unshare", "--user", "--map-root-user", "--uts", "--pid", "--fork", "--mount-proc"]
+NEW_MACHINE = ["unshare", *USER, "--uts", "--pid", "--fork", "--mount-proc"]
 # What tests mount is seen by their machines alone.
-PRIVATE = ["unshare", "--user", "--map-root-user", "--mount"]
+PRIVATE = ["unshare", *USER, "--mount"]
 IS_PRIVATE = os.environ.get("MACHINES_ARE_PRIVATE") == "1"
 if not IS_PRIVATE and subprocess.run([*PRIVATE, "true"], capture_output=True, check=False).returncode == 0:
     os.environ["MACHINES_ARE_PRIVATE"] = "1"
@@ -263,18 +263,11 @@ class Machines(unittest.TestCase):
 # What a machine with a network does before its task.
 NETWORKED = 'until ip link show eth0 >/dev/null 2>&1; do sleep 0.02; done; ip link set lo up; ip addr add "$ADDRESS/16" dev eth0; ' \
             "ip link set eth0 up; "
-SWITCH = "ip link add br0 type bridge && ip link set br0 up && ip link set lo up && ip link add name t0 type veth peer name t1 && " \
-         "tc qdisc add dev t0 root tbf rate 1mbit burst 5kb latency 400ms && touch switched && exec sleep 1000"
-
-
-def switch_words():
-    return ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", SWITCH]
+SLOW_LINK = "tc qdisc add dev t0 root tbf rate 1mbit burst 5kb latency 400ms"
 
 
 def has_network():
-    with tempfile.TemporaryDirectory() as folder:
-        words = [word.replace("exec sleep 1000", "true") for word in switch_words()]
-        return subprocess.run(words, cwd=folder, capture_output=True, check=False).returncode == 0
+    return network_works(*USER, probe=SLOW_LINK.split())
 
 
 class Network(Machines):
@@ -283,15 +276,10 @@ class Network(Machines):
 
     def setUp(self):
         super().setUp()
-        self.switch = subprocess.Popen(switch_words(), cwd=self.folder)
-        self.cables, self.connected, self.is_over = 0, {}, False
+        self.switch = Switch(*USER)
+        self.connected, self.is_over = {}, False
         self.count, self.lost = None, set()  # of machines, where none is spare; the name of a run and what it has lost
-        self.addCleanup(self.switch.wait)
-        self.addCleanup(self.switch.kill)
-        deadline = time.monotonic() + 10
-        while not os.path.exists(self.folder + "/switched"):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.02)
+        self.addCleanup(self.switch.close)
 
     def tearDown(self):
         self.is_over = True
@@ -307,27 +295,13 @@ class Network(Machines):
     def power_off(self, host):
         """Or a run and its host."""
         machine, cable = self.connected[host]
-        subprocess.run(self.inside("ip", "link", "set", cable, "down"), check=True)
-        os.kill(self.first_process(machine), signal.SIGKILL)  # and all of its namespace with it
+        self.switch.cut(cable)
+        os.kill(first_process(machine), signal.SIGKILL)  # and all of its namespace with it
         machine.wait()
 
-    def inside(self, *words):
-        return ["nsenter", "-t", str(self.switch.pid), "--user", "--preserve-credentials", "--net", *words]
-
     def new_machine(self):
-        return self.inside("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc")
-
-    def first_process(self, machine):
-        children = f"/proc/{machine.pid}/task/{machine.pid}/children"
-        while not (child := open(children, encoding="utf-8").read().split()):
-            time.sleep(0.01)
-        return int(child[0])
+        return self.switch.inside("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc")
 
     def connect(self, machine, host, run):
-        self.cables += 1
-        name = f"v{self.cables}"
-        self.connected[run, host] = self.connected[host] = machine, name
-        child = str(self.first_process(machine))
-        for words in (["ip", "link", "add", "name", name, "type", "veth", "peer", "name", "eth0", "netns", child],
-                      ["ip", "link", "set", name, "master", "br0", "up"]):
-            subprocess.run(self.inside(*words), check=True)
+        cable = self.switch.connect(first_process(machine))
+        self.connected[run, host] = self.connected[host] = machine, cable
