@@ -104,7 +104,8 @@ install_what_tests_need() {
     install_for_tests "iproute2 nftables faketime" "faults of nodes and networks" /sbin/tc /usr/sbin/nft /usr/bin/faketime
   fi
   if [ -n "${WITH_ENGINES:-}" ]; then
-    install_for_tests "slurmctld slurmd slurm-client munge" Slurm /usr/sbin/slurmctld /usr/sbin/slurmd /usr/bin/sbatch /usr/sbin/munged
+    install_for_tests "slurmctld slurmd slurm-client munge iproute2" Slurm /usr/sbin/slurmctld /usr/sbin/slurmd /usr/bin/sbatch \
+      /usr/sbin/munged /sbin/ip
     install_for_tests postgresql "histories on PostgreSQL" /usr/lib/postgresql/*/bin/pg_ctl
   fi
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`run --on slurm` with a real Slurm of three nodes on this machine (slurm_cluster.py); skipped where Debian's packages are missing.
+"""`run --on slurm` and `parallel.launcher=srun` with a real Slurm, whose nodes are hosts of a network on this machine (slurm_cluster.py).
+Skipped where Debian's packages are missing, or no namespaces may be made.
 
 Usage: real_slurm_test.py TRAINWRECK FAKE_TARGET TRAINER [unittest options]
 """
@@ -12,9 +13,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import unittest_xml
+from network import first_process
 from processes import processes_with
 from slurm_cluster import Cluster, why_not
 from slurm_testing import SlurmTestCase
@@ -64,6 +67,11 @@ class RealSlurmTest(SlurmTestCase):
         self.addCleanup(shutil.rmtree, self.cluster_folder)
         self.addCleanup(self.cluster.close)
         self.cluster.start()
+        self.enter = self.cluster.machines["head"].inside("env", "--chdir=" + self.folder)
+
+    def end(self, harness, number, seconds=60):
+        os.kill(first_process(harness), number)
+        return harness.wait(timeout=seconds)
 
     def tasks(self):
         """(array job, task) -> state, for all that the controller knows."""
@@ -77,14 +85,10 @@ class RealSlurmTest(SlurmTestCase):
     def node_of(self, shard):
         return next(node for (_, task), (state, node) in self.tasks().items() if task == shard and state == "RUNNING")
 
-    def watchers_of(self, variable):
-        """The slurmstepd above the processes that have it."""
-        return {parent for pid in set(processes_with(self.marker)) & set(processes_with(variable))
-                if of(parent := parent_of(pid), "comm").strip() == "slurmstepd"}
-
     def kill_watcher_of(self, shard):
         """The slurmstepd that would report the end of a task."""
-        [watcher] = self.watchers_of(f"SLURM_ARRAY_TASK_ID={shard}")
+        task = set(processes_with(self.marker)) & set(processes_with(f"SLURM_ARRAY_TASK_ID={shard}"))
+        [watcher] = {parent for pid in task if of(parent := parent_of(pid), "comm").strip() == "slurmstepd"}
         os.kill(watcher, signal.SIGKILL)
 
     def make_slow(self, seconds):
@@ -104,23 +108,40 @@ class RealSlurmTest(SlurmTestCase):
         # Every arm is as claimed; one seed is too few for a verdict.
         self.assertIn("INCONCLUSIVE too_few_seeds", done.stdout, done.stderr)
 
-    def words_of_long_run(self):
+    def submit(self, *words):
+        """The harness within a job of two nodes."""
+        self.write("said")
+        self.write("job.sh", "#!/bin/sh\nexec " + shlex.join([self.trainwreck, *words]) + "\n")
+        del self.environment["SLURM_JOB_NUM_NODES"]
+        sent = subprocess.run([*self.enter, "sbatch", "--nodes=2", "--overcommit", "--output=said", "job.sh"], env=self.environment,
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(sent.returncode, 0, sent.stderr)
+
+    def words_of_long_run(self, *words, stall_seconds=3, **recipe):
         self.write("nodes/l/long.yaml", json.dumps({
             "apiVersion": "trainwreck/v1", "kind": "Scenario", "title": "A long run", "no_remedy": "a test of the harness",
             "recipe": {"model.kind": "mlp", "data": {"kind": "features", "samples": 640, "batch_size": 4}, "sampler.deal_out": True,
-                       "checkpoint": {"every": 10, "keep": 3, "elastic": True}, "parallel.ranks": 4, "steps": 1500,
-                       "supervisor": {"max_restarts": 4, "backoff_s": 8, "resume_ranks": 2}},
+                       "checkpoint": {"every": 10, "keep": 3, "elastic": True}, "parallel.ranks": 2, "steps": 1500, **recipe},
             "inject": {"hot": {"fault": "recipe.high_lr", "with": {"factor": 2}}}, "symptoms": {"differs": "abs(loss[9] - control.loss[9]) > 0"},
-            "budget": {"seconds": 200, "stall_seconds": 3}}))
-        words = self.words_of_two_nodes("l/long", "--arm", "control", "--seed", "0")
+            "budget": {"seconds": 200, "stall_seconds": stall_seconds}}))
+        words = self.words_of_two_nodes("l/long", "--arm", "control", "--seed", "0", *words)
         words[words.index("--scenarios-root") + 1] = self.path("nodes")
         return words
 
+    def words_of_run_that_goes_on(self):
+        return self.words_of_long_run(**{"parallel.ranks": 4, "supervisor": {"max_restarts": 4, "backoff_s": 8, "resume_ranks": 2}})
+
+    def steps(self, rank=0):
+        path = self.path(self.long_run, f"rank{rank}.jsonl")
+        lines = self.read(path).splitlines(keepends=True) if os.path.exists(path) else []
+        return [json.loads(line) for line in lines if line.endswith("\n") and '"t":"step"' in line]
+
     def wait_for_steps(self, count):
-        def has_steps():
-            path = self.path(self.long_run, "rank3.jsonl")
-            return os.path.exists(path) and self.read(self.long_run + "/rank3.jsonl").count('"t":"step"') >= count
-        self.wait_for(f"step {count} of rank 3", has_steps)
+        self.wait_for(f"step {count} of rank 1", lambda: len(self.steps(rank=1)) >= count)
+
+    def events(self, name):
+        lines = [json.loads(line) for line in self.read(self.long_run + "/launcher.jsonl").splitlines()]
+        return [line for line in lines if line.get("event") == name]
 
     def guards(self, folder):
         return {os.path.basename(path): json.loads(open(path, encoding="utf-8").read()) for path in glob.glob(self.path(folder, "rank*.json"))}
@@ -139,32 +160,25 @@ class RealSlurmTest(SlurmTestCase):
         self.assertEqual(sorted(after), ["rank0.json", "rank1.json"])
 
     def test_a_job_goes_on_without_a_node_that_died(self):
-        harness = self.start(*self.words_of_long_run())
+        harness = self.start(*self.words_of_run_that_goes_on())
         self.wait_for_steps(100)
-        watchers = self.watchers_of("SLURMD_NODENAME=n2")
-        self.assertEqual(len(watchers), 1)
-        self.cluster.stop("slurmd.n2")
-        kill_all(with_all_below(watchers))
+        self.cluster.machines["n2"].power_off()
         self.follow(harness)
-        lines = [json.loads(line) for line in self.read(self.long_run + "/launcher.jsonl").splitlines()]
-        lost = {(line["rank"], line["host"]) for line in lines if line.get("event") == "node_lost" and line["attempt"] == 0}
+        self.assert_goes_on_elsewhere()
+
+    def assert_goes_on_elsewhere(self):
+        lost = {(event["rank"], event["host"]) for event in self.events("node_lost") if event["attempt"] == 0}
         self.assertEqual(lost, {(2, "n2"), (3, "n2")})
-        restarts = [line for line in lines if line.get("event") == "restarted"]
+        restarts = self.events("restarted")
         self.assertRegex(restarts[0]["why"], r"rank [23] \(?(is )?lost")
         self.assertGreater(restarts[-1]["from_step"], 0)
-        # Slurm gives the dead node out until it has noticed.
+        # Slurm gives the lost node out until it has noticed.
         guards = self.guards(f"{self.long_run}/guards.train.{restarts[-1]['attempt']}")
         self.assertEqual({name: guard["host"] for name, guard in guards.items()}, {"rank0.json": "n1", "rank1.json": "n3"})
 
     def test_nothing_is_left_of_a_job_whose_batch_step_is_killed(self):
         self.environment["TRAINWRECK_GUARD_PATIENCE"] = "4"
-        words = self.words_of_long_run()
-        self.write("said")
-        self.write("job.sh", "#!/bin/sh\nexec " + shlex.join([self.trainwreck, *words]) + "\n")
-        del self.environment["SLURM_JOB_NUM_NODES"]
-        sent = subprocess.run(["sbatch", "--nodes=2", "--overcommit", "--output=said", "job.sh"], cwd=self.folder, env=self.environment,
-                              capture_output=True, text=True, check=False)
-        self.assertEqual(sent.returncode, 0, sent.stderr)
+        self.submit(*self.words_of_run_that_goes_on())
         self.wait_for_steps(100)
         harness = {pid for pid in processes_with(self.marker) if of(pid, "cmdline").startswith("\0".join([self.trainwreck, "run", ""]))}
         watchers = {parent_of(pid) for pid in harness if of(parent_of(pid), "comm").strip() == "slurmstepd"}
@@ -189,7 +203,7 @@ class RealSlurmTest(SlurmTestCase):
         harness = self.start(*self.on_slurm("--sbatch", "no-requeue"))
         self.wait_to_hear("3 running")
         node = self.node_of(2)
-        self.cluster.stop("slurmd." + node)
+        self.cluster.stop(node, "slurmd")
         self.kill_watcher_of(2)  # the task itself goes on, and Slurm does not hear of it any more
         self.wait_to_hear(f"shard 2/3 ended with NODE_FAIL on {node}: submitting it again", 120)
         self.follow(harness, 200)
@@ -253,7 +267,7 @@ class RealSlurmTest(SlurmTestCase):
         harness = self.start(*self.on_slurm())
         self.wait_to_hear("3 running")
         # One that is killed forgets what it has not saved yet, and holds what it then starts again.
-        self.cluster.stop("slurmctld", signal.SIGTERM)
+        self.cluster.stop("head", "slurmctld", signal.SIGTERM)
         self.wait_to_hear("Slurm does not answer (slurm_load_jobs error: ", 120)
         self.cluster.start_controller()
         self.follow(harness)
@@ -286,6 +300,22 @@ class RealSlurmTest(SlurmTestCase):
         done = self.call(*self.on_slurm("--sbatch", "partition=nope"))
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
         self.assertIn("Slurm does not take the job: sbatch: error: invalid partition specified: nope", done.stderr)
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class ClusterTest(unittest.TestCase):
+    def test_it_ends_with_a_test_that_is_killed(self):
+        with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as folder:
+            code = f"from slurm_cluster import Cluster; cluster = Cluster('{folder}'); cluster.start(); print('up', flush=True); input()"
+            with subprocess.Popen([sys.executable, "-c", code], cwd=sys.path[0], env={**os.environ, "CLUSTER_TEST": folder},
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as test:
+                self.assertEqual(test.stdout.readline(), "up\n")
+                self.assertGreater(len(processes_with("CLUSTER_TEST=" + folder)), 10)
+                test.kill()
+            deadline = time.monotonic() + 10
+            while (left := processes_with("CLUSTER_TEST=" + folder)) and time.monotonic() < deadline:
+                time.sleep(0.1)
+            self.assertEqual(left, [])
 
 
 if __name__ == "__main__":

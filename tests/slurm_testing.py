@@ -21,6 +21,7 @@ SCENARIO = {
 
 class SlurmTestCase(unittest.TestCase):
     trainwreck = target = ""  # set by the test's file
+    enter = ()  # the machine where the harness is to run
 
     def setUp(self):
         # Short: sockets lie in it.
@@ -62,7 +63,7 @@ class SlurmTestCase(unittest.TestCase):
                             budget={"seconds": 600, "stall_seconds": 600})
 
     def call(self, *words, timeout=120):
-        return subprocess.run([self.trainwreck, *words], cwd=self.folder, env=self.environment, capture_output=True, text=True,
+        return subprocess.run([*self.enter, self.trainwreck, *words], cwd=self.folder, env=self.environment, capture_output=True, text=True,
                               check=False, timeout=timeout)
 
     def on_slurm(self, *words, output="out", shards=3):
@@ -71,7 +72,7 @@ class SlurmTestCase(unittest.TestCase):
     def start(self, *words):
         """The harness, with what it prints in the file `said`."""
         with open(self.path("said"), "w", encoding="utf-8") as said:
-            return subprocess.Popen([self.trainwreck, *words], cwd=self.folder, env=self.environment, stdout=said,
+            return subprocess.Popen([*self.enter, self.trainwreck, *words], cwd=self.folder, env=self.environment, stdout=said,
                                     stderr=subprocess.STDOUT)
 
     def wait_for(self, what, holds, seconds=60):
