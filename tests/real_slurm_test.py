@@ -143,6 +143,17 @@ class RealSlurmTest(SlurmTestCase):
         lines = [json.loads(line) for line in self.read(self.long_run + "/launcher.jsonl").splitlines()]
         return [line for line in lines if line.get("event") == name]
 
+    def assert_quiet_nodes(self, seconds=60):
+        """No node is given up, and nothing but its slurmd is left on it."""
+        quiet = {node: ["idle", "slurmd"] for node in self.cluster.machines if node != "head"}
+        deadline = time.monotonic() + seconds
+        while (seen := {node: [self.cluster.state(node), *self.running_on(node)] for node in quiet}) != quiet and time.monotonic() < deadline:
+            time.sleep(0.5)
+        self.assertEqual(seen, quiet)
+
+    def running_on(self, node):
+        return [of(pid, "comm").strip() for pid in self.cluster.machines[node].processes()]
+
     def guards(self, folder):
         return {os.path.basename(path): json.loads(open(path, encoding="utf-8").read()) for path in glob.glob(self.path(folder, "rank*.json"))}
 
@@ -175,6 +186,63 @@ class RealSlurmTest(SlurmTestCase):
         # Slurm gives the lost node out until it has noticed.
         guards = self.guards(f"{self.long_run}/guards.train.{restarts[-1]['attempt']}")
         self.assertEqual({name: guard["host"] for name, guard in guards.items()}, {"rank0.json": "n1", "rank1.json": "n3"})
+
+    def test_ranks_meet_over_the_network(self):
+        together = self.words_of_long_run("--no-preflight", "--set", "parallel.rendezvous=tcp", steps=20)
+        alone = ["parallel.launcher=own" if word == "parallel.launcher=srun" else word for word in together]
+        self.environment["MASTER_ADDR"] = "localhost"
+        losses = self.losses(alone)
+        self.assertEqual(len(losses), 20)
+        self.environment["MASTER_ADDR"] = "n1"
+        before = self.received("n2")
+        self.assertEqual(self.losses(together), losses)
+        self.assertGreater(self.received("n2") - before, 100_000)
+
+    def losses(self, words):
+        done = self.call(*words)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        losses = [step["loss"] for step in self.steps()]
+        shutil.rmtree(self.path("out"))
+        return losses
+
+    def received(self, node):
+        done = subprocess.run(self.cluster.machines[node].inside("cat", "/proc/net/dev"), capture_output=True, text=True, check=True)
+        return int(done.stdout.partition("eth0:")[2].split()[0])
+
+    def test_a_node_whose_link_is_cut_is_named(self):
+        harness = self.start(*self.words_of_long_run(stall_seconds=60))  # longer than Slurm takes to notice
+        self.wait_for_steps(100)
+        self.cluster.machines["n2"].cut()
+        self.assertEqual(harness.wait(timeout=60), 7, self.read("said"))
+        failed, = self.events("rank_failed")
+        self.assertEqual((failed["rank"], failed["last_words"]), (1, "Node failure on n2"))
+        self.assertEqual(self.events("stalled"), [])
+        self.assertIn("rank 1 was lost with its node", self.read("said"))
+        self.check_processes()  # n2 is still cut off, but the guards see the folder
+        self.cluster.machines["n2"].mend()
+        self.assert_quiet_nodes()
+
+    def test_a_node_that_loses_its_link_and_the_shared_folder_is_named(self):
+        self.environment["TRAINWRECK_GUARD_PATIENCE"] = "4"
+        self.submit(*self.words_of_long_run())
+        self.wait_for_steps(100)
+        self.cluster.machines["n2"].cut(self.folder)
+        self.wait_for("the end of the job", lambda: "ExitCode=7:0" in self.cluster.call("scontrol", "show", "job").stdout, 30)
+        lost, = self.events("node_lost")  # before Slurm knows of it
+        self.assertEqual((lost["rank"], lost["host"]), (1, "n2"))
+        stalled, = self.events("stalled")
+        self.assertEqual((stalled["lagging_rank"], stalled["lagging_state"]), (1, "lost"))
+        self.assertLess(stalled["idle_s"], 8)
+        self.check_processes()  # that of n2 has ended for want of a harness
+        self.cluster.machines["n2"].mend(self.folder)
+        self.assert_quiet_nodes()
+
+    def test_a_job_goes_on_without_a_node_whose_link_is_cut(self):
+        harness = self.start(*self.words_of_run_that_goes_on())
+        self.wait_for_steps(100)
+        self.cluster.machines["n2"].cut(self.folder)
+        self.follow(harness)
+        self.assert_goes_on_elsewhere()
 
     def test_nothing_is_left_of_a_job_whose_batch_step_is_killed(self):
         self.environment["TRAINWRECK_GUARD_PATIENCE"] = "4"
@@ -209,6 +277,31 @@ class RealSlurmTest(SlurmTestCase):
         self.follow(harness, 200)
         self.assertEqual(len(self.jobs()), 2)
         self.assert_as_one_run()
+
+    def test_a_node_whose_link_is_cut_is_replaced(self):
+        self.make_slow(60)  # longer than Slurm takes to notice, and to find it again
+        harness = self.start(*self.on_slurm("--report", "junit=junit.xml"))
+        self.wait_to_hear("3 running")
+        node = self.node_of(2)
+        self.cluster.machines[node].cut(self.folder)
+        self.wait_to_hear("1 waiting (BeginTime)", 120)
+        job, = self.jobs()
+        self.cluster.call("scontrol", "update", f"JobId={job}_2", "StartTime=now")
+        self.wait_for("another node", lambda: self.tasks()[job, 2][0] == "RUNNING")
+        self.assertIn("fake_target", self.running_on(node))
+        self.cluster.machines[node].mend(self.folder)
+        self.wait_for("the end of what still ran", lambda: self.running_on(node) == ["slurmd"])  # by Slurm, when it reaches the node again
+        self.assertIsNone(harness.poll())
+        self.follow(harness, 200)
+        self.assertEqual(self.tasks().keys(), {(job, 1), (job, 2), (job, 3)})
+        self.assertNotEqual(self.tasks()[job, 2][1], node)
+        self.assertIn('tests="3" failures="0"', self.read("junit.xml"))
+        self.assertEqual(len(self.runs_in_history()), 1)
+        self.assert_as_one_run()
+        self.check_processes()
+        self.assert_quiet_nodes()
+
+    test_a_node_whose_link_is_cut_is_replaced.cluster = {"nodes": 4}
 
     def test_what_slurm_requeues_itself_is_followed(self):
         self.make_slow(8)
