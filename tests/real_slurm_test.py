@@ -237,6 +237,16 @@ class RealSlurmTest(SlurmTestCase):
         self.cluster.machines["n2"].mend(self.folder)
         self.assert_quiet_nodes()
 
+    def test_a_cut_link_is_a_stall_of_nobody_while_all_are_seen_to_live(self):
+        self.submit(*self.words_of_long_run())
+        self.wait_for_steps(100)
+        self.cluster.machines["n2"].cut()
+        self.wait_for("the end of the job", lambda: "ExitCode=7:0" in self.cluster.call("scontrol", "show", "job").stdout, 30)
+        stalled, = self.events("stalled")
+        self.assertEqual((stalled["waiting_op"], stalled["lagging_rank"]), ("all_reduce", -1))
+        self.assertIn("no rank is known to lag", self.read("said"))
+        self.check_processes()
+
     def test_a_job_goes_on_without_a_node_whose_link_is_cut(self):
         harness = self.start(*self.words_of_run_that_goes_on())
         self.wait_for_steps(100)
