@@ -48,7 +48,11 @@ helper.kill()
 """
 
 SRUN = """#!/usr/bin/env python3
-import json, os, select, socket, sys
+import json, os, select, signal, socket, sys
+def end(*_):
+    open("given back", "w").close()
+    os._exit(143)
+signal.signal(signal.SIGTERM, signal.SIG_IGN if os.environ.get("STUBBORN") else end)
 ranks, command, sockets = int(sys.argv[2]), sys.argv[3:], {}
 for rank in range(ranks):
     connection = socket.socket(socket.AF_UNIX)

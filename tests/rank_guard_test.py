@@ -55,6 +55,17 @@ class RankGuardTest(Machines):
         stalled, = self.events("fault", "stalled")
         self.assertEqual((stalled["lagging_rank"], stalled["lagging_state"]), (1, "stopped"))
 
+    def test_a_launcher_is_told_to_end_before_it_is_killed(self):
+        for stubborn in ("", "1"):
+            self.environment["STUBBORN"] = stubborn
+            self.run_scenario(scenario("process.crash_rank", {"hangs": "stalled(lagging_rank=1)"}, **{"with": {"how": "sigstop"}}))
+            self.assertEqual(os.path.exists(self.folder + "/given back"), not stubborn)
+            put_down, = self.events("fault", "put_down")
+            self.assertEqual(put_down["signal"] if stubborn else put_down["code"], signal.SIGKILL if stubborn else 143)
+            self.assertEqual(self.events("fault", "rank_failed"), [])
+            if not stubborn:
+                os.remove(self.folder + "/given back")
+
     def test_no_rank_is_named_by_what_it_prints(self):
         hangs = TRAIN.replace("    if rank == 0:", "    if rank == 1 and step == 30:\n        nap(600)\n    if SAYS:")
         for says in ("rank == 0", "rank == 0 or step % 10 == 0"):

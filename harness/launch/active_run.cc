@@ -223,7 +223,9 @@ void ActiveRun::OnExit(const Json& message) {
   exit.signal = rank.signal;
   exit.last_words = LastWords(folder_.stderr_of(index), rank.stderr_begin);
   // An end by our own hand is none of the target's: nothing may be claimed of it.
-  const bool by_us = was_killed_ && rank.signal == SIGKILL;
+  const bool ended_well = rank.code == 0 && rank.signal == 0;
+  const bool by_us =
+      was_killed_ && (rank.signal == SIGKILL || (is_under_launcher() && !ended_well));
   WriteEvent(by_us ? "put_down" : "exited", {{"rank", index},
                                              {"code", exit.code},
                                              {"signal", exit.signal},
@@ -379,17 +381,6 @@ void ActiveRun::EndWith(RunEnd end, const std::string& detail) {
   }
 }
 
-void ActiveRun::KillRanks(const std::string& why) {
-  if (state_ == State::kKilling) return;
-  state_ = State::kKilling;
-  was_killed_ = true;
-  PollTrace();
-  for (const auto& [spawn, rank] : rank_of_spawn_) {
-    if (ranks_[rank].running) guard_->Send({{"kill", spawn}, {"signal", SIGKILL}});
-  }
-  if (running_ > 0) WriteEvent("killed", {{"why", why}});
-}
-
 void ActiveRun::Finish() {
   if (state_ != State::kReaping) guard_.reset();  // it may have descendants
   state_ = State::kDone;
@@ -449,6 +440,10 @@ void ActiveRun::CheckTrace() {
 }
 
 void ActiveRun::Tick(Clock::time_point now) {
+  if (state_ == State::kKilling && now >= kill_at_) {
+    kill_at_ = Clock::time_point::max();
+    SignalRanks(SIGKILL);
+  }
   const bool is_backing_off = state_ == State::kBackingOff;
   if ((state_ != State::kRunning && !is_backing_off) || now < next_poll_) return;
   try {

@@ -87,6 +87,7 @@ class ActiveRun {
   void BeginRestart();
   int StepsSaved() const;  // of the newest checkpoint
   void KillRanks(const std::string& why);
+  void SignalRanks(int signal);
   void Finish();
   void MeasureCoreUse(double now_s);
   void CheckPace(Clock::time_point now);
@@ -122,6 +123,7 @@ class ActiveRun {
   std::string phase_name() const;
   // The variable that holds a process's rank, where another launcher starts the ranks; else empty.
   std::string rank_variable() const;
+  bool is_under_launcher() const { return !rank_variable().empty(); }
   // Of the start in progress.
   int ranks() const;
   int processes() const { return run_.processes > 0 ? run_.processes : ranks(); }
@@ -168,6 +170,7 @@ class ActiveRun {
   Clock::time_point next_disk_check_;
   Clock::time_point next_question_;
   Clock::time_point restart_at_ = Clock::time_point::max();  // after a death
+  Clock::time_point kill_at_ = Clock::time_point::max();     // a launcher that was told to end
 };
 
 // "was killed by SIGKILL", "exited with code 7"

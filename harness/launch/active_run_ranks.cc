@@ -27,6 +27,10 @@ using std::chrono::milliseconds;
 
 constexpr auto kStoppedAfter = milliseconds(3000);  // without progress, of a rank in state T
 
+// Another launcher gives its machines back when it is told to end (srun its job), and not when it
+// is killed.
+constexpr auto kLauncherGrace = milliseconds(3000);
+
 }  // namespace
 
 std::string DescribeExit(int code, int signal) {
@@ -248,6 +252,27 @@ RankState ActiveRun::StateOfGuarded(int rank, const GuardedRank& guarded) const 
   const bool is_lost = lost != nullptr && lost->fields.value("beat", Json()) == Json(guarded.beat);
   if (is_lost) return RankState::kLost;
   return guarded.state == "stopped" ? RankState::kStopped : RankState::kRunning;
+}
+
+void ActiveRun::KillRanks(const std::string& why) {
+  if (state_ == State::kKilling) return;
+  state_ = State::kKilling;
+  was_killed_ = true;
+  PollTrace();
+  if (is_under_launcher()) {
+    EndElsewhere();
+    SignalRanks(SIGTERM);
+    kill_at_ = Clock::now() + kLauncherGrace;
+  } else {
+    SignalRanks(SIGKILL);
+  }
+  if (running_ > 0) WriteEvent("killed", {{"why", why}});
+}
+
+void ActiveRun::SignalRanks(int signal) {
+  for (const auto& [spawn, rank] : rank_of_spawn_) {
+    if (ranks_[rank].running) guard_->Send({{"kill", spawn}, {"signal", signal}});
+  }
 }
 
 void ActiveRun::NoteLastCalls() {

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,9 +70,18 @@ Plan WithoutFaults(Plan plan) {
   return plan;
 }
 
+sigset_t OnlySigterm() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
 // Ends this process as the program ended.
 int EndAs(int status) {
   if (WIFEXITED(status)) return WEXITSTATUS(status);
+  const sigset_t sigterm = OnlySigterm();
+  sigprocmask(SIG_UNBLOCK, &sigterm, nullptr);
   signal(WTERMSIG(status), SIG_DFL);
   raise(WTERMSIG(status));
   return 1;
@@ -153,8 +163,10 @@ class Adapter {
   SignalSources sources_;
   std::map<int, std::unique_ptr<TraceWriter>> of_others_;  // traces of other ranks
   std::optional<RankWatch> ranks_watch_;                   // of those that the program starts
-  std::int64_t stderr_begin_ = 0;                          // of this attempt
-  std::unique_ptr<GrowingFile> watched_;                   // a trace that others write
+  int told_to_end_ = -1;  // readable when the harness ends the launcher and, with it, this
+  bool is_put_down_ = false;
+  std::int64_t stderr_begin_ = 0;         // of this attempt
+  std::unique_ptr<GrowingFile> watched_;  // a trace that others write
   std::string watched_tail_;
   int complaints_ = 0;
   int step_ = -1;  // the last that was seen
@@ -228,12 +240,18 @@ pid_t Adapter::StartProgram(const Invocation& invocation) {
   nccl_faults_.ChangeEnvironment(environment);
   KeepNcclLog(spec_, NcclLogFile(folder_, rank_), environment);
   WriteProcessFile(invocation, environment);
+  const sigset_t sigterm = OnlySigterm();
+  if (starts_ranks_itself()) {
+    sigprocmask(SIG_BLOCK, &sigterm, nullptr);
+    told_to_end_ = signalfd(-1, &sigterm, SFD_CLOEXEC);
+  }
   const pid_t self = getpid();
   const pid_t pid = fork();
   if (pid < 0) throw std::runtime_error(std::string("fork: ") + std::strerror(errno));
   if (pid > 0) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != self) _exit(kNotStarted);
+  sigprocmask(SIG_UNBLOCK, &sigterm, nullptr);
   if (starts_ranks_itself()) {
     for (const char* name : kOfRanks) unsetenv(name);
   }
@@ -305,8 +323,15 @@ void Adapter::WatchTrace() {
 void Adapter::Watch(pid_t program, int& status) {
   const int ended = static_cast<int>(syscall(SYS_pidfd_open, program, 0));
   for (;;) {
-    pollfd polled[] = {{ended, POLLIN, 0}, {faults_.WritesFd(), POLLIN, 0}};  // -1 is left out
-    poll(polled, 2, kPollMs);
+    pollfd polled[] = {{ended, POLLIN, 0},  // -1 is left out
+                       {faults_.WritesFd(), POLLIN, 0},
+                       {told_to_end_, POLLIN, 0}};
+    poll(polled, 3, kPollMs);
+    if (polled[2].revents != 0) {  // so was the launcher, which ends in its own way
+      is_put_down_ = true;
+      waitpid(program, &status, 0);
+      break;
+    }
     const bool is_paused = faults_.EndPauses();
     const pid_t got = waitpid(program, &status, WNOHANG | WUNTRACED);
     if (got == program && WIFSTOPPED(status)) {
@@ -323,6 +348,7 @@ void Adapter::Watch(pid_t program, int& status) {
     nccl_faults_.Read();
   }
   if (ended >= 0) close(ended);
+  if (is_put_down_) return;
   ReadSignals(/*last=*/!sources_.of_guards());
   faults_.HearLastOfGuards(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   if (sources_.of_guards()) {
@@ -372,6 +398,7 @@ int Adapter::Run() {
   }
   int status = 0;
   Watch(StartProgram(invocation), status);
+  if (is_put_down_) return EndAs(status);
   if (ranks_watch_) TellFailedRank(status);
   if (writes_trace() && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     trace_.Write({{"t", "end"}, {"why", "completed"}, {"step", step_ + 1}});
