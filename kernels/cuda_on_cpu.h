@@ -7,8 +7,8 @@
 // - A barrier that not all threads of the block reach, or that they reach at different lines, is an
 //   error. So is a shuffle with a mask that leaves out its caller or the lane that it reads, or
 //   that names a lane which does not come to the same shuffle.
-// - Shared memory is filled with NaN when a block begins; that of templates is not, since the
-//   compiler gives it a place of its own.
+// - Shared memory is filled with NaN when a block begins. (No template has any: the compiler would
+//   give it a place of its own.)
 // - Device memory ends at a page that cannot be touched, and the host cannot touch device memory at
 //   all. Copies want pinned memory.
 // - Loads at addresses that do not fit their type end the program.
