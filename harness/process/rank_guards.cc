@@ -34,7 +34,7 @@ std::optional<GuardedRank> RankFrom(const Json& json) {
     rank.signal = json.at("signal").get<int>();
     rank.beat = json.at("beat").get<std::int64_t>();
     rank.trace_bytes = json.at("trace_bytes").get<std::int64_t>();
-    rank.output_bytes = json.at("output_bytes").get<std::array<std::int64_t, 2>>();
+    rank.output_bytes = json.value("output_bytes", rank.output_bytes);  // not of older guards
     for (const Json& one : json.at("obeyed")) {
       ObeyedOrder obeyed{one.at("id").get<int>(), one.at("before").get<std::string>(),
                          one.at("processes").get<int>()};
