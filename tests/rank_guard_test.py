@@ -119,8 +119,8 @@ class RankGuardTest(Machines):
 
     def test_each_rank_has_the_signals_that_it_prints(self):
         self.write("train.py", TRAIN.replace("if rank == 0:", "if True:").replace("loss {2 - step / steps}", "loss {rank + 2 - step / steps}"))
-        self.run_scenario(scenario("process.suspend", {"paused": "event(stopped, rank=1)", "own": "always (loss@1 > loss + 0.99 and loss@2 > loss + 1.99)"},
-                                   **{"with": {"seconds": 0.5}}))
+        own = {"healthy": {"own": "always (loss@1 > loss + 0.99 and loss@2 > loss + 1.99)"}}
+        self.run_scenario({**scenario("process.suspend", {"paused": "event(stopped, rank=1)"}, **{"with": {"seconds": 0.5}}), **own})
         for rank in range(3):
             with open(f"{self.run_folder('control')}/rank{rank}.jsonl", encoding="utf-8") as file:
                 losses = [record["loss"] for record in map(json.loads, file) if record["t"] == "step"]
