@@ -254,6 +254,15 @@ class RealSlurmTest(SlurmTestCase):
         self.follow(harness)
         self.assert_goes_on_elsewhere()
 
+    def test_srun_gives_back_the_job_of_a_run_that_hangs(self):
+        harness = self.start(*self.words_of_long_run())
+        self.wait_for_steps(100)
+        trainer, = [pid for pid in self.cluster.machines["n2"].processes() if of(pid, "comm").startswith("trainwreck-trai")]
+        os.kill(trainer, signal.SIGSTOP)
+        self.assertNotEqual(harness.wait(timeout=60), 0)
+        self.assertEqual([event["lagging_rank"] for event in self.events("stalled")], [1])
+        self.assert_quiet_nodes(10)  # where srun was killed, Slurm kept the job for a minute
+
     def test_nothing_is_left_of_a_job_whose_batch_step_is_killed(self):
         self.environment["TRAINWRECK_GUARD_PATIENCE"] = "4"
         self.submit(*self.words_of_run_that_goes_on())
