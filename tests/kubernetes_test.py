@@ -89,9 +89,9 @@ class KubernetesTest(SlurmTestCase):
                        **{variable["name"]: variable["value"] for variable in container.get("env", []) if "value" in variable}, **variables}
         return subprocess.run(words, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
-    def shards(self, *indices):
+    def shards(self, *indices, **variables):
         for index in indices:
-            done = self.pod("trainwreck-shards", JOB_COMPLETION_INDEX=str(index), HOSTNAME=f"pod-{index}")
+            done = self.pod("trainwreck-shards", JOB_COMPLETION_INDEX=str(index), HOSTNAME=f"pod-{index}", **variables)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_shards_are_as_one_run(self):
@@ -104,6 +104,17 @@ class KubernetesTest(SlurmTestCase):
         self.assertEqual([name for name in os.listdir(self.path("results")) if "history" in name], [])
         done = self.pod("trainwreck-merge", TRAINWRECK_HISTORY=self.path("history.db"))
         self.assertIn(f"# history: run 1 in {self.path('history.db')}", done.stdout, done.stderr)
+
+    def test_shards_are_balanced_by_measured_costs(self):
+        self.write_scenario("d")
+        costs = {"schema": "trainwreck/costs", "version": 1, "seconds": {"fake/a": 1, "fake/b": 1, "fake/c": 1, "fake/d": 1000}}
+        self.write("costs.json", json.dumps(costs))
+        self.shards(0, 1, SHARDS="2", SHARD_COSTS=self.path("costs.json"))
+        shards = []
+        for number in (1, 2):
+            verdicts = json.loads(self.read(f"results/shard-{number}/verdicts.json"))["verdicts"]
+            shards.append(sorted(verdict["case"] for verdict in verdicts))
+        self.assertEqual(shards, [["fake/d"], ["fake/a", "fake/b", "fake/c"]])
 
     def test_a_pod_that_fails_leaves_no_shard(self):
         self.write_scenario("d")
