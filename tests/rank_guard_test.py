@@ -126,6 +126,12 @@ class RankGuardTest(Machines):
                 losses = [record["loss"] for record in map(json.loads, file) if record["t"] == "step"]
             self.assertEqual(losses, [rank + 2 - step / 60 for step in range(60)])
 
+    def test_a_rank_whose_signal_is_no_number_is_named(self):
+        self.write("train.py", TRAIN.replace("    if rank == 0:", "    if rank == 2 and step == 5:\n        print('step 5: loss x', flush=True)\n    if rank == 0:"))
+        self.run_control()
+        unreadable, = self.events("control", "unreadable")
+        self.assertEqual((unreadable["rank"], unreadable["text"]), (2, "x"))
+
     def test_the_last_words_are_those_of_the_rank_that_failed(self):
         ending = """    if step == 30 and rank == 1:
         helper.kill()

@@ -115,8 +115,7 @@ class Adapter {
             [this](int rank, const std::string& source, const std::string& text,
                    const std::string& why) {
               if (++complaints_ > kMaxComplaints) return;
-              WriteEvent("unreadable",
-                         {{"rank", rank}, {"source", source}, {"text", text}, {"why", why}});
+              WriteEvent("unreadable", {{"source", source}, {"text", text}, {"why", why}}, rank);
             }) {}
 
   int Run();
@@ -142,7 +141,7 @@ class Adapter {
   void ReadSignals(bool last);
   void WatchTrace();
   void WriteStep(int rank, const StepValues& values);
-  void WriteEvent(const std::string& name, Json fields);
+  void WriteEvent(const std::string& name, Json fields, std::optional<int> rank = std::nullopt);
   void WriteRankEvent(const std::string& name, Json fields);
   std::string OutputPath(int fd) const;
   void TellFailedRank(int status);
@@ -172,12 +171,12 @@ class Adapter {
   int step_ = -1;  // the last that was seen
 };
 
-void Adapter::WriteEvent(const std::string& name, Json fields) {
+void Adapter::WriteEvent(const std::string& name, Json fields, std::optional<int> rank) {
   if (name != "fired") RequireDescribed(name, fields, AdapterEvents());  // that has evidence, too
   fields["t"] = "event";
   fields["event"] = name;
   if (!fields.contains("step")) fields["step"] = step_;
-  if (!fields.contains("rank")) fields["rank"] = rank_;
+  if (!fields.contains("rank")) fields["rank"] = rank.value_or(rank_);
   fields["time"] = Now() - begin_;
   (guards_.ranks().empty() ? trace_ : events_).Write(fields);
 }
