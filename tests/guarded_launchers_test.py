@@ -143,7 +143,7 @@ class GuardedLaunchersTest(unittest.TestCase):
         if torchrun is None:
             self.skipTest("no torchrun: ci/test.sh installs Debian's")
         self.environment.update(torchrun_settings(os.path.dirname(torchrun) + "/python3"))
-        self.check("torchrun", [torchrun, "--standalone", "--no_python", "--nproc_per_node", "{parallel.ranks}",
+        self.check("torchrun", [torchrun, "--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0", "--no_python", "--nproc_per_node", "{parallel.ranks}",
                                 "--max_restarts={launcher.restarts}"], BY_RESTARTS)
         self.check_ends_after_restart()
 

@@ -413,7 +413,10 @@ namespace {
 std::vector<std::string> LauncherWords(const std::string& launcher, const std::string& ranks) {
   if (launcher == "torchrun") {
     // PyTorch reads dashes in these names from 2.0 on only.
-    return {"torchrun", "--standalone", "--no_python", "--nproc_per_node", ranks};
+    // Each run has a store of its own. Those of --standalone share one in PyTorch 1.13, and the first
+    // run that ends takes it away.
+    return {"torchrun",    "--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0",
+            "--no_python", "--nproc_per_node",    ranks};
   }
   if (launcher == "mpirun") return {launcher, "-n", ranks};
   // Its tasks may be on other machines.
