@@ -412,9 +412,8 @@ namespace {
 // The launcher's command line for ranks on this machine, up to the program's own.
 std::vector<std::string> LauncherWords(const std::string& launcher, const std::string& ranks) {
   if (launcher == "torchrun") {
-    // PyTorch reads dashes in these names from 2.0 on only.
-    // Each run has a store of its own. Those of --standalone share one in PyTorch 1.13, and the first
-    // run that ends takes it away.
+    // PyTorch reads dashes in these names from 2.0 on only. Each run has a store of its own. In
+    // PyTorch 1.13 those of --standalone share one, and the first run that ends takes it away.
     return {"torchrun",    "--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0",
             "--no_python", "--nproc_per_node",    ranks};
   }
