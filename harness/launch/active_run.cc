@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
