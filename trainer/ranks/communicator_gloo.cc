@@ -1,7 +1,9 @@
 #include <c10/util/intrusive_ptr.h>
-#include <sched.h>
+#include <sys/epoll.h>
+#include <time.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
@@ -15,29 +17,36 @@
 namespace trainwreck {
 namespace {
 
-// The threads started while this lives take no core from a running thread when they wake
-// (SCHED_BATCH, which threads inherit); their share of the cores stays the same. Gloo needs it
-// where ranks have fewer cores than threads: its loop asks epoll again and again for an event whose
-// connection another thread has locked, and the one that holds the lock is the one that the loop,
-// woken by the peer's answer, has just taken the core from.
-class StartsYieldingThreads {
+// Gloo's loop asks epoll again and again for an event whose connection another thread has locked.
+// Where ranks have fewer cores than threads, that thread may wait for a core meanwhile, and the
+// loop would take a whole time slice for nothing. So a thread that has asked so often, each time at
+// once, naps: see epoll_wait below.
+class Impatience {
  public:
-  StartsYieldingThreads() {
-    if (sched_getscheduler(0) == SCHED_OTHER) changed_ = Set(SCHED_BATCH);
+  // To be called for each event that epoll returns.
+  void NapIfNeeded() {
+    const std::int64_t now = Nanoseconds();
+    asked_ = now - last_ < kAtOnceNs ? asked_ + 1 : 0;
+    last_ = now;
+    if (asked_ < kOften) return;
+    const timespec nap{0, kNapNs};
+    nanosleep(&nap, nullptr);
+    last_ = Nanoseconds();
   }
-  ~StartsYieldingThreads() {
-    if (changed_) Set(SCHED_OTHER);
-  }
-  StartsYieldingThreads(const StartsYieldingThreads&) = delete;
-  StartsYieldingThreads& operator=(const StartsYieldingThreads&) = delete;
 
  private:
-  static bool Set(int policy) {
-    const sched_param no_priority{};
-    return sched_setscheduler(0, policy, &no_priority) == 0;
+  static constexpr std::int64_t kAtOnceNs = 3'000;  // less than it takes to read a message
+  static constexpr int kOften = 16;                 // a lock is mostly free again after fewer
+  static constexpr long kNapNs = 20'000;
+
+  static std::int64_t Nanoseconds() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
   }
 
-  bool changed_ = false;
+  std::int64_t last_ = 0;
+  int asked_ = 0;
 };
 
 std::shared_ptr<gloo::transport::Device> OpenDevice(const GroupOptions& options) {
@@ -57,7 +66,6 @@ class GlooCommunicator : public Communicator {
     // A store at a wrong place may have nobody to name who is missing: rank 0 says so of all.
     if (options.rendezvous_file.empty()) AwaitArrivals(*store, options);
     auto group_options = c10d::ProcessGroupGloo::Options::create(Milliseconds(options.timeout_s));
-    const StartsYieldingThreads yielding;
     group_options->devices.push_back(OpenDevice(options));
     group_options->threads = 1;  // calls are made one at a time
     try {
@@ -127,3 +135,11 @@ std::unique_ptr<Communicator> MakeGlooCommunicator(const GroupOptions& options) 
 }
 
 }  // namespace trainwreck
+
+// In place of the C library's, for all of this program, Gloo above all.
+extern "C" int epoll_wait(int epoll, epoll_event* events, int capacity, int timeout_ms) {
+  static thread_local trainwreck::Impatience impatience;
+  const int count = epoll_pwait(epoll, events, capacity, timeout_ms, nullptr);
+  if (count > 0) impatience.NapIfNeeded();
+  return count;
+}
