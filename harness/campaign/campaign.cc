@@ -52,6 +52,7 @@ void Campaign::PlanRepetitions(std::size_t index) {
     const Run& run = arm.runs[draw % arm.runs.size()];
     Run again = run;
     again.id += kAgain;
+    again.copies_first_phase = false;
     in_full_.insert({run.id, again.id});
     repetitions_.push_back(std::move(again));
     places_[repetitions_.back().id] = {index, nullptr, true};

@@ -42,8 +42,8 @@ void AddFingerprint(const std::map<std::string, std::string>& fingerprint, RunTr
 }  // namespace
 
 ActiveRun::ActiveRun(const Run& run, const LauncherOptions& options,
-                     const LauncherCallbacks& callbacks)
-    : run_(run), options_(options), callbacks_(callbacks), begin_(Clock::now()) {
+                     const LauncherCallbacks& callbacks, SharedPhases& shared)
+    : run_(run), options_(options), callbacks_(callbacks), shared_(shared), begin_(Clock::now()) {
   result_.folder = options.output_dir + "/" + run.id;
   pace_ = Pace(run.policy, options.target.limits, run.steps);
   restarts_ = Restarts(run.policy);
@@ -63,6 +63,7 @@ void ActiveRun::Start(std::unique_ptr<SpawnConnection> guard) {
     for (const std::string& file : run_.checkpoint_files) {
       std::filesystem::copy(file, folder_.checkpoints());
     }
+    const std::string maker = shared_.CopyInto(run_, folder_.path());
     log_ = std::make_unique<TraceWriter>(folder_.path() + "/launcher.jsonl");
     TraceLimits limits;
     limits.file_bytes = options_.disk_bytes + 1;
@@ -75,6 +76,7 @@ void ActiveRun::Start(std::unique_ptr<SpawnConnection> guard) {
                            {"before", amendment.before},
                            {"after", amendment.after}});
     }
+    if (!maker.empty()) SkipFirstPhase(maker);
     BeginAttempt();
   } catch (const std::exception& error) {
     EndWith(RunEnd::kInfrastructure, error.what());
@@ -92,7 +94,7 @@ void ActiveRun::BeginAttempt() {
   restart_at_ = Clock::time_point::max();
   attempt_memory_bytes_ = 0;
   const std::string phase = phase_name();
-  Plan plan = run_.plan;
+  Plan plan = phase_ == 0 ? FirstPlan(run_) : run_.plan;
   plan.run = run_.id;
   plan.phase = phase;
   plan.attempt = attempt_;
@@ -305,6 +307,7 @@ void ActiveRun::OnReaped() {
   }
   reader_->CutTornTails();
   if (next_ == Next::kPhase) {
+    if (phase_ == 0 && attempt_ == 0) shared_.Keep(run_, folder_.path());
     ++phase_;
     attempt_ = 0;
     return BeginAttempt();

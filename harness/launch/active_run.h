@@ -16,6 +16,7 @@
 #include "harness/launch/pace.h"
 #include "harness/launch/restarts.h"
 #include "harness/launch/run_folder.h"
+#include "harness/launch/shared_phases.h"
 #include "harness/launch/watchdog.h"
 #include "harness/process/rank_guards.h"
 #include "harness/process/spawn_client.h"
@@ -28,7 +29,8 @@ class ActiveRun {
  public:
   using Clock = std::chrono::steady_clock;
 
-  ActiveRun(const Run& run, const LauncherOptions& options, const LauncherCallbacks& callbacks);
+  ActiveRun(const Run& run, const LauncherOptions& options, const LauncherCallbacks& callbacks,
+            SharedPhases& shared);
 
   // Before its start: the numbers of the machine's GPUs that it has got, and its
   // CUDA_VISIBLE_DEVICES (empty: as it is).
@@ -70,6 +72,8 @@ class ActiveRun {
     bool Died() const { return !running && (code != 0 || signal != 0); }
   };
 
+  // Its files are there already: another run, `maker`, has made it.
+  void SkipFirstPhase(const std::string& maker);
   void BeginAttempt();
   static int FreePort();
   void WritePlan(const Plan& plan) const;
@@ -131,6 +135,7 @@ class ActiveRun {
   const Run& run_;
   const LauncherOptions& options_;
   const LauncherCallbacks& callbacks_;
+  SharedPhases& shared_;
   RunFolder folder_;
   std::unique_ptr<SpawnConnection> guard_;
   std::unique_ptr<TraceWriter> log_;

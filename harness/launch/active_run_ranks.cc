@@ -40,6 +40,13 @@ std::string DescribeExit(int code, int signal) {
                          : fmt::format("was killed by signal {}", signal);
 }
 
+void ActiveRun::SkipFirstPhase(const std::string& maker) {
+  WriteEvent("phase_shared", {{"phase", phase_name()}, {"run", maker}});
+  while (reader_->Poll()) {
+  }
+  ++phase_;
+}
+
 int ActiveRun::ranks() const {
   const bool is_first = phase_ == 0 && attempt_ == 0;
   const int first = run_.first_ranks > 0 ? run_.first_ranks : run_.ranks;

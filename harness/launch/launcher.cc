@@ -18,6 +18,7 @@
 #include "harness/launch/active_run.h"
 #include "harness/launch/device_assert.h"
 #include "harness/launch/run_folder.h"
+#include "harness/launch/shared_phases.h"
 #include "harness/process/interruption.h"
 #include "harness/process/spawn_client.h"
 
@@ -109,6 +110,8 @@ class Packing {
         callbacks_(callbacks),
         guards_(guards),
         room_(options.target.devices, options.target.device_limits),
+        shared_(options.output_dir + "/.shared-phases",
+                options.isolation == Isolation::kExec ? std::vector<const Run*>() : runs),
         total_(static_cast<int>(runs.size())),
         waiting_(runs.begin(), runs.end()),
         repeat_options_(options) {
@@ -145,6 +148,7 @@ class Packing {
   const LauncherCallbacks& callbacks_;
   GuardSource& guards_;
   DeviceRoom room_;
+  SharedPhases shared_;
   int total_ = 0;
   int done_ = 0;
   int overtakes_ = 0;              // of the first that waits, by smaller ones
@@ -164,6 +168,7 @@ std::list<const Run*>::iterator Packing::NextThatFits(double free) {
   bool is_head = true;
   for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
     if (may_wait(**it) && such >= places() / 2) continue;
+    if (shared_.MustWait(**it)) continue;
     if (kFreeShare * CoresOf(**it) <= free && room_.Fits(**it)) {
       overtakes_ = is_head ? 0 : overtakes_ + 1;
       return it;
@@ -184,7 +189,8 @@ void Packing::StartWhatFits() {
     waiting_.erase(next);
     const bool is_repetition = RepetitionBy(run) != nullptr;
     ActiveRun& started = active_.emplace_back(run, is_repetition ? repeat_options_ : options_,
-                                              is_repetition ? no_callbacks_ : callbacks_);
+                                              is_repetition ? no_callbacks_ : callbacks_, shared_);
+    shared_.Begin(run);
     const std::vector<int> gpus = room_.Take(run);
     const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
     started.UseGpus(gpus, room_.Visible(gpus, visible != nullptr ? visible : ""));
@@ -227,6 +233,7 @@ void Packing::HandOverFinished() {
     RunResult result = it->TakeResult();
     guards_.Keep(it->TakeGuard());
     room_.Give(run, it->gpus());
+    shared_.End(run);
     it = active_.erase(it);
     if (Repetition* repetition = RepetitionBy(run)) {
       const Run& first = *repetition->run;

@@ -44,7 +44,10 @@ Json Encode(const std::vector<Check>& checks, const Point& point) {
 
 Json Encode(const std::vector<Phase>& phases) {
   Json json = Json::array();
-  for (const Phase& phase : phases) json.push_back({phase.name, OrNull(phase.until)});
+  for (const Phase& phase : phases) {
+    json.push_back({phase.name, OrNull(phase.until)});
+    if (phase.is_shared) json.back().push_back("shared");
+  }
   return json;
 }
 

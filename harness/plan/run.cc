@@ -230,7 +230,7 @@ class CasePlanner {
     for (int seed = 0; seed < seed_count_; ++seed) {
       Run run = NewRun(arm, seed);
       run.plan.faults = in_target;
-      Finish(run);
+      Finish(run, healthy);
       if (may_wait_ && !arm.faults.empty()) run.may_wait_seconds = run.policy.stall_seconds;
       plan.runs.push_back(std::move(run));
     }
@@ -263,8 +263,8 @@ class CasePlanner {
     return run;
   }
 
-  // What follows from the recipe and the phases.
-  void Finish(Run& run) const {
+  // What follows from the recipe and the phases. `healthy`: control's recipe.
+  void Finish(Run& run, const Recipe& healthy) const {
     Plan& plan = run.plan;
     plan.run = run.id;
     plan.scenario = run.scenario;
@@ -275,11 +275,22 @@ class CasePlanner {
     run.device =
         PickDevice(plan.recipe, scenario_.requires_, target_, options_.available_features).kind;
     if (!run.device.empty()) plan.recipe[kDeviceKey] = run.device;
+    if (run.phases.front().is_shared) ShareFirst(run, healthy);
     run.policy.seconds = scenario_.budget.seconds;
     run.policy.has_seconds = scenario_.budget.has_seconds;
     run.policy.stall_seconds = scenario_.budget.stall_seconds;
     run.policy.has_stall_seconds = scenario_.budget.has_stall_seconds;
     TakeFromRecipe(run, target_);
+  }
+
+  // Checkpoints of programs that know nothing of phases may hold the names of their folders.
+  void ShareFirst(Run& run, Recipe first) const {
+    if (!run.device.empty()) first[kDeviceKey] = run.device;
+    for (const auto& [key, value] : run.plan.recipe) {
+      if (first.at(key) != value) run.later_changes[key] = value;
+    }
+    run.first_recipe = std::make_shared<const Recipe>(std::move(first));
+    run.copies_first_phase = target_.level >= 2;
   }
 
   const Case& case_;
@@ -325,12 +336,28 @@ void SetPhases(Run& run, std::vector<Phase> phases) {
   if (run.phases.empty()) run.phases = {{"train", std::nullopt}};
   run.plan.phase = run.phases.front().name;
   run.plan.until = run.phases.front().until;
+  run.first_recipe = nullptr;
+  run.copies_first_phase = false;
+}
+
+Plan FirstPlan(const Run& run) {
+  Plan plan = run.plan;
+  if (run.first_recipe == nullptr) return plan;
+  plan.recipe = *run.first_recipe;
+  plan.faults.clear();
+  return plan;
 }
 
 void TakeFromRecipe(Run& run, const TargetDescription& target) {
   const RecipeView recipe(run.plan.recipe, &target);
   run.first_ranks = std::max(1, recipe.Int(kRanksKey).value_or(1));
   run.resume_ranks = std::max(0, recipe.Int(kResumeRanksKey).value_or(0));
+  if (run.first_recipe != nullptr) {
+    const RecipeView first(*run.first_recipe, &target);
+    const int later_ranks = run.first_ranks;
+    run.first_ranks = std::max(1, first.Int(kRanksKey).value_or(1));
+    if (run.resume_ranks == 0 && later_ranks != run.first_ranks) run.resume_ranks = later_ranks;
+  }
   run.ranks = std::max(run.first_ranks, run.resume_ranks);
   run.processes = target.HasFeature("one-process") ? 1 : 0;
   const std::string launcher = recipe.Text(kLauncherKey).value_or("own");

@@ -38,6 +38,10 @@ struct Run {
   Plan plan;  // of the first phase; folders and attempt are filled in by the launcher
   std::vector<Phase> phases;
   Recipe later_changes;  // changes of the plan's recipe in the phases after the first
+  // Of a first phase that all arms share: control's recipe, without faults. The plan's is that of
+  // the later phases. Null: it is not shared.
+  std::shared_ptr<const Recipe> first_recipe;
+  bool copies_first_phase = false;           // a shared one, from a run that has made it
   std::vector<AppliedAmendment> amendments;  // written to launcher.jsonl as `fired` events
   std::string device;    // "cuda": as in the plan's recipe; empty: the target leaves no choice
   int ranks = 1;         // the most that there are at once
@@ -112,8 +116,11 @@ void TakeFromRecipe(Run& run, const TargetDescription& target);
 // Names the run as one of arm `name`, in a folder below that of the arm it was made for.
 void SetArm(Run& run, const std::string& name);
 
-// The run's phases; none: one, to the end. The plan begins with the first.
+// The run's phases; none: one, to the end. The plan begins with the first, which is not shared.
 void SetPhases(Run& run, std::vector<Phase> phases);
+
+// The plan of the run's first start: of a shared first phase, that of control.
+Plan FirstPlan(const Run& run);
 
 // A digest of a scenario's content at a point and of the overrides: recipe, faults, checks,
 // remedies, phases. It leaves out title, comments, number of seeds, budgets and the target's

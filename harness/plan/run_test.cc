@@ -203,6 +203,22 @@ TEST_F(PlanTest, RemediesAndDecoysOfOtherPointsAreLeftOut) {
   EXPECT_NO_THROW(Arm(cases_[1], "clip"));
 }
 
+TEST_F(PlanTest, ASharedFirstPhaseIsControlsInAllArms) {
+  scenario().phases = {{"train", 50, true}, {"resume", std::nullopt}};
+  const Case& planned = Planned();
+  const Recipe& healthy = Arm(planned, "control").runs.front().plan.recipe;
+  for (const char* arm : {"control", "fault", "lower", "clip"}) {
+    const Run& run = Arm(planned, arm).runs.front();
+    EXPECT_EQ(FirstPlan(run).recipe, healthy) << arm;
+    EXPECT_TRUE(FirstPlan(run).faults.empty()) << arm;
+    EXPECT_TRUE(run.copies_first_phase) << arm;
+    for (const auto& [key, value] : run.plan.recipe) {
+      EXPECT_EQ(run.later_changes.contains(key), value != healthy.at(key)) << arm << " " << key;
+    }
+  }
+  EXPECT_NE(Arm(planned, "fault").runs.front().plan.recipe, healthy);
+}
+
 TEST_F(PlanTest, PhasesAreTheSameInControlAndOneInTheReference) {
   scenario().phases = {{"train", 50}, {"resume", std::nullopt}};
   scenario().has_reference = true;

@@ -169,6 +169,7 @@ Json ToJson(const Run& run) {
         {{"name", phase.name}, {"until", phase.until ? Json(*phase.until) : Json()}});
   }
   if (!run.later_changes.empty()) json["later_changes"] = run.later_changes;
+  if (run.first_recipe != nullptr) json["first_recipe"] = *run.first_recipe;
   for (const AppliedAmendment& amendment : run.amendments) {
     json["amendments"].push_back({{"fault_id", amendment.fault_id},
                                   {"fault", amendment.fault},
@@ -194,6 +195,9 @@ Run RunFromJson(const Json& json) {
     run.phases.push_back(phase);
   }
   if (json.contains("later_changes")) run.later_changes = json["later_changes"].get<Recipe>();
+  if (json.contains("first_recipe")) {
+    run.first_recipe = std::make_shared<const Recipe>(json["first_recipe"].get<Recipe>());
+  }
   for (const Json& item : json.at("amendments")) {
     run.amendments.push_back({.fault_id = item.at("fault_id").get<std::string>(),
                               .fault = item.at("fault").get<std::string>(),

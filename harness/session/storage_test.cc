@@ -30,6 +30,7 @@ Run MakeRun() {
   run.seed = 1;
   run.plan.recipe = {{"steps", 3}, {"optimizer.lr", 0.1}};
   run.phases = {{"train", 2}, {"resume", std::nullopt}};
+  run.first_recipe = std::make_shared<const Recipe>(Recipe{{"steps", 3}, {"optimizer.lr", 0.2}});
   run.amendments = {{"hot", "recipe.high_lr", "optimizer.lr", 0.1, 1.5}};
   run.ranks = 2;
   run.processes = 1;

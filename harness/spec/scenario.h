@@ -72,6 +72,7 @@ struct Decoy {
 struct Phase {
   std::string name;
   std::optional<int> until;  // optimizer steps at its end; empty: the recipe's end
+  bool is_shared = false;    // of the first: all arms have control's, with its recipe and no fault
 };
 
 // A change that must not matter: an arm that has to agree with control.

@@ -25,6 +25,10 @@ Json Integer(int min, const std::string& doc) {
   return {{"type", "integer"}, {"minimum", min}, {"description", doc}};
 }
 
+Json Flag(const std::string& doc) {
+  return {{"type", "boolean"}, {"default", false}, {"description", doc}};
+}
+
 Json Number(const std::string& doc) { return {{"type", "number"}, {"description", doc}}; }
 
 Json PositiveNumber(const std::string& doc) {
@@ -316,7 +320,8 @@ Json PhasesSchema() {
   return {{"type", "array"},
           {"minItems", 1},
           {"items", Object({{"name", {{"type", "string"}, {"pattern", kName}}},
-                            {"until", Integer(1, "Optimizer steps done when this phase ends.")}},
+                            {"until", Integer(1, "Optimizer steps done when this phase ends.")},
+                            {"shared", Flag("Of the first: all arms have control's.")}},
                            {"name"}, "One process start to its end.")},
           {"description", "Parts of a run; each but the first resumes from a checkpoint."}};
 }
@@ -351,10 +356,7 @@ Json AgreementSchema() {
 Json BugSchema(const TargetDescription& target) {
   return FaultSchema(target,
                      {{"in", Texts("Names of the twins that must show it; all when left out.")},
-                      {"only_in_twins",
-                       {{"type", "boolean"},
-                        {"default", false},
-                        {"description", "Control is compared as it is, without the fault."}}},
+                      {"only_in_twins", Flag("Control is compared as it is, without the fault.")},
                       {"when", Texts("Globs of the points where it is tried.")},
                       {"note", Text("For the reader of the report.")}});
 }
@@ -450,10 +452,7 @@ Json ScenarioSchema(const TargetDescription& target) {
       {"twins", NamedEntries(TwinSchema(set, scale, target), "Changes that must not matter.")},
       {"agree", NamedEntries(AgreementSchema(), "In what a twin equals control.")},
       {"must_notice", NamedEntries(BugSchema(target), "Faults that `agree` has to see.")},
-      {"reference",
-       {{"type", "boolean"},
-        {"default", false},
-        {"description", "Adds an uninterrupted healthy run, which formulas call `reference`."}}},
+      {"reference", Flag("Adds an uninterrupted healthy run, which formulas call `reference`.")},
       {"expect", ExpectSchema()},
       {"reason", Text("Why the expected limit is known and accepted.")},
       {"requires", RequiresSchema()},

@@ -188,6 +188,12 @@ std::vector<Phase> ReadPhases(const YamlNode& node, Errors& errors) {
     } else if (fields.is_map() && item != &node.items.back()) {
       errors.Add(*item, "only the last phase goes on to the end: this one needs 'until'");
     }
+    if (const YamlNode* shared = fields.Take("shared")) {
+      phase.is_shared = ReadBool(*shared, "'shared'", errors).value_or(false);
+      if (phase.is_shared && (!phases.empty() || node.items.size() < 2)) {
+        errors.Add(*shared, "only the first of several phases can be shared");
+      }
+    }
     fields.RejectRest();
     phases.push_back(std::move(phase));
   }

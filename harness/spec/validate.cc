@@ -110,6 +110,7 @@ class Validator {
                  "the scenario has no twin");
     }
     for (const InjectedFault& fault : scenario_.faults) {
+      CheckSharedPhase(fault);
       const std::string& phase = fault.trigger.phase;
       if (phase.empty()) continue;
       std::vector<std::string> known;
@@ -213,6 +214,20 @@ class Validator {
                     "add one, or 'no_remedy: REASON'");
       }
     }
+  }
+
+  // All arms have control's first phase: a fault that acts in it would never act.
+  void CheckSharedPhase(const InjectedFault& fault) {
+    const Phase& first = scenario_.phases.front();
+    if (!first.is_shared) return;
+    const Trigger& trigger = fault.trigger;
+    const std::optional<int> last = trigger.at ? trigger.at : trigger.to;
+    const bool is_over = last && first.until && *last < *first.until;
+    if (trigger.phase != first.name && !is_over) return;
+    const char* key = is_over ? (trigger.at ? "at" : "to") : "phase";
+    errors_.Add(At({"inject", fault.id, key}),
+                "phase '" + first.name + "' is shared: it has no fault in any arm",
+                "let the fault act later, or leave 'shared' out");
   }
 
   void CheckPhaseOrder(const std::vector<Phase>& phases, const Path& path) {
