@@ -26,7 +26,9 @@ Run RunWithRate(const std::string& id, double rate) {
   return run;
 }
 
-std::list<Run> ThreeRuns() {
+using Runs = std::list<Run>;
+
+Runs ThreeRuns() {
   return {RunWithRate("control", 0.1), RunWithRate("hot", 0.2), RunWithRate("cold", 0.05)};
 }
 
@@ -75,11 +77,11 @@ TEST(SharedPhases, HaveTheRecipeOfControlAndTheOthersTheirOwn) {
 }
 
 TEST(SharedPhases, AreMadeByAnotherWhereTheFirstEndsTooSoon) {
-  std::list<Run> runs = ThreeRuns();
-  const auto decides = [](const Run& run, const RunTrace& trace) {
+  Runs runs = ThreeRuns();
+  const auto decides = [](const trainwreck::Run& run, const RunTrace& trace) {
     return run.arm == "control" && trace.last_step(0) < 8;
   };
-  for (Run& run : runs) {
+  for (auto& run : runs) {
     Recipe slow = *run.first_recipe;
     slow["fake.step_ms"] = 40;
     run.first_recipe = std::make_shared<const Recipe>(slow);
@@ -95,7 +97,7 @@ TEST(SharedPhases, AreMadeByAnotherWhereTheFirstEndsTooSoon) {
 }
 
 TEST(SharedPhases, AreOnlySharedByRunsThatBeginAlike) {
-  std::list<Run> runs = ThreeRuns();
+  Runs runs = ThreeRuns();
   runs.back().plan.seed = 7;
   const auto results = RunFakes(runs, Isolation::kFork);
   EXPECT_TRUE(EventsNamed(results.at("cold").trace, "phase_shared").empty());

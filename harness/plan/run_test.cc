@@ -208,7 +208,7 @@ TEST_F(PlanTest, ASharedFirstPhaseIsControlsInAllArms) {
   const Case& planned = Planned();
   const Recipe& healthy = Arm(planned, "control").runs.front().plan.recipe;
   for (const char* arm : {"control", "fault", "lower", "clip"}) {
-    const Run& run = Arm(planned, arm).runs.front();
+    const auto& run = Arm(planned, arm).runs.front();
     EXPECT_EQ(FirstPlan(run).recipe, healthy) << arm;
     EXPECT_TRUE(FirstPlan(run).faults.empty()) << arm;
     EXPECT_TRUE(run.copies_first_phase) << arm;
