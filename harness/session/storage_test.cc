@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "harness/session/session.h"
 #include "harness/session/stored_trace.h"

@@ -47,7 +47,7 @@ long Naps() {
 }
 
 // The rest of the program must be linked as in the trainer.
-const auto* const kGloo = &MakeGlooCommunicator;
+auto* const kGloo = &MakeGlooCommunicator;
 
 TEST(EpollWait, NapsWhereAThreadAsksAgainAtOnce) {
   ASSERT_NE(kGloo, nullptr);
