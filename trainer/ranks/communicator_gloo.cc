@@ -1,4 +1,5 @@
 #include <c10/util/intrusive_ptr.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <time.h>
 
@@ -49,6 +50,30 @@ class Impatience {
   int asked_ = 0;
 };
 
+// The threads started while this lives take no core from a running thread when they wake
+// (SCHED_BATCH, which threads inherit); their share of the cores stays the same. The thread that
+// holds a connection's lock is the one that the loop, woken by the peer's answer, would take the
+// core from.
+class StartsYieldingThreads {
+ public:
+  StartsYieldingThreads() {
+    if (sched_getscheduler(0) == SCHED_OTHER) changed_ = Set(SCHED_BATCH);
+  }
+  ~StartsYieldingThreads() {
+    if (changed_) Set(SCHED_OTHER);
+  }
+  StartsYieldingThreads(const StartsYieldingThreads&) = delete;
+  StartsYieldingThreads& operator=(const StartsYieldingThreads&) = delete;
+
+ private:
+  static bool Set(int policy) {
+    const sched_param no_priority{};
+    return sched_setscheduler(0, policy, &no_priority) == 0;
+  }
+
+  bool changed_ = false;
+};
+
 std::shared_ptr<gloo::transport::Device> OpenDevice(const GroupOptions& options) {
   using Group = c10d::ProcessGroupGloo;
   // By number rather than by name: no resolver, no way off this machine.
@@ -66,6 +91,7 @@ class GlooCommunicator : public Communicator {
     // A store at a wrong place may have nobody to name who is missing: rank 0 says so of all.
     if (options.rendezvous_file.empty()) AwaitArrivals(*store, options);
     auto group_options = c10d::ProcessGroupGloo::Options::create(Milliseconds(options.timeout_s));
+    const StartsYieldingThreads yielding;
     group_options->devices.push_back(OpenDevice(options));
     group_options->threads = 1;  // calls are made one at a time
     try {
