@@ -351,6 +351,33 @@ TEST(Tcp, RankZeroNamesWhoIsMissingAndTheOtherWhereItLooked) {
       << ends[1].output;
 }
 
+// Rank 1 waits for a rank that does not exist, and asks who is missing after rank 0 has failed.
+RankEnd RankOneThatWaitsLonger(double timeout_of_zero_s, double timeout_of_one_s) {
+  const int port = FreePort();
+  const auto ends = RunForked(2, [&](int rank) {
+    MakeGlooCommunicator(rank == 0 ? OverTcp(0, 2, port, timeout_of_zero_s)
+                                   : OverTcp(1, 3, port, timeout_of_one_s));
+    return std::string("met");
+  });
+  EXPECT_EQ(ends[0].exit_code, 1);
+  return ends[1];
+}
+
+TEST(Tcp, RankZeroStaysUntilTheOthersHaveAskedWhoIsMissing) {
+  const RankEnd end = RankOneThatWaitsLonger(1, 1.5);
+  EXPECT_NE(end.output.find(" within 1.5 s: these ranks have not come: 2"), std::string::npos)
+      << end.output;
+}
+
+TEST(Tcp, AStoreThatIsGoneIsSaid) {
+  const RankEnd end = RankOneThatWaitsLonger(0.5, 20);
+  EXPECT_NE(end.output.find("rendezvous of rank 1 of 3 at 127.0.0.1:"), std::string::npos)
+      << end.output;
+  EXPECT_NE(end.output.find("rank 0, which serves the store, is gone: "), std::string::npos)
+      << end.output;
+  EXPECT_LT(end.seconds, 10);
+}
+
 TEST(Checked, LetsEqualCallsThrough) {
   ScratchFolder folder;
   const auto ends = RunForked(2, [&](int rank) {

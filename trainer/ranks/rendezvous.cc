@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
@@ -12,6 +13,9 @@
 
 namespace trainwreck {
 namespace {
+
+// That the one who serves the store stays after a failure: the others may be asking who is missing.
+constexpr std::chrono::seconds kFarewell{1};
 
 std::string ArrivalKey(int rank) { return "arrived/" + std::to_string(rank); }
 
@@ -43,15 +47,21 @@ std::string Message(const GroupOptions& options, const std::vector<int>& missing
   return message.str();
 }
 
+// Whether the others meet at a store of this process.
+bool ServesStore(const GroupOptions& options) {
+  // torchrun serves the store itself, and says so.
+  const char* agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
+  const bool has_agent = agent != nullptr && std::string(agent) == "True";
+  return options.rendezvous_file.empty() && options.rank == 0 && !has_agent;
+}
+
 c10::intrusive_ptr<c10d::Store> OpenStore(const GroupOptions& options) {
   if (!options.rendezvous_file.empty()) {
     return c10::make_intrusive<c10d::FileStore>(options.rendezvous_file, options.world_size);
   }
   c10d::TCPStoreOptions tcp;
   tcp.port = static_cast<std::uint16_t>(options.port);
-  // torchrun serves the store itself, and says so.
-  const char* agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
-  tcp.isServer = options.rank == 0 && (agent == nullptr || std::string(agent) != "True");
+  tcp.isServer = ServesStore(options);
   tcp.waitWorkers = false;  // who is missing is for us to say
   tcp.timeout = Milliseconds(options.timeout_s);
   try {
@@ -98,7 +108,15 @@ void AwaitArrivals(c10d::Store& store, const GroupOptions& options) {
 
 RendezvousError RendezvousFailure(c10d::Store& store, const GroupOptions& options,
                                   const char* what) {
-  return {options, MissingRanks(store, options.world_size), FirstLine(what)};
+  std::vector<int> missing;
+  std::string words = FirstLine(what);
+  try {
+    missing = MissingRanks(store, options.world_size);
+  } catch (const std::exception& error) {
+    words = "rank 0, which serves the store, is gone: " + FirstLine(error.what());
+  }
+  if (ServesStore(options)) std::this_thread::sleep_for(kFarewell);
+  return {options, std::move(missing), words};
 }
 
 RendezvousError::RendezvousError(const GroupOptions& options, std::vector<int> missing,
