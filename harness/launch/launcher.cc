@@ -33,6 +33,9 @@ constexpr double kCoreOfARank = 0.75;
 // A run starts when this share of the cores that it uses is free: half a core that idles is worth
 // more than a step that takes longer.
 constexpr double kFreeShare = 0.5;
+// Runs that may overtake the first one that waits. Where several ranks wait for most of their time,
+// a core is free soon.
+constexpr int kOvertakesPerCore = 16;
 constexpr int kServerStarts = 3;  // how often a spawn server that dies is replaced
 
 int UsableCores() {
@@ -173,7 +176,7 @@ std::list<const Run*>::iterator Packing::NextThatFits(double free) {
       overtakes_ = is_head ? 0 : overtakes_ + 1;
       return it;
     }
-    if (is_head && overtakes_ >= 2 * options_.cores) return waiting_.end();
+    if (is_head && overtakes_ >= kOvertakesPerCore * options_.cores) return waiting_.end();
     is_head = false;
   }
   return waiting_.end();

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 std::string DigestOfFirst(const Run& run) {
   if (!run.copies_first_phase) return "";
   Plan plan = FirstPlan(run);
-  plan.run = plan.arm = "";
+  plan.run = plan.scenario = plan.point = plan.arm = "";
   // With the number of the seed: a scenario may repeat one seed to see what differs.
   const Json all = {ToJson(plan),    run.seed,      run.environment,
                     run.first_ranks, run.processes, run.launcher};
