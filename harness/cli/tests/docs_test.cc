@@ -188,6 +188,7 @@ TEST(Docs, PipelinesCallTheProgramWithOptionsThatItKnows) {
                       options.find("CI_NODE") != std::string::npos ? "2/4" : "2");
     }
     EXPECT_EQ(folder.Call("run --dry-run " + options).status, 0) << options;
+    EXPECT_TRUE(Contains(options, "--shard-costs ci/shard_costs.json")) << options;
     ++calls;
   }
   EXPECT_EQ(calls, 3);
