@@ -28,8 +28,8 @@ HINT = "ci/test.sh --with-python-stacks installs it"
 takes_long = unittest.skipUnless("TRAINWRECK_STACKS_PYTHON" in os.environ, "it takes long: ci/test.sh --with-python-stacks runs it")
 
 # Of the portable scenarios, what each of the six programs of docs/measured/stacks.md passes at level 0.
-PASS_WITHOUT_HOOKS = ("lr-too-high", "lr-too-low", "nan-rate", "no-warmup", "weight-decay-too-high", "batch-of-one", "paused",
-                      "zero-rate", "decay-too-small", "same-seed", "workers", "side-effects", "environment", "clip-that-never-binds")
+PASS_WITHOUT_HOOKS = ("lr-too-high", "lr-too-low", "nan-rate", "no-warmup", "weight-decay-too-high", "paused", "zero-rate",
+                      "decay-too-small", "same-seed", "workers", "side-effects", "environment", "clip-that-never-binds")
 
 # No option says how many steps it trains: an epoch has 8.
 EPOCHS = """
@@ -369,8 +369,8 @@ class StacksTest(unittest.TestCase):
     def test_the_page_of_x_transformers(self):
         self.assert_page("x-transformers.md")
 
-    # Level 0: without_hooks.yaml declares what each program itself logs, and no hook is set. What is missing in a list fails there, or passes
-    # by chance, as docs/measured/stacks.md says.
+    # Level 0: without_hooks.yaml declares what each program itself logs, and no hook is set. docs/measured/stacks.md says why the rows that a
+    # list lacks fail there.
 
     def assert_pass_without_hooks(self, stack, *more):
         os.rename(self.folder + "/without_hooks.yaml", self.folder + "/trainwreck.yaml")
@@ -390,12 +390,12 @@ class StacksTest(unittest.TestCase):
     @needs("torch")
     @takes_long
     def test_a_plain_loop_without_hooks(self):
-        self.assert_pass_without_hooks("plain", "killed", "stopped", "killed-and-resumed", "resume", "resume-twice", "micro-batches")
+        self.assert_pass_without_hooks("plain", "batch-of-one", "killed", "stopped", "killed-and-resumed", "resume", "resume-twice", "micro-batches")
 
     @needs("torch", "transformers", "accelerate", "tensorboard")
     @takes_long
     def test_hugging_face_without_hooks(self):
-        self.assert_pass_without_hooks("huggingface", "resume", "resume-twice", "micro-batches")
+        self.assert_pass_without_hooks("huggingface", "batch-of-one", "resume", "resume-twice", "micro-batches")
 
     @needs("torch", "lightning")
     @takes_long
@@ -405,20 +405,21 @@ class StacksTest(unittest.TestCase):
     @needs("torch", "accelerate")
     @takes_long
     def test_accelerate_without_hooks(self):
-        self.assert_pass_without_hooks("accelerate", "killed", "stopped", "killed-and-resumed", "damaged-checkpoint", "resume", "resume-twice",
-                                       "micro-batches")
+        self.assert_pass_without_hooks("accelerate", "batch-of-one", "killed", "stopped", "killed-and-resumed", "damaged-checkpoint",
+                                       "resume", "resume-twice", "micro-batches")
 
     @needs("torch")
     @takes_long
     def test_ranks_of_torchrun_without_hooks(self):
-        self.assert_pass_without_hooks("ddp", "killed", "stopped", "killed-and-resumed", "killed-saving", "damaged-checkpoint", "resume",
-                                       "resume-twice", "micro-batches", "ranks", "rank-killed", "rank-stopped", "slow-rank")
+        self.assert_pass_without_hooks("ddp", "batch-of-one", "killed", "stopped", "killed-and-resumed", "killed-saving",
+                                       "damaged-checkpoint", "resume", "resume-twice", "micro-batches", "ranks", "rank-killed", "rank-stopped",
+                                       "slow-rank")
 
     @needs("torch", "x_transformers")
     @takes_long
     def test_x_transformers_without_hooks(self):
-        self.assert_pass_without_hooks("x-transformers", "killed", "stopped", "killed-and-resumed", "killed-saving", "damaged-checkpoint",
-                                       "resume", "resume-twice", "micro-batches")
+        self.assert_pass_without_hooks("x-transformers", "batch-of-one", "killed", "stopped", "killed-and-resumed", "killed-saving",
+                                       "damaged-checkpoint", "resume", "resume-twice", "micro-batches")
 
     # Defects of real releases: the page's programs, with a bad release and a sound one in turns.
 
