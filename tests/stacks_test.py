@@ -64,6 +64,11 @@ def needs(*modules, program=None):
     return unittest.skipIf(missing, f"{', '.join(missing)}: {HINT}")
 
 
+def program_of(page):
+    with open(f"docs/guide/{page}.md", encoding="utf-8") as file:
+        return re.search(r"```python train.py\n(.*?)```", file.read(), re.DOTALL)[1]
+
+
 needs_slurm = unittest.skipUnless(slurm_works(FOLDER), NO_SLURM)
 
 
@@ -338,10 +343,8 @@ class StacksTest(unittest.TestCase):
     @needs("torch")
     @unittest.skipUnless(PACKAGES, "there is no transformers for Debian's torch: ci/test.sh without --with-python-stacks installs it")
     def test_hugging_face_of_2023(self):
-        with open("docs/guide/huggingface.md", encoding="utf-8") as file:
-            program = re.search(r"```python train.py\n(.*?)```", file.read(), re.DOTALL)[1]
         with open(self.folder + "/huggingface.py", "w", encoding="utf-8") as file:
-            file.write(program)
+            file.write(program_of("huggingface"))
         self.environment["PYTHONPATH"] = PACKAGES
         for scenario in ("resume", "nan-gradient"):
             said = self.run_scenario("portable/" + scenario, "huggingface-2023", suite=True).stdout
@@ -378,11 +381,9 @@ class StacksTest(unittest.TestCase):
         self.replace("../suite/portable/defaults.yaml", "seeds: 2", "seeds: 1")  # for time's sake
         for page, folder in {"huggingface": "huggingface", "lightning": "lightning", "accelerate": "accelerate", "torchrun": "ddp",
                              "x-transformers": "x-transformers"}.items():
-            with open(f"docs/guide/{page}.md", encoding="utf-8") as file:
-                program = re.search(r"```python train.py\n(.*?)```", file.read(), re.DOTALL)[1]
             os.makedirs(f"{self.folder}/{folder}")
             with open(f"{self.folder}/{folder}/train.py", "w", encoding="utf-8") as file:
-                file.write(program)
+                file.write(program_of(page))
         rows = [*PASS_WITHOUT_HOOKS, *more]
         said = self.trainwreck("run", *("portable/" + row for row in rows), "--target", stack, "--suite", "--scenarios-root", self.suite,
                                status=None if may_fail else 0).stdout

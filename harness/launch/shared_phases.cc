@@ -42,19 +42,19 @@ void CopyFolder(const fs::path& from, const fs::path& to) {
 SharedPhases::SharedPhases(std::string folder, const std::vector<const Run*>& runs)
     : folder_(std::move(folder)) {
   for (const Run* run : runs) {
-    std::string digest = DigestOfFirst(*run);
+    const std::string digest = DigestOfFirst(*run);
     if (digest.empty()) continue;
-    ++phases_[digest].users;
-    digests_[run] = std::move(digest);
+    Phase& phase = phases_[digest];
+    phase.folder = (fs::path(folder_) / digest).string();
+    ++phase.users;
+    phase_of_[run] = &phase;
   }
-  for (auto it = digests_.begin(); it != digests_.end();) {
-    it = phases_.at(it->second).users < 2 ? digests_.erase(it) : std::next(it);
-  }
+  std::erase_if(phase_of_, [](const auto& entry) { return entry.second->users < 2; });
 }
 
 SharedPhases::~SharedPhases() {
   std::error_code ignored;
-  if (!digests_.empty()) fs::remove_all(folder_, ignored);
+  if (!phase_of_.empty()) fs::remove_all(folder_, ignored);
 }
 
 bool SharedPhases::MustWait(const Run& run) const {
@@ -77,7 +77,6 @@ std::string SharedPhases::CopyInto(const Run& run, const std::string& folder) co
 void SharedPhases::Keep(const Run& run, const std::string& folder) {
   Phase* phase = Find(run);
   if (phase == nullptr || phase->maker != &run) return;
-  phase->folder = (fs::path(folder_) / digests_.at(&run)).string();
   CopyFolder(folder, phase->folder);
   phase->made_by = run.id;
 }
@@ -90,13 +89,9 @@ void SharedPhases::End(const Run& run) {
   if (--phase->users == 0) fs::remove_all(phase->folder, ignored);
 }
 
-SharedPhases::Phase* SharedPhases::Find(const Run& run) {
-  return const_cast<Phase*>(std::as_const(*this).Find(run));
-}
-
-const SharedPhases::Phase* SharedPhases::Find(const Run& run) const {
-  const auto found = digests_.find(&run);
-  return found == digests_.end() ? nullptr : &phases_.at(found->second);
+SharedPhases::Phase* SharedPhases::Find(const Run& run) const {
+  const auto found = phase_of_.find(&run);
+  return found == phase_of_.end() ? nullptr : found->second;
 }
 
 }  // namespace trainwreck

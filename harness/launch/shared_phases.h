@@ -39,12 +39,11 @@ class SharedPhases {
     std::string folder;
   };
 
-  Phase* Find(const Run& run);
-  const Phase* Find(const Run& run) const;
+  Phase* Find(const Run& run) const;  // null: the run shares its first phase with no other
 
   const std::string folder_;
-  std::map<std::string, Phase> phases_;
-  std::map<const Run*, std::string> digests_;  // of plans that several runs have
+  std::map<std::string, Phase> phases_;  // by the digest of their plan
+  std::map<const Run*, Phase*> phase_of_;
 };
 
 }  // namespace trainwreck

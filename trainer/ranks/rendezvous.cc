@@ -47,12 +47,16 @@ std::string Message(const GroupOptions& options, const std::vector<int>& missing
   return message.str();
 }
 
-// Whether the others meet at a store of this process.
-bool ServesStore(const GroupOptions& options) {
+// Whether the ranks meet at a store of rank 0.
+bool RankZeroServesStore(const GroupOptions& options) {
   // torchrun serves the store itself, and says so.
   const char* agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
   const bool has_agent = agent != nullptr && std::string(agent) == "True";
-  return options.rendezvous_file.empty() && options.rank == 0 && !has_agent;
+  return options.rendezvous_file.empty() && !has_agent;
+}
+
+bool ServesStore(const GroupOptions& options) {
+  return options.rank == 0 && RankZeroServesStore(options);
 }
 
 c10::intrusive_ptr<c10d::Store> OpenStore(const GroupOptions& options) {
@@ -113,6 +117,7 @@ RendezvousError RendezvousFailure(c10d::Store& store, const GroupOptions& option
   try {
     missing = MissingRanks(store, options.world_size);
   } catch (const std::exception& error) {
+    if (!RankZeroServesStore(options)) throw;
     words = "rank 0, which serves the store, is gone: " + FirstLine(error.what());
   }
   if (ServesStore(options)) std::this_thread::sleep_for(kFarewell);
