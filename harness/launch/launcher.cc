@@ -29,7 +29,7 @@ constexpr int kTickMs = 25;
 constexpr int kReadyMs = 60'000;   // for the target to load and warm up
 constexpr int kActivePerCore = 8;  // at most, of which most wait
 // Of a core, that each of several ranks uses at most: the rest of its time it waits for others.
-constexpr double kCoreOfARank = 0.75;
+constexpr double kCoreOfARank = 0.5;
 // A run starts when this share of the cores that it uses is free: half a core that idles is worth
 // more than a step that takes longer.
 constexpr double kFreeShare = 0.5;
