@@ -414,8 +414,9 @@ class StacksTest(unittest.TestCase):
     @takes_long
     def test_ranks_of_torchrun_without_hooks(self):
         # Now and then a rank is aborted at its exit.
-        self.assert_pass_without_hooks("ddp", "batch-of-one", "killed", "killed-and-resumed", "killed-saving", "damaged-checkpoint",
-                                       "resume", "resume-twice", "micro-batches", "ranks", "rank-killed", "rank-stopped", "slow-rank", may_fail=2)
+        self.assert_pass_without_hooks("ddp", "batch-of-one", "killed", "stopped", "killed-and-resumed", "killed-saving",
+                                       "damaged-checkpoint", "resume", "resume-twice", "micro-batches", "ranks", "rank-killed", "rank-stopped",
+                                       "slow-rank", may_fail=2)
 
     @needs("torch", "x_transformers")
     @takes_long
