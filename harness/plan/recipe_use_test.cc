@@ -64,6 +64,8 @@ const std::map<Option, std::string> kRealOptions = {
     {"optimizer.offload=disk", "zero_optimization.offload_optimizer.device=nvme of DeepSpeed"},
     {"optimizer.state_dtype=int8", "bitsandbytes.optim.Adam8bit"},
     {"parallel.overlap", "torch.nn.parallel.DistributedDataParallel, which always does"},
+    {"parallel.reduce_dtype=bf16",
+     "bf16_compress_hook of torch.distributed.algorithms.ddp_comm_hooks.default_hooks"},
     {"parallel.zero_stage", "zero_optimization.stage of DeepSpeed"},
     {"parallel.average_every",
      "torch.distributed.algorithms.model_averaging.averagers.PeriodicModelAverager"},
