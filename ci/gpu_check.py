@@ -307,6 +307,8 @@ def arguments():
     parser.add_argument("--nodes", nargs="*", default=gpu_machine.NODES, help=argparse.SUPPRESS)
     parser.add_argument("scenarios", nargs="*", help="default: all of the bundle")
     options = parser.parse_args()
+    if not os.path.isfile(options.bundle + "/COMMIT"):
+        parser.error(f"{options.bundle} is no bundle: make one with ci/gpu_bundle.sh gpu.tar.gz, unpack it, and run the gpu_check.sh in it")
     if options.shard and options.part[1] > 1:
         parser.error("--shard and --part do not go together: a part is a shard already; take a larger n of --part")
     if not may_replace(options.report):

@@ -8,6 +8,7 @@
 #   --rehearse      without a GPU, run on the CPU what can be; this verifies nothing
 #   --only NAMES, as doctor,nccl-faults, and scenarios: see gpu_check.py --help
 # Exits with 0 when all passed that was run on a GPU; 1 when a check failed, also one of an earlier call with these --results;
+# 2 for a wrong option or a folder that is no bundle;
 # 4 when this call verified nothing on a GPU; 7 when the machine has a GPU that cannot be used, or libraries that do not fit.
 # With 7, no check was started.
 exec python3 "$(dirname "${BASH_SOURCE[0]}")/gpu_check.py" "$@"

@@ -33,6 +33,16 @@ CommandResult CallGit(std::vector<std::string> arguments, const std::string& fol
   return RunCommand(command, {.folder = folder, .log = log, .environment = {{"LC_ALL", "C"}}});
 }
 
+// Killed in the middle of a checkout, git leaves its locks: of the index, of HEAD, of submodules.
+// Nobody else works in a worktree of ours, so they can be removed.
+void RemoveLocks(const fs::path& git_folder) {
+  std::vector<fs::path> locks;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(git_folder)) {
+    if (entry.path().extension() == ".lock") locks.push_back(entry.path());
+  }
+  for (const fs::path& lock : locks) fs::remove(lock);
+}
+
 }  // namespace
 
 Repository::Repository(const std::string& folder) {
@@ -129,9 +139,7 @@ void Repository::CheckOut(const std::string& folder, const std::string& commit) 
     Git({"worktree", "add", "--quiet", "--force", "--force", "--detach", folder, commit});
     return;
   }
-  // Killed in the middle of a checkout, git leaves its lock.
-  const std::string lock = Trimmed(Git({"rev-parse", "--git-path", "index.lock"}, folder));
-  fs::remove(fs::path(folder) / lock);
+  RemoveLocks(fs::path(folder) / Trimmed(Git({"rev-parse", "--git-dir"}, folder)));
   Git({"checkout", "--quiet", "--force", "--detach", commit}, folder);
   Git({"clean", "-ffdq"}, folder);  // twice: also what was a submodule of another commit
 }

@@ -197,6 +197,12 @@ class GpuCheck(unittest.TestCase):
         for shard in ("1/2", "2/2"):
             self.assertIn(f"| scenario suite with device=cuda, shard {shard} | passed |", self.read("gpu.md"))
 
+    def test_a_folder_that_is_no_bundle(self):
+        os.remove(self.bundle + "/COMMIT")
+        said = self.check(status=2)
+        self.assertIn("/bundle is no bundle: make one with ci/gpu_bundle.sh", said)
+        self.assertNotIn("Traceback", said)
+
     def test_a_part_and_a_shard_do_not_go_together(self):
         self.assertIn("--shard and --part do not go together", self.check("--part", "2/4", "--shard", "1/5", status=2))
         self.assertEqual(self.read("calls"), "")

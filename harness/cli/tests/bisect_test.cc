@@ -185,7 +185,8 @@ TEST(Bisect, GoesOnAfterSigkill) {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
     // As git leaves it that was killed with us.
-    repo.folder().Shell("for tree in .git/worktrees/*; do touch $tree/index.lock; done");
+    repo.folder().Shell(
+        "for tree in .git/worktrees/*; do touch $tree/index.lock $tree/HEAD.lock; done");
     for (const Json& record : repo.Log()) {
       runs += record.is_object() && record.value("t", "") == "run";
     }
