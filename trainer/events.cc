@@ -122,8 +122,9 @@ const EventKind kMemoryBlocks(
 const EventKind kMemoryByStage(
     "memory_by_stage", {"stages"},
     "The stages that the loop entered in this step, in order: each with its name, the seconds "
-    "before this event, and the bytes that were in use then, by owner (on a GPU all). Only where a "
-    "formula mentions it; `trainwreck timeline --again` draws it");
+    "before this event, the bytes that were in use then, by owner (on a GPU all), and peak_bytes, "
+    "the most that was in use within it. Only where a formula mentions it; `trainwreck timeline "
+    "--again` draws it, and `trainwreck fits` predicts by it");
 const EventKind kDeviceOpened(
     "device_opened", {"kind", "name", "tf32", "reduced_sums", "allocator"},
     "Where this rank's tensors live from here on, whether its products in fp32 are rounded "

@@ -122,7 +122,7 @@ EndReason TrainingLoop::Run(const LoopRange& range) {
     if (Due(recipe_.eval_every, steps_done) || steps_done == steps) Evaluate();
     stops = early_stop_ && early_stop_->is_over() && end == steps && steps_done < steps;
     if (early_stop_ && (stops || steps_done == steps)) RestoreBest(stops);
-    now_.memory = parts_.device->Memory();
+    now_.memory = StepMemory();
     ReportBlocks();
     ReportStages();
     now_.health = parts_.device->Health();
@@ -146,7 +146,7 @@ void TrainingLoop::TrainStep() {
   now_ = StepScalars();
   Stopwatch watch(now_.step_s);
   ProcessorStopwatch processor_watch(now_.cpu_s);
-  parts_.device->ResetMemoryPeak();
+  BeginStepMemory();
   const bool times_device = telemetry_.wants("device_step_s");
   if (times_device) parts_.device->BeginTiming();
   for (auto& hook : parts_.hooks) hook->OnStepBegin(clock_.step);

@@ -110,8 +110,12 @@ class TrainingLoop {
   void CountFlops(const std::vector<Batch>& batches);
   ForwardHook* BeginForwardParts();  // null: nobody asked for them
   void ReportBlocks();
-  void FollowStages();  // with the memory that is in use when each begins
+  // Of each stage: the memory that is in use when it begins, and the most in it.
+  void FollowStages();
   void ReportStages();
+  void EndStage(const MemoryUse& memory);
+  void BeginStepMemory();
+  std::optional<MemoryUse> StepMemory();  // its peak is that of the whole step
   // Divides the gradients by the loss scale; true when the gradients of any rank overflowed.
   bool UnscaleGradients();
   // Clips and makes the update.
@@ -190,8 +194,10 @@ class TrainingLoop {
     Stage stage;
     std::chrono::steady_clock::time_point at;
     Json bytes;
+    std::int64_t peak_bytes = 0;
   };
   std::vector<EnteredStage> entered_;    // of the step in progress, where a formula asks
+  std::optional<MemoryUse> highest_;     // of these stages
   std::optional<double> peak_flops_;     // in a second, where a formula asks
   std::optional<SeenSpans> seen_spans_;  // where a formula asks about them
   std::optional<EarlyStop> early_stop_;

@@ -1,4 +1,5 @@
 // Of the training loop (loop.h): what its memory is of, by block of the model and by stage.
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -34,10 +35,38 @@ void TrainingLoop::FollowStages() {
     if (first) first(stage);
     const auto memory = parts_.device->Memory();
     if (!memory) return;
+    EndStage(*memory);
     Json bytes =
         memory->by_owner ? ByOwner(*memory->by_owner) : Json({{"all", memory->allocated_bytes}});
     entered_.push_back({stage, std::chrono::steady_clock::now(), std::move(bytes)});
   };
+}
+
+void TrainingLoop::EndStage(const MemoryUse& memory) {
+  if (!entered_.empty()) {
+    EnteredStage& ended = entered_.back();
+    ended.peak_bytes = std::max(ended.peak_bytes, memory.peak_bytes);
+  }
+  if (!highest_ || memory.peak_bytes > highest_->peak_bytes) highest_ = memory;
+  parts_.device->ResetMemoryPeak();
+}
+
+void TrainingLoop::BeginStepMemory() {
+  // A checkpoint is written between two steps, and counts with neither.
+  if (const auto memory = parts_.device->Memory(); memory && !entered_.empty()) EndStage(*memory);
+  highest_.reset();
+  parts_.device->ResetMemoryPeak();
+}
+
+std::optional<MemoryUse> TrainingLoop::StepMemory() {
+  std::optional<MemoryUse> memory = parts_.device->Memory();
+  if (!memory || entered_.empty()) return memory;
+  EndStage(*memory);
+  memory->peak_bytes = highest_->peak_bytes;
+  memory->peak_by_owner = highest_->peak_by_owner;
+  memory->peak_by_part = highest_->peak_by_part;
+  memory->peak_by_site = highest_->peak_by_site;
+  return memory;
 }
 
 void TrainingLoop::ReportStages() {
@@ -47,7 +76,8 @@ void TrainingLoop::ReportStages() {
   for (EnteredStage& entered : std::exchange(entered_, {})) {
     stages.push_back({{"stage", ToString(entered.stage)},
                       {"before_s", std::chrono::duration<double>(now - entered.at).count()},
-                      {"bytes", std::move(entered.bytes)}});
+                      {"bytes", std::move(entered.bytes)},
+                      {"peak_bytes", entered.peak_bytes}});
   }
   events_.Report(events::kMemoryByStage, {{"stages", std::move(stages)}});
 }

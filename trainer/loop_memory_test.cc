@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "trainer/loop.h"
@@ -116,6 +119,32 @@ TEST(MemoryTest, ThePeakIsTheSumOverItsOwners) {
   EXPECT_EQ(sums, outcome.Values("memory_peak_bytes"));
   const double elements = outcome.Values("parameter_count").at(0);
   EXPECT_GE(outcome.Last("memory_parameters_bytes"), 4 * elements) << "and those of earlier runs";
+}
+
+TEST(MemoryTest, ThePeakOfAStepIsTheHighestOfItsStages) {
+  const Recipe recipe = With(Gpt(), {{"log.every", 1}, {"checkpoint.every", 2}});
+  RunOnce(recipe);  // LibTorch keeps some tensors of a process's first run
+  const Outcome plain = RunOnce(recipe);
+  const Outcome outcome = RunOnce(recipe, {"memory_by_stage"});
+  EXPECT_EQ(outcome.Values("memory_peak_bytes"), plain.Values("memory_peak_bytes"));
+  EXPECT_EQ(outcome.Values("memory_activations_bytes"), plain.Values("memory_activations_bytes"));
+  const std::vector<Json> events = outcome.EventsOf("memory_by_stage");
+  ASSERT_EQ(events.size(), plain.Values("loss").size());
+  for (std::size_t step = 0; step < events.size(); ++step) {
+    std::map<std::string, double> peaks;
+    for (const Json& stage : events[step]["stages"]) {
+      double in_use = 0;
+      for (const auto& [owner, bytes] : stage["bytes"].items()) in_use += bytes.get<double>();
+      EXPECT_GE(stage["peak_bytes"], in_use) << stage;
+      if (stage["stage"] != "checkpoint") peaks[stage["stage"]] = stage["peak_bytes"];
+    }
+    const auto highest = std::max_element(peaks.begin(), peaks.end(), [](auto& one, auto& other) {
+      return one.second < other.second;
+    });
+    EXPECT_EQ(highest->first, "backward");
+    EXPECT_EQ(highest->second, outcome.Values("memory_peak_bytes").at(step));
+    EXPECT_LT(peaks.at("data"), 0.9 * highest->second);
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <span>
 
 #include "harness/protocol/recipe_view.h"
 
@@ -14,14 +15,36 @@ constexpr int kSteps = 3;    // the second has all of the optimizer's state, the
 constexpr int kRounds = 12;  // of a search, which needs one or two
 constexpr int kMostSize = 1 << 24;
 constexpr char kPeakSignal[] = "memory_peak_bytes";
+constexpr char kByStage[] = "memory_by_stage";
 
-// Of the parabola through points[at], points[at + 1] and points[at + 2], in Newton's form.
-double Parabola(const std::vector<PeakAt>& points, std::size_t at, double x) {
-  const double x0 = points[at].size, x1 = points[at + 1].size, x2 = points[at + 2].size;
-  const double y0 = points[at].peak, y1 = points[at + 1].peak, y2 = points[at + 2].peak;
+using ThreePoints = std::span<const PeakAt, 3>;
+
+// Of the parabola through these three, in Newton's form.
+template <typename Value>
+double Parabola(ThreePoints points, const Value& value, double x) {
+  const double x0 = points[0].size, x1 = points[1].size, x2 = points[2].size;
+  const double y0 = value(points[0]), y1 = value(points[1]), y2 = value(points[2]);
   const double slope = (y1 - y0) / (x1 - x0);
   const double bend = ((y2 - y1) / (x2 - x1) - slope) / (x2 - x0);
   return y0 + slope * (x - x0) + bend * (x - x0) * (x - x1);
+}
+
+// The highest of the stages' parabolas; where they are not known, that of the peak.
+double Predicted(ThreePoints points, double x) {
+  double highest = 0;
+  for (const auto& [stage, peak] : points[2].by_stage) {
+    const auto has_it = [&](const PeakAt& point) { return point.by_stage.contains(stage); };
+    if (!std::all_of(points.begin(), points.end(), has_it)) continue;
+    const auto value = [&](const PeakAt& point) { return point.by_stage.at(stage); };
+    highest = std::max(highest, Parabola(points, value, x));
+  }
+  if (highest > 0) return highest;
+  return Parabola(
+      points, [](const PeakAt& point) { return point.peak; }, x);
+}
+
+ThreePoints ThreeOf(const std::vector<PeakAt>& points, std::size_t at) {
+  return std::span(points).subspan(at).first<3>();
 }
 
 void Insert(std::vector<PeakAt>& points, const std::vector<PeakAt>& more) {
@@ -78,6 +101,7 @@ class Scales {
     SetArm(run, NameOf(size));
     run.plan.recipe[key_] = size;
     run.plan.recipe[kStepsKey] = run.steps = kSteps;
+    if (target_.FindEvent(kByStage) != nullptr) run.plan.record.emplace_back(kByStage);
     run.later_changes = {};
     SetPhases(run, {});
     LeaveEnoughSamples(run.plan.recipe);
@@ -102,6 +126,18 @@ class Scales {
   const TargetDescription& target_;
 };
 
+std::map<std::string, double> PeaksByStage(const RunTrace& trace) {
+  std::map<std::string, double> peaks;
+  for (const Event& event : trace.events) {
+    if (event.name != kByStage || event.rank != 0) continue;
+    for (const Json& stage : event.fields.value("stages", Json::array())) {
+      double& peak = peaks[stage.value("stage", "")];
+      peak = std::max(peak, stage.value("peak_bytes", 0.0));
+    }
+  }
+  return peaks;
+}
+
 PeakAt PointOf(int size, const std::string& key, const RunResult& result) {
   const MemoryReport memory = MemoryOf(result.trace, 0);
   if (result.end != RunEnd::kCompleted || memory.signal != kPeakSignal) {
@@ -109,7 +145,7 @@ PeakAt PointOf(int size, const std::string& key, const RunResult& result) {
                              ToString(result.end) +
                              (result.detail.empty() ? "" : ", " + result.detail));
   }
-  return {size, memory.peak, memory.parts};
+  return {size, memory.peak, memory.parts, PeaksByStage(result.trace)};
 }
 
 std::string KeyToVary(const FitsOptions& options, const TargetDescription& target) {
@@ -132,7 +168,10 @@ Json PointJson(const std::optional<PeakAt>& point) {
   if (!point) return nullptr;
   Json parts = Json::object();
   for (const MemoryPart& part : point->parts) parts[part.owner] = part.at_peak;
-  return {{"size", point->size}, {"peak_bytes", point->peak}, {"parts", parts}};
+  return {{"size", point->size},
+          {"peak_bytes", point->peak},
+          {"parts", parts},
+          {"by_stage", point->by_stage}};
 }
 
 template <typename T>
@@ -147,9 +186,9 @@ PeakCurve::PeakCurve(std::vector<PeakAt> points) : points_(std::move(points)) {}
 double PeakCurve::At(int size) const {
   const auto above = std::find_if(points_.begin(), points_.end(),
                                   [&](const PeakAt& point) { return point.size >= size; });
-  if (above == points_.end()) return Parabola(points_, points_.size() - 3, size);
+  if (above == points_.end()) return Predicted(ThreeOf(points_, points_.size() - 3), size);
   if (above->size == size) return above->peak;
-  if (above == points_.begin()) return Parabola(points_, 0, size);
+  if (above == points_.begin()) return Predicted(ThreeOf(points_, 0), size);
   const PeakAt& below = *(above - 1);
   return below.peak + (above->peak - below.peak) * (size - below.size) / (above->size - below.size);
 }
@@ -169,7 +208,7 @@ int PeakCurve::Largest(double budget) const {
 
 std::optional<double> PeakCurve::Miss() const {
   if (points_.size() < 4) return std::nullopt;
-  const double predicted = Parabola(points_, points_.size() - 4, points_.back().size);
+  const double predicted = Predicted(ThreeOf(points_, points_.size() - 4), points_.back().size);
   return std::abs(predicted - points_.back().peak) / points_.back().peak;
 }
 

@@ -1,11 +1,13 @@
 // How much memory a recipe will need, before it is run: from a few steps at small sizes. What a
 // training allocates is a sum of parts that do not depend on the size (parameters, gradients,
 // optimizer state: counted in these steps), in proportion to it (activations), and in proportion to
-// its square (attention that keeps its scores). So a parabola through three sizes gives the others,
-// as long as the peak stays in the same stage of a step.
+// its square (attention that keeps its scores). So a parabola through three sizes gives the others.
+// Where the target says the peak of each stage of a step (event `memory_by_stage`), each stage has
+// its own: in small batches the update needs the most, in large ones the backward pass.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +25,8 @@ struct PeakAt {
   int size = 0;
   double peak = 0;                // bytes
   std::vector<MemoryPart> parts;  // of it
+  // The most within each stage of a step, such as "backward"; empty: not recorded.
+  std::map<std::string, double> by_stage = {};
 };
 
 // The peak by size, from measured ones.
@@ -31,13 +35,13 @@ class PeakCurve {
   // `points` by size, rising; three at least.
   explicit PeakCurve(std::vector<PeakAt> points);
 
-  // A measured size: the measured peak. Else that of the parabola through the last three sizes
+  // A measured size: the measured peak. Else that of the parabolas through the last three sizes
   // where `size` is above them, and between two measured sizes on the line that joins them.
   double At(int size) const;
   // The largest size with a peak of at most `budget`; 0: none has.
   int Largest(double budget) const;
-  // How far the peak of the largest measured size is from the parabola through the three before it,
-  // as a share; empty: there are only three.
+  // How far the peak of the largest measured size is from the parabolas through the three before
+  // it, as a share; empty: there are only three.
   std::optional<double> Miss() const;
 
  private:

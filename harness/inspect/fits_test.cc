@@ -6,8 +6,10 @@ namespace trainwreck {
 namespace fits_test {
 
 // Counts what is asked for.
+using Peaks = std::map<std::string, double>;
 struct Machine {
   double (*peak)(int size);
+  Peaks (*by_stage)(int size) = nullptr;
   std::vector<int> asked = {};
 
   MeasurePeaks measure() {
@@ -15,7 +17,7 @@ struct Machine {
       std::vector<PeakAt> points;
       for (const int size : sizes) {
         asked.push_back(size);
-        points.push_back({size, peak(size), {}});
+        points.push_back({size, peak(size), {}, by_stage ? by_stage(size) : Peaks()});
       }
       return points;
     };
@@ -66,6 +68,17 @@ TEST(Fits, TheVerifiedPeakIsThatOfTheRecipe) {
   const auto report = FindWhatFits(4096, {.verify = true}, machine.measure());
   EXPECT_DOUBLE_EQ(report->verified.value(), Kinked(4096));
   EXPECT_FALSE(FindWhatFits(8, {}, [](const auto&) { return MeasuredPeaks(); }));
+}
+
+// The peak changes its stage between half the recipe's size and its size.
+TEST(Fits, EachStageHasItsOwnParabola) {
+  const auto by_stage = [](int size) {
+    return Peaks{{"update", 5000.0}, {"backward", Line(size)}};
+  };
+  Machine machine{Kinked, by_stage};
+  EXPECT_NEAR(FindWhatFits(640, {}, machine.measure())->predicted, Kinked(640), 1e-6);
+  Machine one_for_all{Kinked};
+  EXPECT_LT(FindWhatFits(640, {}, one_for_all.measure())->predicted, 0.9 * Kinked(640));
 }
 
 TEST(Fits, ReadsAmountsOfMemory) {
