@@ -19,14 +19,17 @@ constexpr char kByStage[] = "memory_by_stage";
 
 using ThreePoints = std::span<const PeakAt, 3>;
 
-// Of the parabola through these three, in Newton's form.
+// Of the parabola through these three, in Newton's form. More data does not need less memory: where
+// a peak falls, the smaller size did something that the larger one did not, as looking for the
+// origin of a NaN. Then two points that did the same give the slope of a line through the last one.
 template <typename Value>
-double Parabola(ThreePoints points, const Value& value, double x) {
+double Continued(ThreePoints points, const Value& value, double x) {
   const double x0 = points[0].size, x1 = points[1].size, x2 = points[2].size;
   const double y0 = value(points[0]), y1 = value(points[1]), y2 = value(points[2]);
-  const double slope = (y1 - y0) / (x1 - x0);
-  const double bend = ((y2 - y1) / (x2 - x1) - slope) / (x2 - x0);
-  return y0 + slope * (x - x0) + bend * (x - x0) * (x - x1);
+  const double first = (y1 - y0) / (x1 - x0), second = (y2 - y1) / (x2 - x1);
+  if (second < 0) return y2 + first * (x - x2);
+  if (first < 0) return y2 + second * (x - x2);
+  return y0 + first * (x - x0) + (second - first) / (x2 - x0) * (x - x0) * (x - x1);
 }
 
 // The highest of the stages' parabolas; where they are not known, that of the peak.
@@ -36,10 +39,10 @@ double Predicted(ThreePoints points, double x) {
     const auto has_it = [&](const PeakAt& point) { return point.by_stage.contains(stage); };
     if (!std::all_of(points.begin(), points.end(), has_it)) continue;
     const auto value = [&](const PeakAt& point) { return point.by_stage.at(stage); };
-    highest = std::max(highest, Parabola(points, value, x));
+    highest = std::max(highest, Continued(points, value, x));
   }
   if (highest > 0) return highest;
-  return Parabola(
+  return Continued(
       points, [](const PeakAt& point) { return point.peak; }, x);
 }
 
