@@ -11,6 +11,7 @@
 namespace trainwreck {
 namespace {
 
+constexpr double kSuspicious = 0.05;  // of the curve's miss
 constexpr int kSteps = 3;    // the second has all of the optimizer's state, the last evaluates
 constexpr int kRounds = 12;  // of a search, which needs one or two
 constexpr int kMostSize = 1 << 24;
@@ -21,13 +22,16 @@ using ThreePoints = std::span<const PeakAt, 3>;
 
 // Of the parabola through these three, in Newton's form. More data does not need less memory: where
 // a peak falls, the smaller size did something that the larger one did not, as looking for the
-// origin of a NaN. Then two points that did the same give the slope of a line through the last one.
+// origin of a NaN. Then two that did the same give the slope of a line through the last one.
 template <typename Value>
 double Continued(ThreePoints points, const Value& value, double x) {
   const double x0 = points[0].size, x1 = points[1].size, x2 = points[2].size;
   const double y0 = value(points[0]), y1 = value(points[1]), y2 = value(points[2]);
   const double first = (y1 - y0) / (x1 - x0), second = (y2 - y1) / (x2 - x1);
-  if (second < 0) return y2 + first * (x - x2);
+  if (second < 0) {
+    const double slope = y0 <= y2 ? (y2 - y0) / (x2 - x0) : std::max(0.0, first);
+    return y2 + slope * (x - x2);
+  }
   if (first < 0) return y2 + second * (x - x2);
   return y0 + first * (x - x0) + (second - first) / (x2 - x0) * (x - x0) * (x - x1);
 }
@@ -91,6 +95,23 @@ bool FindLargest(double budget, const MeasurePeaks& measure, std::vector<PeakAt>
     return true;
   }
   return true;  // the peak jumps about: there is no answer
+}
+
+// Threads may give back memory late, and so in a stage that does not need it: the lower of two
+// measurements is right. False: interrupted.
+bool MeasureAgain(const MeasurePeaks& measure, std::vector<PeakAt>& points) {
+  std::vector<int> sizes;
+  for (const PeakAt& point : points) sizes.push_back(point.size);
+  const MeasuredPeaks again = measure(sizes);
+  if (!again) return false;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const PeakAt& other = (*again)[i];
+    for (auto& [stage, peak] : points[i].by_stage) {
+      if (other.by_stage.contains(stage)) peak = std::min(peak, other.by_stage.at(stage));
+    }
+    if (other.peak < points[i].peak) points[i].peak = other.peak, points[i].parts = other.parts;
+  }
+  return true;
 }
 
 // The runs at one size after the other.
@@ -226,6 +247,7 @@ std::optional<FitsReport> FindWhatFits(int own, const FitsOptions& options,
   report.own = own;
   std::vector<PeakAt> points;
   if (!MeasureMissing(SizesToMeasure(own), measure, points)) return std::nullopt;
+  if (PeakCurve(points).Miss() > kSuspicious && !MeasureAgain(measure, points)) return std::nullopt;
   report.points = points;
   const PeakCurve curve(points);
   report.miss = curve.Miss();

@@ -84,10 +84,27 @@ TEST(Fits, EachStageHasItsOwnParabola) {
 // At small sizes the run looks for the origin of a NaN, in a pass of its own.
 TEST(Fits, WhatOnlySmallSizesDidIsNotCarriedOn) {
   for (auto* peak : {+[](int size) { return Line(size) + (size <= 8 ? 3000 : 0); },
-                     +[](int size) { return Line(size) + (size <= 16 ? 3000 : 0); }}) {
+                     +[](int size) { return Line(size) + (size <= 16 ? 3000 : 0); },
+                     +[](int size) { return Line(size) + (size == 16 ? 3000 : 0); }}) {
     Machine machine{peak};
     EXPECT_NEAR(FindWhatFits(64, {}, machine.measure())->predicted, Line(64), 1e-6);
   }
+}
+
+// The first time, the largest size has some memory of another stage.
+TEST(Fits, WhatWasFreedLateIsMeasuredAgain) {
+  int calls = 0;
+  const auto report = FindWhatFits(64, {}, [&](const std::vector<int>& sizes) -> MeasuredPeaks {
+    std::vector<PeakAt> points;
+    ++calls;
+    for (const int size : sizes) {
+      const double late = calls == 1 && size == 32 ? 900 : 0;
+      points.push_back({size, Line(size), {}, {{"backward", Line(size)}, {"update", 900 + late}}});
+    }
+    return points;
+  });
+  EXPECT_EQ(calls, 2);
+  EXPECT_NEAR(report->predicted, Line(64), 1e-6);
 }
 
 TEST(Fits, ReadsAmountsOfMemory) {
