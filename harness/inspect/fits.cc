@@ -11,7 +11,7 @@
 namespace trainwreck {
 namespace {
 
-constexpr double kSuspicious = 0.05;  // of the curve's miss
+constexpr double kSurprise = 0.05;  // as a share of the peak
 constexpr int kSteps = 3;    // the second has all of the optimizer's state, the last evaluates
 constexpr int kRounds = 12;  // of a search, which needs one or two
 constexpr int kMostSize = 1 << 24;
@@ -36,22 +36,43 @@ double Continued(ThreePoints points, const Value& value, double x) {
   return y0 + first * (x - x0) + (second - first) / (x2 - x0) * (x - x0) * (x - x1);
 }
 
-// The highest of the stages' parabolas; where they are not known, that of the peak.
-double Predicted(ThreePoints points, double x) {
-  double highest = 0;
+// Of each stage where all three have it; where stages are not known, of the peak (stage "").
+std::map<std::string, double> ContinuedByStage(ThreePoints points, double x) {
+  std::map<std::string, double> values;
   for (const auto& [stage, peak] : points[2].by_stage) {
     const auto has_it = [&](const PeakAt& point) { return point.by_stage.contains(stage); };
     if (!std::all_of(points.begin(), points.end(), has_it)) continue;
     const auto value = [&](const PeakAt& point) { return point.by_stage.at(stage); };
-    highest = std::max(highest, Continued(points, value, x));
+    values[stage] = Continued(points, value, x);
   }
-  if (highest > 0) return highest;
-  return Continued(
-      points, [](const PeakAt& point) { return point.peak; }, x);
+  if (values.empty()) {
+    values[""] = Continued(
+        points, [](const PeakAt& point) { return point.peak; }, x);
+  }
+  return values;
+}
+
+double Predicted(ThreePoints points, double x) {
+  double highest = 0;
+  for (const auto& [stage, peak] : ContinuedByStage(points, x)) highest = std::max(highest, peak);
+  return highest;
 }
 
 ThreePoints ThreeOf(const std::vector<PeakAt>& points, std::size_t at) {
   return std::span(points).subspan(at).first<3>();
+}
+
+// Whether the last point has a stage that the three before it did not let expect.
+bool HasSurprise(const std::vector<PeakAt>& points) {
+  if (points.size() < 4) return false;
+  const PeakAt& last = points.back();
+  for (const auto& [stage, peak] :
+       ContinuedByStage(ThreeOf(points, points.size() - 4), last.size)) {
+    const auto found = last.by_stage.find(stage);
+    const double measured = found == last.by_stage.end() ? last.peak : found->second;
+    if (std::abs(peak - measured) > kSurprise * last.peak) return true;
+  }
+  return false;
 }
 
 void Insert(std::vector<PeakAt>& points, const std::vector<PeakAt>& more) {
@@ -247,7 +268,7 @@ std::optional<FitsReport> FindWhatFits(int own, const FitsOptions& options,
   report.own = own;
   std::vector<PeakAt> points;
   if (!MeasureMissing(SizesToMeasure(own), measure, points)) return std::nullopt;
-  if (PeakCurve(points).Miss() > kSuspicious && !MeasureAgain(measure, points)) return std::nullopt;
+  if (HasSurprise(points) && !MeasureAgain(measure, points)) return std::nullopt;
   report.points = points;
   const PeakCurve curve(points);
   report.miss = curve.Miss();
