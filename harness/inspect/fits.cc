@@ -11,7 +11,8 @@
 namespace trainwreck {
 namespace {
 
-constexpr double kSurprise = 0.05;  // as a share of the peak
+constexpr double kSurprise = 0.0002;  // as a share of the peak
+constexpr int kRefinements = 4;
 constexpr int kSteps = 3;    // the second has all of the optimizer's state, the last evaluates
 constexpr int kRounds = 12;  // of a search, which needs one or two
 constexpr int kMostSize = 1 << 24;
@@ -118,21 +119,48 @@ bool FindLargest(double budget, const MeasurePeaks& measure, std::vector<PeakAt>
   return true;  // the peak jumps about: there is no answer
 }
 
-// Threads may give back memory late, and so in a stage that does not need it: the lower of two
-// measurements is right. False: interrupted.
-bool MeasureAgain(const MeasurePeaks& measure, std::vector<PeakAt>& points) {
+// Keeps the lower of two measurements of the same sizes: threads may give back memory late, and so
+// in a stage that does not need it.
+void KeepLower(const std::vector<PeakAt>& again, std::vector<PeakAt>& points) {
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    PeakAt& point = points[i];
+    const PeakAt& other = again[i];
+    for (auto& [stage, peak] : point.by_stage) {
+      if (other.by_stage.contains(stage)) peak = std::min(peak, other.by_stage.at(stage));
+    }
+    if (other.peak < point.peak) point.peak = other.peak, point.parts = other.parts;
+  }
+}
+
+MeasurePeaks Twice(const MeasurePeaks& measure) {
+  return [&measure](const std::vector<int>& sizes) -> MeasuredPeaks {
+    MeasuredPeaks points = measure(sizes);
+    const MeasuredPeaks again = points ? measure(sizes) : std::nullopt;
+    if (!again) return std::nullopt;
+    KeepLower(*again, *points);
+    return points;
+  };
+}
+
+// Where a stage bends below the largest size, as where another moment of the backward pass becomes
+// its highest, points nearer to that size say how it goes on. False: interrupted.
+bool Refine(const MeasurePeaks& measure, std::vector<PeakAt>& points) {
+  for (int round = 0; round < kRefinements && HasSurprise(points); ++round) {
+    const int last = points.back().size, before = points[points.size() - 2].size;
+    if (!MeasureMissing({before + (last - before) / 2}, Twice(measure), points)) return false;
+  }
+  return true;
+}
+
+// Looks closer where the largest size is not as the smaller ones let expect. False: interrupted.
+bool LookCloser(const MeasurePeaks& measure, std::vector<PeakAt>& points) {
+  if (!HasSurprise(points)) return true;
   std::vector<int> sizes;
   for (const PeakAt& point : points) sizes.push_back(point.size);
   const MeasuredPeaks again = measure(sizes);
   if (!again) return false;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const PeakAt& other = (*again)[i];
-    for (auto& [stage, peak] : points[i].by_stage) {
-      if (other.by_stage.contains(stage)) peak = std::min(peak, other.by_stage.at(stage));
-    }
-    if (other.peak < points[i].peak) points[i].peak = other.peak, points[i].parts = other.parts;
-  }
-  return true;
+  KeepLower(*again, points);
+  return Refine(measure, points);
 }
 
 // The runs at one size after the other.
@@ -268,7 +296,7 @@ std::optional<FitsReport> FindWhatFits(int own, const FitsOptions& options,
   report.own = own;
   std::vector<PeakAt> points;
   if (!MeasureMissing(SizesToMeasure(own), measure, points)) return std::nullopt;
-  if (HasSurprise(points) && !MeasureAgain(measure, points)) return std::nullopt;
+  if (!LookCloser(measure, points)) return std::nullopt;
   report.points = points;
   const PeakCurve curve(points);
   report.miss = curve.Miss();

@@ -81,6 +81,14 @@ TEST(Fits, EachStageHasItsOwnParabola) {
   EXPECT_LT(FindWhatFits(640, {}, one_for_all.measure())->predicted, 0.9 * Kinked(640));
 }
 
+// The bend lies between two measured sizes.
+TEST(Fits, MeasuresMoreWhereAStageBends) {
+  Machine machine{Kinked};  // at 400
+  for (const int own : {900, 1000, 1300}) {
+    EXPECT_NEAR(FindWhatFits(own, {}, machine.measure())->predicted, Kinked(own), 1e-6) << own;
+  }
+}
+
 // At small sizes the run looks for the origin of a NaN, in a pass of its own.
 TEST(Fits, WhatOnlySmallSizesDidIsNotCarriedOn) {
   for (auto* peak : {+[](int size) { return Line(size) + (size <= 8 ? 3000 : 0); },
