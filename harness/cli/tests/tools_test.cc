@@ -271,17 +271,20 @@ constexpr char kOnGpt[] =
     "--set model.kind=gpt --set data.kind=markov --set data.vocab=32 --set data.seq_len=32 --set "
     "optimizer.kind=adamw ";
 
-// Seven recipes: the prediction is near to what the recipe needs, the largest size fits into the
+// Nine recipes: the prediction is near to what the recipe needs, the largest size fits into the
 // budget, and one more does not.
 TEST(FitsVerb, PredictsThePeakAndFindsTheLargestSizeThatFits) {
   const Trainer trainer(Broken(kFreezeHead));
   const std::string on_gpt = kOnGpt;
-  // Networks so small that their activations matter in large batches only.
+  // In small batches a network this small needs the most to evaluate, in large ones within the
+  // backward pass, and there first at one layer, then at another.
   const std::string at_256 = "--set data.batch_size=256 ", at_64 = "--set data.batch_size=64 ";
   const std::vector<std::string> recipes = {
       at_256 + "--budget 4MB",
+      at_64 + "--budget 4MB",
       at_256 + "--budget 4MB --set model.batch_norm=true",
       at_256 + "--budget 4MB --set model.kind=prototype",
+      at_64 + "--budget 4MB --set model.kind=prototype",
       at_64 + "--budget 30MB --set model.kind=rnn --set data.kind=markov --set data.seq_len=16",
       at_64 + on_gpt + "--budget 30MB",
       at_64 + on_gpt + "--budget 30MB --set model.activation_checkpointing=true",

@@ -49,9 +49,8 @@ void PrintPoints(const FitsReport& report) {
 
 void PrintAnswer(const FitsReport& report, const std::optional<double>& budget) {
   if (report.miss && !report.is_measured) {
-    std::cout << fmt::format(
-        "# the parabola through the first three sizes misses the fourth by {:.2g}%\n",
-        100 * *report.miss);
+    std::cout << fmt::format("# the curve of the sizes before it misses {} by {:.2g}%\n",
+                             report.points.back().size, 100 * *report.miss);
   }
   if (report.verified) {
     std::cout << fmt::format("# the recipe needs {}, {:.2g}% from what is predicted\n",
