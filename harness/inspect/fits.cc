@@ -132,12 +132,14 @@ void KeepLower(const std::vector<PeakAt>& again, std::vector<PeakAt>& points) {
   }
 }
 
-MeasurePeaks Twice(const MeasurePeaks& measure) {
+MeasurePeaks LowestOfThree(const MeasurePeaks& measure) {
   return [&measure](const std::vector<int>& sizes) -> MeasuredPeaks {
     MeasuredPeaks points = measure(sizes);
-    const MeasuredPeaks again = points ? measure(sizes) : std::nullopt;
-    if (!again) return std::nullopt;
-    KeepLower(*again, *points);
+    for (int more = 0; more < 2 && points; ++more) {
+      const MeasuredPeaks again = measure(sizes);
+      if (!again) return std::nullopt;
+      KeepLower(*again, *points);
+    }
     return points;
   };
 }
@@ -147,7 +149,8 @@ MeasurePeaks Twice(const MeasurePeaks& measure) {
 bool Refine(const MeasurePeaks& measure, std::vector<PeakAt>& points) {
   for (int round = 0; round < kRefinements && HasSurprise(points); ++round) {
     const int last = points.back().size, before = points[points.size() - 2].size;
-    if (!MeasureMissing({before + (last - before) / 2}, Twice(measure), points)) return false;
+    if (!MeasureMissing({before + (last - before) / 2}, LowestOfThree(measure), points))
+      return false;
   }
   return true;
 }
@@ -157,7 +160,7 @@ bool LookCloser(const MeasurePeaks& measure, std::vector<PeakAt>& points) {
   if (!HasSurprise(points)) return true;
   std::vector<int> sizes;
   for (const PeakAt& point : points) sizes.push_back(point.size);
-  const MeasuredPeaks again = measure(sizes);
+  const MeasuredPeaks again = LowestOfThree(measure)(sizes);
   if (!again) return false;
   KeepLower(*again, points);
   return Refine(measure, points);

@@ -111,7 +111,7 @@ TEST(Fits, WhatWasFreedLateIsMeasuredAgain) {
     }
     return points;
   });
-  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(calls, 4);
   EXPECT_NEAR(report->predicted, Line(64), 1e-6);
 }
 
