@@ -53,7 +53,7 @@ void TrainingLoop::EndStage(const MemoryUse& memory) {
 
 void TrainingLoop::BeginStepMemory() {
   // A checkpoint is written between two steps, and counts with neither.
-  if (const auto memory = parts_.device->Memory(); memory && !entered_.empty()) EndStage(*memory);
+  if (!entered_.empty()) EndStage(parts_.device->Memory().value());
   highest_.reset();
   parts_.device->ResetMemoryPeak();
 }

@@ -206,9 +206,12 @@ std::map<std::string, double> PeaksByStage(const RunTrace& trace) {
   std::map<std::string, double> peaks;
   for (const Event& event : trace.events) {
     if (event.name != kByStage || event.rank != 0) continue;
-    for (const Json& stage : event.fields.value("stages", Json::array())) {
-      double& peak = peaks[stage.value("stage", "")];
-      peak = std::max(peak, stage.value("peak_bytes", 0.0));
+    const auto stages = event.fields.find("stages");
+    if (stages == event.fields.end() || !stages->is_array()) continue;
+    for (const Json& stage : *stages) {
+      if (!stage.is_object() || !stage.contains("stage") || !stage["stage"].is_string()) continue;
+      double& peak = peaks[stage["stage"].get<std::string>()];
+      peak = std::max(peak, DecodeNumber(stage.value("peak_bytes", Json())).value_or(0));
     }
   }
   return peaks;
