@@ -67,11 +67,18 @@ Run Prepared(const Run& stored, int step, const TargetDescription& target) {
   return run;
 }
 
+Phase TheStep(int step, bool is_last) {
+  Phase phase{.name = kReplay};
+  if (!is_last) phase.until = step + 1;
+  return phase;
+}
+
 std::optional<Replay> Make(const Run& run, const StoredTrace& stored, int step,
                            const Session& session) {
   Replay replay;
   replay.step = step;
   replay.from_saved_state = !run.checkpoint_files.empty();
+  replay.reports_batches = session.description.FindEvent(kBatchEvent) != nullptr;
   const bool is_done = RepeatAside(run, session, [&](RunResult& result) {
     replay.trace = std::move(result.trace);
     replay.end = result.end;
@@ -101,9 +108,9 @@ std::optional<int> FailingStep(const RunTrace& trace) {
   return first;
 }
 
-Run ReplayOf(const Run& stored, int step, const TargetDescription& target) {
+Run ReplayOf(const Run& stored, int step, const TargetDescription& target, bool is_last) {
   Run run = Prepared(stored, step, target);
-  std::vector<Phase> phases = {{kReplay, step + 1}};
+  std::vector<Phase> phases = {TheStep(step, is_last)};
   if (step > 0) phases.insert(phases.begin(), {kBefore, step});
   SetPhases(run, std::move(phases));
   return run;
@@ -129,9 +136,9 @@ std::vector<std::string> SavedState(const StoredTrace& stored, const std::string
 }
 
 Run ReplayFrom(std::vector<std::string> checkpoint_files, const Run& stored, int step,
-               const TargetDescription& target) {
+               const TargetDescription& target, bool is_last) {
   Run run = Prepared(stored, step, target);
-  SetPhases(run, {{kReplay, step + 1}});
+  SetPhases(run, {TheStep(step, is_last)});
   run.plan.resume = true;
   run.checkpoint_files = std::move(checkpoint_files);
   return run;
@@ -162,14 +169,15 @@ std::vector<const Event*> Replay::Batches(int rank) const {
 std::optional<Replay> ReplayStep(const StoredTrace& stored, const std::string& folder, int step,
                                  const Session& session) {
   const TargetDescription& target = session.description;
+  const bool is_last = step + 1 == stored.trace.planned_steps;
   bool saved_state_differs = false;
   if (auto files = SavedState(stored, folder, step); !files.empty()) {
-    auto replay =
-        Make(ReplayFrom(std::move(files), *stored.run, step, target), stored, step, session);
+    auto replay = Make(ReplayFrom(std::move(files), *stored.run, step, target, is_last), stored,
+                       step, session);
     if (!replay || (!replay->signals.empty() && replay->different() == 0)) return replay;
     saved_state_differs = true;
   }
-  auto replay = Make(ReplayOf(*stored.run, step, target), stored, step, session);
+  auto replay = Make(ReplayOf(*stored.run, step, target, is_last), stored, step, session);
   if (replay) replay->saved_state_differs = saved_state_differs;
   return replay;
 }

@@ -18,9 +18,11 @@ namespace trainwreck {
 // died, the step in progress. Empty: it did not fail.
 std::optional<int> FailingStep(const RunTrace& trace);
 
-// The plan of a replay: the stored run in two phases, up to the step, and the step. Throws
-// UsageError where it has phases of its own, or a fault or the recipe names one.
-Run ReplayOf(const Run& stored, int step, const TargetDescription& target);
+// The plan of a replay: the stored run in two phases, up to the step, and the step. `is_last`: with
+// this step the run ended as it meant to, so that it may do then what it does at its end (where it
+// stops early, it goes back to its best weights). Throws UsageError where it has phases of its own,
+// or a fault or the recipe names one.
+Run ReplayOf(const Run& stored, int step, const TargetDescription& target, bool is_last = false);
 
 // The checkpoint before the step that all ranks of the stored run saved in its folder; empty: at
 // least one of them did not.
@@ -28,7 +30,7 @@ std::vector<std::string> SavedState(const StoredTrace& stored, const std::string
 
 // The plan of a replay from these files: the step alone.
 Run ReplayFrom(std::vector<std::string> checkpoint_files, const Run& stored, int step,
-               const TargetDescription& target);
+               const TargetDescription& target, bool is_last = false);
 
 // A signal at the step, before and now.
 struct ReplayedSignal {
@@ -44,6 +46,7 @@ struct Replay {
   RunEnd end = RunEnd::kCompleted;
   std::string detail;  // of the end
   bool from_saved_state = false;
+  bool reports_batches = false;         // the target has the event `batch`
   bool saved_state_differs = false;     // so the run was made again up to the step instead
   std::vector<ReplayedSignal> signals;  // that the stored run has at the step, without times
 

@@ -40,6 +40,13 @@ TEST(Replay, TheFirstStepNeedsNoCheckpoint) {
   EXPECT_EQ(run.plan.until, 1);
 }
 
+TEST(Replay, WithItsLastStepARunMayStop) {
+  const auto run = ReplayOf(Stored(), 7, Target(), /*is_last=*/true);
+  ASSERT_EQ(run.phases.size(), 2u);
+  EXPECT_EQ(run.phases[0].until, 7);
+  EXPECT_FALSE(run.phases[1].until) << "the recipe's end, which the run reached early";
+}
+
 TEST(Replay, BeginsWithTheStateThatAllRanksSaved) {
   const auto folder = std::filesystem::path(testing::TempDir()) / "saved_state";
   StoredTrace stored;

@@ -267,6 +267,18 @@ TEST(ReplayVerb, MakesTheRunAgainWhereTheSavedStateLeadsElsewhere) {
   EXPECT_TRUE(Contains(called.out, "made again from the beginning")) << called.out;
 }
 
+// With its last step a run that stops early also goes back to its best weights.
+TEST(ReplayVerb, StopsWhereTheRunStopped) {
+  const Trainer trainer(Broken(kFreezeHead,
+                               "  eval.every: 2\n  early_stop.patience: 1\n"
+                               "  data.samples: 8\n  optimizer.lr: 0.5\n"));
+  trainer.Run("control");
+  const Called called = trainer.Call("replay kept/mine/broken/control/0 --all");
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(called.out, "eval_loss")) << called.out;
+  EXPECT_FALSE(Contains(called.out, "# step 29 ")) << "it did not stop early";
+}
+
 constexpr char kOnGpt[] =
     "--set model.kind=gpt --set data.kind=markov --set data.vocab=32 --set data.seq_len=32 --set "
     "optimizer.kind=adamw ";

@@ -151,7 +151,9 @@ int InspectVerb(const ReplayOptions& options) {
   if (!replay) return kExitInterrupted;
   const std::vector<const Event*> batches = replay->Batches(options.rank);
   if (batches.empty()) {
-    std::cout << "# the target does not report batches: it has no event `batch`\n";
+    std::cout << (replay->reports_batches
+                      ? "# this rank drew no batch in the step\n"
+                      : "# the target does not report batches: it has no event `batch`\n");
     return kExitInconclusive;
   }
   for (const Event* batch : batches) {
