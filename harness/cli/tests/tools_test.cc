@@ -269,9 +269,8 @@ TEST(ReplayVerb, MakesTheRunAgainWhereTheSavedStateLeadsElsewhere) {
 
 // With its last step a run that stops early also goes back to its best weights.
 TEST(ReplayVerb, StopsWhereTheRunStopped) {
-  const Trainer trainer(Broken(kFreezeHead,
-                               "  eval.every: 2\n  early_stop.patience: 1\n"
-                               "  data.samples: 8\n  optimizer.lr: 0.5\n"));
+  const Trainer trainer(
+      Broken(kFreezeHead, "  eval.every: 1\n  early_stop.patience: 1\n  data.samples: 8\n"));
   trainer.Run("control");
   const Called called = trainer.Call("replay kept/mine/broken/control/0 --all");
   EXPECT_EQ(called.status, 0) << called.output();
