@@ -144,6 +144,12 @@ Run ReplayFrom(std::vector<std::string> checkpoint_files, const Run& stored, int
   return run;
 }
 
+Run ReplayInOnePiece(const Run& stored, int step, const TargetDescription& target, bool is_last) {
+  Run run = Prepared(stored, step, target);
+  SetPhases(run, {TheStep(step, is_last)});
+  return run;
+}
+
 int Replay::different() const {
   return static_cast<int>(std::count_if(signals.begin(), signals.end(),
                                         [](const ReplayedSignal& one) { return !one.same; }));
@@ -178,6 +184,14 @@ std::optional<Replay> ReplayStep(const StoredTrace& stored, const std::string& f
     saved_state_differs = true;
   }
   auto replay = Make(ReplayOf(*stored.run, step, target, is_last), stored, step, session);
+  if (replay && step > 0 && replay->different() > 0) {
+    auto whole = Make(ReplayInOnePiece(*stored.run, step, target, is_last), stored, step, session);
+    if (!whole) return std::nullopt;
+    if (!whole->signals.empty() && whole->different() == 0) {
+      replay = std::move(whole);
+      replay->checkpoint_differs = true;
+    }
+  }
   if (replay) replay->saved_state_differs = saved_state_differs;
   return replay;
 }

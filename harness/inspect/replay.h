@@ -32,6 +32,9 @@ std::vector<std::string> SavedState(const StoredTrace& stored, const std::string
 Run ReplayFrom(std::vector<std::string> checkpoint_files, const Run& stored, int step,
                const TargetDescription& target, bool is_last = false);
 
+// The plan of a replay without a checkpoint: the run up to the step and with it, in one piece.
+Run ReplayInOnePiece(const Run& stored, int step, const TargetDescription& target, bool is_last);
+
 // A signal at the step, before and now.
 struct ReplayedSignal {
   std::string signal;
@@ -48,6 +51,7 @@ struct Replay {
   bool from_saved_state = false;
   bool reports_batches = false;         // the target has the event `batch`
   bool saved_state_differs = false;     // so the run was made again up to the step instead
+  bool checkpoint_differs = false;      // so the step was made with all before it, in one piece
   std::vector<ReplayedSignal> signals;  // that the stored run has at the step, without times
 
   int different() const;
@@ -58,9 +62,9 @@ struct Replay {
 };
 
 // Makes the replay of a run stored in `folder`: from its saved state where that leads to the same
-// bits (a fault may have acted within the step, before the state was saved). Empty when
-// interrupted. Throws UsageError where ReplayOf does, and ConfigurationError when the runs could
-// not be made.
+// bits (a fault may have acted within the step, before the state was saved); else from a checkpoint
+// before the step; and where that leads to other bits, in one piece. Empty when interrupted. Throws
+// UsageError where ReplayOf does, and ConfigurationError when the runs could not be made.
 std::optional<Replay> ReplayStep(const StoredTrace& stored, const std::string& folder, int step,
                                  const Session& session);
 

@@ -267,6 +267,15 @@ TEST(ReplayVerb, MakesTheRunAgainWhereTheSavedStateLeadsElsewhere) {
   EXPECT_TRUE(Contains(called.out, "made again from the beginning")) << called.out;
 }
 
+// Gradients that are kept are in no checkpoint.
+TEST(ReplayVerb, MakesTheRunInOnePieceWhereCheckpointsLackSomething) {
+  const Trainer trainer(Broken("{fault: optimizer.keep_gradients}"));
+  trainer.Run("fault");
+  const Called called = trainer.Call("replay kept/mine/broken/fault/0 --step 9");
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(called.out, "made again in one piece")) << called.out;
+}
+
 // With its last step a run that stops early also goes back to its best weights.
 TEST(ReplayVerb, StopsWhereTheRunStopped) {
   const Trainer trainer(

@@ -52,6 +52,11 @@ std::optional<Replay> MakeReplay(const ReplayOptions& options) {
     std::cout << "# made again from the beginning: the state that the run saved at this step leads "
                  "to other bits\n";
   }
+  if (replay && replay->checkpoint_differs) {
+    std::cout
+        << "# made again in one piece: after a checkpoint the step has other bits, so the run "
+           "carries something from step to step that its checkpoints lack\n";
+  }
   return replay;
 }
 
