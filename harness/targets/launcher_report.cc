@@ -45,10 +45,8 @@ RankFailure Failure(int rank, int exit_code, int pid) {
   return failure;
 }
 
-std::optional<RankFailure> ReadTorchReport(const std::string& text) {
-  const std::size_t begin = text.rfind("Root Cause (first observed failure):");
-  if (begin == std::string::npos) return std::nullopt;
-  const std::string report = text.substr(begin);
+// One failure of torchrun's report.
+std::optional<RankFailure> ReadTorchFailure(const std::string& report) {
   static const RE2 kRank(R"((?m)^\s*rank\s*:\s*(\d+))");
   static const RE2 kExit(R"((?m)^\s*exitcode\s*:\s*(-?\d+)(?:\s*\(pid:\s*(\d+)\))?)");
   static const RE2 kFile(R"((?m)^\s*error_file\s*:\s*(\S+))");
@@ -67,6 +65,27 @@ std::optional<RankFailure> ReadTorchReport(const std::string& text) {
     failure.words = traceback;
   }
   return failure;
+}
+
+// torchrun looks at its ranks from time to time. Of those that it found dead at one look it calls
+// the lowest the root cause; the others are listed before it, and so are those that it ended then.
+std::optional<RankFailure> ReadTorchReport(const std::string& text) {
+  const std::size_t begin = text.rfind("Root Cause (first observed failure):");
+  if (begin == std::string::npos) return std::nullopt;
+  const auto root = ReadTorchFailure(text.substr(begin));
+  if (!root) return std::nullopt;
+  std::vector<RankFailure> found_dead = {*root};
+  static const RE2 kOther(R"((?ms)^\[\d+\]:\n(.*?error_file.*?)$)");
+  const std::size_t others = text.rfind("Failures:\n", begin);
+  re2::StringPiece rest = re2::StringPiece(text).substr(0, begin);
+  rest.remove_prefix(std::min(others, begin));
+  for (std::string report; RE2::FindAndConsume(&rest, kOther, &report);) {
+    const auto other = ReadTorchFailure(report);
+    if (!other) continue;
+    const std::string ended = "Sending process " + std::to_string(other->pid) + " closing signal";
+    if (text.find(ended) == std::string::npos) found_dead.push_back(*other);
+  }
+  return FirstOf(found_dead).failure;
 }
 
 std::optional<RankFailure> ReadMpiReport(const std::string& text) {

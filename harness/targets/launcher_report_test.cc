@@ -61,6 +61,26 @@ TEST(LauncherReportTest, ReadsTheRootCauseOfTorchrun) {
   EXPECT_FALSE(ReadLauncherReport(LauncherKind::kTorchrun, "Root Cause (first observed failure):"));
 }
 
+// torchrun found both dead at once: the killed one, and its peer that lost the connection.
+TEST(LauncherReportTest, OfTwoThatTorchrunFoundDeadTheKilledOneWasFirst) {
+  const auto report = [](const std::string& log, const std::string& other) {
+    return log + "Failures:\n[1]:\n  time      : 2026-11-28_23:20:07\n" +
+           "  rank      : 1 (local_rank: 1)\n  exitcode  : " + other +
+           " (pid: 79)\n  error_file: <N/A>\n  traceback : Signal\n-----------\n"
+           "Root Cause (first observed failure):\n[0]:\n  time      : 2026-11-28_23:20:07\n"
+           "  rank      : 0 (local_rank: 0)\n  exitcode  : 1 (pid: 78)\n  error_file: <N/A>\n"
+           "  traceback : To enable traceback see: https://pytorch.org\n";
+  };
+  const auto first_of = [&](const std::string& log, const std::string& other) {
+    return ReadLauncherReport(LauncherKind::kTorchrun, report(log, other)).value();
+  };
+  EXPECT_EQ(first_of("", "-9").rank, 1);
+  EXPECT_EQ(first_of("", "-9").signal, 9);
+  EXPECT_EQ(first_of("", "1").rank, 0) << "as torchrun says: both lost a peer";
+  EXPECT_EQ(first_of("Sending process 79 closing signal SIGTERM\n", "-9").rank, 0)
+      << "torchrun itself killed it";
+}
+
 TEST(LauncherReportTest, ReadsTheErrorFile) {
   const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/error.json";
   std::ofstream(path)
