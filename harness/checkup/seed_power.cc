@@ -14,10 +14,13 @@ constexpr int kSeedsVersion = 1;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kShares[] = {0.005, 0.01, 0.02, 0.05, 0.1, 0.2};  // of the mean
 
+// Of a run that stopped early, over its own last steps.
 double FinalLoss(const RunResult& result, int steps, int last) {
+  if (result.trace.planned_steps > 0) steps = std::min(steps, result.trace.planned_steps);
   const Series* loss = result.trace.Find("loss", 0);
   if (loss == nullptr || result.end != RunEnd::kCompleted) return kInfinity;
   double sum = 0;
+  last = std::min(last, steps);
   for (int step = steps - last; step < steps; ++step) {
     if (!loss->Has(step) || !std::isfinite(loss->values[step])) return kInfinity;
     sum += loss->values[step];

@@ -39,7 +39,7 @@ enum class KeyRole {
   kSaveEvery,       // steps between checkpoints
   kPrecision,       // has the choice "fp32"
   kLoaderGuard,     // has the choice "stop": to end a run at a sample that is not sound
-  kRegularisation,  // makes samples harder to fit; 0 or false: none; of several keys
+  kRegularisation,  // keeps samples from being fitted; 0 or false: none; of several keys
   kCost,            // a step takes time in proportion to it; of several keys
 };
 const char* ToString(KeyRole role);  // "learning_rate"

@@ -170,10 +170,11 @@ void AddEvaluationKeys(std::vector<RecipeKey>& keys) {
   keys.push_back(Plain("eval.free_running", FIELD(eval_free_running),
                        "In evaluations also let the model go on from its own text behind the "
                        "first input or the prompt: signal free_running_accuracy (tokens)"));
-  keys.push_back(
+  keys.push_back(WithRole(
+      KeyRole::kRegularisation,
       Number("early_stop.patience", FIELD(early_stop_patience), "evaluations", 0,
              "End the run after so many evaluations in a row without a lower held-out loss; then, "
-             "and at its last step, it goes back to the weights of the lowest; 0: never"));
+             "and at its last step, it goes back to the weights of the lowest; 0: never")));
 }
 
 #undef FIELD

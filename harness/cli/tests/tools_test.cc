@@ -267,6 +267,19 @@ TEST(ReplayVerb, MakesTheRunAgainWhereTheSavedStateLeadsElsewhere) {
   EXPECT_TRUE(Contains(called.out, "made again from the beginning")) << called.out;
 }
 
+// Its recipe stops early: after 11 of 30 steps.
+TEST(SeedsAndOverfitVerbs, TakeNoEarlyStopForAFailure) {
+  const Trainer trainer(
+      Broken(kFreezeHead, "  eval.every: 1\n  early_stop.patience: 1\n  data.samples: 8\n"));
+  const Called seeds = trainer.Call("seeds mine/broken --seeds 3");
+  EXPECT_EQ(seeds.status, 0) << seeds.output();
+  EXPECT_FALSE(Contains(seeds.out, "diverged")) << seeds.out;
+  const Called overfit = trainer.Overfit("control");
+  EXPECT_EQ(overfit.status, 0) << overfit.output();
+  EXPECT_EQ(trainer.Report()["switched_off"],
+            Json({"early_stop.patience", "optimizer.weight_decay"}));
+}
+
 // Gradients that are kept are in no checkpoint.
 TEST(ReplayVerb, MakesTheRunInOnePieceWhereCheckpointsLackSomething) {
   const Trainer trainer(Broken("{fault: optimizer.keep_gradients}"));
