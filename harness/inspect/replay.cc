@@ -137,8 +137,7 @@ std::vector<std::string> SavedState(const StoredTrace& stored, const std::string
 
 Run ReplayFrom(std::vector<std::string> checkpoint_files, const Run& stored, int step,
                const TargetDescription& target, bool is_last) {
-  Run run = Prepared(stored, step, target);
-  SetPhases(run, {TheStep(step, is_last)});
+  Run run = ReplayInOnePiece(stored, step, target, is_last);
   run.plan.resume = true;
   run.checkpoint_files = std::move(checkpoint_files);
   return run;

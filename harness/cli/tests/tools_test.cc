@@ -255,22 +255,28 @@ TEST(ReplayVerb, MakesJustTheStepFromTheStateOfAllRanks) {
   }
 }
 
+// The fault arm's run, replayed, has the same bits, and `words` say how the step was made.
+void ExpectReplay(const Trainer& trainer, const std::string& options, const std::string& words) {
+  trainer.Run("fault");
+  const Called called = trainer.Call("replay kept/mine/broken/fault/0 " + options);
+  EXPECT_EQ(called.status, 0) << called.output();
+  EXPECT_TRUE(Contains(called.out, words)) << called.out;
+}
+
 // The bit, which makes a weight of 1 infinite, is flipped before the state is saved, and would be
 // flipped back.
 TEST(ReplayVerb, MakesTheRunAgainWhereTheSavedStateLeadsElsewhere) {
   const Trainer trainer(
       Broken("{fault: model.bit_flip, with: {parameter: '*norm*.weight', bit: 30}, at: 1}",
              "  model.layer_norm: true\n"));
-  trainer.Run("fault");
-  const Called called = trainer.Call("replay kept/mine/broken/fault/0");
-  EXPECT_EQ(called.status, 0) << called.output();
-  EXPECT_TRUE(Contains(called.out, "made again from the beginning")) << called.out;
+  ExpectReplay(trainer, "", "made again from the beginning");
 }
 
-// Its recipe stops early: after 11 of 30 steps.
+// After 11 of 30 steps.
+constexpr char kStopsEarly[] = "  eval.every: 1\n  early_stop.patience: 1\n  data.samples: 8\n";
+
 TEST(SeedsAndOverfitVerbs, TakeNoEarlyStopForAFailure) {
-  const Trainer trainer(
-      Broken(kFreezeHead, "  eval.every: 1\n  early_stop.patience: 1\n  data.samples: 8\n"));
+  const Trainer trainer(Broken(kFreezeHead, kStopsEarly));
   const Called seeds = trainer.Call("seeds mine/broken --seeds 3");
   EXPECT_EQ(seeds.status, 0) << seeds.output();
   EXPECT_FALSE(Contains(seeds.out, "diverged")) << seeds.out;
@@ -283,16 +289,12 @@ TEST(SeedsAndOverfitVerbs, TakeNoEarlyStopForAFailure) {
 // Gradients that are kept are in no checkpoint.
 TEST(ReplayVerb, MakesTheRunInOnePieceWhereCheckpointsLackSomething) {
   const Trainer trainer(Broken("{fault: optimizer.keep_gradients}"));
-  trainer.Run("fault");
-  const Called called = trainer.Call("replay kept/mine/broken/fault/0 --step 9");
-  EXPECT_EQ(called.status, 0) << called.output();
-  EXPECT_TRUE(Contains(called.out, "made again in one piece")) << called.out;
+  ExpectReplay(trainer, "--step 9", "made again in one piece");
 }
 
 // With its last step a run that stops early also goes back to its best weights.
 TEST(ReplayVerb, StopsWhereTheRunStopped) {
-  const Trainer trainer(
-      Broken(kFreezeHead, "  eval.every: 1\n  early_stop.patience: 1\n  data.samples: 8\n"));
+  const Trainer trainer(Broken(kFreezeHead, kStopsEarly));
   trainer.Run("control");
   const Called called = trainer.Call("replay kept/mine/broken/control/0 --all");
   EXPECT_EQ(called.status, 0) << called.output();
