@@ -1726,7 +1726,7 @@ SCENARIOS = [
         file = "slow/comm-bound.yaml",
         extended = ["slow/defaults.yaml", "defaults.yaml"],
         tags = [],
-        size = "medium",
+        size = "large",
         cores = 2,
     ),
     struct(
