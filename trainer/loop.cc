@@ -156,6 +156,7 @@ void TrainingLoop::TrainStep() {
   CountFlops(batches);
   parts_.optimizer->ZeroGrad();
   if (telemetry_.wants("leftover_gradients")) {
+    const UncountedMemory measuring;
     now_.leftover_gradients = static_cast<double>(CountFilled(ReadGradients()));
   }
   gradient_hooks_ ? UpdateInBackward(batches) : UpdateAfterBackward(batches);
@@ -227,6 +228,7 @@ void TrainingLoop::ReportGradients() {
 
 void TrainingLoop::ReportMasters() {
   if (telemetry_.wants("off_master")) {
+    const UncountedMemory measuring;
     now_.off_master = ElementsOffMaster(parameters_, *parts_.optimizer);
   }
 }
@@ -251,6 +253,7 @@ void TrainingLoop::Update() {
     parts_.optimizer->Step(now_.lr);
   }
   if (telemetry_.wants("applied_grad_norm")) {
+    const UncountedMemory measuring;
     now_.applied_grad_norm = GlobalNorm(ReadGradients());
   }
   ReportMasters();
@@ -299,6 +302,7 @@ void TrainingLoop::CountBatch(const Batch& batch) {
     if (!telemetry_.wants(signal)) return;
     if (const std::optional<double> more = count(batch)) sum = sum.value_or(0) + *more;
   };
+  const UncountedMemory measuring;
   add("misplaced_targets", now_.misplaced_targets, MisplacedTargets);
   add("equal_inputs", now_.equal_inputs, EqualInputs);
   if (seen_spans_) seen_spans_->Add(batch);

@@ -11,6 +11,7 @@ namespace {
 thread_local MemoryOwner current = MemoryOwner::kOther;
 thread_local std::size_t current_site = 0;
 thread_local std::size_t forward_part = 0;
+thread_local int uncounted = 0;  // scopes
 
 // "void trainwreck::TrainingLoop::LogStep" of the same with "()"; of a function within another one,
 // whose parameters come first, too.
@@ -111,6 +112,8 @@ std::vector<MemorySite> MemorySites() { return TheSites().all(); }
 
 std::size_t CurrentMemorySite() { return current_site; }
 
+bool MemoryIsCounted() { return uncounted == 0; }
+
 std::size_t CurrentForwardPart() { return forward_part; }
 void SetForwardPart(std::size_t part) { forward_part = std::min(part, kForwardParts - 1); }
 
@@ -121,5 +124,8 @@ MemoryScope::~MemoryScope() {
   current = owner_before_;
   current_site = site_before_;
 }
+
+UncountedMemory::UncountedMemory() { ++uncounted; }
+UncountedMemory::~UncountedMemory() { --uncounted; }
 
 }  // namespace trainwreck

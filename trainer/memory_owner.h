@@ -18,7 +18,7 @@
 namespace trainwreck {
 
 enum class MemoryOwner : std::uint8_t {
-  kOther,  // data, telemetry, checkpoints
+  kOther,  // data, checkpoints
   kParameters,
   kGradients,  // of parameters and, within the backward pass, of activations
   kOptimizer,  // its state, and what an update needs for a moment
@@ -37,6 +37,9 @@ inline std::int64_t BytesOf(const MemoryByOwner& bytes, MemoryOwner owner) {
 
 // The owner of what this thread allocates now.
 MemoryOwner CurrentMemoryOwner();
+
+// Whether what this thread allocates now is the training's (UncountedMemory).
+bool MemoryIsCounted();
 
 // Which part of its forward pass this thread computes, by its place in the pass: remembered with
 // blocks of activations (telemetry/forward_parts.h). The last number is that of all later ones.
@@ -71,6 +74,17 @@ class MemoryScope {
  private:
   MemoryOwner owner_before_;
   std::size_t site_before_;
+};
+
+// What a measurement takes is not the training's: for as long as this lives, what the thread
+// allocates is in no count, and no limit refuses it, whatever scopes are opened within. So a run
+// that records more needs no more, and one that dies of its memory dies at the same allocation.
+class UncountedMemory {
+ public:
+  UncountedMemory();
+  ~UncountedMemory();
+  UncountedMemory(const UncountedMemory&) = delete;
+  UncountedMemory& operator=(const UncountedMemory&) = delete;
 };
 
 }  // namespace trainwreck

@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kBefore[] = "before", kReplay[] = "replay", kBatchEvent[] = "batch";
+constexpr char kBefore[] = "before", kReplay[] = "replay", kBatchEvent[] = "batch",
+               kExceptionEvent[] = "exception";
 
 bool AreSame(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || std::memcmp(&a, &b, sizeof a) == 0;
@@ -55,18 +56,6 @@ std::vector<ReplayedSignal> Compare(const RunTrace& stored, const RunTrace& now,
   return signals;
 }
 
-// The run to replay, with what is recorded.
-Run Prepared(const Run& stored, int step, const TargetDescription& target) {
-  RefusePhases(stored);
-  if (step < 0 || step >= stored.steps) {
-    throw UsageError("step " + std::to_string(step) + ": " + stored.id + " has the steps 0 to " +
-                     std::to_string(stored.steps - 1));
-  }
-  Run run = stored;
-  Record(run, target);
-  return run;
-}
-
 Phase TheStep(int step, bool is_last) {
   Phase phase{.name = kReplay};
   if (!is_last) phase.until = step + 1;
@@ -86,6 +75,8 @@ std::optional<Replay> Make(const Run& run, const StoredTrace& stored, int step,
   });
   if (!is_done) return std::nullopt;
   replay.signals = Compare(stored.trace, replay.trace, step);
+  replay.stored_deaths = DeathsIn(stored.trace, step);
+  replay.deaths = DeathsIn(replay.trace, step);
   return replay;
 }
 
@@ -101,15 +92,24 @@ std::optional<int> FailingStep(const RunTrace& trace) {
     }
   }
   for (const Event& event : trace.events) {
-    if ((event.name == "exception" || event.name == "first_nonfinite") && event.step >= 0) {
+    if ((event.name == kExceptionEvent || event.name == "first_nonfinite") && event.step >= 0) {
       take(event.step);
     }
   }
   return first;
 }
 
-Run ReplayOf(const Run& stored, int step, const TargetDescription& target, bool is_last) {
-  Run run = Prepared(stored, step, target);
+Run RunToReplay(Run run, int step, const TargetDescription& target) {
+  RefusePhases(run);
+  if (step < 0 || step >= run.steps) {
+    throw UsageError("step " + std::to_string(step) + ": " + run.id + " has the steps 0 to " +
+                     std::to_string(run.steps - 1));
+  }
+  Record(run, target);
+  return run;
+}
+
+Run ReplayOf(Run run, int step, bool is_last) {
   std::vector<Phase> phases = {TheStep(step, is_last)};
   if (step > 0) phases.insert(phases.begin(), {kBefore, step});
   SetPhases(run, std::move(phases));
@@ -135,18 +135,25 @@ std::vector<std::string> SavedState(const StoredTrace& stored, const std::string
   return files;
 }
 
-Run ReplayFrom(std::vector<std::string> checkpoint_files, const Run& stored, int step,
-               const TargetDescription& target, bool is_last) {
-  Run run = ReplayInOnePiece(stored, step, target, is_last);
+Run ReplayFrom(std::vector<std::string> checkpoint_files, Run run, int step, bool is_last) {
+  run = ReplayInOnePiece(std::move(run), step, is_last);
   run.plan.resume = true;
   run.checkpoint_files = std::move(checkpoint_files);
   return run;
 }
 
-Run ReplayInOnePiece(const Run& stored, int step, const TargetDescription& target, bool is_last) {
-  Run run = Prepared(stored, step, target);
+Run ReplayInOnePiece(Run run, int step, bool is_last) {
   SetPhases(run, {TheStep(step, is_last)});
   return run;
+}
+
+Deaths DeathsIn(const RunTrace& trace, int step) {
+  Deaths deaths;
+  for (const Event& event : trace.events) {
+    if (event.name != kExceptionEvent || event.step != step) continue;
+    deaths.emplace(event.rank, event.fields.value("stage", ""));
+  }
+  return deaths;
 }
 
 int Replay::different() const {
@@ -173,20 +180,20 @@ std::vector<const Event*> Replay::Batches(int rank) const {
 
 std::optional<Replay> ReplayStep(const StoredTrace& stored, const std::string& folder, int step,
                                  const Session& session) {
-  const TargetDescription& target = session.description;
+  const Run run = RunToReplay(*stored.run, step, session.description);
   const bool is_last = step + 1 == stored.trace.planned_steps;
+  const auto make = [&](const Run& plan) { return Make(plan, stored, step, session); };
   bool saved_state_differs = false;
   if (auto files = SavedState(stored, folder, step); !files.empty()) {
-    auto replay = Make(ReplayFrom(std::move(files), *stored.run, step, target, is_last), stored,
-                       step, session);
-    if (!replay || (!replay->signals.empty() && replay->different() == 0)) return replay;
+    auto replay = make(ReplayFrom(std::move(files), run, step, is_last));
+    if (!replay || replay->is_same()) return replay;
     saved_state_differs = true;
   }
-  auto replay = Make(ReplayOf(*stored.run, step, target, is_last), stored, step, session);
-  if (replay && step > 0 && replay->different() > 0) {
-    auto whole = Make(ReplayInOnePiece(*stored.run, step, target, is_last), stored, step, session);
+  auto replay = make(ReplayOf(run, step, is_last));
+  if (replay && step > 0 && replay->has_record() && !replay->is_same()) {
+    auto whole = make(ReplayInOnePiece(run, step, is_last));
     if (!whole) return std::nullopt;
-    if (!whole->signals.empty() && whole->different() == 0) {
+    if (whole->is_same()) {
       replay = std::move(whole);
       replay->checkpoint_differs = true;
     }

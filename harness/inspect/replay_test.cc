@@ -26,22 +26,26 @@ TargetDescription Target() {
 }
 
 TEST(Replay, MakesTheStepFromACheckpointBeforeIt) {
-  const auto run = ReplayOf(Stored(), 7, Target());
+  const auto run = ReplayOf(Stored(), 7);
   ASSERT_EQ(run.phases.size(), 2u);
   EXPECT_EQ(run.phases[0].until, 7);
   EXPECT_EQ(run.phases[1].until, 8);
   EXPECT_EQ(run.plan.until, 7);
-  EXPECT_EQ(run.plan.record, std::vector<std::string>({"grad_norm{*}", "batch"}));
+}
+
+TEST(Replay, RecordsModulesAndWhatIsReportedOnDemand) {
+  EXPECT_EQ(RunToReplay(Stored(), 7, Target()).plan.record,
+            std::vector<std::string>({"grad_norm{*}", "batch"}));
 }
 
 TEST(Replay, TheFirstStepNeedsNoCheckpoint) {
-  const auto run = ReplayOf(Stored(), 0, Target());
+  const auto run = ReplayOf(Stored(), 0);
   ASSERT_EQ(run.phases.size(), 1u);
   EXPECT_EQ(run.plan.until, 1);
 }
 
 TEST(Replay, WithItsLastStepARunMayStop) {
-  const auto run = ReplayOf(Stored(), 7, Target(), /*is_last=*/true);
+  const auto run = ReplayOf(Stored(), 7, /*is_last=*/true);
   ASSERT_EQ(run.phases.size(), 2u);
   EXPECT_EQ(run.phases[0].until, 7);
   EXPECT_FALSE(run.phases[1].until) << "the recipe's end, which the run reached early";
@@ -69,24 +73,52 @@ TEST(Replay, BeginsWithTheStateThatAllRanksSaved) {
   EXPECT_EQ(SavedState(stored, folder, 7).size(), 2u);
   EXPECT_TRUE(SavedState(stored, folder, 8).empty());
 
-  const auto run = ReplayFrom({"a"}, Stored(), 7, Target());
+  const auto run = ReplayFrom({"a"}, Stored(), 7);
   ASSERT_EQ(run.phases.size(), 1u);
   EXPECT_EQ(run.phases[0].until, 8);
   EXPECT_TRUE(run.plan.resume);
   EXPECT_EQ(run.checkpoint_files, std::vector<std::string>({"a"}));
-  EXPECT_THROW(ReplayFrom({"a"}, Stored(), 20, Target()), UsageError);
 }
 
 TEST(Replay, RefusesStepsAndRunsThatItCannotMake) {
-  EXPECT_THROW(ReplayOf(Stored(), 20, Target()), UsageError);
+  const auto make = [](const trainwreck::Run& run, int step) {
+    return RunToReplay(run, step, Target());
+  };
+  EXPECT_THROW(make(Stored(), 20), UsageError);
+  EXPECT_THROW(make(Stored(), -1), UsageError);
   auto phased = Stored();
   SetPhases(phased, {{"first", 5}, {"second", std::nullopt}});
-  EXPECT_THROW(ReplayOf(phased, 3, Target()), UsageError);
+  EXPECT_THROW(make(phased, 3), UsageError);
   auto aimed = Stored();
   aimed.plan.faults.push_back({.id = "x", .fault = "x.y", .with = {}, .trigger = {}});
-  EXPECT_NO_THROW(ReplayOf(aimed, 3, Target()));
+  EXPECT_NO_THROW(make(aimed, 3));
   aimed.plan.faults[0].trigger.phase = "train";
-  EXPECT_THROW(ReplayOf(aimed, 3, Target()), UsageError);
+  EXPECT_THROW(make(aimed, 3), UsageError);
+}
+
+TEST(Replay, ComparesHowTheStepEnded) {
+  RunTrace trace;
+  trace.events.push_back({"exception", 3, 1, 0.0, {{"stage", "forward"}}});
+  trace.events.push_back({"exception", 4, 0, 0.0, {{"stage", "reduce"}}});
+  EXPECT_EQ(DeathsIn(trace, 3), Deaths({{1, "forward"}}));
+  EXPECT_EQ(DeathsIn(trace, 5), Deaths());
+
+  Replay replay;
+  EXPECT_FALSE(replay.has_record());
+  EXPECT_FALSE(replay.is_same()) << "nothing to compare with";
+  replay.stored_deaths = DeathsIn(trace, 3);
+  EXPECT_TRUE(replay.has_record());
+  EXPECT_FALSE(replay.is_same()) << "it died, the replay did not";
+  replay.deaths = {{1, "backward"}};
+  EXPECT_FALSE(replay.is_same()) << "elsewhere";
+  replay.deaths = replay.stored_deaths;
+  EXPECT_TRUE(replay.is_same());
+  replay.signals = {{"loss", 0, 1, 2, false}};
+  EXPECT_FALSE(replay.is_same()) << "other bits before it died";
+  replay.signals[0].same = true;
+  EXPECT_TRUE(replay.is_same());
+  replay.deaths.emplace(0, "forward");
+  EXPECT_FALSE(replay.is_same()) << "another rank died too";
 }
 
 TEST(Replay, FindsTheStepThatFailed) {

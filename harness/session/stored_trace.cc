@@ -127,6 +127,13 @@ StoredTrace LoadStoredTrace(const std::string& folder, const TraceFacts& facts) 
   return loaded;
 }
 
+void RequireRank(const StoredTrace& stored, int rank) {
+  const int ranks = stored.trace.world_size;
+  if (rank >= 0 && rank < ranks) return;
+  throw UsageError("--rank " + std::to_string(rank) + ": the run has " +
+                   (ranks == 1 ? "rank 0 alone" : "the ranks 0 to " + std::to_string(ranks - 1)));
+}
+
 formula::Vocabulary VocabularyOf(const StoredTrace& loaded,
                                  const std::map<std::string, StoredTrace>& arms,
                                  const TargetDescription& target) {

@@ -33,6 +33,9 @@ struct TraceFacts {
 // stderr.
 StoredTrace LoadStoredTrace(const std::string& folder, const TraceFacts& facts = {});
 
+// Throws UsageError when the run has not this rank.
+void RequireRank(const StoredTrace& stored, int rank);
+
 // The other arms that the formulas mention: the named ones and, for a stored run, those of the same
 // seed beside it.
 std::map<std::string, StoredTrace> LoadStoredArms(

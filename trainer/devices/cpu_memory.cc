@@ -24,6 +24,7 @@ struct alignas(64) Header {
   MemoryOwner owner;
   std::uint8_t site;
   std::uint16_t part;  // of the forward pass, for activations
+  bool is_counted;
 };
 static_assert(kMemorySites <= 256);
 
@@ -135,6 +136,7 @@ void Count(Counter& counter, std::int64_t bytes, const Header& block) {
 }
 
 void Add(const Header& block) {
+  if (!block.is_counted) return;
   const std::int64_t bytes = block.bytes;
   Counter& counter = TheCounter();
   const std::int64_t now =
@@ -156,6 +158,7 @@ void Add(const Header& block) {
 }
 
 void Remove(const Header& block) {
+  if (!block.is_counted) return;
   Counter& counter = TheCounter();
   counter.allocated_bytes.fetch_sub(block.bytes, std::memory_order_relaxed);
   Count(counter, -block.bytes, block);
@@ -180,7 +183,8 @@ class CountingAllocator final : public c10::Allocator {
     const Header header = {.bytes = static_cast<std::int64_t>(bytes),
                            .owner = CurrentMemoryOwner(),
                            .site = static_cast<std::uint8_t>(CurrentMemorySite()),
-                           .part = static_cast<std::uint16_t>(CurrentForwardPart())};
+                           .part = static_cast<std::uint16_t>(CurrentForwardPart()),
+                           .is_counted = MemoryIsCounted()};
     Add(header);
     void* block = nullptr;
     try {

@@ -165,6 +165,27 @@ TEST_F(CpuMemoryTest, ARefusalSaysWhoseTheMemoryWas) {
   EXPECT_EQ(BytesOf(LastCpuRefusal()->by_owner, MemoryOwner::kGradients), 100000);
 }
 
+TEST_F(CpuMemoryTest, WhatAMeasurementTakesIsInNoCount) {
+  at::Tensor measured, more;
+  Limit(100);
+  {
+    const UncountedMemory none;
+    MemoryScope scope(MemoryOwner::kActivations);
+    measured = Bytes(1000);
+    const UncountedMemory within;
+    more = Bytes(1000);
+  }
+  EXPECT_EQ(allocated(), 0);
+  EXPECT_EQ(peak(), 0);
+  const at::Tensor counted = Bytes(100);
+  EXPECT_THROW(Bytes(1), c10::OutOfMemoryError);
+  measured.reset();  // whoever frees it
+  EXPECT_EQ(allocated(), 100);
+  const UncountedMemory none;
+  more.reset();
+  EXPECT_EQ(allocated(), 100);
+}
+
 TEST_F(CpuMemoryTest, AForkGoesOnFromItsParentsCount) {
   const at::Tensor kept = Bytes(1000);
   Limit(1500);

@@ -11,6 +11,7 @@
 
 #include "harness/protocol/trace.h"
 #include "trainer/data/tokenizer.h"
+#include "trainer/memory_owner.h"
 
 namespace trainwreck {
 namespace {
@@ -69,6 +70,7 @@ std::string TextOf(const Json& tokens, const Tokenizer& tokenizer) {
 }  // namespace
 
 Json DescribeBatch(const Batch& batch, std::size_t micro_batch, const Tokenizer* tokenizer) {
+  const UncountedMemory measuring;
   at::NoGradGuard no_grad;
   Json tensors = Json::object(), samples = Json::array();
   for (const auto& [name, tensor] : TensorsOf(batch)) tensors[name] = Summary(tensor);

@@ -17,6 +17,7 @@
 
 #include "harness/protocol/digest.h"
 #include "kernels/digest.h"
+#include "trainer/memory_owner.h"
 #include "trainer/tensor_views.h"
 
 namespace trainwreck {
@@ -124,6 +125,7 @@ void TraceSink::End(const std::string& why) {
 
 void ActivationReader::OnOutput(const std::string& module, at::Tensor& output) {
   if (!output.is_floating_point() || !recorder_.Wants(module)) return;
+  const UncountedMemory measuring;
   at::NoGradGuard no_grad;
   TensorReading reading{.stats = StatsOf(output)};
   if (recorder_.Wants(module, SaturatedShare())) {
@@ -177,6 +179,7 @@ Telemetry::~Telemetry() {
 }
 
 void Telemetry::Watch(const NamedTensors& parameters, std::optional<double> entropy_floor) {
+  const UncountedMemory measuring;
   entropy_floor_ = entropy_floor;
   watched_.clear();
   now_.clear();
@@ -202,6 +205,7 @@ void Telemetry::Watch(const NamedTensors& parameters, std::optional<double> entr
 }
 
 void Telemetry::Begin() {
+  const UncountedMemory measuring;
   at::NoGradGuard no_grad;
   counts_ = parameter_counts_;
   const auto whole = Gathered(wants("initial_copies") || initial_.active());
@@ -220,12 +224,14 @@ void Telemetry::Gradients(const std::vector<kernels::TensorStats>& stats) {
 }
 
 void Telemetry::BeforeUpdate() {
+  const UncountedMemory measuring;
   at::NoGradGuard no_grad;
   const auto whole = Gathered(!before_.empty());
   if (!before_.empty()) CopyTensors(now_, before_);
 }
 
 void Telemetry::AfterUpdate() {
+  const UncountedMemory measuring;
   at::NoGradGuard no_grad;
   const auto whole = Gathered(!before_.empty() || parameters_.active());
   if (reads_changes_) {
@@ -271,6 +277,7 @@ void Telemetry::DropStep() {
 }
 
 void Telemetry::WriteStep(int step, const StepScalars& scalars, bool last) {
+  const UncountedMemory measuring;
   if (scalars.health) health_.Take(*scalars.health);
   RecordLine line("step");
   line.Add("step", step);

@@ -43,6 +43,7 @@ class Trainer {
   Called Overfit(const std::string& arm, const std::string& more = "") const {
     return Call("overfit mine/broken --seeds 2 --report r.json --arm " + arm + " " + more);
   }
+  std::string Read(const std::string& file) const { return folder_.Read(file); }
   // Makes the runs that `layers`, `inspect` and `replay` look at.
   void Run(const std::string& arm) const {
     const Called called =
@@ -290,6 +291,25 @@ TEST(SeedsAndOverfitVerbs, TakeNoEarlyStopForAFailure) {
 TEST(ReplayVerb, MakesTheRunInOnePieceWhereCheckpointsLackSomething) {
   const Trainer trainer(Broken("{fault: optimizer.keep_gradients}"));
   ExpectReplay(trainer, "--step 9", "made again in one piece");
+}
+
+// What the replay records besides takes nothing of the limit. Its checkpoint would: so it is made
+// in one piece.
+TEST(ReplayVerb, DiesOfTheSameAllocation) {
+  const Trainer trainer(Broken("{fault: loss.retain_graph}", "  memory.limit_bytes: 60000\n"));
+  ExpectReplay(trainer, "", "failed as in the stored run: rank 0 in stage ");
+  const auto asked = [](const std::string& text) {
+    const std::size_t at = text.find("Tried to allocate");
+    return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
+  };
+  const Called called = trainer.Call("replay kept/mine/broken/fault/0");
+  EXPECT_FALSE(asked(called.out).empty()) << called.out;
+  EXPECT_EQ(asked(called.out), asked(trainer.Read("kept/mine/broken/fault/0/rank0.stderr") + "\n"));
+  for (const std::string verb : {"replay", "inspect", "layers", "memory"}) {
+    const Called other = trainer.Call(verb + " kept/mine/broken/fault/0 --rank 1");
+    EXPECT_EQ(other.status, 2) << verb;
+    EXPECT_TRUE(Contains(other.err, "the run has rank 0 alone")) << other.output();
+  }
 }
 
 // With its last step a run that stops early also goes back to its best weights.

@@ -57,7 +57,7 @@ void PrintLayers(const LayerTable& table) {
 }
 
 // What the table could have had; and what the target does not measure at all.
-void PrintMissing(const LayerTable& table, const TargetDescription* target) {
+void PrintMissing(const LayerTable& table, const TargetDescription* target, bool again) {
   std::vector<std::string> askable, unknown;
   for (const std::string& signal : table.missing) {
     const bool is_known = target == nullptr || target->FindSignal(signal) != nullptr;
@@ -65,7 +65,9 @@ void PrintMissing(const LayerTable& table, const TargetDescription* target) {
   }
   if (!askable.empty()) {
     std::cout << "# not recorded: " << Join(askable)
-              << "; --again repeats the run with them, or name them in a formula of the scenario\n";
+              << (again ? "; the run, made again with them, does not get so far\n"
+                        : "; --again repeats the run with them, or name them in a formula of the "
+                          "scenario\n");
   }
   if (!unknown.empty()) std::cout << "# the target has no signal " << Join(unknown) << "\n";
 }
@@ -84,6 +86,7 @@ std::optional<RunTrace> Again(const StoredTrace& stored, const LayersOptions& op
 int LayersVerb(const LayersOptions& options) {
   const std::string folder = FindRunFolder(options.run);
   const StoredTrace stored = LoadStoredTrace(folder);
+  RequireRank(stored, options.rank);
   RunTrace trace = stored.trace;
   if (options.again) {
     auto again = Again(stored, options);
@@ -109,7 +112,7 @@ int LayersVerb(const LayersOptions& options) {
               << "\n";
     PrintLayers(table);
   }
-  PrintMissing(table, target ? &*target : nullptr);
+  PrintMissing(table, target ? &*target : nullptr, options.again);
   return table.rows.empty() ? kExitInconclusive : kExitPassed;
 }
 

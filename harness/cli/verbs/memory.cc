@@ -125,6 +125,7 @@ std::vector<std::string> MoreOfMemory(const TargetDescription& target) {
 int MemoryVerb(const MemoryOptions& options) {
   const std::string folder = FindRunFolder(options.run);
   const StoredTrace stored = LoadStoredTrace(folder);
+  RequireRank(stored, options.rank);
   RunTrace trace = stored.trace;
   if (options.again) {
     const Session session = OpenSession(options.common, /*builds=*/true);

@@ -42,6 +42,7 @@ std::optional<Replay> MakeReplay(const ReplayOptions& options) {
   const std::string folder = FindRunFolder(options.run);
   const StoredTrace stored = LoadStoredTrace(folder);
   if (!stored.run) throw UsageError("'" + folder + "' has no run.json: its plan is not known");
+  RequireRank(stored, options.rank);
   const Session session = OpenSession(options.common, /*builds=*/true);
   const int step = StepOf(stored.trace, options);
   std::cout << "# step " << step << " of " << stored.run->id << ", rank " << options.rank << "\n";
@@ -54,8 +55,8 @@ std::optional<Replay> MakeReplay(const ReplayOptions& options) {
   }
   if (replay && replay->checkpoint_differs) {
     std::cout
-        << "# made again in one piece: after a checkpoint the step has other bits, so the run "
-           "carries something from step to step that its checkpoints lack\n";
+        << "# made again in one piece: after a checkpoint the step has other bits or another end, "
+           "so the run carries something from step to step that its checkpoints lack\n";
   }
   return replay;
 }
@@ -69,7 +70,7 @@ void PrintSignals(const Replay& replay, const ReplayOptions& options) {
     rows.push_back({one.signal, fmt::format("{:.17g}", one.stored), fmt::format("{:.17g}", one.now),
                     one.same ? "" : "differs"});
   }
-  PrintTable(std::cout, rows);
+  if (rows.size() > 1) PrintTable(std::cout, rows);
 }
 
 void PrintFailure(const Replay& replay, int rank) {
@@ -94,19 +95,45 @@ void PrintFailure(const Replay& replay, int rank) {
   }
 }
 
+std::string DeathsText(const Deaths& deaths) {
+  std::vector<std::string> ranks;
+  for (const auto& [rank, stage] : deaths) {
+    ranks.push_back("rank " + std::to_string(rank) + " in stage " + stage);
+  }
+  return ranks.empty() ? "no rank" : Join(ranks, ", ");
+}
+
+std::string EndOf(const Replay& replay) {
+  return std::string("the replay ") + ToString(replay.end) +
+         (replay.detail.empty() ? "" : ": " + replay.detail);
+}
+
+void PrintNoRecord(const Replay& replay) {
+  std::cout << "# the stored run has no record of this step to compare with; " << EndOf(replay)
+            << "\n";
+}
+
+// What the replay shows: as in the stored run or not, or that there is nothing to compare with.
 int ReplayVerb(const ReplayOptions& options) {
   const auto replay = MakeReplay(options);
   if (!replay) return kExitInterrupted;
   PrintSignals(*replay, options);
   PrintFailure(*replay, options.rank);
-  if (replay->signals.empty()) {
-    std::cout << "# the stored run has no record of this step to compare with; the replay "
-              << ToString(replay->end) << "\n";
+  if (!replay->has_record()) {
+    PrintNoRecord(*replay);
     return kExitInconclusive;
   }
-  std::cout << "# " << replay->signals.size() - replay->different() << " of "
-            << replay->signals.size() << " signals have the same bits\n";
-  return replay->different() == 0 ? kExitPassed : kExitFailed;
+  if (!replay->signals.empty()) {
+    std::cout << "# " << replay->signals.size() - replay->different() << " of "
+              << replay->signals.size() << " signals have the same bits\n";
+  }
+  if (replay->deaths != replay->stored_deaths) {
+    std::cout << "# the stored run failed otherwise: " << DeathsText(replay->stored_deaths)
+              << "; now " << DeathsText(replay->deaths) << " (" << EndOf(*replay) << ")\n";
+  } else if (!replay->deaths.empty()) {
+    std::cout << "# failed as in the stored run: " << DeathsText(replay->deaths) << "\n";
+  }
+  return replay->is_same() ? kExitPassed : kExitFailed;
 }
 
 std::string ValuesText(const Json& values) {
@@ -171,7 +198,11 @@ int InspectVerb(const ReplayOptions& options) {
     std::cout << "# not finite from here on; samples at fault: "
               << bad->fields.value("samples", Json::array()).dump() << "\n";
   }
-  return replay->different() == 0 ? kExitPassed : kExitFailed;
+  if (!replay->has_record()) {
+    PrintNoRecord(*replay);
+    return kExitInconclusive;
+  }
+  return replay->is_same() ? kExitPassed : kExitFailed;
 }
 
 void DeclareCommon(VerbArguments& arguments, ReplayOptions& options) {
