@@ -152,7 +152,10 @@ class GuardedLaunchersTest(unittest.TestCase):
             self.skipTest("no mpirun: install openmpi-bin")
         self.environment.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
                                  "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"})
+        self.environment["TMPDIR"] = self.folder + "/tmp"
+        os.mkdir(self.environment["TMPDIR"])
         self.check("mpirun", ["mpirun", "-n", "{parallel.ranks}"], BY_SUPERVISOR)
+        self.assertEqual(os.listdir(self.environment["TMPDIR"]), [], "session folders are left")
 
 
 if __name__ == "__main__":

@@ -401,6 +401,7 @@ int Adapter::Run() {
   }
   int status = 0;
   Watch(StartProgram(invocation), status);
+  mpirun_session_.reset();  // this process may end by a signal, too
   if (is_put_down_) return EndAs(status);
   if (ranks_watch_) TellFailedRank(status);
   if (writes_trace() && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
