@@ -124,7 +124,13 @@ const EventKind kMemoryByStage(
     "The stages that the loop entered in this step, in order: each with its name, the seconds "
     "before this event, the bytes that were in use then, by owner (on a GPU all), and peak_bytes, "
     "the most that was in use within it. Only where a formula mentions it; `trainwreck timeline "
-    "--again` draws it, and `trainwreck fits` predicts by it");
+    "--again` draws it");
+const EventKind kMemoryMoments(
+    "memory_moments", {"stages"},
+    "The stages that the loop entered in this step, in order: each with its name, and with the "
+    "bytes that were in use at each moment at which an allocation was followed by something freed. "
+    "One of these moments is the peak (CPU). Only where a formula mentions it; `trainwreck fits` "
+    "predicts by it");
 const EventKind kDeviceOpened(
     "device_opened", {"kind", "name", "tf32", "reduced_sums", "allocator"},
     "Where this rank's tensors live from here on, whether its products in fp32 are rounded "

@@ -57,6 +57,7 @@ extern const EventKind kException;
 extern const EventKind kOutOfMemory;
 extern const EventKind kMemoryBlocks;
 extern const EventKind kMemoryByStage;
+extern const EventKind kMemoryMoments;
 extern const EventKind kDeviceOpened;
 extern const EventKind kPassesDiffer;
 extern const EventKind kPassesRecorded;

@@ -76,7 +76,9 @@ TrainingLoop::TrainingLoop(const TrainingRecipe& recipe, Parts& parts, Clock& cl
   if (recipe.memory_limit_bytes > 0 || telemetry_.wants(events::kMemoryBlocks.name())) {
     forward_parts_.emplace();
   }
-  if (telemetry_.wants(events::kMemoryByStage.name())) FollowStages();
+  const bool by_moment = telemetry_.wants(events::kMemoryMoments.name());
+  if (by_moment) parts_.device->FollowMemory();
+  if (by_moment || telemetry_.wants(events::kMemoryByStage.name())) FollowStages();
   if (recipe.early_stop_patience > 0) {
     NamedTensors weights = parameters_;
     weights.insert(weights.end(), buffers_.begin(), buffers_.end());

@@ -195,6 +195,7 @@ class TrainingLoop {
     std::chrono::steady_clock::time_point at;
     Json bytes;
     std::int64_t peak_bytes = 0;
+    std::vector<std::int64_t> moments = {};
   };
   std::vector<EnteredStage> entered_;    // of the step in progress, where a formula asks
   std::optional<MemoryUse> highest_;     // of these stages

@@ -46,6 +46,7 @@ void TrainingLoop::EndStage(const MemoryUse& memory) {
   if (!entered_.empty()) {
     EnteredStage& ended = entered_.back();
     ended.peak_bytes = std::max(ended.peak_bytes, memory.peak_bytes);
+    ended.moments.insert(ended.moments.end(), memory.moments.begin(), memory.moments.end());
   }
   if (!highest_ || memory.peak_bytes > highest_->peak_bytes) highest_ = memory;
   parts_.device->ResetMemoryPeak();
@@ -72,14 +73,19 @@ std::optional<MemoryUse> TrainingLoop::StepMemory() {
 void TrainingLoop::ReportStages() {
   if (entered_.empty()) return;
   const auto now = std::chrono::steady_clock::now();
-  Json stages = Json::array();
+  Json stages = Json::array(), moments = Json::array();
   for (EnteredStage& entered : std::exchange(entered_, {})) {
+    moments.push_back({{"stage", ToString(entered.stage)}, {"bytes", entered.moments}});
     stages.push_back({{"stage", ToString(entered.stage)},
                       {"before_s", std::chrono::duration<double>(now - entered.at).count()},
                       {"bytes", std::move(entered.bytes)},
                       {"peak_bytes", entered.peak_bytes}});
   }
-  events_.Report(events::kMemoryByStage, {{"stages", std::move(stages)}});
+  const auto report = [this](const EventKind& event, Json of_stages) {
+    if (telemetry_.wants(event.name())) events_.Report(event, {{"stages", std::move(of_stages)}});
+  };
+  report(events::kMemoryByStage, std::move(stages));
+  report(events::kMemoryMoments, std::move(moments));
 }
 
 }  // namespace trainwreck

@@ -122,12 +122,31 @@ TEST(MemoryTest, ThePeakIsTheSumOverItsOwners) {
   EXPECT_GE(outcome.Last("memory_parameters_bytes"), 4 * elements) << "and those of earlier runs";
 }
 
+TEST(MemoryTest, OneMomentOfAStageIsItsPeak) {
+  const Outcome outcome = RunOnce(Gpt(), {"memory_by_stage", "memory_moments"});
+  const auto stages = outcome.EventsOf("memory_by_stage");
+  const auto moments = outcome.EventsOf("memory_moments");
+  ASSERT_FALSE(stages.empty());
+  ASSERT_EQ(moments.size(), stages.size());
+  for (std::size_t step = 0; step < stages.size(); ++step) {
+    ASSERT_EQ(moments[step]["stages"].size(), stages[step]["stages"].size());
+    for (std::size_t i = 0; i < moments[step]["stages"].size(); ++i) {
+      const Json& stage = stages[step]["stages"][i];
+      const auto bytes = moments[step]["stages"][i]["bytes"].get<std::vector<double>>();
+      EXPECT_EQ(moments[step]["stages"][i]["stage"], stage["stage"]);
+      if (stage["stage"] == "backward") EXPECT_GT(bytes.size(), 10u);
+      if (!bytes.empty())
+        EXPECT_EQ(*std::max_element(bytes.begin(), bytes.end()), stage["peak_bytes"]);
+    }
+  }
+}
+
 // Else a formula would change what it reads, and a run made again with all of its signals would die
 // elsewhere.
 TEST(MemoryTest, WhatIsRecordedTakesNoneOfIt) {
   const Recipe recipe =
       With(Gpt(), {{"log.every", 1}, {"eval.every", 2}, {"optimizer.clip_norm", 0.5}});
-  std::vector<std::string> record = {"batch", "memory_blocks"};
+  std::vector<std::string> record = {"batch", "memory_blocks", "memory_moments"};
   for (const SignalInfo& signal : TrainerSignals()) {
     record.push_back(signal.name);
     if (signal.per_module) record.push_back(signal.name + "{*}");

@@ -214,6 +214,8 @@ struct MemoryUse {
   // Of these, activations by part of the forward pass (CPU).
   std::vector<std::int64_t> peak_by_part = {};
   std::vector<std::int64_t> peak_by_site = {};  // of all: by call site (MemorySites; CPU)
+  // Since ResetMemoryPeak(), at each moment where it rose before and fell after (FollowMemory).
+  std::vector<std::int64_t> moments = {};
   // What its allocator holds, in use or not; empty: it keeps nothing that is not in use.
   std::optional<std::int64_t> reserved_bytes = {};
 };
@@ -252,6 +254,7 @@ class Device {
   virtual void LoadRng(const StateDict& state) = 0;  // entries that are missing keep their values
   virtual std::optional<MemoryUse> Memory() const = 0;  // empty: nobody counts
   virtual void ResetMemoryPeak() = 0;
+  virtual void FollowMemory() {}  // keeps the moments from here on, where the device can
   // Limits the memory: an allocation beyond `bytes` throws c10::OutOfMemoryError from now on; 0: no
   // limit. The CPU counts tensors' bytes, a GPU the segments that LibTorch takes from the driver,
   // which are larger.

@@ -17,7 +17,7 @@ constexpr int kSteps = 3;    // the second has all of the optimizer's state, the
 constexpr int kRounds = 12;  // of a search, which needs one or two
 constexpr int kMostSize = 1 << 24;
 constexpr char kPeakSignal[] = "memory_peak_bytes";
-constexpr char kByStage[] = "memory_by_stage";
+constexpr char kMoments[] = "memory_moments";
 
 using ThreePoints = std::span<const PeakAt, 3>;
 
@@ -37,14 +37,37 @@ double Continued(ThreePoints points, const Value& value, double x) {
   return y0 + first * (x - x0) + (second - first) / (x2 - x0) * (x - x0) * (x - x1);
 }
 
+double HighestOf(const std::vector<double>& moments) {
+  return moments.empty() ? 0 : *std::max_element(moments.begin(), moments.end());
+}
+
+// The highest moment of a stage that all three have: of its moments where they have as many, else
+// of the stage's highest.
+double ContinuedStage(ThreePoints points, const std::string& stage, double x) {
+  const auto moments = [&](const PeakAt& point) -> const std::vector<double>& {
+    return point.moments.at(stage);
+  };
+  const std::size_t count = moments(points[2]).size();
+  if (moments(points[0]).size() != count || moments(points[1]).size() != count) {
+    return Continued(
+        points, [&](const PeakAt& point) { return HighestOf(moments(point)); }, x);
+  }
+  double highest = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto value = [&](const PeakAt& point) { return moments(point)[i]; };
+    highest = std::max(highest, Continued(points, value, x));
+  }
+  return highest;
+}
+
 // Of each stage where all three have it; where stages are not known, of the peak (stage "").
 std::map<std::string, double> ContinuedByStage(ThreePoints points, double x) {
   std::map<std::string, double> values;
-  for (const auto& [stage, peak] : points[2].by_stage) {
-    const auto has_it = [&](const PeakAt& point) { return point.by_stage.contains(stage); };
-    if (!std::all_of(points.begin(), points.end(), has_it)) continue;
-    const auto value = [&](const PeakAt& point) { return point.by_stage.at(stage); };
-    values[stage] = Continued(points, value, x);
+  for (const auto& [stage, moments] : points[2].moments) {
+    const auto has_it = [&](const PeakAt& point) { return point.moments.contains(stage); };
+    if (std::all_of(points.begin(), points.end(), has_it)) {
+      values[stage] = ContinuedStage(points, stage, x);
+    }
   }
   if (values.empty()) {
     values[""] = Continued(
@@ -69,8 +92,8 @@ bool HasSurprise(const std::vector<PeakAt>& points) {
   const PeakAt& last = points.back();
   for (const auto& [stage, peak] :
        ContinuedByStage(ThreeOf(points, points.size() - 4), last.size)) {
-    const auto found = last.by_stage.find(stage);
-    const double measured = found == last.by_stage.end() ? last.peak : found->second;
+    const auto found = last.moments.find(stage);
+    const double measured = found == last.moments.end() ? last.peak : HighestOf(found->second);
     if (std::abs(peak - measured) > kSurprise * last.peak) return true;
   }
   return false;
@@ -125,8 +148,10 @@ void KeepLower(const std::vector<PeakAt>& again, std::vector<PeakAt>& points) {
   for (std::size_t i = 0; i < points.size(); ++i) {
     PeakAt& point = points[i];
     const PeakAt& other = again[i];
-    for (auto& [stage, peak] : point.by_stage) {
-      if (other.by_stage.contains(stage)) peak = std::min(peak, other.by_stage.at(stage));
+    for (auto& [stage, moments] : point.moments) {
+      const auto again = other.moments.find(stage);
+      if (again == other.moments.end()) continue;
+      if (HighestOf(again->second) < HighestOf(moments)) moments = again->second;
     }
     if (other.peak < point.peak) point.peak = other.peak, point.parts = other.parts;
   }
@@ -177,7 +202,7 @@ class Scales {
     SetArm(run, NameOf(size));
     run.plan.recipe[key_] = size;
     run.plan.recipe[kStepsKey] = run.steps = kSteps;
-    if (target_.FindEvent(kByStage) != nullptr) run.plan.record.emplace_back(kByStage);
+    if (target_.FindEvent(kMoments) != nullptr) run.plan.record.emplace_back(kMoments);
     run.later_changes = {};
     SetPhases(run, {});
     LeaveEnoughSamples(run.plan.recipe);
@@ -202,19 +227,23 @@ class Scales {
   const TargetDescription& target_;
 };
 
-std::map<std::string, double> PeaksByStage(const RunTrace& trace) {
-  std::map<std::string, double> peaks;
+std::map<std::string, std::vector<double>> MomentsOf(const RunTrace& trace) {
+  std::map<std::string, std::vector<double>> moments;
+  int entered = 0;
   for (const Event& event : trace.events) {
-    if (event.name != kByStage || event.rank != 0) continue;
+    if (event.name != kMoments || event.rank != 0) continue;
     const auto stages = event.fields.find("stages");
     if (stages == event.fields.end() || !stages->is_array()) continue;
     for (const Json& stage : *stages) {
       if (!stage.is_object() || !stage.contains("stage") || !stage["stage"].is_string()) continue;
-      double& peak = peaks[stage["stage"].get<std::string>()];
-      peak = std::max(peak, DecodeNumber(stage.value("peak_bytes", Json())).value_or(0));
+      std::vector<double>& bytes =
+          moments[std::to_string(entered++) + " " + stage["stage"].get<std::string>()];
+      for (const Json& moment : stage.value("bytes", Json::array())) {
+        bytes.push_back(DecodeNumber(moment).value_or(0));
+      }
     }
   }
-  return peaks;
+  return moments;
 }
 
 PeakAt PointOf(int size, const std::string& key, const RunResult& result) {
@@ -224,7 +253,7 @@ PeakAt PointOf(int size, const std::string& key, const RunResult& result) {
                              ToString(result.end) +
                              (result.detail.empty() ? "" : ", " + result.detail));
   }
-  return {size, memory.peak, memory.parts, PeaksByStage(result.trace)};
+  return {size, memory.peak, memory.parts, MomentsOf(result.trace)};
 }
 
 std::string KeyToVary(const FitsOptions& options, const TargetDescription& target) {
@@ -247,10 +276,12 @@ Json PointJson(const std::optional<PeakAt>& point) {
   if (!point) return nullptr;
   Json parts = Json::object();
   for (const MemoryPart& part : point->parts) parts[part.owner] = part.at_peak;
-  return {{"size", point->size},
-          {"peak_bytes", point->peak},
-          {"parts", parts},
-          {"by_stage", point->by_stage}};
+  std::map<std::string, double> by_stage;
+  for (const auto& [entered, moments] : point->moments) {
+    double& peak = by_stage[entered.substr(entered.find(' ') + 1)];
+    peak = std::max(peak, HighestOf(moments));
+  }
+  return {{"size", point->size}, {"peak_bytes", point->peak}, {"parts", parts}};
 }
 
 template <typename T>

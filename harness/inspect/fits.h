@@ -2,8 +2,10 @@
 // training allocates is a sum of parts that do not depend on the size (parameters, gradients,
 // optimizer state: counted in these steps), in proportion to it (activations), and in proportion to
 // its square (attention that keeps its scores). So a parabola through three sizes gives the others.
-// Where the target says the peak of each stage of a step (event `memory_by_stage`), each stage has
-// its own: in small batches the update needs the most, in large ones the backward pass.
+// The peak is the highest of many moments, and each has a parabola of its own: in small batches the
+// update needs the most, in large ones the backward pass, at one layer or at another. Where the
+// target says what is in use at each moment of a step (event `memory_moments`), and all three sizes
+// have the same moments, all of them are continued.
 #pragma once
 
 #include <functional>
@@ -25,8 +27,9 @@ struct PeakAt {
   int size = 0;
   double peak = 0;                // bytes
   std::vector<MemoryPart> parts;  // of it
-  // The most within each stage of a step, such as "backward"; empty: not recorded.
-  std::map<std::string, double> by_stage = {};
+  // What was in use at the moments of each stage that the steps entered, in order ("12 backward");
+  // empty: not recorded.
+  std::map<std::string, std::vector<double>> moments = {};
 };
 
 // The peak by size, from measured ones.

@@ -6,10 +6,10 @@ namespace trainwreck {
 namespace fits_test {
 
 // Counts what is asked for.
-using Peaks = std::map<std::string, double>;
+using Moments = std::map<std::string, std::vector<double>>;
 struct Machine {
   double (*peak)(int size);
-  Peaks (*by_stage)(int size) = nullptr;
+  Moments (*moments)(int size) = nullptr;
   std::vector<int> asked = {};
 
   MeasurePeaks measure() {
@@ -17,7 +17,7 @@ struct Machine {
       std::vector<PeakAt> points;
       for (const int size : sizes) {
         asked.push_back(size);
-        points.push_back({size, peak(size), {}, by_stage ? by_stage(size) : Peaks()});
+        points.push_back({size, peak(size), {}, moments ? moments(size) : Moments()});
       }
       return points;
     };
@@ -70,15 +70,30 @@ TEST(Fits, TheVerifiedPeakIsThatOfTheRecipe) {
   EXPECT_FALSE(FindWhatFits(8, {}, [](const auto&) { return MeasuredPeaks(); }));
 }
 
-// The peak changes its stage between half the recipe's size and its size.
-TEST(Fits, EachStageHasItsOwnParabola) {
+// The peak changes its stage between half the recipe's size and its size, or its moment in a stage.
+TEST(Fits, EachMomentHasItsOwnParabola) {
   const auto by_stage = [](int size) {
-    return Peaks{{"update", 5000.0}, {"backward", Line(size)}};
+    return Moments{{"1 update", {5000.0}}, {"0 backward", {Line(size)}}};
   };
-  Machine machine{Kinked, by_stage};
-  EXPECT_NEAR(FindWhatFits(640, {}, machine.measure())->predicted, Kinked(640), 1e-6);
+  const auto in_one = [](int size) { return Moments{{"0 backward", {10, 5000, Line(size), 20}}}; };
+  for (Moments (*moments)(int) : {+by_stage, +in_one}) {
+    Machine machine{Kinked, moments};
+    EXPECT_NEAR(FindWhatFits(640, {}, machine.measure())->predicted, Kinked(640), 1e-6);
+    EXPECT_EQ(machine.asked.size(), 4u) << "and none of them is a surprise";
+  }
   Machine one_for_all{Kinked};
   EXPECT_LT(FindWhatFits(640, {}, one_for_all.measure())->predicted, 0.9 * Kinked(640));
+}
+
+// A kernel takes scratch space from some size on: the moments of the sizes do not match.
+TEST(Fits, WhereTheMomentsAreOthersTheHighestIsContinued) {
+  const auto moments = [](int size) {
+    Moments all = {{"0 backward", {10, Line(size), 20}}};
+    if (size >= 16) all["0 backward"].push_back(30);
+    return all;
+  };
+  Machine machine{Line, moments};
+  EXPECT_NEAR(FindWhatFits(64, {}, machine.measure())->predicted, Line(64), 1e-6);
 }
 
 // The bend lies between two measured sizes.
@@ -107,7 +122,8 @@ TEST(Fits, WhatWasFreedLateIsMeasuredAgain) {
     ++calls;
     for (const int size : sizes) {
       const double late = calls == 1 && size == 32 ? 900 : 0;
-      points.push_back({size, Line(size), {}, {{"backward", Line(size)}, {"update", 900 + late}}});
+      points.push_back(
+          {size, Line(size), {}, {{"0 backward", {Line(size)}}, {"1 update", {900 + late}}}});
     }
     return points;
   });

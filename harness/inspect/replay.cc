@@ -37,9 +37,7 @@ void Record(Run& run, const TargetDescription& target) {
   for (const std::string& signal : LayerSignals()) {
     if (target.FindSignal(signal) != nullptr) run.plan.record.push_back(signal + "{*}");
   }
-  for (const EventInfo& event : target.events) {
-    if (event.on_demand) run.plan.record.push_back(event.name);
-  }
+  if (target.FindEvent(kBatchEvent) != nullptr) run.plan.record.emplace_back(kBatchEvent);
 }
 
 std::vector<ReplayedSignal> Compare(const RunTrace& stored, const RunTrace& now, int step) {

@@ -86,8 +86,11 @@ struct Counter {
   Counts peak_by_owner{};
   NumberedCounts<kForwardParts> by_part, peak_by_part;  // of activations
   NumberedCounts<kMemorySites> by_site, peak_by_site;
-  std::mutex mutex;  // of the refusal alone
+  std::mutex mutex;  // of the refusal and the moments
   std::optional<MemoryRefusal> refusal;
+  std::atomic<bool> follows{false};
+  bool rises = false;  // the last change was an allocation
+  std::vector<std::int64_t> moments;
 };
 
 Counter& TheCounter() {
@@ -135,6 +138,13 @@ void Count(Counter& counter, std::int64_t bytes, const Header& block) {
   if (block.owner == MemoryOwner::kActivations) counter.by_part.Add(block.part, bytes);
 }
 
+void Follow(Counter& counter, bool rises, std::int64_t before) {
+  if (!counter.follows.load(std::memory_order_relaxed)) return;
+  std::lock_guard lock(counter.mutex);
+  if (counter.rises && !rises) counter.moments.push_back(before);
+  counter.rises = rises;
+}
+
 void Add(const Header& block) {
   if (!block.is_counted) return;
   const std::int64_t bytes = block.bytes;
@@ -148,6 +158,7 @@ void Add(const Header& block) {
                      counter.by_part.values(), counter.by_site.values()});
   }
   Count(counter, bytes, block);
+  Follow(counter, /*rises=*/true, now - bytes);
   std::int64_t peak = counter.peak_bytes.load(std::memory_order_relaxed);
   while (now > peak) {
     if (counter.peak_bytes.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
@@ -160,8 +171,10 @@ void Add(const Header& block) {
 void Remove(const Header& block) {
   if (!block.is_counted) return;
   Counter& counter = TheCounter();
-  counter.allocated_bytes.fetch_sub(block.bytes, std::memory_order_relaxed);
+  const std::int64_t before =
+      counter.allocated_bytes.fetch_sub(block.bytes, std::memory_order_relaxed);
   Count(counter, -block.bytes, block);
+  Follow(counter, /*rises=*/false, before);
 }
 
 c10::Allocator* LibTorchAllocator() {
@@ -211,15 +224,24 @@ void CountCpuMemory() {
   }();
 }
 
+void FollowCpuMemory() { TheCounter().follows = true; }
+
 CpuMemoryUse CpuMemory() {
-  const Counter& counter = TheCounter();
+  Counter& counter = TheCounter();
+  std::vector<std::int64_t> moments;
+  if (counter.follows) {
+    std::lock_guard lock(counter.mutex);
+    moments = counter.moments;
+    if (counter.rises) moments.push_back(counter.allocated_bytes);
+  }
   return {.allocated_bytes = counter.allocated_bytes.load(std::memory_order_relaxed),
           .peak_bytes = counter.peak_bytes.load(std::memory_order_relaxed),
           .limit_bytes = counter.limit_bytes.load(std::memory_order_relaxed),
           .by_owner = ValuesOf(counter.by_owner),
           .peak_by_owner = ValuesOf(counter.peak_by_owner),
           .peak_by_part = counter.peak_by_part.values(),
-          .peak_by_site = counter.peak_by_site.values()};
+          .peak_by_site = counter.peak_by_site.values(),
+          .moments = std::move(moments)};
 }
 
 void ResetCpuMemoryPeak() {
@@ -227,6 +249,8 @@ void ResetCpuMemoryPeak() {
   counter.peak_bytes.store(counter.allocated_bytes.load(std::memory_order_relaxed),
                            std::memory_order_relaxed);
   CopyToPeak(counter);
+  std::lock_guard lock(counter.mutex);
+  counter.moments.clear();
 }
 
 void LimitCpuMemory(std::int64_t bytes) {

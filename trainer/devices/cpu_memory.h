@@ -34,11 +34,17 @@ struct CpuMemoryUse {
   // Of these, activations by part of the forward pass (SetForwardPart); their sum is theirs.
   std::vector<std::int64_t> peak_by_part = {};
   std::vector<std::int64_t> peak_by_site = {};  // of all, by number (MemorySites)
+  // The allocated bytes at each moment since the last reset at which an allocation was followed by
+  // something freed: the peak is one of them. Empty: not followed (FollowCpuMemory).
+  std::vector<std::int64_t> moments = {};
 };
 
 // Puts the counting allocator in place, for the rest of the process. Tensors that are there already
 // are not counted. Calling it again changes nothing.
 void CountCpuMemory();
+
+// Keeps moments from now on, in this process and its forks: a lock for each allocation.
+void FollowCpuMemory();
 
 CpuMemoryUse CpuMemory();
 void ResetCpuMemoryPeak();

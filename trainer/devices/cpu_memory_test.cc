@@ -27,6 +27,7 @@ class CpuMemoryTest : public testing::Test {
   ~CpuMemoryTest() override { LimitCpuMemory(0); }
 
   std::int64_t allocated() const { return CpuMemory().allocated_bytes - before_; }
+  std::int64_t before() const { return before_; }
   std::int64_t peak() const { return CpuMemory().peak_bytes - before_; }
 
   // Room for `bytes` more than there were when the test began.
@@ -184,6 +185,28 @@ TEST_F(CpuMemoryTest, WhatAMeasurementTakesIsInNoCount) {
   const UncountedMemory none;
   more.reset();
   EXPECT_EQ(allocated(), 100);
+}
+
+TEST_F(CpuMemoryTest, AMomentIsWhereItRoseAndThenFell) {
+  const auto moments = [&] {
+    std::vector<std::int64_t> of_test = CpuMemory().moments;
+    for (std::int64_t& bytes : of_test) bytes -= before();
+    return of_test;
+  };
+  const auto ends = RunForked(1, [&](int) {  // it is followed for the rest of the process
+    FollowCpuMemory();
+    at::Tensor a = Bytes(10), b = Bytes(20);
+    b.reset();
+    a.reset();
+    Bytes(5);
+    const at::Tensor c = Bytes(7);
+    const bool all = moments() == std::vector<std::int64_t>({30, 5, 7});
+    ResetCpuMemoryPeak();
+    return std::string(all ? "all" : "others") + (CpuMemory().moments.size() <= 1 ? " reset" : "");
+  });
+  EXPECT_EQ(ends.at(0).output, "all reset");
+  Bytes(10);
+  EXPECT_TRUE(moments().empty()) << "nobody asked";
 }
 
 TEST_F(CpuMemoryTest, AForkGoesOnFromItsParentsCount) {

@@ -24,9 +24,11 @@ class CpuDevice : public Device {
                      .by_owner = use.by_owner,
                      .peak_by_owner = use.peak_by_owner,
                      .peak_by_part = use.peak_by_part,
-                     .peak_by_site = use.peak_by_site};
+                     .peak_by_site = use.peak_by_site,
+                     .moments = use.moments};
   }
   void ResetMemoryPeak() override { ResetCpuMemoryPeak(); }
+  void FollowMemory() override { FollowCpuMemory(); }
   void LimitMemory(std::int64_t bytes) override { LimitCpuMemory(bytes); }
   std::optional<DeviceHealth> Health() override { return std::nullopt; }
 };

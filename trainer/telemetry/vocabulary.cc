@@ -45,7 +45,8 @@ TargetDescription DescribeTrainer(std::vector<FaultInfo> faults) {
   description.signals = TrainerSignals();
   description.events = TrainerEvents();
   for (EventInfo& event : description.events) {
-    event.on_demand = event.name == "batch" || event.name == events::kMemoryByStage.name();
+    event.on_demand = event.name == "batch" || event.name == events::kMemoryByStage.name() ||
+                      event.name == events::kMemoryMoments.name();
   }
   description.faults = std::move(faults);
   description.features = {"device:cpu", "backend:gloo", "fork-server"};
