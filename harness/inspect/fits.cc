@@ -19,6 +19,7 @@ constexpr int kMostSize = 1 << 24;
 constexpr char kPeakSignal[] = "memory_peak_bytes";
 constexpr char kMoments[] = "memory_moments";
 
+using Points = std::span<const PeakAt>;  // by size, rising
 using ThreePoints = std::span<const PeakAt, 3>;
 
 // Of the parabola through these three, in Newton's form. More data does not need less memory: where
@@ -41,62 +42,87 @@ double HighestOf(const std::vector<double>& moments) {
   return moments.empty() ? 0 : *std::max_element(moments.begin(), moments.end());
 }
 
-// The highest moment of a stage that all three have: of its moments where they have as many, else
-// of the stage's highest.
-double ContinuedStage(ThreePoints points, const std::string& stage, double x) {
-  const auto moments = [&](const PeakAt& point) -> const std::vector<double>& {
-    return point.moments.at(stage);
-  };
-  const std::size_t count = moments(points[2]).size();
-  if (moments(points[0]).size() != count || moments(points[1]).size() != count) {
-    return Continued(
-        points, [&](const PeakAt& point) { return HighestOf(moments(point)); }, x);
+ThreePoints ThreeOf(Points points, std::size_t at) { return points.subspan(at).first<3>(); }
+ThreePoints LastThree(Points points) { return points.last<3>(); }
+
+const std::vector<double>& MomentsIn(const PeakAt& point, const std::string& stage) {
+  return point.moments.at(stage);
+}
+
+bool AllHave(Points points, const std::string& stage) {
+  return std::all_of(points.begin(), points.end(),
+                     [&](const PeakAt& point) { return point.moments.contains(stage); });
+}
+
+double ContinuedMoment(ThreePoints points, const std::string& stage, std::size_t i, double x) {
+  return Continued(
+      points, [&](const PeakAt& point) { return MomentsIn(point, stage)[i]; }, x);
+}
+
+double ContinuedHighest(ThreePoints points, const std::string& stage, double x) {
+  return Continued(
+      points, [&](const PeakAt& point) { return HighestOf(MomentsIn(point, stage)); }, x);
+}
+
+// Whether the last point's moments of a stage are, one by one, what the three points before it let
+// expect. They are not where a kernel takes scratch space from some size on, or a thread gives
+// memory back now earlier, now later: then equally many moments need not be the same ones.
+bool MomentsHold(Points points, const std::string& stage) {
+  if (points.size() < 4 || !AllHave(points.last(4), stage)) return false;
+  const Points four = points.last(4);
+  const PeakAt& last = four.back();
+  const std::vector<double>& moments = MomentsIn(last, stage);
+  for (const PeakAt& point : four) {
+    if (MomentsIn(point, stage).size() != moments.size()) return false;
   }
+  for (std::size_t i = 0; i < moments.size(); ++i) {
+    const double expected = ContinuedMoment(ThreeOf(four, 0), stage, i, last.size);
+    if (std::abs(expected - moments[i]) > kSurprise * last.peak) return false;
+  }
+  return true;
+}
+
+// The highest of a stage that the last three have: of its moments where these hold, else of the
+// highest ones.
+double ContinuedStage(Points points, const std::string& stage, double x) {
+  if (!MomentsHold(points, stage)) return ContinuedHighest(LastThree(points), stage, x);
   double highest = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto value = [&](const PeakAt& point) { return moments(point)[i]; };
-    highest = std::max(highest, Continued(points, value, x));
+  for (std::size_t i = 0; i < MomentsIn(points.back(), stage).size(); ++i) {
+    highest = std::max(highest, ContinuedMoment(LastThree(points), stage, i, x));
   }
   return highest;
 }
 
-// Of each stage where all three have it; where stages are not known, of the peak (stage "").
-std::map<std::string, double> ContinuedByStage(ThreePoints points, double x) {
-  std::map<std::string, double> values;
-  for (const auto& [stage, moments] : points[2].moments) {
-    const auto has_it = [&](const PeakAt& point) { return point.moments.contains(stage); };
-    if (std::all_of(points.begin(), points.end(), has_it)) {
-      values[stage] = ContinuedStage(points, stage, x);
-    }
-  }
-  if (values.empty()) {
-    values[""] = Continued(
-        points, [](const PeakAt& point) { return point.peak; }, x);
-  }
-  return values;
-}
-
-double Predicted(ThreePoints points, double x) {
+// From three points at least: the highest stage that the last three have; where stages are not
+// known, the peak.
+double Predicted(Points points, double x) {
   double highest = 0;
-  for (const auto& [stage, peak] : ContinuedByStage(points, x)) highest = std::max(highest, peak);
-  return highest;
-}
-
-ThreePoints ThreeOf(const std::vector<PeakAt>& points, std::size_t at) {
-  return std::span(points).subspan(at).first<3>();
+  for (const auto& [stage, moments] : points.back().moments) {
+    if (!AllHave(points.last(3), stage)) continue;
+    highest = std::max(highest, ContinuedStage(points, stage, x));
+  }
+  if (highest > 0) return highest;
+  return Continued(
+      LastThree(points), [](const PeakAt& point) { return point.peak; }, x);
 }
 
 // Whether the last point has a stage that the three before it did not let expect.
-bool HasSurprise(const std::vector<PeakAt>& points) {
-  if (points.size() < 4) return false;
+bool HasSurprise(const std::vector<PeakAt>& all) {
+  if (all.size() < 4) return false;
+  const Points points(all);
   const PeakAt& last = points.back();
-  for (const auto& [stage, peak] :
-       ContinuedByStage(ThreeOf(points, points.size() - 4), last.size)) {
-    const auto found = last.moments.find(stage);
-    const double measured = found == last.moments.end() ? last.peak : HighestOf(found->second);
-    if (std::abs(peak - measured) > kSurprise * last.peak) return true;
+  const ThreePoints before = ThreeOf(points, points.size() - 4);
+  const auto is_other = [&](double expected, double measured) {
+    return std::abs(expected - measured) > kSurprise * last.peak;
+  };
+  bool has_stage = false;
+  for (const auto& [stage, moments] : last.moments) {
+    if (!AllHave(before, stage)) continue;
+    has_stage = true;
+    if (MomentsHold(points, stage)) continue;
+    if (is_other(ContinuedHighest(before, stage, last.size), HighestOf(moments))) return true;
   }
-  return false;
+  return !has_stage && is_other(Predicted(before, last.size), last.peak);
 }
 
 void Insert(std::vector<PeakAt>& points, const std::vector<PeakAt>& more) {
@@ -296,9 +322,9 @@ PeakCurve::PeakCurve(std::vector<PeakAt> points) : points_(std::move(points)) {}
 double PeakCurve::At(int size) const {
   const auto above = std::find_if(points_.begin(), points_.end(),
                                   [&](const PeakAt& point) { return point.size >= size; });
-  if (above == points_.end()) return Predicted(ThreeOf(points_, points_.size() - 3), size);
+  if (above == points_.end()) return Predicted(points_, size);
   if (above->size == size) return above->peak;
-  if (above == points_.begin()) return Predicted(ThreeOf(points_, 0), size);
+  if (above == points_.begin()) return Predicted(Points(points_).first(3), size);
   const PeakAt& below = *(above - 1);
   return below.peak + (above->peak - below.peak) * (size - below.size) / (above->size - below.size);
 }
@@ -318,7 +344,8 @@ int PeakCurve::Largest(double budget) const {
 
 std::optional<double> PeakCurve::Miss() const {
   if (points_.size() < 4) return std::nullopt;
-  const double predicted = Predicted(ThreeOf(points_, points_.size() - 4), points_.back().size);
+  const double predicted =
+      Predicted(Points(points_).first(points_.size() - 1), points_.back().size);
   return std::abs(predicted - points_.back().peak) / points_.back().peak;
 }
 

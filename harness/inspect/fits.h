@@ -4,8 +4,8 @@
 // its square (attention that keeps its scores). So a parabola through three sizes gives the others.
 // The peak is the highest of many moments, and each has a parabola of its own: in small batches the
 // update needs the most, in large ones the backward pass, at one layer or at another. Where the
-// target says what is in use at each moment of a step (event `memory_moments`), and all three sizes
-// have the same moments, all of them are continued.
+// target says what is in use at each moment of a step (event `memory_moments`), and those of a
+// fourth size are as three let expect, all of them are continued.
 #pragma once
 
 #include <functional>

@@ -85,6 +85,18 @@ TEST(Fits, EachMomentHasItsOwnParabola) {
   EXPECT_LT(FindWhatFits(640, {}, one_for_all.measure())->predicted, 0.9 * Kinked(640));
 }
 
+// A thread gives memory back now before, now after the next allocation: as many moments, and
+// others.
+TEST(Fits, MomentsThatAreNotThoseOfTheOtherSizesAreNotContinued) {
+  const auto moments = [](int size) {
+    const double line = Line(size), low = 10;
+    return Moments{{"0 backward", size == 16 ? std::vector<double>{low, line, 20, low}
+                                             : std::vector<double>{low, 20, line, low}}};
+  };
+  Machine machine{Line, moments};
+  EXPECT_NEAR(FindWhatFits(64, {}, machine.measure())->predicted, Line(64), 1e-6);
+}
+
 // A kernel takes scratch space from some size on: the moments of the sizes do not match.
 TEST(Fits, WhereTheMomentsAreOthersTheHighestIsContinued) {
   const auto moments = [](int size) {
