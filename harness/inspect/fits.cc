@@ -255,15 +255,13 @@ class Scales {
 
 std::map<std::string, std::vector<double>> MomentsOf(const RunTrace& trace) {
   std::map<std::string, std::vector<double>> moments;
-  int entered = 0;
   for (const Event& event : trace.events) {
     if (event.name != kMoments || event.rank != 0) continue;
     const auto stages = event.fields.find("stages");
     if (stages == event.fields.end() || !stages->is_array()) continue;
     for (const Json& stage : *stages) {
       if (!stage.is_object() || !stage.contains("stage") || !stage["stage"].is_string()) continue;
-      std::vector<double>& bytes =
-          moments[std::to_string(entered++) + " " + stage["stage"].get<std::string>()];
+      std::vector<double>& bytes = moments[stage["stage"].get<std::string>()];
       for (const Json& moment : stage.value("bytes", Json::array())) {
         bytes.push_back(DecodeNumber(moment).value_or(0));
       }
@@ -302,11 +300,8 @@ Json PointJson(const std::optional<PeakAt>& point) {
   if (!point) return nullptr;
   Json parts = Json::object();
   for (const MemoryPart& part : point->parts) parts[part.owner] = part.at_peak;
-  std::map<std::string, double> by_stage;
-  for (const auto& [entered, moments] : point->moments) {
-    double& peak = by_stage[entered.substr(entered.find(' ') + 1)];
-    peak = std::max(peak, HighestOf(moments));
-  }
+  Json by_stage = Json::object();
+  for (const auto& [stage, moments] : point->moments) by_stage[stage] = HighestOf(moments);
   return {{"size", point->size}, {"peak_bytes", point->peak}, {"parts", parts}};
 }
 

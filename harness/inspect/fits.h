@@ -27,8 +27,8 @@ struct PeakAt {
   int size = 0;
   double peak = 0;                // bytes
   std::vector<MemoryPart> parts;  // of it
-  // What was in use at the moments of each stage that the steps entered, in order ("12 backward");
-  // empty: not recorded.
+  // What was in use at each moment of a stage, such as "backward", in all its passes; empty: not
+  // recorded.
   std::map<std::string, std::vector<double>> moments = {};
 };
 

@@ -73,9 +73,9 @@ TEST(Fits, TheVerifiedPeakIsThatOfTheRecipe) {
 // The peak changes its stage between half the recipe's size and its size, or its moment in a stage.
 TEST(Fits, EachMomentHasItsOwnParabola) {
   const auto by_stage = [](int size) {
-    return Moments{{"1 update", {5000.0}}, {"0 backward", {Line(size)}}};
+    return Moments{{"update", {5000.0}}, {"backward", {Line(size)}}};
   };
-  const auto in_one = [](int size) { return Moments{{"0 backward", {10, 5000, Line(size), 20}}}; };
+  const auto in_one = [](int size) { return Moments{{"backward", {10, 5000, Line(size), 20}}}; };
   for (Moments (*moments)(int) : {+by_stage, +in_one}) {
     Machine machine{Kinked, moments};
     EXPECT_NEAR(FindWhatFits(640, {}, machine.measure())->predicted, Kinked(640), 1e-6);
@@ -90,8 +90,8 @@ TEST(Fits, EachMomentHasItsOwnParabola) {
 TEST(Fits, MomentsThatAreNotThoseOfTheOtherSizesAreNotContinued) {
   const auto moments = [](int size) {
     const double line = Line(size), low = 10;
-    return Moments{{"0 backward", size == 16 ? std::vector<double>{low, line, 20, low}
-                                             : std::vector<double>{low, 20, line, low}}};
+    return Moments{{"backward", size == 16 ? std::vector<double>{low, line, 20, low}
+                                           : std::vector<double>{low, 20, line, low}}};
   };
   Machine machine{Line, moments};
   EXPECT_NEAR(FindWhatFits(64, {}, machine.measure())->predicted, Line(64), 1e-6);
@@ -100,8 +100,8 @@ TEST(Fits, MomentsThatAreNotThoseOfTheOtherSizesAreNotContinued) {
 // A kernel takes scratch space from some size on: the moments of the sizes do not match.
 TEST(Fits, WhereTheMomentsAreOthersTheHighestIsContinued) {
   const auto moments = [](int size) {
-    Moments all = {{"0 backward", {10, Line(size), 20}}};
-    if (size >= 16) all["0 backward"].push_back(30);
+    Moments all = {{"backward", {10, Line(size), 20}}};
+    if (size >= 16) all["backward"].push_back(30);
     return all;
   };
   Machine machine{Line, moments};
@@ -135,7 +135,7 @@ TEST(Fits, WhatWasFreedLateIsMeasuredAgain) {
     for (const int size : sizes) {
       const double late = calls == 1 && size == 32 ? 900 : 0;
       points.push_back(
-          {size, Line(size), {}, {{"0 backward", {Line(size)}}, {"1 update", {900 + late}}}});
+          {size, Line(size), {}, {{"backward", {Line(size)}}, {"update", {900 + late}}}});
     }
     return points;
   });
