@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <utility>
 #include <vector>
@@ -84,6 +85,8 @@ std::shared_ptr<gloo::transport::Device> OpenDevice(const GroupOptions& options)
   return Group::createDefaultDevice();  // by this machine's name
 }
 
+constexpr int kMostYields = 10000;
+
 class GlooCommunicator : public Communicator {
  public:
   explicit GlooCommunicator(const GroupOptions& options) : options_(options) {
@@ -140,7 +143,10 @@ class GlooCommunicator : public Communicator {
   void Wait(const char* op, const Start& start) {
     const int call = call_++;
     try {
-      start()->wait();
+      const auto work = start();
+      work->wait();
+      // Gloo's thread lets go of the tensors a moment later. What is in use must not depend on it.
+      for (int i = 0; work.use_count() > 1 && i < kMostYields; ++i) std::this_thread::yield();
     } catch (const std::exception& error) {
       throw std::runtime_error(CallFailure(op, call, options_, error.what()));
     }
