@@ -302,7 +302,8 @@ Json PointJson(const std::optional<PeakAt>& point) {
   for (const MemoryPart& part : point->parts) parts[part.owner] = part.at_peak;
   Json by_stage = Json::object();
   for (const auto& [stage, moments] : point->moments) by_stage[stage] = HighestOf(moments);
-  return {{"size", point->size}, {"peak_bytes", point->peak}, {"parts", parts}};
+  return {
+      {"size", point->size}, {"peak_bytes", point->peak}, {"parts", parts}, {"by_stage", by_stage}};
 }
 
 template <typename T>

@@ -80,6 +80,9 @@ TEST(Fits, EachMomentHasItsOwnParabola) {
     Machine machine{Kinked, moments};
     EXPECT_NEAR(FindWhatFits(640, {}, machine.measure())->predicted, Kinked(640), 1e-6);
     EXPECT_EQ(machine.asked.size(), 4u) << "and none of them is a surprise";
+    const auto report = FindWhatFits(640, {}, machine.measure());
+    EXPECT_EQ(ToJson(*report)["points"][0]["by_stage"]["backward"],
+              moments == +in_one ? 5000 : Line(40));
   }
   Machine one_for_all{Kinked};
   EXPECT_LT(FindWhatFits(640, {}, one_for_all.measure())->predicted, 0.9 * Kinked(640));
