@@ -27,6 +27,7 @@
 #include "harness/protocol/rank_files.h"
 #include "harness/protocol/recipe_view.h"
 #include "harness/protocol/trace.h"
+#include "harness/targets/environment_variable.h"
 #include "harness/targets/growing_file.h"
 #include "harness/targets/launched_spec.h"
 #include "harness/targets/mpirun_session.h"
@@ -51,11 +52,6 @@ constexpr int kNotStarted = 127;
 constexpr const char* kOfRanks[] = {
     "RANK",        "LOCAL_RANK",   "WORLD_SIZE",           "LOCAL_WORLD_SIZE", "MASTER_ADDR",
     "MASTER_PORT", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
-
-std::string Variable(const char* name, const std::string& fallback = "") {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : fallback;
-}
 
 double Now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();

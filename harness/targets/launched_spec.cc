@@ -1,20 +1,16 @@
 #include "harness/targets/launched_spec.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <stdexcept>
 #include <utility>
 
+#include "harness/targets/environment_variable.h"
+
 namespace trainwreck {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string OfEnvironment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 // The launcher's command line for ranks on this machine, up to the program's own.
 std::vector<std::string> LauncherWords(const std::string& launcher, const std::string& ranks) {
@@ -55,7 +51,7 @@ TargetSpec LaunchedSpec(const std::vector<std::string>& arguments) {
   spec.command.push_back(std::move(line));
   if (spec.launcher != LauncherKind::kTorchrun) {  // that one has an address of its own
     for (const char* name : {"MASTER_ADDR", "MASTER_PORT"}) {
-      spec.environment[name] = literal(OfEnvironment(name));
+      spec.environment[name] = literal(Variable(name));
     }
   }
   // Ranks share the cores of a machine, and a container's user is root.

@@ -27,6 +27,7 @@
 #include "harness/protocol/parse_json.h"
 #include "harness/protocol/plan.h"
 #include "harness/protocol/rank_files.h"
+#include "harness/targets/environment_variable.h"
 #include "harness/targets/output_tee.h"
 #include "harness/targets/target_spec.h"
 #include "harness/text/files.h"
@@ -41,11 +42,6 @@ constexpr int kReadyMs = 10'000;
 constexpr int kRestMs = 5'000;  // for a launcher to read the last words of its rank
 constexpr const char* kPatienceVariable = "TRAINWRECK_GUARD_PATIENCE";
 constexpr int kPassedOn[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
-
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 struct RankOfLauncher {
   int rank = 0;
