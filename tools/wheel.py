@@ -22,7 +22,8 @@ ON_EVERY_LINUX = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "libgcc_s.so
 # (newest version of a symbol, N of the oldest glibc 2.N beside it), as in the policies of manylinux.
 BESIDE_GLIBC = {"GLIBCXX_3.4": ((28, 31), (29, 34), (30, 35), (33, 39)), "CXXABI_1.3": ((12, 31), (13, 34), (15, 39))}
 HEADERS = ("libcli11-dev", "libjs-dygraphs", "nlohmann-json3-dev")  # are in the program, too; Boost's licence does not ask to come along
-SHIM = "libtrainwreck_nccl.so"  # is preloaded, never linked
+# Beside the program's folder in the build; the first is preloaded, the second loaded by Python, and neither is linked.
+LOADED = ("preload/libtrainwreck_nccl.so", "kernels/libtrainwreck_kernels.so")
 LIBRARIES, SCENARIOS = "trainwreck/lib/trainwreck/", "trainwreck/share/trainwreck/scenarios/portable/"
 RPATH = "$ORIGIN/../lib/trainwreck"  # of the program; harness/cli/BUILD links it so
 TAG = re.compile(r"-(py3-none-manylinux_2_(\d+)_x86_64)\.whl$")
@@ -63,8 +64,10 @@ def programs_of(binary, folder, info):
     """(name in the wheel, path here) of programs, libraries and their licences; `folder` is for what is made here."""
     output_of("strip", "-o", folder + "/trainwreck", binary)
     yield "trainwreck/bin/trainwreck", folder + "/trainwreck"
-    output_of("strip", "--strip-unneeded", "-o", folder + "/" + SHIM, f"{os.path.dirname(binary)}/../../preload/{SHIM}")
-    yield LIBRARIES + SHIM, folder + "/" + SHIM
+    for library in LOADED:
+        name = os.path.basename(library)
+        output_of("strip", "--strip-unneeded", "-o", f"{folder}/{name}", f"{os.path.dirname(binary)}/../../{library}")
+        yield LIBRARIES + name, f"{folder}/{name}"
     libraries = libraries_of(binary)
     yield from ((LIBRARIES + name, path) for name, path in libraries.items())
     owners = output_of("dpkg-query", "-S", *("*/" + name for name in libraries)) if libraries else ""

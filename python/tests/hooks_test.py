@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The hooks of `adapter: python` in real programs: what they record is compared with what the programs themselves know.
 
-Usage: hooks_test.py [unittest options], with a Python that has torch, in the folder of the package's sources
+Usage: hooks_test.py [unittest options], with a Python that has torch, in the output folder of the package
 """
 import glob
 import json
@@ -17,7 +17,7 @@ import unittest
 sys.path.insert(0, "tests")
 import unittest_xml  # pylint: disable=wrong-import-position
 
-PACKAGE = os.path.abspath("python/trainwreck")
+PACKAGE = os.path.abspath("python/packed/trainwreck")
 PROGRAMS = os.path.abspath("python/tests/programs.py")
 PYTHON = os.environ.get("TRAINWRECK_STACKS_PYTHON") or shutil.which("python3")
 TORCH = subprocess.run([PYTHON, "-c", "import torch; print(torch.__version__, *dir(torch), *dir(torch.amp))"],

@@ -9,6 +9,7 @@ from typing import Any, Callable, NamedTuple
 import torch
 
 from trainwreck import tensors
+from trainwreck.kernels import Statistics
 from trainwreck.trace import Plan
 
 Parts = dict[str, float]
@@ -45,6 +46,28 @@ MAXIMA: dict[str, Callable[[torch.Tensor], Any]] = {
     "max": lambda x: _finite(x).abs().max(),
     "spread": _spread,
 }
+# The same from one read by our kernels.
+FROM_KERNELS: dict[str, Callable[[Statistics], float]] = {
+    "count": lambda read: read.elements,
+    "finite": lambda read: read.elements - read.nonfinite,
+    "zeros": lambda read: read.zeros,
+    "sum": lambda read: read.sum,
+    "squares": lambda read: read.squares,
+    "all_squares": lambda read: read.all_squares,
+    "max": lambda read: read.max_abs,
+}
+
+
+def _read(tensor: torch.Tensor, parts: set[str]) -> Parts:
+    read: Parts = {}
+    by_kernels = tensors.statistics(tensor) if parts & FROM_KERNELS.keys() else None
+    if by_kernels is not None:
+        read = {part: float(FROM_KERNELS[part](by_kernels)) for part in parts & FROM_KERNELS.keys()}
+    rest = parts - read.keys()
+    if rest:
+        wide = tensors.wide(tensor)
+        read.update((part, float({**SUMS, **MAXIMA}[part](wide))) for part in rest)
+    return read
 
 
 class Statistic(NamedTuple):
@@ -121,11 +144,7 @@ class Family:
         for tensor in of_it:
             if not tensor.is_floating_point() or not tensor.numel():
                 continue
-            wide = tensors.wide(tensor)
-            read = {
-                part: float({**SUMS, **MAXIMA}[part](wide))
-                for part in set().union(*wanted.values())
-            }
+            read = _read(tensor, set().union(*wanted.values()))
             for key, parts in wanted.items():
                 self._count(key, {part: read[part] for part in parts})
 

@@ -107,9 +107,9 @@ class Faults:
     def after_backward(self, parameters: list[torch.Tensor]) -> None:
         """Acts on the gradients of a step's first backward pass, before the program sees them."""
         for fault in self.once("optimizer.scale_gradients"):
-            before = float(tensors.norm(_gradients(parameters)))
+            before = tensors.norm(_gradients(parameters))
             torch._foreach_mul_(_gradients(parameters), float(fault.with_["factor"]))
-            self.fired(fault, before, float(tensors.norm(_gradients(parameters))))
+            self.fired(fault, before, tensors.norm(_gradients(parameters)))
         for fault in self.once("optimizer.nan_gradient"):
             gradient = _gradients(parameters)[0].view(-1)
             before = float(gradient[0])
@@ -271,10 +271,10 @@ class Faults:
 
     def _clear_gradients(self, fault: Fault) -> None:
         parameters = self._hooks.parameters()
-        before = float(tensors.norm(_gradients(parameters)))
+        before = tensors.norm(_gradients(parameters))
         for parameter in parameters:
             parameter.grad = None
-        self.fired(fault, before, float(tensors.norm(_gradients(parameters))))
+        self.fired(fault, before, tensors.norm(_gradients(parameters)))
 
     def _states(self) -> list[Any]:
         """Those of all optimizers that act, each once."""
@@ -298,9 +298,9 @@ class Faults:
         ]
         if not chosen:
             return
-        before = float(tensors.norm(chosen))
+        before = tensors.norm(chosen)
         torch._foreach_mul_(chosen, float(fault.with_["factor"]))
-        self.fired(fault, before, float(tensors.norm(chosen)))
+        self.fired(fault, before, tensors.norm(chosen))
 
     # The model.
 

@@ -220,7 +220,7 @@ class Hooks:
             return math.hypot(*norms)
         if not self._reads_gradients or any(map(tensors.is_sharded, parameters)):
             return None
-        return float(tensors.norm(gradients))
+        return tensors.norm(gradients)
 
     def read_gradients(self, parameters: Iterable[torch.Tensor]) -> None:
         """Reads single gradients as the backward pass left them, once in a step."""
@@ -233,7 +233,7 @@ class Hooks:
             name = self.names.get(id(p), "")
             self._gradients.add(name, [p.grad])
             if self.plan.wants_of("grad_norm", name):
-                self.put(**{f"grad_norm{{{name}}}": float(tensors.norm([p.grad]))})
+                self.put(**{f"grad_norm{{{name}}}": tensors.norm([p.grad])})
 
     def _norm_before_clipping(
         self, with_gradients: list[torch.Tensor], applied: float | None
@@ -252,7 +252,7 @@ class Hooks:
             return None
         if not self.is_untouched(rest):
             return None
-        return math.hypot(*norms, float(tensors.norm(gradients)))
+        return math.hypot(*norms, tensors.norm(gradients))
 
     def before_update(self) -> None:
         """Where all gradients are there, and nothing has been updated."""
@@ -272,7 +272,7 @@ class Hooks:
         if any(map(tensors.is_sharded, with_gradients)):
             return None
         gradients = [p.grad for p in with_gradients if p.grad is not None]
-        applied = float(tensors.norm(gradients))
+        applied = tensors.norm(gradients)
         self.put(applied_grad_norm=applied)
         self.put(nonfinite_grads=0 if math.isfinite(applied) else tensors.nonfinite(gradients))
         return applied
