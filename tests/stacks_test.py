@@ -6,7 +6,6 @@ TRAINWRECK_STACKS_PYTHON what takes long, too.
 
 Usage: stacks_test.py TRAINWRECK FOLDER [unittest options]
 """
-import functools
 import glob
 import json
 import os
@@ -14,22 +13,13 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import unittest_xml
-from processes import NO_SLURM, processes_with, slurm_works, torchrun_settings
+from processes import NO_SLURM, slurm_works
+from stacks_case import FOLDER, PACKAGE, PYTHON, SUITE, TRAINWRECK, StacksCase, block_of, can_import, needs, takes_long
 
-TRAINWRECK, FOLDER = map(os.path.abspath, sys.argv[1:3])
-SUITE, PACKAGE = map(os.path.abspath, ("scenarios", "python/packed/trainwreck"))
-PYTHON = os.environ.get("TRAINWRECK_STACKS_PYTHON") or shutil.which("python3")
 PACKAGES = os.environ.get("TRAINWRECK_STACKS_PACKAGES", "")
-HINT = "ci/test.sh --with-python-stacks installs it"
-takes_long = unittest.skipUnless("TRAINWRECK_STACKS_PYTHON" in os.environ, "it takes long: ci/test.sh --with-python-stacks runs it")
-
-# Of the portable scenarios, what each of the six programs of docs/measured/stacks.md passes at level 0.
-PASS_WITHOUT_HOOKS = ("lr-too-high", "lr-too-low", "nan-rate", "no-warmup", "weight-decay-too-high", "paused", "zero-rate",
-                      "decay-too-small", "same-seed", "workers", "side-effects", "environment", "clip-that-never-binds")
 
 # No option says how many steps it trains: an epoch has 8.
 EPOCHS = """
@@ -52,54 +42,10 @@ for epoch in range(options.epochs):
 """
 
 
-@functools.cache
-def can_import(module):
-    return subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
-
-
-def needs(*modules, program=None):
-    missing = [f"{PYTHON} cannot import {module}" for module in modules if not can_import(module)]
-    if program and not shutil.which(program):
-        missing.append(f"there is no {program}")
-    return unittest.skipIf(missing, f"{', '.join(missing)}: {HINT}")
-
-
-def program_of(page):
-    with open(f"docs/guide/{page}.md", encoding="utf-8") as file:
-        return re.search(r"```python train.py\n(.*?)```", file.read(), re.DOTALL)[1]
-
-
 needs_slurm = unittest.skipUnless(slurm_works(FOLDER), NO_SLURM)
 
 
-class StacksTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = os.path.join(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")), "project")
-        shutil.copytree(FOLDER, self.folder)
-        self.suite = os.path.join(os.path.dirname(self.folder), "suite")
-        shutil.copytree(SUITE + "/portable", self.suite + "/portable")
-        self.replace("../suite/portable/defaults.yaml", "seeds: 3", "seeds: 2")  # for time's sake
-        self.marker = f"STACKS_TEST={os.getpid()}.{self.id()}"
-        name, value = self.marker.split("=")
-        self.environment = {**os.environ, **torchrun_settings(PYTHON), "TRAINWRECK_CACHE": self.folder + "/.cache", name: value,
-                            "PATH": os.path.dirname(PYTHON) + ":" + os.environ["PATH"]}
-        for variable in ("PYTHONPATH", "TRAINWRECK_TARGET", "TEST_SRCDIR", "RUNFILES_DIR"):
-            self.environment.pop(variable, None)
-
-    def assert_nothing_is_left(self):
-        self.assertEqual(processes_with(self.marker), [])
-
-    def run_scenario(self, scenario, target, status=0, suite=False):
-        suite = ["--suite", "--scenarios-root", self.suite] if suite else []
-        return self.trainwreck("run", scenario, "--target", target, "--keep", "all", "--output", "out", *suite, status=status)
-
-    def trainwreck(self, *arguments, status=0):
-        done = subprocess.run([TRAINWRECK, *arguments], cwd=self.folder, env=self.environment, text=True, capture_output=True, check=False)
-        if status is not None:
-            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        self.assert_nothing_is_left()
-        return done
-
+class StacksTest(StacksCase):
     def assert_second_rank_was_killed(self, case):
         with open(f"{self.folder}/out/{case}/fault/0/rank0.jsonl", encoding="utf-8") as file:
             fired, = [record for record in map(json.loads, file) if record.get("event") == "fired"]
@@ -344,7 +290,7 @@ class StacksTest(unittest.TestCase):
     @unittest.skipUnless(PACKAGES, "there is no transformers for Debian's torch: ci/test.sh without --with-python-stacks installs it")
     def test_hugging_face_of_2023(self):
         with open(self.folder + "/huggingface.py", "w", encoding="utf-8") as file:
-            file.write(program_of("huggingface"))
+            file.write(block_of("huggingface"))
         self.environment["PYTHONPATH"] = PACKAGES
         for scenario in ("resume", "nan-gradient"):
             said = self.run_scenario("portable/" + scenario, "huggingface-2023", suite=True).stdout
@@ -372,59 +318,6 @@ class StacksTest(unittest.TestCase):
     @takes_long
     def test_the_page_of_x_transformers(self):
         self.assert_page("x-transformers.md")
-
-    # Level 0: without_hooks.yaml declares what each program itself logs, and no hook is set. docs/measured/stacks.md says why the rows that a
-    # list lacks fail there.
-
-    def assert_pass_without_hooks(self, stack, *more, may_abort=False):
-        os.rename(self.folder + "/without_hooks.yaml", self.folder + "/trainwreck.yaml")
-        self.replace("../suite/portable/defaults.yaml", "seeds: 2", "seeds: 1")  # for time's sake
-        for page, folder in {"huggingface": "huggingface", "lightning": "lightning", "accelerate": "accelerate", "torchrun": "ddp",
-                             "x-transformers": "x-transformers"}.items():
-            os.makedirs(f"{self.folder}/{folder}")
-            with open(f"{self.folder}/{folder}/train.py", "w", encoding="utf-8") as file:
-                file.write(program_of(page))
-        rows = [*PASS_WITHOUT_HOOKS, *more]
-        said = self.trainwreck("run", *("portable/" + row for row in rows), "--target", stack, "--suite", "--scenarios-root", self.suite,
-                               status=None if may_abort else 0).stdout
-        passed = {row for row in rows if re.search(rf"(?m)^PASS .* portable/{row}(\[\w+\])?$", said)}
-        aborted = set(re.findall(r"(?m)^ERROR .* portable/([\w-]+).*\n(?: .*\n)*? .* was killed by SIGABRT after step 39;", said)) if may_abort else set()
-        self.assertEqual(set(rows) - passed - aborted, set(), said)
-        self.assertGreaterEqual(len(passed), 15)
-
-    @needs("torch")
-    @takes_long
-    def test_a_plain_loop_without_hooks(self):
-        self.assert_pass_without_hooks("plain", "batch-of-one", "killed", "stopped", "resume", "resume-twice", "micro-batches")
-
-    @needs("torch", "transformers", "accelerate", "tensorboard")
-    @takes_long
-    def test_hugging_face_without_hooks(self):
-        self.assert_pass_without_hooks("huggingface", "batch-of-one", "resume", "resume-twice", "micro-batches")
-
-    @needs("torch", "lightning")
-    @takes_long
-    def test_lightning_without_hooks(self):
-        self.assert_pass_without_hooks("lightning", "killed", "stopped", "damaged-checkpoint")
-
-    @needs("torch", "accelerate")
-    @takes_long
-    def test_accelerate_without_hooks(self):
-        self.assert_pass_without_hooks("accelerate", "batch-of-one", "damaged-checkpoint", "resume", "resume-twice", "micro-batches")
-
-    @needs("torch")
-    @takes_long
-    def test_ranks_of_torchrun_without_hooks(self):
-        # After its last step a rank is aborted now and then: docs/measured/stacks.md.
-        self.assert_pass_without_hooks("ddp", "batch-of-one", "killed", "stopped", "killed-and-resumed", "killed-saving",
-                                       "damaged-checkpoint", "resume", "resume-twice", "micro-batches", "ranks", "rank-killed", "rank-stopped",
-                                       "slow-rank", may_abort=True)
-
-    @needs("torch", "x_transformers")
-    @takes_long
-    def test_x_transformers_without_hooks(self):
-        self.assert_pass_without_hooks("x-transformers", "batch-of-one", "killed", "stopped", "killed-and-resumed", "killed-saving",
-                                       "damaged-checkpoint", "resume", "resume-twice", "micro-batches")
 
     # Defects of real releases: the page's programs, with a bad release and a sound one in turns.
 
@@ -465,13 +358,6 @@ class StacksTest(unittest.TestCase):
         self.assert_defect_of("pytorch-lightning", "2.1.4", "2.2.0", "lightning", "side-effects", "evaluated", "frozen=true")
 
     # The defects that twins are there for, in the program itself.
-
-    def replace(self, file, old, new):
-        with open(f"{self.folder}/{file}", encoding="utf-8") as opened:
-            text = opened.read()
-        self.assertIn(old, text)
-        with open(f"{self.folder}/{file}", "w", encoding="utf-8") as opened:
-            opened.write(text.replace(old, new))
 
     def assert_differs(self, scenario, target, arms, seen):
         self.replace(f"scenarios/{scenario}.yaml", "seeds: 2", "seeds: 1")
