@@ -188,6 +188,24 @@ class ProgramsTest(HooksTest):
         self.assertEqual([step["sample_digest"] for step in self.assert_program("own_clipping", record=["sample_digest"])], digests,
                          "it trains on the same batches in the same order")
 
+    def test_an_iterable_data_set_taken_ahead(self):
+        """A fault of data acts when the program takes a batch: here a step before it trains on it."""
+        for workers in ("0", "2"):
+            self.setUp()
+            steps = self.assert_program("streamed", "8", workers, record=["sample_digest"])
+            self.assertEqual(len({step["sample_digest"] for step in steps}), 8)
+            self.setUp()
+            said = self.program("streamed", "8", workers, faults=[fault("data.corrupt_batch", at=2, what="nan", value=0)])
+            self.assertEqual([line["loss"] != line["loss"] for line in said], [False] * 3 + [True] * 5)
+            self.assertEqual([event["step"] for event in self.events("fired")], [2])
+
+    def test_rates_of_groups(self):
+        steps = self.assert_program("grouped", record=["lr{*}"])
+        self.assertEqual([steps[i]["lr{1}"] for i in (0, 2, 7)], [0.5, 0.25, 0.0625])
+        self.setUp()
+        self.program("grouped", record=["lr{body}"])
+        self.assertEqual({key for key in self.records()[0] if key.startswith("lr")}, {"lr", "lr{body}"})
+
     def test_inputs_by_name(self):
         steps = self.assert_program("by_name", record=["sample_digest"])
         self.assertEqual(len({step["sample_digest"] for step in steps}), len(steps))
@@ -444,8 +462,13 @@ class ProgramsTest(HooksTest):
         self.assertEqual((told["model"], told["groups"], told["ranks"], told["scaler"]), ("Sequential", 1, 1, False))
         self.assertEqual(self.events("hook_failed"), [])
         self.program("plain")
-        self.assertEqual(told["schedulers"], ["StepLR"])
+        self.assertEqual((told["schedulers"], told["precision"]), (["StepLR"], ["float32 parameters"]))
         self.assertEqual(len(self.events("program")), 1)  # nobody asks
+
+    def test_what_init_is_told_of_autocast(self):
+        self.program("grouped", TRAINWRECK_ADAPTER_TELL="1")
+        told, = self.events("program")
+        self.assertEqual((told["precision"], told["groups"]), (["float32 parameters", "autocast to bfloat16 on cpu"], 2))
 
     @needs("GradScaler")
     def test_what_init_is_told_of_a_scaler(self):
@@ -630,6 +653,16 @@ class FaultsTest(HooksTest):
         self.assertEqual(len(self.fired()), 4)
         self.program("plain", "8", checkpoint, status=1)
 
+    def test_a_checkpoint_without_entries_is_all_that_changes(self):
+        checkpoint = self.folder + "/last.pt"
+        healthy = self.program("saving", "8", checkpoint, hooks=False)
+        whole = entries_of(checkpoint)
+        said = self.program("saving", "8", checkpoint, faults=[fault("checkpoint.drop_entries", entries=["exp_avg", "*.bias"])])
+        self.assertEqual(said, healthy, "the program goes on with what it has")
+        self.assertEqual((len(self.fired()), entries_of(checkpoint)), (6, whole - 6))
+        saved, = self.events("checkpoint_saved")
+        self.assertEqual(saved["entries"], whole - 6)
+
     def test_an_optimizer_that_is_lost_on_the_way(self):
         checkpoint = self.folder + "/last.pt"
         whole = self.program("plain", "10", hooks=False)
@@ -670,6 +703,17 @@ class FaultsTest(HooksTest):
         self.setUp()
         self.program("by_name", faults=[fault("optimizer.scale_state", at=4, entry="exp_avg", factor=1e4)])  # SGD has none
         self.assertEqual(self.fired() + self.events("hook_failed"), [])
+
+    def test_a_state_of_an_earlier_step(self):
+        healthy = self.program("plain", hooks=False)
+        said = self.program("plain", faults=[fault("optimizer.restore_state", at=5, age=3)])
+        once, = self.fired()
+        self.assertEqual(once["step"], 5)
+        self.assertNotEqual(once["before"], once["after"])
+        self.assertEqual([a["loss"] == b["loss"] for a, b in zip(healthy, said)], [True] * 6 + [False] * 2)
+        self.setUp()
+        self.program("plain", faults=[fault("optimizer.restore_state", at=3, age=3)])
+        self.assertEqual(self.fired() + self.events("hook_failed"), [], "it had none at the first step")
 
     def test_gradients_that_are_cleared(self):
         self.program("plain", record=["update_norm"], faults=[fault("optimizer.clear_gradients", at=4)])
@@ -737,6 +781,25 @@ class FaultsTest(HooksTest):
             self.assertEqual((once["after"], os.path.getsize(checkpoint + how)), (once["before"] // 2, once["before"] // 2))
             self.assertLess(abs(once["before"] - whole), 500)
         self.assertIn("No space left on device", self.stderr)
+
+    @needs("compile")
+    def test_a_checkpoint_of_parts_that_breaks_or_lacks_entries(self):
+        folder = self.folder + "/sharded"
+        only = {**fault("checkpoint.break_save", how="sigkill", files=0), "trigger": {"at": 6, "ranks": [1]}}
+        self.two_ranks("sharded", "6", folder, status=1, faults=[only])
+        once, = self.fired(rank=1)
+        files = {name: os.path.getsize(f"{folder}/{name}") for name in os.listdir(folder)}
+        self.assertEqual(sorted(files), ["__0_0.distcp", "__1_0.distcp"], "no metadata")
+        self.assertEqual((once["after"], files["__1_0.distcp"]), (once["before"] // 2, once["before"] // 2))
+        self.setUp()
+        folder = self.folder + "/sharded"
+        healthy = self.two_ranks("sharded", "6", folder, hooks=False)
+        self.setUp()
+        folder = self.folder + "/sharded"
+        said = self.two_ranks("sharded", "6", folder, faults=[fault("checkpoint.drop_entries", at=6, entries=["0.bias"])])
+        self.assertEqual(*[sorted((line["step"], line["rank"], line["loss"]) for line in lines) for lines in (healthy, said)])
+        self.assertEqual([event["entry"] for event in self.fired(rank=0)][:1], ["0.bias"])
+        self.two_ranks("sharded", "8", folder, status=1)
 
     def test_memory_that_ends(self):
         self.program("plain", demand=["memory_bytes"], faults=[fault("process.leak_memory", mebibytes=8)])
@@ -808,6 +871,30 @@ class FaultsTest(HooksTest):
         self.assertEqual([event["step"] for event in self.events("fired")], [3])
         self.assertEqual(digests[3:6], digests[:3], "it begins its data anew")
 
+    def test_workers_that_are_all_the_first(self):
+        healthy = [self.program("streamed", "8", "2", record=["sample_digest"]), self.records()][1]
+        self.setUp()
+        self.program("streamed", "8", "2", record=["sample_digest"], faults=[fault("data.same_worker")])
+        digests = [step["sample_digest"] for step in self.records()]
+        self.assertEqual(len({step["sample_digest"] for step in healthy}), 8)
+        self.assertEqual(digests[0::2], digests[1::2], "each batch comes from both")
+        self.assertEqual(len(set(digests)), 4)
+        self.assertEqual([(event["before"], event["after"]) for event in self.fired()], [(1, 0)])
+
+    def test_a_loader_of_one_rank_that_ends_early(self):
+        self.two_ranks(record=["sample_digest"], faults=[{**fault("data.early_end"), "trigger": {"at": 3, "ranks": [1]}}])
+        self.assertEqual(([event["step"] for event in self.fired(rank=1)], self.fired(rank=0)), ([3], []))
+        first, second = ([step["sample_digest"] for step in self.records(rank=rank)] for rank in (0, 1))
+        self.assertEqual(len(set(first)), 8)
+        self.assertEqual((second[3:6], len(set(second))), (second[:3], 5), "it begins its data anew")
+
+    def test_a_collective_that_one_rank_leaves_out(self):
+        """The other one gets what the next one of that rank sends."""
+        only = {**fault("collective.skip"), "trigger": {"at": 3, "ranks": [1]}}
+        self.two_ranks("summed", status=1, faults=[only])
+        once, = self.fired(rank=1)
+        self.assertEqual((once["step"], self.fired(rank=0)), (3, []))
+
     def test_a_collective_that_one_rank_is_late_for(self):
         late = {**fault("collective.delay", seconds=1.0), "trigger": {"at": 3, "ranks": [1]}}
         self.two_ranks(faults=[late])
@@ -817,11 +904,15 @@ class FaultsTest(HooksTest):
         for rank in (0, 1):
             self.assertGreater(self.records(rank=rank)[3]["step_s"], 0.9, "the other one waits")
 
-    def test_a_collective_of_one_rank(self):
-        only = {**fault("collective.corrupt_result", at=2, value=5.0), "trigger": {"at": 2, "ranks": [1]}}
-        self.two_ranks(faults=[only])
-        self.assertEqual(len(self.fired(rank=1)), 1)
-        self.assertEqual(self.events("fired", rank=0), [])
+    def test_a_result_of_a_collective_that_one_rank_sees_wrong(self):
+        only = {**fault("collective.corrupt_result", value=50.0), "trigger": {"at": 2, "ranks": [1]}}
+        for how in ("at_once", "later"):
+            self.setUp()
+            said = self.two_ranks("summed", "4", how, faults=[only])
+            once, = self.fired(rank=1)
+            self.assertEqual((once["before"], once["after"], self.events("fired", rank=0)), (3, 50, []))
+            seen = {rank: [line["seen"] for line in said if line["rank"] == rank] for rank in (0, 1)}
+            self.assertEqual(seen, {0: [6, 6, 6, 6], 1: [6, 6, 53, 6]}, how)
 
 
 # What the description promises is what the code does.

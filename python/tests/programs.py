@@ -634,6 +634,63 @@ def prefetched(steps: int) -> None:
         learn(step, model, batch, optimizer)
 
 
+class Stream(torch.utils.data.IterableDataset[torch.Tensor]):
+    """Samples without an end; each worker has its own part of them."""
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        info = torch.utils.data.get_worker_info()
+        part, parts = (0, 1) if info is None else (info.id, info.num_workers)
+        for number in range(part, 1000, parts):
+            generator = torch.Generator().manual_seed(number)
+            yield torch.randn(9, generator=generator)
+
+
+@program
+def streamed(steps: int) -> None:
+    """An iterable data set; takes a batch before the one at hand has been trained on."""
+    workers = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    loader = torch.utils.data.DataLoader(Stream(), batch_size=4, num_workers=workers)
+    model, data = make_model(), iter(loader)
+    optimizer = SGD(model.parameters(), lr=0.05)
+    following = next(data)
+    for step in range(steps):
+        batch, following = following, next(data)
+        learn(step, model, [batch[:, :8], batch[:, 8:]], optimizer)
+
+
+@program
+def grouped(steps: int) -> None:
+    """Two groups of parameters with rates of their own, and a schedule."""
+    model, data = make_model(), batches()
+    optimizer = SGD([
+        {"params": model[0].parameters(), "lr": 0.05, "name": "body"},
+        {"params": model[2].parameters(), "lr": 0.5},
+    ])  # fmt: skip
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+    for step in range(steps):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = loss_of(model, next(data))
+        loss.backward()
+        rates = {"lr{body}": optimizer.param_groups[0]["lr"]}
+        rates["lr{1}"] = optimizer.param_groups[1]["lr"]
+        say_step(step, loss.item(), optimizer, **rates)
+        optimizer.step()
+        schedule.step()
+
+
+@program
+def saving(steps: int) -> None:
+    """Saves after step 4 and trains on."""
+    model, data = make_model(), batches()
+    optimizer = Adam(model.parameters(), lr=0.01)
+    for step in range(steps):
+        learn(step, model, next(data), optimizer)
+        if step == 4:
+            parts = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            torch.save(parts, sys.argv[3])
+
+
 @program
 def compiled(steps: int) -> None:
     """A model that torch.compile has wrapped."""
@@ -887,6 +944,27 @@ def collectives(steps: int) -> None:
         dist.broadcast(torch.ones(5, dtype=torch.int64), 1)
         waited = time.monotonic() - begin
         say(step=step, loss=loss.item(), lr=0.05, rank=rank, seen=seen.sum().item(), waited=waited)
+        optimizer.step()
+    os._exit(0)
+
+
+@program
+def summed(steps: int) -> None:
+    """Adds up two numbers of each rank, and says what it sees."""
+    dist = torch.distributed
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=20))
+    rank, is_later = dist.get_rank(), sys.argv[3:] == ["later"]
+    model, data = make_model(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model, next(data))
+        loss.backward()
+        ones = torch.full((2,), rank + 1.0)
+        work = dist.all_reduce(ones, async_op=is_later)
+        if is_later:
+            work.wait()
+        say_step(step, loss.item(), optimizer, rank=rank, seen=ones.sum().item())
         optimizer.step()
     os._exit(0)
 

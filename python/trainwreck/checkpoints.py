@@ -125,7 +125,7 @@ def wrap(hooks: Hooks) -> None:
 
     @functools.wraps(save)
     def call_save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> None:
-        hooks.faults.on_save(obj, f, save)
+        obj = hooks.faults.on_save(obj, f, save)
         save(obj, f, *args, **kwargs)
         path = path_of(f)
         hooks.guard("checkpoints", _on_save, hooks, path, path, obj, hooks.step)
@@ -171,13 +171,21 @@ def _wrap_saver(hooks: Hooks, saver: Any) -> None:
 
     @functools.wraps(save)
     def call(state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():  # it is a part of async_save
+            return save(state_dict, *args, **kwargs)
+        state_dict = hooks.faults.without_entries(state_dict)
+        breaking = hooks.faults.breaking_saves()
         result = save(state_dict, *args, **kwargs)
-        if threading.current_thread() is threading.main_thread():  # else it is a part of async_save
-            note(state_dict, kwargs, hooks.step)
+        folder = _folder_of(kwargs)
+        if folder is not None:
+            for fault in breaking:
+                hooks.faults.break_folder(fault, folder)
+        note(state_dict, kwargs, hooks.step)
         return result
 
     def call_later(state_dict: Any, *args: Any, **kwargs: Any) -> Any:
         steps = hooks.step
+        state_dict = hooks.faults.without_entries(state_dict)
         result = save_later(state_dict, *args, **kwargs)
         future = getattr(result, "upload_completion", result)
         future.add_done_callback(

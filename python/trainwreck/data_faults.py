@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data import dataloader
-from torch.utils.data._utils import fetch
+from torch.utils.data._utils import fetch, worker
 
 from trainwreck import tensors
 from trainwreck.trace import Fault
@@ -35,6 +35,8 @@ def wrap(faults: Faults) -> None:
         return batch if changed is None else changed
 
     batches.__next__ = call
+    if faults.has("data.same_worker"):
+        _wrap_workers(faults)
     if faults.has("data.slow_fetch"):
         for kind in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
             _wrap_fetch(faults, kind)
@@ -122,3 +124,20 @@ def _wrap_fetch(faults: Faults, kind: Any) -> None:
         return fetched(self, *args)
 
     kind.fetch = call
+
+
+def _wrap_workers(faults: Faults) -> None:
+    """What tells a worker process which one it is. It is made in that process, which has the step
+    at which it was made."""
+    info: Any = worker.WorkerInfo
+    begin = info.__init__
+
+    @functools.wraps(begin)
+    def call(self: Any, **fields: Any) -> None:
+        for fault in faults.due("data.same_worker"):
+            if fields["id"] > 0:
+                faults.fired(fault, fields["id"], 0)
+                fields["id"] = 0
+        begin(self, **fields)
+
+    info.__init__ = call

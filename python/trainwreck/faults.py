@@ -7,9 +7,12 @@ rank_faults.py those of collectives. It says what it changed, as it was before a
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import errno
 import fnmatch
 import functools
+import glob
 import io
 import math
 import os
@@ -40,6 +43,8 @@ class Faults:
         self._hooks = hooks
         self._done: set[str] = set()  # what acts once, at the first step of its trigger
         self._leaked: list[torch.Tensor] = []
+        # By fault and the step that gets it back: tensors of the optimizer's state, and copies.
+        self._old_states: dict[tuple[str, int], list[tuple[torch.Tensor, torch.Tensor]]] = {}
         self._saves: list[int] = []  # the step of each torch.save
         self._by_name: dict[str, list[Fault]] = {}
         for fault in hooks.plan.faults:
@@ -153,6 +158,10 @@ class Faults:
             self._drop_state(fault)
         for fault in self.due("optimizer.scale_state"):
             self._scale_state(fault)
+        for fault in self._by_name.get("optimizer.restore_state", []):
+            self._keep_state(fault)
+        for fault in self.due("optimizer.restore_state"):
+            self._restore_state(fault)
         for fault in self.due("optimizer.clear_gradients"):
             self._clear_gradients(fault)
 
@@ -288,6 +297,30 @@ class Faults:
             state.clear()
         self.fired(fault, before, sum(map(len, states)), what="entries of the optimizer's state")
 
+    def _tensors_of_state(self) -> list[torch.Tensor]:
+        return [
+            value
+            for states in self._states()
+            for state in states.values()
+            for value in state.values()
+            if isinstance(value, torch.Tensor)
+        ]
+
+    def _keep_state(self, fault: Fault) -> None:
+        """Keeps a copy of the optimizer's state, if a later step is to get it back."""
+        due = self._hooks.step + int(fault.with_["age"])
+        if fault.acts(due, rank()):
+            self._old_states[fault.id, due] = [(x, x.clone()) for x in self._tensors_of_state()]
+
+    def _restore_state(self, fault: Fault) -> None:
+        old = self._old_states.pop((fault.id, self._hooks.step), [])
+        if not old:
+            return
+        before = tensors.norm(self._tensors_of_state())
+        for tensor, kept in old:
+            tensor.copy_(kept)
+        self.fired(fault, before, tensors.norm(self._tensors_of_state()))
+
     def _scale_state(self, fault: Fault) -> None:
         chosen = [
             value
@@ -343,19 +376,44 @@ class Faults:
 
     # Checkpoints.
 
-    def on_save(self, obj: Any, file: Any, save: Callable[..., None]) -> None:
-        """Before an object is saved."""
+    def on_save(self, obj: Any, file: Any, save: Callable[..., None]) -> Any:
+        """Before an object is saved; returns what is to be saved."""
+        obj = self.without_entries(obj)
+        for fault in self.breaking_saves():
+            self._break_save(fault, obj, file, save)
+        return obj
+
+    def without_entries(self, obj: Any) -> Any:
+        """The same maps without what the faults drop. Those of the program are often the ones that
+        it trains with, and stay as they are."""
         for fault in self.due("checkpoint.drop_entries"):
-            for holder, key in list(_entries(obj)):
-                if any(fnmatch.fnmatchcase(str(key), glob) for glob in fault.with_["entries"]):
-                    before = len(holder)
-                    del holder[key]
-                    self.fired(fault, before, len(holder), entry=str(key))
-        for fault in self.due("checkpoint.break_save"):
-            if self._saves.count(self._hooks.step) == int(fault.with_["files"]):
-                self._break_save(fault, obj, file, save)
+            obj = self._without(obj, fault)
+        return obj
+
+    def _without(self, obj: Any, fault: Fault) -> Any:
+        if not isinstance(obj, dict):
+            return obj
+        kept = copy.copy(obj)
+        for key in obj:
+            if any(fnmatch.fnmatchcase(str(key), one) for one in fault.with_["entries"]):
+                before = len(kept)
+                del kept[key]
+                self.fired(fault, before, len(kept), entry=str(key))
+            else:
+                kept[key] = self._without(obj[key], fault)
+        return kept
+
+    def breaking_saves(self) -> list[Fault]:
+        """The faults that let the save which begins now break."""
+        step = self._hooks.step
+        broken = [
+            fault
+            for fault in self.due("checkpoint.break_save")
+            if self._saves.count(step) == int(fault.with_["files"])
+        ]
         if self.has("checkpoint.break_save"):
-            self._saves.append(self._hooks.step)
+            self._saves.append(step)
+        return broken
 
     def _break_save(self, fault: Fault, obj: Any, file: Any, save: Callable[..., None]) -> None:
         """Writes half of the file, and ends there."""
@@ -368,7 +426,21 @@ class Faults:
         else:
             file.write(half)
             file.flush()
-        self.fired(fault, buffer.tell(), len(half), what="bytes of a file")
+        self._end_save(fault, buffer.tell(), len(half))
+
+    def break_folder(self, fault: Fault, folder: str) -> None:
+        """Leaves of a checkpoint of torch.distributed, which has just been written, what a process
+        leaves that ends within it: half of this rank's last file, and no metadata, which come
+        last."""
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(os.path.join(folder, ".metadata"))
+        files = sorted(glob.glob(os.path.join(glob.escape(folder), f"__{rank()}_*")))
+        whole = os.path.getsize(files[-1])
+        os.truncate(files[-1], whole // 2)
+        self._end_save(fault, whole, whole // 2)
+
+    def _end_save(self, fault: Fault, whole: int, written: int) -> None:
+        self.fired(fault, whole, written, what="bytes of a file")
         if fault.with_["how"] == "sigkill":
             os.kill(os.getpid(), signal.SIGKILL)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -425,11 +497,3 @@ class Faults:
 
 def _gradients(parameters: list[torch.Tensor]) -> list[torch.Tensor]:
     return [p.grad for p in parameters if p.grad is not None]
-
-
-def _entries(obj: Any) -> Iterator[tuple[dict[Any, Any], Any]]:
-    """The maps and keys of a checkpoint, from outside to inside."""
-    if isinstance(obj, dict):
-        for key, value in list(obj.items()):
-            yield obj, key
-            yield from _entries(value)

@@ -71,6 +71,7 @@ class Hooks:
         self._reads_gradients = bool(self._gradients) or plan.wants(
             "grad_norm", "applied_grad_norm", "nonfinite_grads"
         )
+        self._reads_rates = plan.wants_some("lr")
         self._updates = Updates(self)
         self.modules = Modules(self)
         self.collectives = Collectives(self)
@@ -325,12 +326,19 @@ class Hooks:
             self.forget_parameters()
 
     def _before(self) -> None:
-        self.guard("rate", lambda: self.put(lr=self.optimizers.rate()))
+        self.guard("rate", self._put_rates)
         self.guard("gradients", self.before_update)
         if self._updates.is_wanted:
             self.guard("update", self._updates.before, self.parameters())
         if self.faults:
             self.guard("faults", self.faults.before_update)
+
+    def _put_rates(self) -> None:
+        self.put(lr=self.optimizers.rate())
+        for number, group in enumerate(self.optimizers.groups()) if self._reads_rates else ():
+            name = str(group.get("name", number))
+            if self.plan.wants_of("lr", name):
+                self.put(**{f"lr{{{name}}}": float(group["lr"])})
 
     def _wrap_closure(self, closure: Callable[[], Any]) -> Callable[[], Any]:
         @functools.wraps(closure)

@@ -10,7 +10,7 @@ from typing import Any, Callable, TypeVar
 import torch
 from torch.optim import Optimizer
 
-from trainwreck import checkpoints, compat
+from trainwreck import checkpoints, compat, program
 from trainwreck.hooks import Hooks
 from trainwreck.trace import Plan, Trace
 
@@ -36,6 +36,7 @@ def install(folder: str | None = None, record: Iterable[str] = ()) -> Hooks:
         plan.record(record)
         if os.environ.get("TRAINWRECK_ADAPTER_TELL"):
             plan.record(CHEAP)
+            program.watch_autocast()
         _hooks = Hooks(plan, Trace(folder), without.split(","))
         _set(_hooks)
     return _hooks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,27 @@ from trainwreck.compat import SCHEDULERS
 
 if TYPE_CHECKING:
     from trainwreck.hooks import Hooks
+
+
+_autocasts: set[str] = set()  # that have been entered: "bfloat16 on cpu"
+
+
+def watch_autocast() -> None:
+    """Notes each autocast that is entered and on. Nothing else tells when one has been left."""
+    kind: Any = torch.autocast
+    enter = kind.__enter__
+
+    @functools.wraps(enter)
+    def call(self: Any) -> Any:
+        if self._enabled:
+            _autocasts.add(f"{_name(self.fast_dtype)} on {self.device}")
+        return enter(self)
+
+    kind.__enter__ = call
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def tell(hooks: Hooks, has_scaler: bool) -> None:
@@ -33,6 +55,10 @@ def tell(hooks: Hooks, has_scaler: bool) -> None:
         model=hooks.model,
         loaders=sorted(set(map(_describe, loaders))),
         schedulers=sorted({type(scheduler).__name__ for scheduler in schedulers}),
+        precision=[
+            *sorted({f"{_name(p.dtype)} parameters" for p in hooks.parameters()}),
+            *(f"autocast to {one}" for one in sorted(_autocasts)),
+        ],
         scaler=has_scaler,
         ranks=dist.get_world_size() if is_group else 1,
     )

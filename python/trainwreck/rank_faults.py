@@ -34,6 +34,8 @@ def _wrap_all_reduce(faults: Faults) -> None:
             return all_reduce(longer, *args, **kwargs)
         result = all_reduce(tensor, *args, **kwargs)
         for fault in faults.due("collective.corrupt_result"):
+            if result is not None:  # a work that goes on
+                result.wait()
             before = float(tensor.view(-1)[0])
             tensor.view(-1)[0] = float(fault.with_["value"])
             faults.fired(fault, before, float(tensor.view(-1)[0]))

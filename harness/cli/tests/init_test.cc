@@ -23,7 +23,10 @@ class InitTest : public testing::Test {
         "if 'TRAINWRECK_ADAPTER_TELL' in os.environ:\n"
         "    write(t='event', event='program', step=0, time=0, optimizer='SGD', groups=1,\n"
         "          tensors=4, model='Net', loaders=[], schedulers=['StepLR'],\n"
+        "          precision=['float32 parameters', 'autocast to bfloat16 on cpu'],\n"
         "          scaler=False, ranks=1)\n"
+        "    write(t='event', event='checkpoint_saved', step=9, time=0, file='last.pt',\n"
+        "          steps_done=10, entries=4)\n"
         "if '--mebibytes' in options:\n"
         "    with open(options['--out'] + '/big', 'wb') as big:\n"
         "        for _ in range(int(options['--mebibytes'])): big.write(bytes(1 << 20))\n"
@@ -51,6 +54,11 @@ TEST_F(InitTest, DeclaresWhatItSaw) {
   EXPECT_TRUE(Contains(text, "#   optimizer: SGD, 4 tensors in 1 group\n")) << text;
   EXPECT_TRUE(Contains(text, "#   schedulers: StepLR\n")) << text;
   EXPECT_FALSE(Contains(text, "loaders")) << text;
+  EXPECT_TRUE(Contains(text, "#   precision: float32 parameters, autocast to bfloat16 on cpu\n"))
+      << text;
+  EXPECT_TRUE(Contains(text, "#   checkpoints: the first one is last.pt, after 10 steps\n"))
+      << text;
+  EXPECT_TRUE(Contains(text, "when_exists: \"{run.checkpoints}/last.pt\"}")) << text;
   EXPECT_TRUE(Contains(text, "the seed: no option has it")) << text;
   EXPECT_TRUE(Contains(text, "#   options for clip_norm, warmup_steps, weight_decay,")) << text;
   EXPECT_TRUE(Contains(text, "  net:\n")) << text;

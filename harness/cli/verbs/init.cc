@@ -143,6 +143,16 @@ std::string TextOf(const Json& value) {
   return value.is_array() ? Join(value.get<std::vector<std::string>>()) : ArgumentText(value);
 }
 
+// The first one that the program saved; null: none in its first steps.
+const Event* FirstCheckpoint(const RunTrace& trace) {
+  const auto saved = std::find_if(trace.events.begin(), trace.events.end(), [](const Event& one) {
+    return one.name == "checkpoint_saved";
+  });
+  return saved == trace.events.end() ? nullptr : &*saved;
+}
+
+std::string FileOf(const Event& saved) { return saved.fields.value("file", "FILE"); }
+
 // What the hooks saw of the program, a line for each part.
 std::vector<std::string> PartsSeen(const RunTrace& trace) {
   const auto event = std::find_if(trace.events.begin(), trace.events.end(),
@@ -162,8 +172,13 @@ std::vector<std::string> PartsSeen(const RunTrace& trace) {
           (number("groups") == 1 ? " group" : " groups"));
   add("schedulers: ", "schedulers");
   add("data loaders: ", "loaders");
+  add("precision: ", "precision");
   if (event->fields.value("scaler", false)) lines.push_back("  loss scaling: a GradScaler");
   if (number("ranks") > 1) add("ranks: ", "ranks");
+  if (const Event* saved = FirstCheckpoint(trace)) {
+    lines.push_back("  checkpoints: the first one is " + FileOf(*saved) + ", after " +
+                    std::to_string(saved->fields.value("steps_done", 0)) + " steps");
+  }
   return lines;
 }
 
@@ -232,7 +247,9 @@ std::vector<std::string> Comments(const CommandDraft& draft, const PreflightResu
     lines.push_back("  options for " + Join(open) + ": with them, more scenarios apply");
   }
   lines.push_back("  how it resumes. If it has an option for that, add under the target:");
-  lines.push_back("    resume: {arguments: [--resume], when_exists: \"{run.checkpoints}/FILE\"}");
+  const Event* saved = FirstCheckpoint(seen.trace);
+  lines.push_back("    resume: {arguments: [--resume], when_exists: \"{run.checkpoints}/" +
+                  (saved ? FileOf(*saved) : "FILE") + "\"}");
   return lines;
 }
 
