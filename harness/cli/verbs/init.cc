@@ -145,9 +145,8 @@ std::string TextOf(const Json& value) {
 
 // The first one that the program saved; null: none in its first steps.
 const Event* FirstCheckpoint(const RunTrace& trace) {
-  const auto saved = std::find_if(trace.events.begin(), trace.events.end(), [](const Event& one) {
-    return one.name == "checkpoint_saved";
-  });
+  const auto saved = std::find_if(trace.events.begin(), trace.events.end(),
+                                  [](const Event& one) { return one.name == "checkpoint_saved"; });
   return saved == trace.events.end() ? nullptr : &*saved;
 }
 
