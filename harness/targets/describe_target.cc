@@ -154,6 +154,23 @@ const std::vector<EventInfo>& AdapterEvents() {
   return events;
 }
 
+void AddEvents(const std::vector<EventInfo>& events, TargetDescription& target) {
+  for (const EventInfo& event : events) {
+    const auto same = std::find_if(target.events.begin(), target.events.end(),
+                                   [&](const EventInfo& one) { return one.name == event.name; });
+    if (same == target.events.end()) {
+      target.events.push_back(event);
+      continue;
+    }
+    for (const std::string& field : event.fields) {
+      if (std::count(same->fields.begin(), same->fields.end(), field) == 0) {
+        same->fields.push_back(field);
+      }
+    }
+    same->on_demand = same->on_demand || event.on_demand;
+  }
+}
+
 TargetDescription DescribeTarget(const TargetSpec& spec) {
   TargetDescription target;
   target.name = spec.name;

@@ -1,6 +1,5 @@
 #include "harness/targets/python_hooks.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -41,19 +40,7 @@ void AddPythonHooks(const TargetSpec& spec, TargetDescription& target) {
   for (SignalInfo& signal : hooks.signals) {
     if (target.FindSignal(signal.name) == nullptr) target.signals.push_back(std::move(signal));
   }
-  for (EventInfo& event : hooks.events) {
-    const auto same = std::find_if(target.events.begin(), target.events.end(),
-                                   [&](const EventInfo& one) { return one.name == event.name; });
-    if (same == target.events.end()) {
-      target.events.push_back(std::move(event));
-      continue;
-    }
-    for (std::string& field : event.fields) {
-      if (std::count(same->fields.begin(), same->fields.end(), field) == 0) {
-        same->fields.push_back(std::move(field));
-      }
-    }
-  }
+  AddEvents(hooks.events, target);
   for (FaultInfo& fault : hooks.faults) {
     if (target.FindFault(fault.name) != nullptr) {
       throw std::runtime_error(spec.hooks + ": the harness has a fault '" + fault.name +

@@ -104,6 +104,9 @@ bool IsHarnessKey(const std::string& name);
 // The events that the adapter may report, besides `fired`: its own and those of the launcher.
 const std::vector<EventInfo>& AdapterEvents();
 
+// Adds events. One that is described already gets the fields that it lacks.
+void AddEvents(const std::vector<EventInfo>& events, TargetDescription& target);
+
 // The placeholders, besides recipe keys.
 inline constexpr const char* kRunPlaceholders[] = {
     "run.folder",       // of this run alone, for logs and the like; empty at its beginning
