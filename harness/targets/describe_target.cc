@@ -182,6 +182,7 @@ TargetDescription DescribeTarget(const TargetSpec& spec) {
     target.signals.push_back({.name = "time", .unit = "s", .doc = "Seconds since the start."});
   }
   target.events = kOwnEvents;
+  AddEvents(spec.events, target);
   for (const ParamInfo& key : spec.recipe) AddRecipeFaults(key, target.faults);
   AddOutsideFaults(spec, target.faults);
   target.features = spec.features;

@@ -79,6 +79,7 @@ TargetSpec TargetReader::Read() {
   ReadRecipeParts(fields);
   ReadCommands(fields);
   ReadSignalParts(fields);
+  ReadEvents(fields);
   ReadTargetExtras(fields, errors_, spec_.extras);
   if (const YamlNode* features = fields.Take("features")) {
     spec_.features = ReadTexts(*features, "'features'", errors_);

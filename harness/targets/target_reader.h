@@ -1,6 +1,7 @@
 // The reader of one target of trainwreck.yaml, for the files of LoadTargetFile (target_spec.h).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,10 @@
 #include "harness/yaml/yaml.h"
 
 namespace trainwreck {
+
+// The hint for what no source of level 0 gives.
+inline constexpr char kWritesItsTrace[] =
+    "remove it, or let the program write its trace itself, with 'level: 1'";
 
 class TargetReader {
  public:
@@ -40,8 +45,11 @@ class TargetReader {
 
   // What its signals are, and where they come from (target_signals_reader.cc).
   void ReadSignalParts(Fields& fields);
-  bool ReadAdapter(Fields& fields);  // whether there is one, also one that is wrong
+  void ReadAdapter(Fields& fields);
+  bool HasSource(const std::string& signal) const;
   void RejectWithoutSource(const YamlNode& signals);
+  // A source gives one number a step; the hooks have some signals per module.
+  void RejectModules();
   void ReadSignal(const YamlNode& key, const YamlNode& node);
   bool IsSignal(const std::string& name) const;
   void RejectUnknownSignal(const YamlNode& at, const std::string& name, const std::string& what);
@@ -50,11 +58,17 @@ class TargetReader {
   void ReadNames(const YamlNode& node, const std::string& what, SourceSpec& source);
   std::string FirstSignal() const { return spec_.signals.empty() ? "loss" : spec_.signals[0].name; }
 
+  // The events that the program writes itself (target_events_reader.cc).
+  void ReadEvents(Fields& fields);
+  void ReadEvent(const YamlNode& key, const YamlNode& node);
+
   const YamlNode& node_;
   Errors& errors_;
   const std::string what_;
   TargetSpec spec_;
   bool is_sound_ = true;
+  bool has_adapter_ = false;                           // also one that is wrong
+  std::map<std::string, const YamlNode*> per_module_;  // signal -> where it says so
 };
 
 }  // namespace trainwreck

@@ -233,6 +233,82 @@ TEST(TargetReader, GoesOnByItselfWhereItsFileIs) {
   std::filesystem::remove(checkpoint);
 }
 
+// A program that writes its trace itself may have signals of modules, and events.
+constexpr char kTracing[] = R"(  mlp:
+    level: 1
+    command: [python3, train.py]
+    recipe: {steps: 30}
+    signals:
+      grad_norm: {scale: log, per_module: true}
+      loss: {per_module: false}
+    events:
+      skipped: {fields: [why, layer], doc: No update.}
+      drawn: {on_demand: true}
+      resumed: {fields: [from_step]}
+)";
+
+TEST(TargetReader, DescribesModulesAndEventsOfATrace) {
+  const std::string text = std::string(kHead) + kTracing;
+  ASSERT_EQ(ErrorsOf(text), "");
+  const TargetFile file = Load(text);
+  const TargetDescription target = DescriptionFromJson(ToJson(DescribeTarget(*file.Find("mlp"))));
+  EXPECT_TRUE(target.FindSignal("grad_norm")->per_module);
+  EXPECT_FALSE(target.FindSignal("loss")->per_module);
+  ASSERT_NE(target.FindEvent("skipped"), nullptr);
+  EXPECT_THAT(target.FindEvent("skipped")->fields, ElementsAre("why", "layer"));
+  EXPECT_EQ(target.FindEvent("skipped")->doc, "No update.");
+  EXPECT_FALSE(target.FindEvent("skipped")->on_demand);
+  EXPECT_TRUE(target.FindEvent("drawn")->on_demand);
+  EXPECT_THAT(target.FindEvent("drawn")->fields, testing::IsEmpty());
+  EXPECT_THAT(target.FindEvent("resumed")->fields, ElementsAre("command", "from_step"))
+      << "what the harness and the program say of it";
+  EXPECT_NE(target.FindEvent("unreadable"), nullptr) << "and the harness's own";
+}
+
+TEST(TargetReader, RejectsMistakesInEvents) {
+  const auto errors = [](const std::string& old, const std::string& other) {
+    std::string text = std::string(kHead) + kTracing;
+    return ErrorsOf(text.replace(text.find(old), old.size(), other));
+  };
+  EXPECT_THAT(errors("drawn:", "exited:"),
+              HasSubstr(":13:7: error: the harness has the event 'exited' itself"));
+  EXPECT_THAT(errors("drawn:", "stopped:"),
+              HasSubstr(":13:7: error: the harness has the event 'stopped' itself"));
+  EXPECT_THAT(errors("drawn:", "loss:"), HasSubstr(":13:7: error: 'loss' is a signal already"));
+  EXPECT_THAT(errors("drawn:", "Drawn:"), HasSubstr(":13:7: error: the name of an event must be"));
+  EXPECT_THAT(errors("[why, layer]", "[why, of layer]"),
+              HasSubstr(":12:31: error: a field of an event must be"));
+  EXPECT_THAT(errors("on_demand: true", "ondemand: true"),
+              AllOf(HasSubstr(":13:15: error: unknown key 'ondemand'"),
+                    HasSubstr("did you mean 'on_demand'?")));
+  EXPECT_THAT(errors("on_demand: true", "on_demand: 1"),
+              HasSubstr(":13:26: error: 'on_demand' must be true or false"));
+  EXPECT_THAT(errors("per_module: true", "per_module: 1"),
+              HasSubstr(":9:43: error: 'per_module' must be true or false"));
+  EXPECT_THAT(errors("drawn: {on_demand: true}", "drawn:"), HasSubstr("write drawn: {}"));
+}
+
+TEST(TargetReader, HooksGiveModulesOfSomeSignals) {
+  const auto of = [](const std::string& more) { return std::string(kHead) + kHooked + more; };
+  const std::string text =
+      of("    signals: {grad_norm: {per_module: true}}\n"
+         "    events: {saved: {}, checkpoint_saved: {fields: [path]}, first_nonfinite: {}}\n");
+  ASSERT_EQ(ErrorsOf(text), "");
+  const TargetFile file = Load(text);
+  const TargetDescription target = DescribeTarget(*file.Find("mlp"));
+  EXPECT_TRUE(target.FindSignal("grad_norm")->per_module);
+  EXPECT_NE(target.FindEvent("saved"), nullptr);
+  EXPECT_THAT(target.FindEvent("checkpoint_saved")->fields,
+              testing::IsSupersetOf({"path", "steps_done"}));
+  EXPECT_TRUE(target.FindEvent("first_nonfinite")->on_demand) << "as the hooks have it";
+  const char kNoModules[] = "comes as one number a step, not per module";
+  EXPECT_THAT(ErrorsOf(of("    signals: {lr: {per_module: true}}\n")),
+              HasSubstr(std::string(":8:32: error: signal 'lr' ") + kNoModules));
+  EXPECT_THAT(ErrorsOf(of("    signals: {grad_norm: {per_module: true}}\n"
+                          "    sources: [{stdout: 'norm (?P<grad_norm>.*)'}]\n")),
+              HasSubstr(std::string("signal 'grad_norm' ") + kNoModules));
+}
+
 struct Mistake {
   const char* part;
   const char* other;
@@ -259,6 +335,8 @@ TEST(TargetReader, RejectsMistakesWithTheirPlaces) {
       {"  mlp:", "  reference:", ":4:3:", "is the built-in trainer"},
       {"kind: Targets", "kind: Target", ":2:7:", "'kind' must be Targets"},
       {"--lr={lr}", "{run.data}", ":5:34:", "the target's 'data', which is missing"},
+      {"unit: nats", "per_module: true", ":11:26:", "comes as one number a step, not per module"},
+      {"    sources:", "    events: {saved: {}}\n    sources:", ":12:13:", "takes no 'events'"},
       {"    command:", "    data: nowhere\n    command:", ":5:11:", "which is not there"},
       {"loss: {unit", "time: {unit", ":11:7:", "the harness has 'time' itself"},
       {"steps: {type: int, default: 30, min: 1}", "steps: 3.5", ":7:7:", "must be a whole number"},
@@ -278,6 +356,8 @@ TEST(TargetReader, LevelTwoDescribesItself) {
   EXPECT_EQ(ErrorsOf(text), "");
   EXPECT_THAT(ErrorsOf(text + "    recipe: {steps: 3}\n"),
               testing::HasSubstr("describes itself and takes no 'recipe'"));
+  EXPECT_THAT(ErrorsOf(text + "    events: {saved: {}}\n"),
+              testing::HasSubstr("describes itself and takes no 'events'"));
 }
 
 TEST(TemplateText, KnowsBraces) {

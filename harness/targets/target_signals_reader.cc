@@ -12,7 +12,8 @@
 namespace trainwreck {
 
 void TargetReader::ReadSignalParts(Fields& fields) {
-  const bool has_own = !ReadAdapter(fields) && spec_.level < 2;
+  ReadAdapter(fields);
+  const bool has_own = !has_adapter_ && spec_.level < 2;
   const YamlNode* signals = has_own ? fields.Require("signals") : fields.Take("signals");
   if (BelongsHere(signals, "signals") &&
       CheckFilledMap(*signals, "'signals'", errors_, "such as {loss: {}}")) {
@@ -33,6 +34,12 @@ void TargetReader::ReadSignalParts(Fields& fields) {
     for (const YamlNode* item : ReadList(*sources, "'sources'", errors_)) ReadSource(*item);
   }
   if (signals != nullptr) RejectWithoutSource(*signals);
+  RejectModules();
+}
+
+bool TargetReader::HasSource(const std::string& signal) const {
+  return std::any_of(spec_.sources.begin(), spec_.sources.end(),
+                     [&](const SourceSpec& source) { return source.names.contains(signal); });
 }
 
 void TargetReader::RejectWithoutSource(const YamlNode& signals) {
@@ -43,33 +50,44 @@ void TargetReader::RejectWithoutSource(const YamlNode& signals) {
   TargetDescription hooks;
   if (!spec_.hooks.empty()) hooks = DescribePythonHooks(spec_.hooks);
   for (const YamlNode& key : signals.keys) {
-    const bool has_source =
-        std::any_of(spec_.sources.begin(), spec_.sources.end(),
-                    [&](const SourceSpec& source) { return source.names.contains(key.text); });
-    if (has_source || hooks.FindSignal(key.text) != nullptr) continue;
+    if (HasSource(key.text) || hooks.FindSignal(key.text) != nullptr) continue;
     errors_.Add(
         key, "signal '" + key.text + "' comes from no source",
         "let a pattern have a group (?P<" + key.text + ">\\S+), or add a source of its own");
   }
 }
 
-bool TargetReader::ReadAdapter(Fields& fields) {
+void TargetReader::RejectModules() {
+  if (spec_.level > 0 || per_module_.empty()) return;
+  TargetDescription hooks;
+  if (!spec_.hooks.empty()) hooks = DescribePythonHooks(spec_.hooks);
+  for (const auto& [signal, node] : per_module_) {
+    if (has_adapter_ && !HasSource(signal)) {
+      const SignalInfo* of_hooks = hooks.FindSignal(signal);
+      if (of_hooks == nullptr || of_hooks->per_module) continue;
+    }
+    errors_.Add(*node, "signal '" + signal + "' comes as one number a step, not per module",
+                kWritesItsTrace);
+  }
+}
+
+void TargetReader::ReadAdapter(Fields& fields) {
   const YamlNode* node = fields.Take("adapter");
-  if (node == nullptr) return false;
+  if (node == nullptr) return;
+  has_adapter_ = true;
   if (ReadText(*node, "'adapter'", errors_).value_or("python") != "python") {
     errors_.Add(*node, "there is no adapter '" + node->text + "'", "write 'adapter: python'");
-    return true;
+    return;
   }
   if (spec_.level > 0) {
     errors_.Add(*node, "an adapter is for a target of level 0",
                 "remove it, or 'level: " + std::to_string(spec_.level) + "'");
-    return true;
+    return;
   }
   spec_.hooks = FindPythonHooks();
-  if (!spec_.hooks.empty()) return true;
+  if (!spec_.hooks.empty()) return;
   errors_.Add(*node, "the hooks of 'adapter: python' are not installed beside this program",
               "install the wheel: docs/guide/out-of-tree.md, \"A wheel\"");
-  return true;
 }
 
 void TargetReader::ReadSignal(const YamlNode& key, const YamlNode& node) {
@@ -98,6 +116,10 @@ void TargetReader::ReadSignal(const YamlNode& key, const YamlNode& node) {
     if (const YamlNode* value = fields.Take(name)) {
       *flag = ReadBool(*value, std::string("'") + name + "'", errors_).value_or(false);
     }
+  }
+  if (const YamlNode* value = fields.Take("per_module")) {
+    info.per_module = ReadBool(*value, "'per_module'", errors_).value_or(false);
+    if (info.per_module) per_module_[key.text] = value;
   }
   ReadFloor(fields, key.text, errors_, spec_.extras);
   fields.RejectRest();

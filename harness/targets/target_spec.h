@@ -62,6 +62,7 @@ struct TargetSpec {
   std::vector<std::string> features;
   std::vector<ParamInfo> recipe;
   std::vector<SignalInfo> signals;
+  std::vector<EventInfo> events;  // that the program itself writes into its trace
   std::vector<SourceSpec> sources;
   Position command_position;  // in `file`
   std::map<std::string, Position> signal_positions;
