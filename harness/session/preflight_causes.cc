@@ -261,12 +261,19 @@ class Causes {
                        [](const MissingSignal& signal) { return signal.is_required; });
   }
 
+  bool IsPerModule(const std::string& signal) const {
+    return std::any_of(spec_.signals.begin(), spec_.signals.end(), [&](const SignalInfo& info) {
+      return info.name == signal && info.per_module;
+    });
+  }
+
   void NoteUnwritten(const MissingSignal& signal) {
     const auto at = spec_.signal_positions.find(signal.name);
     PreflightFinding finding =
         At(at == spec_.signal_positions.end() ? Position{} : at->second,
            "the program wrote no '" + signal.name + "' into its trace",
            "a target of level 1 writes lines such as {\"t\":\"step\",\"step\":0,\"" + signal.name +
+               (IsPerModule(signal.name) ? "{layers.0}" : "") +
                "\":0.5} to rank0.jsonl in the folder $TRAINWRECK_TRACE",
            signal.is_required || result_.trace.series.empty());
     finding.lines = FirstOf(LinesOf(result_.folder + "/rank0.jsonl"));
