@@ -192,6 +192,43 @@ class ForeignTest(unittest.TestCase):
     def test_level_one(self):
         self.assert_verdict("pass", target="traces")
 
+    # The slow run's gradients stay where they are, so it never settles.
+    OF_LAYERS = {"healthy": {"learns": LEARNS, "bounded": "always gradient{layers.*} < 3",
+                             "settles": "event(settled, layers=2)"},
+                 "symptoms": {"stuck": "always gradient{layers.1} > 1", "unsettled": "not event(settled)"}}
+
+    def events(self, arm, name):
+        return [record for record in self.trace(arm) if record.get("event") == name]
+
+    def test_signals_of_modules_and_events_of_level_one(self):
+        self.assert_verdict("pass", target="layers", **self.OF_LAYERS)
+        self.assertEqual((len(self.events("control", "settled")), len(self.events("fault", "settled"))), (1, 0))
+        self.assertEqual(self.events("control", "largest"), [])
+        self.assertIn("per-module", self.call("list", "signals", "--target", "layers").stdout)
+        self.assertIn("The loss has fallen below 0.1", self.call("explain", "settled", "--target", "layers").stdout)
+
+    def test_a_false_claim_of_modules_or_events_of_level_one_is_no_pass(self):
+        for claim in ("always gradient{layers.*} < 1.5", "event(settled, layers=3)", "event(largest, layer=0)"):
+            with self.subTest(claim):
+                _, done = self.assert_verdict("fail", "control_unhealthy", target="layers",
+                                              **{**self.OF_LAYERS, "healthy": {"holds": claim}})
+                self.assertEqual(done.returncode, 1, done.stderr)
+
+    def test_an_event_on_demand_of_level_one(self):
+        self.assert_verdict("pass", target="layers", **{**self.OF_LAYERS, "healthy": {"second": "event(largest, layer=1)"}})
+        self.assertEqual(len(self.events("control", "largest")), 30)
+
+    def test_a_module_or_event_that_is_not_declared_is_an_error(self):
+        self.forget("describes")  # which may have anything
+        for claim, error in {"always loss{layers.*} < 3": "'loss' is not recorded per module",
+                             "event(setled)": "did you mean 'settled'?",
+                             "event(settled, layer=2)": "event 'settled' has no field 'layer'"}.items():
+            with self.subTest(claim):
+                self.write(**{**self.OF_LAYERS, "healthy": {"holds": claim}})
+                done = self.call("validate", "t/x", "--target", "layers")
+                self.assertEqual(done.returncode, 3, done.stdout)
+                self.assertIn(error, done.stderr)
+
     def test_level_two_is_built_and_performs_its_own_fault(self):
         self.assert_verdict(
             "pass", target="describes", inject={"nudge": {"fault": "weights.nudge", "at": 20}},
