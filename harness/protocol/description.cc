@@ -127,14 +127,16 @@ Json ToJson(const FaultInfo& info) {
   for (const ParamInfo& param : info.params) params.push_back(ToJson(param));
   Json amends = Json::array();
   for (const Amendment& amendment : info.amends) amends.push_back(ToJson(amendment));
-  return {{"name", info.name},
-          {"doc", info.doc},
-          {"params", params},
-          {"amends", amends},
-          {"trigger", info.has_trigger},
-          {"min_ranks", info.min_ranks},
-          {"features", info.features},
-          {"evidence", info.evidence}};
+  Json json = {{"name", info.name},
+               {"doc", info.doc},
+               {"params", params},
+               {"amends", amends},
+               {"trigger", info.has_trigger},
+               {"min_ranks", info.min_ranks},
+               {"features", info.features},
+               {"evidence", info.evidence}};
+  if (!info.hooks.empty()) json["hooks"] = info.hooks;
+  return json;
 }
 
 FaultInfo FaultFromJson(const Json& json) {
@@ -151,6 +153,7 @@ FaultInfo FaultFromJson(const Json& json) {
   info.min_ranks = json.value("min_ranks", 1);
   info.features = json.value("features", std::vector<std::string>{});
   info.evidence = json.value("evidence", "");
+  info.hooks = json.value("hooks", std::vector<std::string>{});
   return info;
 }
 

@@ -68,6 +68,8 @@ struct FaultInfo {
   int min_ranks = 1;
   std::vector<std::string> features;  // that the target must have
   std::string evidence;               // the content of its `fired` event
+  // The hooks that it acts in: after the event `hook_failed` of one of them it is silent.
+  std::vector<std::string> hooks;
 };
 
 // One device of the machine that a run can get.

@@ -95,11 +95,13 @@ TEST(Description, SurvivesTheRoundTripAndChecksValues) {
   description.signals = {{.name = "loss", .unit = "nat", .scale = Scale::kLog}};
   description.faults = {{.name = "recipe.high_lr",
                          .params = {{.name = "factor"}},
-                         .amends = {{"lr", Amendment::Op::kScale, "factor", nullptr}}}};
+                         .amends = {{"lr", Amendment::Op::kScale, "factor", nullptr}},
+                         .hooks = {"rate"}}};
   AddHarnessVocabulary(description);
   const TargetDescription back = DescriptionFromJson(Json::parse(ToJson(description).dump()));
   EXPECT_EQ(ToJson(back), ToJson(description));
   EXPECT_TRUE(back.FindFault("recipe.high_lr")->params[0].default_value.is_null());
+  EXPECT_EQ(back.FindFault("recipe.high_lr")->hooks, std::vector<std::string>{"rate"});
   EXPECT_NE(back.FindEvent("stalled"), nullptr);
   EXPECT_EQ(CheckValue(*back.FindRecipeKey("lr"), 0.5), "");
   EXPECT_EQ(CheckValue(*back.FindRecipeKey("lr"), -1), "must be >= 0");

@@ -444,6 +444,20 @@ class ProgramsTest(HooksTest):
         self.assertNotIn("grad_norm", self.records()[0])
         self.assertIn("loss", self.records()[0])
 
+    # The description says which hooks a fault acts in, so that the judge knows a fault that was kept from acting.
+    def test_a_fault_whose_hook_fails_does_not_fire(self):
+        broken = self.folder + "/broken"
+        shutil.copytree(PACKAGE, broken)
+        with open(broken + "/faults.py", "a", encoding="utf-8") as file:
+            file.write("\n\ndef _broken(*_args):\n    raise ValueError('no fault today')\n\n\n"
+                       "Faults.begin_step = Faults.after_backward = Faults.on_model = _broken\n")
+        hooks = {"optimizer.nan_gradient": ["gradients"], "optimizer.scale_rate": ["faults"], "model.eval_mode": ["model"]}
+        self.assertEqual({one["name"]: one["hooks"] for one in HOOKS["faults"] if one["name"] in hooks}, hooks)
+        said = self.program("plain", PYTHONPATH=broken + "/startup", faults=[{**fault(name), "id": name} for name in hooks])
+        self.assertEqual(len(said), 8)
+        self.assertEqual(self.events("fired"), [])
+        self.assertEqual({event["hook"] for event in self.events("hook_failed")}, {"gradients", "faults", "model"})
+
     def test_a_torch_that_is_too_old_is_named(self):
         old = self.folder + "/old"
         shutil.copytree(PACKAGE, old)
@@ -927,6 +941,13 @@ class DescriptionTest(unittest.TestCase):
             self.assertIn(f'"{name}"', code)
             for parameter in described["params"]:
                 self.assertIn(f'with_["{parameter["name"]}"]', code, name)
+
+    def test_each_hook_of_a_fault_is_in_the_code(self):
+        code = self.code()
+        hooks = {hook for described in HOOKS["faults"] for hook in described.get("hooks", [])}
+        self.assertIn("faults", hooks)
+        for hook in hooks:
+            self.assertIn(f'guard("{hook}", ', code)
 
     def test_each_signal_is_in_the_code(self):
         code = self.code()
