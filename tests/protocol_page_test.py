@@ -104,6 +104,22 @@ class ProtocolPage(unittest.TestCase):
         self.assertEqual((verdict, why), ("fail", "fault_not_fired"))
         self.assertIn("it did not fire", said)
 
+    def test_a_fault_whose_hook_failed_is_unknown(self):
+        failed = 'write("event", event="hook_failed", step=step, hook="gradients", why="KeyError(1)")'
+        act = "                gradient = [fault[\"with\"][\"factor\"] * part for part in gradient]\n                "
+        fired = "fired(fault, step, before, max(map(abs, gradient)))"
+        self.assertEqual(FILES["line.py"].count(act + fired), 1)
+        program = FILES["line.py"].replace(act + fired, "                " + failed)
+        self.write("line.py", program)
+        self.assertEqual(self.verdict("spike/gradient")[:2], ("fail", "fault_not_fired"))
+        evidence = '"evidence": "the largest gradient before and after"'
+        self.assertEqual(program.count(evidence), 1)
+        self.write("line.py", program.replace(evidence, evidence + ', "hooks": ["gradients"]'))
+        verdict, why, said = self.verdict("spike/gradient")
+        self.assertEqual((verdict, why), ("inconclusive", "undecided"), said)
+        self.assertRegex(said, r"could not act: hook 'gradients' failed at step \d+: KeyError\(1\)")
+        self.assertRegex(said, r"note: fault, seed 0 .*hook 'gradients' failed at step \d+: KeyError\(1\); what it records is missing")
+
     def test_a_fault_that_changed_nothing_is_no_pass(self):
         self.damage('fired(fault, step, before, max(map(abs, gradient)))', "fired(fault, step, before, before)")
         verdict, why, said = self.verdict("spike/gradient")

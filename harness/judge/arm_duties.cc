@@ -5,6 +5,7 @@
 
 #include "harness/judge/case_judge.h"
 #include "harness/judge/endings.h"
+#include "harness/judge/hook_failures.h"
 #include "harness/judge/signal_health.h"
 #include "harness/judge/wording.h"
 
@@ -42,6 +43,21 @@ bool CaseJudge::FiredIn(const ArmPlan& arm, const InjectedFault& fault, int seed
   return run != nullptr && HasFired(run->trace, fault, seen);
 }
 
+// Likewise. A hook of ours that failed is no news of the fault, nor of the program.
+bool CaseJudge::SilencedIn(const ArmPlan& arm, const InjectedFault& fault, int seed,
+                           std::string* seen) const {
+  for (const std::string& name : {arm.name, arm.control}) {
+    if (name != arm.name && arm.kind != ArmKind::kBug) continue;
+    const RunResult* run = FindRun(name, seed);
+    if (run == nullptr) continue;
+    if (const auto failure = WhatSilenced(fault, run->trace, target_)) {
+      *seen = SentenceOf(fault, *failure);
+      return true;
+    }
+  }
+  return false;
+}
+
 JudgedCheck CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault,
                                   bool expected) const {
   JudgedCheck judged;
@@ -63,8 +79,12 @@ JudgedCheck CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault
       tally.unknown.push_back(seed);
     } else {
       const bool fired = FiredIn(arm, fault, seed, &reading.seen);
-      reading.truth = fired ? Truth::kTrue : Truth::kFalse;
-      (fired == result.expected ? tally.agree : tally.disagree).push_back(seed);
+      const bool is_unknown = !fired && expected && SilencedIn(arm, fault, seed, &reading.seen);
+      reading.truth = fired ? Truth::kTrue : is_unknown ? Truth::kUnknown : Truth::kFalse;
+      (is_unknown                 ? tally.unknown
+       : fired == result.expected ? tally.agree
+                                  : tally.disagree)
+          .push_back(seed);
     }
     result.readings.push_back(std::move(reading));
   }
@@ -73,6 +93,9 @@ JudgedCheck CaseJudge::JudgeFired(const ArmPlan& arm, const InjectedFault& fault
                      ") must act and change something in " + std::to_string(plan_.seed_require) +
                      " of " + std::to_string(plan_.seed_count) + " seeds";
     if (!tally.disagree.empty()) result.message += ", it did not in " + SeedList(tally.disagree);
+    if (!tally.unknown.empty()) {
+      result.message += ", it is not known to in " + SeedList(tally.unknown);
+    }
   } else {
     result.message = "fault '" + fault.id + "' (" + fault.fault +
                      ") must not act here, it did in " + SeedList(tally.disagree);
@@ -195,7 +218,9 @@ JudgedCheck CaseJudge::JudgeSignals(const ArmPlan& arm) const {
     const RunResult* run = FindRun(arm.name, seed);
     Reading reading;
     reading.seen = "the run was not made";
+    const std::string* silenced = FindSilenced(arm.name, seed);
     if (run != nullptr) reading = ReadSignalHealth(run->trace, target_);
+    if (silenced != nullptr) reading = {.seen = *silenced};
     tally.counted.push_back(seed);
     (reading.truth == Truth::kTrue    ? tally.agree
      : reading.truth == Truth::kFalse ? tally.disagree

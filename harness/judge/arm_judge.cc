@@ -6,6 +6,7 @@
 
 #include "harness/formula/arms.h"
 #include "harness/judge/case_judge.h"
+#include "harness/judge/hook_failures.h"
 #include "harness/judge/wording.h"
 
 namespace trainwreck {
@@ -53,6 +54,43 @@ CaseJudge::CaseJudge(const CaseResults& results, const TargetDescription& target
       traces_[seed][arm] = trace;
     }
   }
+  FindAllSilenced();
+}
+
+void CaseJudge::FindAllSilenced() {
+  for (const ArmPlan& arm : plan_.arms) {
+    for (int seed = 0; seed < plan_.seed_count; ++seed) {
+      const RunResult* run = FindRun(arm.name, seed);
+      if (run == nullptr) continue;
+      for (const InjectedFault& fault : arm.faults) {
+        const auto failure = WhatSilenced(fault, run->trace, target_);
+        if (!failure) continue;
+        silenced_[{arm.name, seed}] = SentenceOf(fault, *failure);
+        break;
+      }
+    }
+  }
+}
+
+const std::string* CaseJudge::FindSilenced(const std::string& arm, int seed) const {
+  const auto found = silenced_.find({arm, seed});
+  return found == silenced_.end() ? nullptr : &found->second;
+}
+
+const std::string* CaseJudge::FindSilenced(const Check& check, const ArmPlan& arm, int seed) const {
+  std::vector<std::string> names = {arm.name};
+  bool reads_other_seeds = check.formula.reads_seeds();
+  for (const std::string& name : check.formula.arms()) {
+    reads_other_seeds |= name == formula::kOtherSeed;
+    names.push_back(name == "control" ? arm.control : name);
+  }
+  for (const std::string& name : names) {
+    for (int each = 0; each < plan_.seed_count; ++each) {
+      if (each != seed && !reads_other_seeds) continue;
+      if (const std::string* why = FindSilenced(name, each)) return why;
+    }
+  }
+  return nullptr;
 }
 
 ArmsJudged CaseJudge::JudgeAll() {
@@ -78,6 +116,7 @@ ArmsJudged CaseJudge::JudgeAll() {
   }
   if (!lost.too_many()) judged.tolerated_seeds = lost.Sorted();
   judged.invariants = std::move(invariants_);
+  judged.is_silenced = !silenced_.empty();
   return judged;
 }
 
@@ -94,6 +133,7 @@ Reading CaseJudge::Read(const Check& check, const ArmPlan& arm, int seed) const 
     missing.seen = "the run was not made";
     return missing;
   }
+  if (const std::string* why = FindSilenced(check, arm, seed)) return {.seen = *why};
   formula::Runs runs = RunsOf(arm, seed);
   if (check.formula.reads_seeds()) {
     for (int each = 0; each < plan_.seed_count; ++each) {

@@ -45,6 +45,7 @@ struct ArmsJudged {
   std::vector<CheckResult> checks;   // of all arms: claims, faults fired, ends of runs
   std::vector<int> tolerated_seeds;  // with a broken or unknown claim, as `seeds` allows
   std::vector<InvariantCount> invariants;
+  bool is_silenced = false;  // in some run a fault could not act, since its hook failed
 };
 ArmsJudged JudgeArms(const CaseResults& results, const TargetDescription& target);
 

@@ -60,6 +60,11 @@ class CaseJudge {
   const RunResult* FindRun(const std::string& arm, int seed) const;
   formula::Runs RunsOf(const ArmPlan& arm, int seed) const;
   formula::Reading Read(const Check& check, const ArmPlan& arm, int seed) const;
+  // Why a reading of the check would say nothing of the fault: in a run that it reads, a fault was
+  // kept from acting. Null: it was in none.
+  const std::string* FindSilenced(const Check& check, const ArmPlan& arm, int seed) const;
+  const std::string* FindSilenced(const std::string& arm, int seed) const;
+  void FindAllSilenced();
   void ReadFaultArm();
   // Whether the fault arm shows what the check is about; an invariant by not holding.
   bool IsShown(const Claim& claim, int seed) const;
@@ -69,6 +74,8 @@ class CaseJudge {
   std::vector<JudgedCheck> JudgeFaults(const ArmPlan& arm) const;
   JudgedCheck JudgeFired(const ArmPlan& arm, const InjectedFault& fault, bool expected) const;
   bool FiredIn(const ArmPlan& arm, const InjectedFault& fault, int seed, std::string* seen) const;
+  bool SilencedIn(const ArmPlan& arm, const InjectedFault& fault, int seed,
+                  std::string* seen) const;
   bool HasToBeSound(const ArmPlan& arm) const;
   JudgedCheck JudgeSignals(const ArmPlan& arm) const;
   std::vector<JudgedCheck> JudgeInvariants(const ArmPlan& arm, const std::vector<Claim>& claims);
@@ -96,6 +103,7 @@ class CaseJudge {
   const TargetDescription& target_;
   std::deque<RunTrace> stopped_;
   std::map<int, std::map<std::string, const RunTrace*>> traces_;  // seed -> arm -> trace
+  std::map<std::pair<std::string, int>, std::string> silenced_;   // why, by arm and seed
   std::map<std::pair<std::string, int>, bool> shown_;  // by symptom and seed, in the fault arm
   std::map<std::pair<std::string, int>, formula::Truth> with_fault_;  // of invariants, likewise
   std::vector<InvariantCount> invariants_;

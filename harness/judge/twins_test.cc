@@ -154,6 +154,27 @@ TEST(Twins, ABugMayRestInControl) {
   EXPECT_EQ(bench.Judged().verdict, VerdictKind::kPass);
 }
 
+// In one of the two, whatever the other one does.
+TEST(Twins, ABugWhoseHookFailedIsUnknown) {
+  const auto fail = [](RunResult& run) {
+    run.trace.events.clear();
+    AddEvent(run, "hook_failed", 3, {{"hook", "faults"}, {"why", "KeyError()"}});
+  };
+  const auto rest = [](RunResult& run) { run.trace.events.clear(); };
+  for (const bool fires_in_twin : {true, false}) {
+    TwinBench bench;
+    bench.target.faults[0].hooks = {"faults"};
+    bench.In("hot", -1, fail);
+    if (!fires_in_twin) bench.In("hot_in_twin", -1, rest);
+    EXPECT_EQ(Outcome(bench.Judged()), "inconclusive/undecided") << fires_in_twin;
+  }
+  TwinBench bench;
+  bench.target.faults[0].hooks = {"faults"};
+  bench.In("hot", -1, rest);
+  bench.In("hot_in_twin", -1, fail);
+  EXPECT_EQ(Outcome(bench.Judged()), "inconclusive/undecided");
+}
+
 TEST(Twins, DrawsThatDidNotActMakeNoEnvelope) {
   TwinBench bench;
   bench.In("rounding_3", -1, [](RunResult& run) { run.trace.events.clear(); });

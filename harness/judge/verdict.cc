@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "harness/judge/arm_judge.h"
+#include "harness/judge/hook_failures.h"
 #include "harness/judge/notes.h"
 #include "harness/judge/remarks.h"
 #include "harness/judge/summary.h"
@@ -50,13 +51,13 @@ void DecideOutcome(Verdict& verdict) {
 }
 
 // A scenario may declare a known limit: then that outcome passes, and a pass is what has to be
-// reported.
-void CompareWithExpectation(const Expectation& expect, Verdict& verdict) {
+// reported. With a fault that was kept from acting, no outcome is the one that it declares.
+void CompareWithExpectation(const Expectation& expect, bool is_silenced, Verdict& verdict) {
   verdict.seen_verdict = verdict.verdict;
   if (expect.verdict == VerdictKind::kPass) return;
   const std::string expected = OutcomeText(expect.verdict, expect.failure_class);
   const bool matches =
-      verdict.verdict == expect.verdict &&
+      !is_silenced && verdict.verdict == expect.verdict &&
       (expect.failure_class.empty() || verdict.failure_class == expect.failure_class);
   if (matches) {
     verdict.verdict = VerdictKind::kPass;
@@ -68,6 +69,8 @@ void CompareWithExpectation(const Expectation& expect, Verdict& verdict) {
     verdict.failure_class = FailureClass::kUnexpectedPass;
     verdict.reason = "every claim holds, but the scenario expects " + expected + " (" +
                      expect.reason + "): the limit is gone, remove `expect`";
+  } else if (is_silenced) {
+    verdict.reason += "; the scenario expects " + expected + ", of runs in which the fault acts";
   } else {
     verdict.reason += "; the scenario expects " + expected + " instead";
   }
@@ -193,7 +196,7 @@ Verdict Judge(const CaseResults& results, const TargetDescription& target) {
     verdict.verdict = VerdictKind::kSkip;
     verdict.failure_class = *FailureClass::Find(plan.skip_reason);
     verdict.reason = "this machine or target lacks " + verdict.failure_class.lacking();
-    CompareWithExpectation(plan.scenario->expect, verdict);
+    CompareWithExpectation(plan.scenario->expect, /*is_silenced=*/false, verdict);
     return verdict;
   }
   ArmsJudged judged = JudgeArms(results, target);
@@ -203,11 +206,12 @@ Verdict Judge(const CaseResults& results, const TargetDescription& target) {
   PutCausesFirst(verdict.checks);
   CheckTheScenarioItself(plan, verdict);
   DecideOutcome(verdict);
-  CompareWithExpectation(plan.scenario->expect, verdict);
+  CompareWithExpectation(plan.scenario->expect, judged.is_silenced, verdict);
   verdict.notes = FindNotes(results, target);
   KeepRuns(results, verdict);
   verdict.arms = SummarizeArms(results, verdict.checks);
   verdict.remarks = RemarksOn(results, target, verdict.tolerated_seeds);
+  for (std::string& remark : RemarksOnHooks(results)) verdict.remarks.push_back(std::move(remark));
   FindWorstMargin(verdict);
   return verdict;
 }

@@ -69,7 +69,8 @@ constexpr ClassInfo kClasses[] = {
      "The same run, made twice, gave different bits (--verify-determinism).",
      "Look for an unseeded generator or a race; `trainwreck rerun RUN` repeats one run."},
     {FailureClass::kUndecided, VerdictKind::kInconclusive, 17, "undecided",
-     "A check is unknown: a NaN operand, a missing sample, a run that stopped before the window.",
+     "A check is unknown: a NaN operand, a missing sample, a run that stopped before the window, a "
+     "fault that could not act because its hook failed.",
      "The message names what was unknown."},
     {FailureClass::kTooFewSeeds, VerdictKind::kInconclusive, 18, "too_few_seeds",
      "Fewer seeds were run than the scenario requires to agree.",
