@@ -140,7 +140,7 @@ def wrap(hooks: Hooks) -> None:
     def call_load_state(self: Any, state_dict: Any) -> None:
         load_state(self, state_dict)
         hooks.guard("checkpoints", _on_optimizer_state, hooks, self)
-        hooks.faults.on_optimizer_loaded(self)
+        hooks.guard("faults", hooks.faults.on_optimizer_loaded, self)
 
     torch.save, torch.load = call_save, call_load
     torch.optim.Optimizer.load_state_dict = call_load_state  # type: ignore[method-assign]

@@ -387,7 +387,8 @@ class Faults:
         """The same maps without what the faults drop. Those of the program are often the ones that
         it trains with, and stay as they are."""
         for fault in self.due("checkpoint.drop_entries"):
-            obj = self._without(obj, fault)
+            kept = self.guard(self._without, obj, fault)
+            obj = obj if kept is None else kept
         return obj
 
     def _without(self, obj: Any, fault: Fault) -> Any:
