@@ -222,7 +222,8 @@ void ActiveRun::OnExit(const Json& message) {
   exit.phase = phase_name();
   exit.code = rank.code;
   exit.signal = rank.signal;
-  exit.last_words = LastWords(folder_.stderr_of(index), rank.stderr_begin);
+  exit.stderr_begin = rank.stderr_begin;
+  exit.last_words = LastWords(folder_.stderr_of(index), exit.stderr_begin);
   // An end by our own hand is none of the target's: nothing may be claimed of it.
   const bool ended_well = rank.code == 0 && rank.signal == 0;
   const bool by_us =

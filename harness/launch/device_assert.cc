@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <regex>
+#include <sstream>
 #include <string>
 
+#include "harness/launch/run_folder.h"
 #include "harness/protocol/description.h"
 #include "harness/protocol/rank_files.h"
 #include "harness/protocol/trace.h"
@@ -18,7 +19,8 @@ namespace {
 constexpr char kError[] = "device-side assert triggered";  // cudaGetErrorString
 // A program may also be told "unspecified launch failure"; then only the kernel's own words say it.
 constexpr char kKernelsWords[] = "] Assertion `";
-constexpr int kLinesRead = 1000;  // of what a rank wrote to stderr
+constexpr std::int64_t kBytesRead = 4 << 20;  // of the end of what a rank wrote to stderr
+constexpr std::size_t kLongestLine = 4096;
 
 std::string TextOf(const Json& fields, const char* key) {
   const auto found = fields.find(key);
@@ -41,15 +43,49 @@ struct Assertion {
   std::string kernel, condition;
 };
 
-Assertion AssertionIn(const std::string& path) {
+Assertion AssertionIn(const std::string& text) {
   static const std::regex kForm(R"((\w[^:]*): block: \[.*Assertion `(.+)` failed)");
-  std::ifstream file(path);
+  std::istringstream lines(text);
   std::string line;
   std::smatch found;
-  for (int i = 0; i < kLinesRead && std::getline(file, line); ++i) {
-    if (line.size() < 4096 && std::regex_search(line, found, kForm)) return {found[1], found[2]};
+  while (std::getline(lines, line)) {
+    if (line.size() > kLongestLine || line.find(kKernelsWords) == std::string::npos) continue;
+    if (std::regex_search(line, found, kForm)) return {found[1], found[2]};
   }
   return {};
+}
+
+std::string OutputOf(const RunResult& result, const RankExit& exit) {
+  return TailOf(OutputFile(result.folder, exit.rank, STDERR_FILENO), exit.stderr_begin, kBytesRead);
+}
+
+bool TellsOfAssert(const std::string& text) {
+  return text.find(kError) != std::string::npos || text.find(kKernelsWords) != std::string::npos;
+}
+
+// The process that ended with the error of a device assert; null: none did. PyTorch's message has
+// more lines behind the error than last words have, so its output is searched, too.
+const RankExit* ExitWithAssert(const RunResult& result) {
+  if (result.end != RunEnd::kFailed) return nullptr;
+  for (const RankExit& exit : result.exits) {
+    if (exit.code == 0 && exit.signal == 0) continue;
+    const Event* error = ErrorOf(result, exit.rank);
+    const bool is_in_event =
+        error != nullptr && TextOf(error->fields, "what").find(kError) != std::string::npos;
+    if (is_in_event || TellsOfAssert(exit.last_words) || TellsOfAssert(OutputOf(result, exit))) {
+      return &exit;
+    }
+  }
+  return nullptr;
+}
+
+// The rank of a process, or the one that failed below it, where it is the program's own launcher.
+int RankOf(const RunResult& result, const RankExit& exit) {
+  const auto& events = result.trace.events;
+  const auto failed = std::find_if(events.rbegin(), events.rend(), [](const Event& event) {
+    return event.name == "rank_failed" && event.rank >= 0;
+  });
+  return failed == events.rend() ? exit.rank : failed->rank;
 }
 
 std::string SentenceOf(const Json& fields) {
@@ -66,16 +102,8 @@ std::string SentenceOf(const Json& fields) {
 }  // namespace
 
 std::optional<int> RankWithDeviceAssert(const RunResult& result) {
-  if (result.end != RunEnd::kFailed) return std::nullopt;
-  for (const RankExit& exit : result.exits) {
-    const Event* error = ErrorOf(result, exit.rank);
-    const bool is_in_event =
-        error != nullptr && TextOf(error->fields, "what").find(kError) != std::string::npos;
-    const bool is_in_words = exit.last_words.find(kError) != std::string::npos ||
-                             exit.last_words.find(kKernelsWords) != std::string::npos;
-    if (is_in_event || is_in_words) return exit.rank;
-  }
-  return std::nullopt;
+  const RankExit* exit = ExitWithAssert(result);
+  return exit == nullptr ? std::nullopt : std::optional(RankOf(result, *exit));
 }
 
 Run WithBlockingLaunches(const Run& run) {
@@ -87,20 +115,21 @@ Run WithBlockingLaunches(const Run& run) {
 }
 
 void AddDeviceAssert(const RunResult& repeated, RunResult& result) {
-  const std::optional<int> rank = RankWithDeviceAssert(repeated);
-  if (!rank) {
+  const RankExit* exit = ExitWithAssert(repeated);
+  if (exit == nullptr) {
     result.detail += "; made once more with CUDA_LAUNCH_BLOCKING=1, it did not fail so";
     return;
   }
-  Json fields = {{"rank", *rank}};
-  int step = repeated.trace.last_step(*rank) + 1;
-  if (const Event* error = ErrorOf(repeated, *rank)) {
+  const int rank = RankOf(repeated, *exit);
+  Json fields = {{"rank", rank}};
+  int step = repeated.trace.last_step(rank) + 1;
+  if (const Event* error = ErrorOf(repeated, rank)) {
     step = std::max(step, error->step);
     for (const char* key : {"stage", "op", "within"}) {
       if (const std::string text = TextOf(error->fields, key); !text.empty()) fields[key] = text;
     }
   }
-  const Assertion assertion = AssertionIn(OutputFile(repeated.folder, *rank, STDERR_FILENO));
+  const Assertion assertion = AssertionIn(OutputOf(repeated, *exit));
   if (!assertion.kernel.empty()) {
     fields["kernel"] = assertion.kernel;
     fields["assertion"] = assertion.condition;

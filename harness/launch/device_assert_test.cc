@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "harness/launch/fake_runs.h"
+#include "harness/launch/run_folder.h"
 #include "harness/protocol/trace_reader.h"
 
 namespace trainwreck {
@@ -33,6 +34,28 @@ TEST(DeviceAssert, IsSeenInTheLastWordsOfAProgramWithoutEvents) {
   RunResult survived = Failed("RuntimeError: CUDA error: device-side assert triggered");
   survived.end = RunEnd::kCompleted;  // by a restart
   EXPECT_EQ(RankWithDeviceAssert(survived), std::nullopt);
+}
+
+// PyTorch says more behind the error than last words have.
+TEST(DeviceAssert, IsSeenInWhatTheAttemptWroteBeforeItsLastWords) {
+  const std::string earlier = "CUDA error: device-side assert triggered\n";
+  RunResult result = Failed("one\ntwo\nthree");
+  result.folder = FreshFolder("run");
+  const std::string path = result.folder + "/rank1.stderr";
+  WriteFile(path, earlier + "one\ntwo\nthree\n");
+  EXPECT_EQ(RankWithDeviceAssert(result), 1);
+  result.exits[1].stderr_begin = static_cast<std::int64_t>(earlier.size());
+  EXPECT_EQ(RankWithDeviceAssert(result), std::nullopt) << "an attempt before wrote it";
+  result.exits[1].stderr_begin = 0;
+  result.exits[1].code = 0;
+  EXPECT_EQ(RankWithDeviceAssert(result), std::nullopt) << "that rank did not fail";
+}
+
+// What torchrun wrote has the words of its workers; its own report names the rank.
+TEST(DeviceAssert, IsThatOfTheRankBelowALauncherOfTheProgram) {
+  RunResult result = Failed("CUDA error: device-side assert triggered");
+  result.trace.events.push_back({"rank_failed", 7, 3, 0.5, {{"code", 1}}});
+  EXPECT_EQ(RankWithDeviceAssert(result), 3);
 }
 
 TEST(DeviceAssert, IsMadeOnceMoreWithoutRestarts) {
@@ -103,6 +126,26 @@ TEST_P(DeviceAssertTest, IsMadeOnceMoreWithBlockingLaunches) {
   EXPECT_EQ(of_peer[0].step, 5);
   EXPECT_TRUE(EventsNamed(results.at("a/throws").trace, "device_assert").empty());
   EXPECT_FALSE(std::filesystem::exists(results.at("a/throws").folder + "/blocking"));
+}
+
+TEST_P(DeviceAssertTest, OfAProgramInPythonIsSeenToo) {
+  const auto results = RunFakes(
+      {FakeRun("a/assert", "python_assert"), FakeRun("a/failure", "python_launch_failure")},
+      GetParam());
+  for (const auto& [id, result] : results) {
+    EXPECT_TRUE(EventsNamed(result.trace, "exception").empty()) << id;
+    const std::vector<Event> found = EventsNamed(result.trace, "device_assert");
+    ASSERT_EQ(found.size(), 1u) << id << ": " << result.detail;
+    EXPECT_EQ(found[0].step, 3);
+    EXPECT_EQ(found[0].fields["kernel"], "indexSelectSmallIndex");
+    EXPECT_EQ(found[0].fields["assertion"], "srcIndex < srcSelectDimSize");
+    EXPECT_NE(result.detail.find("made once more with CUDA_LAUNCH_BLOCKING=1, it failed in step 3"),
+              std::string::npos)
+        << result.detail;
+  }
+  EXPECT_EQ(results.at("a/failure").exits[0].last_words,
+            "  File \"train.py\", line 12, in <module>\n    loss.item()\n"
+            "torch.AcceleratorError: CUDA error: unspecified launch failure");
 }
 
 }  // namespace device_assert_test

@@ -136,6 +136,7 @@ class FakeRank {
   std::optional<int> MisbehaveAtStep(TraceWriter& trace, int step);
   std::optional<int> MisbehaveTogether(TraceWriter& trace, int step);  // all ranks do
   static int FailOnDevice(TraceWriter& trace, int step);
+  static int FailAsPython(const char* error);
 
   Plan plan_;
   int rank_;
@@ -213,6 +214,8 @@ std::optional<int> FakeRank::MisbehaveAtStep(TraceWriter& trace, int step) {
     return 0;
   }
   if (mode_ == "device_assert") return FailOnDevice(trace, step);
+  if (mode_ == "python_assert") return FailAsPython("device-side assert triggered");
+  if (mode_ == "python_launch_failure") return FailAsPython("unspecified launch failure");
   if (mode_ == "loads_late") {  // behind its first collective
     WriteBroadcast(trace, step);
     std::this_thread::sleep_for(std::chrono::milliseconds(2500));
@@ -224,9 +227,7 @@ std::optional<int> FakeRank::MisbehaveAtStep(TraceWriter& trace, int step) {
   return std::nullopt;
 }
 
-// As a program on a GPU: the error comes a stage later than its cause, unless launches block.
-int FakeRank::FailOnDevice(TraceWriter& trace, int step) {
-  const bool blocks = Variable("CUDA_LAUNCH_BLOCKING", "0") == "1";
+void WriteKernelsWords() {
   for (int thread = 0; thread < 3; ++thread) {
     std::fprintf(
         stderr,
@@ -234,6 +235,12 @@ int FakeRank::FailOnDevice(TraceWriter& trace, int step) {
         "[0,0,0], thread: [%d,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n",
         thread);
   }
+}
+
+// As a program on a GPU: the error comes a stage later than its cause, unless launches block.
+int FakeRank::FailOnDevice(TraceWriter& trace, int step) {
+  const bool blocks = Variable("CUDA_LAUNCH_BLOCKING", "0") == "1";
+  WriteKernelsWords();
   Json error = {
       {"t", "event"},
       {"event", "exception"},
@@ -243,6 +250,24 @@ int FakeRank::FailOnDevice(TraceWriter& trace, int step) {
   if (blocks) error.update({{"op", "aten::index_select"}, {"within", "aten::embedding"}});
   trace.Write(error);
   trace.Write({{"t", "end"}, {"why", "exception"}, {"step", step}});
+  return 1;
+}
+
+// As a program in Python that knows nothing of the protocol; the text is that of PyTorch 2.11.
+int FakeRank::FailAsPython(const char* error) {
+  WriteKernelsWords();
+  std::fprintf(stderr,
+               "Traceback (most recent call last):\n"
+               "  File \"train.py\", line 12, in <module>\n"
+               "    loss.item()\n"
+               "torch.AcceleratorError: CUDA error: %s\n"
+               "Search for `cudaErrorAssert' in https://docs.nvidia.com/cuda/ for more "
+               "information.\n"
+               "CUDA kernel errors might be asynchronously reported at some other API call, so the "
+               "stacktrace below might be incorrect.\n"
+               "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+               "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n\n",
+               error);
   return 1;
 }
 

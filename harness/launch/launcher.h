@@ -89,7 +89,8 @@ struct RankExit {
   std::string phase;
   int code = -1;  // exit code, -1 when killed by a signal
   int signal = 0;
-  std::string last_words;  // the tail of its stderr
+  std::string last_words;         // the tail of its stderr
+  std::int64_t stderr_begin = 0;  // where its own part of that file begins
 };
 
 struct RunResult {

@@ -49,7 +49,18 @@ bool IsBacktrace(std::string_view line) {
          line.find("(+0x") != std::string_view::npos;
 }
 
-// The last ones that say something; of a text that is all backtrace, the last ones.
+// What PyTorch says of every error of CUDA, below the reason.
+bool IsAdvice(std::string_view line) {
+  for (const std::string_view begin :
+       {"Search for `cuda", "CUDA kernel errors might be asynchronously reported",
+        "For debugging consider passing CUDA_LAUNCH_BLOCKING", "Compile with `TORCH_USE_CUDA_DSA`",
+        "Device-side assertions were explicitly omitted"}) {
+    if (line.substr(0, begin.size()) == begin) return true;
+  }
+  return false;
+}
+
+// The last ones that say something; of a text without such, the last ones.
 Json LastLines(std::string_view text) {
   std::vector<std::string_view> words, all;
   while (!text.empty() && words.size() < kLastLines) {
@@ -60,7 +71,7 @@ Json LastLines(std::string_view text) {
     const std::size_t begin = newline == std::string_view::npos ? 0 : newline + 1;
     const std::string_view line = text.substr(begin);
     if (all.size() < kLastLines) all.push_back(line);
-    if (!IsBacktrace(line)) words.push_back(line);
+    if (!IsBacktrace(line) && !IsAdvice(line)) words.push_back(line);
     text = text.substr(0, begin);
   }
   if (words.empty()) words = all;
@@ -164,18 +175,23 @@ void WriteFile(const std::string& path, const std::string& text) {
   if (close(fd) != 0) Fail("cannot write " + path);
 }
 
-std::string LastWords(const std::string& path, std::int64_t begin) {
+std::string TailOf(const std::string& path, std::int64_t begin, std::int64_t bytes) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return "";
   struct stat status;
   std::string text;
   if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > begin) {
-    const std::int64_t from = std::max<std::int64_t>(begin, status.st_size - kTailBytes);
+    const std::int64_t from = std::max<std::int64_t>(begin, status.st_size - bytes);
     text.resize(static_cast<std::size_t>(status.st_size - from));
     const ssize_t got = pread(fd, text.data(), text.size(), from);
     text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   }
   close(fd);
+  return text;
+}
+
+std::string LastWords(const std::string& path, std::int64_t begin) {
+  const std::string text = TailOf(path, begin, kTailBytes);
   // Through JSON and back: bytes that are no UTF-8 become replacement characters.
   const std::string words = LastLines(text).dump(-1, ' ', false, Json::error_handler_t::replace);
   return Json::parse(words).get<std::string>();

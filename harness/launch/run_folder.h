@@ -31,8 +31,13 @@ class RunFolder {
 // Creates or replaces a file. Throws std::system_error.
 void WriteFile(const std::string& path, const std::string& text);
 
+// The last bytes of a file from `begin` on, so many at most. Empty where there is no file or
+// something else in its place, which is not waited for.
+std::string TailOf(const std::string& path, std::int64_t begin, std::int64_t bytes);
+
 // The last non-empty lines of a file from `begin` on: at most three, together at most 2 KiB, as
-// valid UTF-8. A backtrace after them is left out: it does not give the reason.
+// valid UTF-8. A backtrace after them and PyTorch's advice about errors of CUDA are left out: they do
+// not give the reason.
 std::string LastWords(const std::string& path, std::int64_t begin);
 
 }  // namespace trainwreck
