@@ -17,6 +17,7 @@ namespace {
 
 std::string WhyUnusable() { return "built without a CUDA toolkit (CUDA_HOME)"; }
 std::string DeviceName() { return "none"; }
+std::string ErrorLeftBehind() { return ""; }
 CallCounts Counts() { return {}; }
 void* AllocateDevice(std::size_t) { Refuse(); }
 void* AllocatePinned(std::size_t) { Refuse(); }

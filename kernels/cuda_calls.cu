@@ -12,8 +12,12 @@ namespace {
 
 std::atomic<std::int64_t> launches, copies, synchronising;
 
+// Takes an error that somebody is told of, or that is none, out of what the runtime keeps.
+void Forget() { static_cast<void>(cudaGetLastError()); }
+
 void Check(cudaError_t error, const char* call) {
   if (error == cudaSuccess) return;
+  Forget();
   throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(error));
 }
 
@@ -25,6 +29,7 @@ cudaEvent_t NativeEvent(Event event) { return static_cast<cudaEvent_t>(event); }
 std::string WhyUnusable() {
   int devices = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&devices); error != cudaSuccess) {
+    Forget();
     return std::string("no CUDA device: ") + cudaGetErrorString(error);
   }
   int device = 0, major = 0;
@@ -42,6 +47,11 @@ std::string DeviceName() {
   return properties.name;
 }
 
+std::string ErrorLeftBehind() {
+  const cudaError_t error = cudaPeekAtLastError();
+  return error == cudaSuccess ? "" : cudaGetErrorString(error);
+}
+
 CallCounts Counts() { return {launches, copies, synchronising}; }
 
 void* AllocateDevice(std::size_t bytes) {
@@ -49,7 +59,7 @@ void* AllocateDevice(std::size_t bytes) {
   void* data = nullptr;
   const cudaError_t status = cudaMalloc(&data, bytes);
   if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // clears it
+    Forget();
     throw OutOfDeviceMemory(bytes);
   }
   Check(status, "cudaMalloc");
@@ -59,7 +69,12 @@ void* AllocateDevice(std::size_t bytes) {
 void* AllocatePinned(std::size_t bytes) {
   ++synchronising;
   void* data = nullptr;
-  Check(cudaMallocHost(&data, bytes), "cudaMallocHost");
+  const cudaError_t status = cudaMallocHost(&data, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    Forget();
+    throw OutOfPinnedMemory();
+  }
+  Check(status, "cudaMallocHost");
   return data;
 }
 
@@ -107,7 +122,10 @@ void Record(Event event, Stream stream) {
 
 bool IsDone(Event event) {
   const cudaError_t error = cudaEventQuery(NativeEvent(event));
-  if (error == cudaErrorNotReady) return false;
+  if (error == cudaErrorNotReady) {
+    Forget();
+    return false;
+  }
   Check(error, "cudaEventQuery");
   return true;
 }

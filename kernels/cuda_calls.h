@@ -28,10 +28,13 @@ CallCounts Counts();  // of this process so far
 using Stream = void*;  // a cudaStream_t; null: the default stream
 using Event = void*;   // a cudaEvent_t
 
-// All throw std::runtime_error with the runtime's message when a call fails.
+// All throw std::runtime_error with the runtime's message when a call fails. The runtime keeps the
+// last error for whoever asks next, which may be other code of the process. A call that throws
+// takes its error out of there; only an error after which the device is lost stays.
+std::string ErrorLeftBehind();  // empty: none
 
-// Synchronising calls, for set-up and tear-down. AllocateDevice throws OutOfDeviceMemory
-// (out_of_memory.h) when the device's memory does not suffice.
+// Synchronising calls, for set-up and tear-down. Where the memory does not suffice, AllocateDevice
+// throws OutOfDeviceMemory and AllocatePinned OutOfPinnedMemory (out_of_memory.h).
 void* AllocateDevice(std::size_t bytes);
 void* AllocatePinned(std::size_t bytes);
 void FreeDevice(void* data) noexcept;

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "kernels/cuda_blocks_on_cpu.h"
+#include "kernels/out_of_memory.h"
 
 // The linker's names for the begin and the end of a section.
 extern char kSharedBegin[] __asm__("__start_cuda_shared") __attribute__((weak));
@@ -49,14 +50,22 @@ std::map<char*, Allocation>& Allocations() {
   return all;
 }
 
+int until_refusal = 0;  // allocations; 0: none is refused
+
+[[noreturn]] void Refuse(std::size_t bytes, bool is_device) {
+  if (is_device) throw OutOfDeviceMemory(bytes);
+  throw OutOfPinnedMemory();
+}
+
 void* Allocate(std::size_t bytes, bool is_device) {
+  if (until_refusal > 0 && --until_refusal == 0) Refuse(bytes, is_device);
   const std::size_t page = PageBytes();
   Allocation made{.page_bytes = RoundUp(std::max<std::size_t>(bytes, 1), page),
                   .bytes = bytes,
                   .is_device = is_device};
   void* all =
       mmap(nullptr, made.page_bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (all == MAP_FAILED) throw std::bad_alloc();
+  if (all == MAP_FAILED) Refuse(bytes, is_device);
   made.pages = static_cast<char*>(all) + page;
   made.Protect(PROT_READ | PROT_WRITE);
   std::memset(made.pages, kFresh, made.page_bytes);
@@ -165,6 +174,10 @@ void PoisonSharedMemory() {
   }
 }
 
+void RefuseAllocation(int number) { until_refusal = number; }
+bool HasRefused() { return until_refusal == 0; }
+std::size_t LiveBuffers() { return Allocations().size(); }
+
 void ResetDevice() {
   sticky_error.clear();
   queues.clear();
@@ -182,6 +195,7 @@ void Enqueue(std::function<void()> thread, unsigned blocks, unsigned threads, St
 
 std::string WhyUnusable() { return ""; }
 std::string DeviceName() { return "none: the kernels run on the CPU"; }
+std::string ErrorLeftBehind() { return sticky_error; }
 CallCounts Counts() { return counts; }
 
 void* AllocateDevice(std::size_t bytes) {

@@ -94,6 +94,11 @@ void Launch(void (*kernel)(Parameters...), std::int64_t blocks, unsigned threads
 
 // The order of threads and blocks from now on; the first one is that of seed 1.
 void SetSchedule(std::uint64_t seed);
+// Refuses the allocation with this number, from 1 on, of those that follow, device and pinned
+// memory together, and no other one; 0: none.
+void RefuseAllocation(int number);
+bool HasRefused();          // the one that RefuseAllocation named has come
+std::size_t LiveBuffers();  // that are allocated and not freed
 // Forgets an error, and what was queued: a test that wants it goes on.
 void ResetDevice();
 

@@ -10,6 +10,7 @@
 #include "kernels/digest.h"
 #include "kernels/digest_cuda.h"
 #include "kernels/kernel_testing.h"
+#include "kernels/out_of_memory.h"
 #include "kernels/tensor_stats_cuda.h"
 
 namespace trainwreck::kernels {
@@ -179,6 +180,20 @@ TEST(Cuda, ARefusedListLeavesTheRingUsable) {
   EXPECT_EQ(statistics.in_flight(), 0);
   EXPECT_TRUE(statistics.Launch(gpt.views, 1, nullptr));
   EXPECT_EQ(statistics.Wait()->tag, 1);
+}
+
+// LibTorch's next check would take it for its own.
+TEST(Cuda, AFailedCallLeavesNoErrorBehind) {
+  SKIP_WITHOUT_CUDA();
+  constexpr std::size_t kTooMuch = std::size_t{1} << 60;
+  EXPECT_THROW(cuda::AllocateDevice(kTooMuch), OutOfDeviceMemory);
+  EXPECT_EQ(cuda::ErrorLeftBehind(), "");
+  EXPECT_THROW(cuda::AllocatePinned(kTooMuch), std::exception) << "the driver may call it invalid";
+  EXPECT_EQ(cuda::ErrorLeftBehind(), "");
+  const Gpt gpt;
+  CudaTensorStats statistics(1);
+  ASSERT_TRUE(statistics.Launch(gpt.views, 1, nullptr));
+  while (!statistics.Poll()) EXPECT_EQ(cuda::ErrorLeftBehind(), "") << "it is only not ready yet";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A device's memory did not suffice for a buffer of the kernels.
+// The memory of a device, or pinned memory of the host, did not suffice for a buffer of the
+// kernels.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,13 @@ class OutOfDeviceMemory : public std::bad_alloc {
 
  private:
   std::size_t bytes_;
+};
+
+class OutOfPinnedMemory : public std::bad_alloc {
+ public:
+  const char* what() const noexcept override {
+    return "the host's memory does not suffice for a pinned buffer";
+  }
 };
 
 }  // namespace trainwreck::kernels

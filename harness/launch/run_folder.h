@@ -36,8 +36,8 @@ void WriteFile(const std::string& path, const std::string& text);
 std::string TailOf(const std::string& path, std::int64_t begin, std::int64_t bytes);
 
 // The last non-empty lines of a file from `begin` on: at most three, together at most 2 KiB, as
-// valid UTF-8. A backtrace after them and PyTorch's advice about errors of CUDA are left out: they do
-// not give the reason.
+// valid UTF-8. A backtrace after them and PyTorch's advice about errors of CUDA are left out: they
+// do not give the reason.
 std::string LastWords(const std::string& path, std::int64_t begin);
 
 }  // namespace trainwreck
