@@ -23,6 +23,17 @@ namespace {
 // fails: the supervisor looks after a stalled run in seconds, too.
 constexpr std::chrono::seconds kSuspicious(1);
 
+// A call of the group that may block for ever. Its thread gives the group up before the call is
+// over, so that the last one to hold it, and to destroy it, is never a thread that nobody waits
+// for.
+void BoundedCallOf(c10::intrusive_ptr<c10d::Backend> group, double timeout_s,
+                   const std::function<void(c10d::Backend&)>& call) {
+  BoundedCall(timeout_s, [group = std::move(group), call]() mutable {
+    const c10::intrusive_ptr<c10d::Backend> held = std::move(group);
+    call(*held);
+  });
+}
+
 }  // namespace
 
 BackendCommunicator::BackendCommunicator(const GroupOptions& options, at::Device device,
@@ -31,8 +42,8 @@ BackendCommunicator::BackendCommunicator(const GroupOptions& options, at::Device
     : options_(options), device_(device), group_(std::move(group)), records_(std::move(records)) {
   RemoveDump();  // of an earlier attempt
   try {
-    BoundedCall(options.timeout_s,
-                [group = group_, device] { group->eagerConnectSingleDevice(device); });
+    BoundedCallOf(group_, options.timeout_s,
+                  [device](c10d::Backend& backend) { backend.eagerConnectSingleDevice(device); });
     std::vector<at::Tensor> token{at::zeros({1}, device)};
     Await(*group_->allreduce(token, c10d::AllreduceOptions()));
   } catch (const std::exception& error) {
@@ -47,7 +58,7 @@ BackendCommunicator::~BackendCommunicator() {
     return;
   }
   try {
-    group_->shutdown();
+    BoundedCallOf(group_, options_.timeout_s, [](c10d::Backend& backend) { backend.shutdown(); });
   } catch (const std::exception& error) {  // all results are there already
     std::cerr << "trainwreck-trainer: the group of ranks does not shut down: " << error.what()
               << std::endl;

@@ -27,7 +27,8 @@ class BackendCommunicator : public Communicator {
   // std::runtime_error with what the backend says, and leaves the group then.
   BackendCommunicator(const GroupOptions& options, at::Device device,
                       c10::intrusive_ptr<c10d::Backend> group, BackendRecords records);
-  // Only after a Barrier(). Never throws.
+  // Only after a Barrier(). Never throws, and ends when its time is over: a group that does not
+  // shut down is told of on stderr, and left.
   ~BackendCommunicator() override;
   BackendCommunicator(const BackendCommunicator&) = delete;
   BackendCommunicator& operator=(const BackendCommunicator&) = delete;
