@@ -14,7 +14,6 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
-#include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
 #include <chrono>
@@ -31,6 +30,7 @@
 #include "trainer/devices/device.h"
 #include "trainer/devices/device_memory.h"
 #include "trainer/devices/nvml.h"
+#include "trainer/devices/nvtx_ranges.h"
 #include "trainer/devices/rng.h"
 #include "trainer/tensor_views.h"
 
@@ -249,10 +249,7 @@ class CudaDevice : public Device {
     return nvml_->Read(bus_id_, kErrorPatience);
   }
 
-  void BeginRange(const char* name) override {
-    if (std::exchange(has_range_, true)) nvtxRangePop();
-    nvtxRangePushA(name);
-  }
+  void BeginRange(const char* name) override { ranges_.Begin(name); }
 
   void BeginTiming() override { Record(timing_begin_); }
   void EndTiming() override { Record(timing_end_); }
@@ -287,7 +284,7 @@ class CudaDevice : public Device {
   mutable std::deque<std::unique_ptr<Arriving>> arriving_;  // in the order of training
   std::unique_ptr<Nvml> nvml_;
   std::string bus_id_;
-  bool has_range_ = false;
+  NvtxRanges ranges_;
   cudaEvent_t timing_begin_ = nullptr, timing_end_ = nullptr;
   std::optional<std::chrono::steady_clock::time_point> health_read_;
 };
