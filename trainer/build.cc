@@ -223,13 +223,13 @@ std::unique_ptr<Device> OpenDeviceOf(const TrainingRecipe& recipe, const LocalPl
                       at::Float32Precision::TF32;
   const bool reduces = torch.allowBF16ReductionCuBLAS() ==
                        at::CuBLASReductionOption::AllowReducedPrecisionWithSplitK;
-  events.Report(
-      events::kDeviceOpened,
-      {{"kind", at::DeviceTypeName(kind, /*lower_case=*/true)},
-       {"name", device->name()},
-       {"tf32", is_gpu && rounds},
-       {"reduced_sums", is_gpu && reduces},
-       {"allocator", is_gpu ? AllocatorSettings(recipe.memory_expandable_segments) : ""}});
+  events.Report(events::kDeviceOpened,
+                {{"kind", at::DeviceTypeName(kind, /*lower_case=*/true)},
+                 {"name", device->name()},
+                 {"tf32", is_gpu && rounds},
+                 {"reduced_sums", is_gpu && reduces},
+                 {"allocator", is_gpu ? AllocatorSettings(recipe.memory_expandable_segments) : ""},
+                 {"tells_of_xids", device->TellsOfXids()}});
   return device;
 }
 

@@ -132,11 +132,13 @@ const EventKind kMemoryMoments(
     "One of these moments is the peak (CPU). Only where a formula mentions it; `trainwreck fits` "
     "predicts by it");
 const EventKind kDeviceOpened(
-    "device_opened", {"kind", "name", "tf32", "reduced_sums", "allocator"},
+    "device_opened", {"kind", "name", "tf32", "reduced_sums", "allocator", "tells_of_xids"},
     "Where this rank's tensors live from here on, whether its products in fp32 are rounded "
     "(precision.tf32), and sums in them (precision.reduced_sums). allocator: the settings that "
     "LibTorch's allocator of a GPU was given, by PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF and "
-    "memory.expandable_segments");
+    "memory.expandable_segments. tells_of_xids: whether the GPU's driver tells this rank of "
+    "critical "
+    "errors; if not, as where a container lacks the right, no device_xid means nothing");
 const EventKind kAttentionChosen(
     "attention_chosen", {"backend", "dtype", "documents", "gradient"},
     "Which of its fused attentions LibTorch takes: flash, efficient, cudnn or math; none: it "

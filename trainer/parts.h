@@ -264,6 +264,8 @@ class Device {
   // Reads them whenever they were read before, for the report of an error. Waits a moment for what
   // the driver says of it.
   virtual std::optional<DeviceHealth> HealthAfterError() { return std::nullopt; }
+  // Whether readings have the critical errors that the driver knows of. If not, none means nothing.
+  virtual bool TellsOfXids() const { return false; }
   // What the program does from here on, for the ranges of a profiler.
   virtual void BeginRange(const char* /*name*/) {}
   // Time by the device's own clock. The two calls are queued between its work; TimedSeconds waits

@@ -27,6 +27,7 @@ struct Noted {
   std::vector<std::vector<std::int64_t>> ahead = {}, moved = {};  // ids of batches
   std::vector<DeviceHealth> health = {};                          // the readings, one a step
   DeviceHealth after_error = {};
+  bool tells_of_xids = false;
   bool fails = false;  // whatever is moved to it, after the readings
 };
 Noted* noted = nullptr;  // null: there is no such device
@@ -75,6 +76,7 @@ class NotingDevice : public Device {
     return health;
   }
   std::optional<DeviceHealth> HealthAfterError() override { return noted->after_error; }
+  bool TellsOfXids() const override { return noted->tells_of_xids; }
   void BeginRange(const char* name) override { noted->ranges.emplace_back(name); }
   void BeginTiming() override { ++noted->begun; }
   void EndTiming() override { ++noted->ended; }
@@ -283,6 +285,18 @@ TEST(DeviceHealthTest, CriticalErrorsAreSaidByTheErrorWithWhichARunEnds) {
   EXPECT_EQ(outcome.EventsOf("exception").at(0)["what"],
             "the GPU is lost; the driver told of the GPU: Xid 48 (double bit ECC error), Xid 79 "
             "(GPU has fallen off the bus)");
+}
+
+TEST(DeviceHealthTest, ADriverThatTellsOfNoCriticalErrorsIsToldFromAGpuWithoutAny) {
+  for (const bool tells : {false, true}) {
+    Noted all;
+    all.tells_of_xids = tells;
+    noted = &all;
+    const Outcome outcome = RunOnce(With(Mlp(), {{"device", "cuda"}, {"steps", 1}}));
+    noted = nullptr;
+    ASSERT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.EventsOf("device_opened").at(0)["tells_of_xids"], tells);
+  }
 }
 
 TEST(DeviceHealthTest, AnErrorBeforeTheFirstStepSaysThemToo) {

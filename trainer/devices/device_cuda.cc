@@ -160,7 +160,7 @@ class CudaDevice : public Device {
     WatchRefusals();
     nvml_ = Nvml::Load();
     bus_id_ = PciBusId(index_);
-    if (nvml_ != nullptr && !bus_id_.empty()) nvml_->Watch(bus_id_);
+    tells_of_xids_ = nvml_ != nullptr && !bus_id_.empty() && nvml_->Watch(bus_id_);
   }
 
   at::Device torch_device() const override { return at::Device(at::kCUDA, index_); }
@@ -249,6 +249,8 @@ class CudaDevice : public Device {
     return nvml_->Read(bus_id_, kErrorPatience);
   }
 
+  bool TellsOfXids() const override { return tells_of_xids_; }
+
   void BeginRange(const char* name) override { ranges_.Begin(name); }
 
   void BeginTiming() override { Record(timing_begin_); }
@@ -284,6 +286,7 @@ class CudaDevice : public Device {
   mutable std::deque<std::unique_ptr<Arriving>> arriving_;  // in the order of training
   std::unique_ptr<Nvml> nvml_;
   std::string bus_id_;
+  bool tells_of_xids_ = false;
   NvtxRanges ranges_;
   cudaEvent_t timing_begin_ = nullptr, timing_end_ = nullptr;
   std::optional<std::chrono::steady_clock::time_point> health_read_;
