@@ -20,11 +20,12 @@ from gpu_report import ABSENT, FAILED, PARTLY, PASSED, Results, may_replace, wri
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # As the harness's exit statuses are.
-EXIT_PASSED, EXIT_FAILED, EXIT_NOTHING, EXIT_INCONCLUSIVE, EXIT_INFRASTRUCTURE = 0, 1, 4, 5, 7
-ENOUGH_S = 10  # what a check needs to be worth starting
+EXIT_PASSED, EXIT_FAILED, EXIT_NOTHING, EXIT_INCONCLUSIVE, EXIT_INFRASTRUCTURE, EXIT_INTERRUPTED = 0, 1, 4, 5, 7, 130
+ABOUT_GPUS = "gpu"  # the tag of scenarios that are about a GPU; most can run on nothing else
 ABOUT_CHANCE = "nondeterministic"  # the tag of scenarios whose fault `deterministic` takes away
 NCCL_AT_ONCE = ["-j", "4"]  # a run of two ranks counts with both
 WIND_UP_S = 25  # after an interrupt the harness ends its runs and writes what it has
+ENOUGH_S = WIND_UP_S + 10  # what a check needs to be worth starting
 
 
 class Check:
@@ -37,13 +38,31 @@ class Check:
         self.environment = {**os.environ, "OMP_NUM_THREADS": "1", "GPU_CHECK_PYTHON": self.python,
                             "LD_LIBRARY_PATH": gpu_machine.library_path(self.bundle, self.torch, self.others)}
         self.versions = gpu_machine.versions(self.torch, self.others)
-        self.devices, self.why_none, self.cuda_starts = [], "", False
+        self.devices, self.why_none, self.cuda_starts, self.driver = [], "", False, ""
+        self.stopped = ""  # by which signal
 
     def program(self, name):
         return f"{self.bundle}/bin/{name}"
 
     def left_s(self):
         return self.end - time.monotonic()
+
+    def stop(self, number, _frame):
+        """A signal from outside shortens the limit, so that all ends as it does there. The second one leaves no time at all."""
+        self.end = min(self.end, time.monotonic() + (0 if self.stopped else WIND_UP_S))
+        self.stopped = signal.Signals(number).name
+
+    def has_ended(self, process, least_s, spare_s):
+        """Whether it ends while more than spare_s are left, but within least_s at any rate. A signal may come while this waits."""
+        begin = time.monotonic()
+        while True:
+            try:
+                process.wait(0.2)
+                return True
+            except subprocess.TimeoutExpired:
+                waited = self.stopped or time.monotonic() - begin >= least_s
+                if waited and self.left_s() <= spare_s:
+                    return False
 
     def call(self, command, environment=None, folder=None):
         """Exit code (124: too long), output and seconds. A program that must end is interrupted first: it may have something to say."""
@@ -57,18 +76,14 @@ class Check:
                                            env={**self.environment, **(environment or {})}, start_new_session=True)
             except OSError as error:
                 return 127, str(error), 0.0
-            try:
-                code = process.wait(max(1, self.left_s() - WIND_UP_S))
-            except subprocess.TimeoutExpired:
-                code = 124
+            in_time = self.has_ended(process, 1, WIND_UP_S)
+            if not in_time:
                 process.send_signal(signal.SIGINT)
-                try:
-                    process.wait(max(1, min(WIND_UP_S, self.left_s())))
-                except subprocess.TimeoutExpired:
+                if not self.has_ended(process, 1, 0):
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
             output.seek(0)
-            return code, output.read(), time.monotonic() - began
+            return process.returncode if in_time else 124, output.read(), time.monotonic() - began
 
     # What there is.
 
@@ -80,6 +95,9 @@ class Check:
             self.why_none = "" if self.devices else "no GPU"
         else:
             self.why_none = "the trainer with GPUs does not start: " + (output.strip().splitlines() or [f"exit {code}"])[-1][:200]
+        if self.devices and shutil.which("nvidia-smi"):
+            _, output, _ = self.call(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"])
+            self.driver = output.strip().partition("\n")[0]
 
     def device(self):
         return "cuda" if self.devices else "cpu"
@@ -98,7 +116,7 @@ class Check:
         failed = len(re.findall(r"^\[  FAILED  \] \S+(?:, where .*)? \(\d+ ms\)", output, re.MULTILINE))
         words = f"{passed} passed, {failed} failed, {len(skipped)} skipped"
         if code == 124:
-            self.cut_short(what, seconds, words, FAILED if failed else PARTLY if passed else ABSENT)
+            self.cut_short(what, seconds, words, FAILED if failed else PARTLY if passed else ABSENT, passed)
         elif code != 0 or passed + failed + len(skipped) == 0:  # a filter that matches nothing exits with 0
             self.results.record(what, FAILED, seconds, f"exit {code}, {words}")
             self.results.keep(f"{what}: output", output)
@@ -109,7 +127,8 @@ class Check:
             for name in skipped:
                 self.results.also_lacks(f"{what}: {name}: skipped")
 
-    def cut_short(self, what, seconds, words, status):
+    def cut_short(self, what, seconds, words, status, settled=0):
+        self.results.was_cut_short(settled)
         self.results.record(what, status, seconds, f"cut short: {words}")
         self.results.also_lacks(f"{what}: cut short after {seconds:.0f} s: {words}")
 
@@ -180,6 +199,7 @@ class Check:
         passed = sum(verdict["verdict"] == "pass" and self.device() in verdict["devices"] for verdict in report["verdicts"])
         cut_off = re.search(r"\d+ cases? (?:was|were) cut off without a verdict", output)
         if code == 124:
+            self.results.was_cut_short(passed)
             why = cut_off[0] if cut_off else "no verdict"
             self.results.also_lacks(f"{what}: cut short after {seconds:.0f} s: {why}")
             words = f"cut short: {words}; {why}"
@@ -196,26 +216,35 @@ class Check:
         what = f"scenario suite with device={self.device()}" + (f", shard {shard}" if shard else "")
         arguments = ["--set", f"device={self.device()}"] + (["--shard", shard] if shard else [])
         if self.devices:
-            arguments = ["-t", f"not {ABOUT_CHANCE}", *arguments, "--set", "deterministic=true"]
+            left_out = f"not {ABOUT_CHANCE}" if self.options.scenarios else f"not {ABOUT_GPUS} and not {ABOUT_CHANCE}"
+            arguments = ["-t", left_out, *arguments, "--set", "deterministic=true"]
         self.run_scenarios(what, self.options.scenarios or [self.bundle + "/scenarios"], arguments, self.options.one_seed)
         if not self.devices:
             self.results.also_lacks("the scenario suite on a GPU: it ran on the CPU")
 
-    def chance(self):
-        what = "scenarios about operations without a fixed order"
+    def tagged(self, what, tags, arguments=()):
         if not self.devices:
             self.results.lacks(what, self.why_none)
         elif self.options.scenarios:
             self.results.also_lacks(f"{what}: left out, as scenarios were named")
         else:
-            self.run_scenarios(what, [self.bundle + "/scenarios"], ["-t", ABOUT_CHANCE, "--set", "device=cuda"], self.options.one_seed)
+            self.run_scenarios(what, [self.bundle + "/scenarios"], ["-t", tags, "--set", "device=cuda", *arguments], self.options.one_seed)
+
+    def about_gpus(self):
+        self.tagged("scenarios about a GPU", f"{ABOUT_GPUS} and not {ABOUT_CHANCE}", ["--set", "deterministic=true"])
+
+    def chance(self):
+        self.tagged("scenarios about operations without a fixed order", ABOUT_CHANCE)
 
     def doctor(self):
         with tempfile.TemporaryDirectory() as folder:
             code, output, seconds = self.call([self.program("trainwreck"), "doctor", "--target", self.target()],
                                               environment={"TRAINWRECK_CACHE": folder})
-        forked = "ok    train by fork" in output
-        self.results.record("training by fork and by exec", PASSED if code == 0 and forked else FAILED, seconds, "trainwreck doctor", on_gpu=False)
+        what, forked = "training by fork and by exec", "ok    train by fork" in output
+        if code == 124:
+            self.cut_short(what, seconds, "no end", ABSENT)
+        else:
+            self.results.record(what, PASSED if code == 0 and forked else FAILED, seconds, "trainwreck doctor", on_gpu=False)
         self.results.keep("trainwreck doctor", output)
 
     def nccl(self):
@@ -252,19 +281,20 @@ class Check:
         lines = [("device", f"{len(self.devices)} x {', '.join(names)}" if self.devices else "none: CPU only"),
                  ("processor", gpu_machine.cpu_name()), ("cores", str(len(os.sched_getaffinity(0)))), ("system", platform.platform())]
         lines += [(name, version or "unknown") for name, version in self.versions.items()]
-        if self.devices and shutil.which("nvidia-smi"):
-            _, driver, _ = self.call(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"])
-            lines.append(("driver", driver.strip().partition("\n")[0]))
+        if self.driver:
+            lines.append(("driver", self.driver))
         return lines + [("commit", self.results.commit), ("date", datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"))]
 
 
 def units_of(check, shards):
-    """What there is to run, in the order of the report. The first needs least time and finds most."""
-    units = {"doctor": check.doctor, "kernels": check.kernels, "nccl": check.nccl, "nccl-faults": check.nccl_faults}
+    """What there is to run, in the order of the report. What a CPU cannot show comes before the suite, whose last shards may
+    find no time."""
+    units = {"doctor": check.doctor, "kernels": check.kernels, "nccl": check.nccl, "nccl-faults": check.nccl_faults,
+             "gpu": check.about_gpus, "chance": check.chance}
     for index in range(1, shards + 1):
         shard = f"{index}/{shards}" if shards > 1 else ""
         units["suite" + (f" {shard}" if shard else "")] = lambda shard=shard: check.suite(shard)
-    return {**units, "chance": check.chance, "sanitizer": check.sanitizer, "benchmarks": check.benchmarks}
+    return {**units, "sanitizer": check.sanitizer, "benchmarks": check.benchmarks}
 
 
 def part_of(names, part, parts, shard):
@@ -304,7 +334,7 @@ def arguments():
     parser.add_argument("--gpu-runs", type=int, help="runs of the suite on one GPU at a time [4]")
     parser.add_argument("--one-seed", action="store_true", help="judge each scenario by its seed 0 alone: more scenarios in a call, and weaker verdicts")
     parser.add_argument("--rehearse", action="store_true", help="without a GPU, run on the CPU what can be; verifies nothing, and so exits with 4, or with 1")
-    parser.add_argument("--only", help="comma-separated: doctor,kernels,nccl,nccl-faults,suite,chance,sanitizer,benchmarks")
+    parser.add_argument("--only", help="comma-separated: doctor,kernels,nccl,nccl-faults,gpu,chance,suite,sanitizer,benchmarks")
     parser.add_argument("--nodes", nargs="*", default=gpu_machine.NODES, help=argparse.SUPPRESS)
     parser.add_argument("scenarios", nargs="*", help="default: all of the bundle")
     options = parser.parse_args()
@@ -325,6 +355,8 @@ def refuse_to_start(check):
     if wrong:
         return EXIT_INFRASTRUCTURE, wrong
     check.look()
+    if check.stopped:
+        return EXIT_INTERRUPTED, [f"stopped by {check.stopped} before the first check"]
     nodes = gpu_machine.gpu_nodes(check.options.nodes)
     if not check.devices and nodes:
         return EXIT_INFRASTRUCTURE, [f"this machine has GPUs ({', '.join(nodes)}), but none can be used: {check.why_none}"]
@@ -342,8 +374,11 @@ def run_unit(check, name, unit):
         check.results.begin(name)
         if left_out:
             check.results.also_lacks(f"{name}: left out by --only")
+        elif check.stopped:
+            check.results.lacks(name, f"stopped by {check.stopped}")
         else:
             check.results.lacks(name, f"no time was left of {check.options.call_limit_s:.0f} s")
+        check.results.finish()
         return
     check.results.begin(name)
     try:
@@ -351,6 +386,7 @@ def run_unit(check, name, unit):
     except Exception:  # the other checks are worth having
         check.results.record(name, FAILED, 0.0, "the check itself failed")
         check.results.keep(f"{name}: failure of the check", traceback.format_exc())
+    check.results.finish()
 
 
 def run(check, units, names):
@@ -365,7 +401,13 @@ def main():
     with open(options.bundle + "/COMMIT", encoding="utf-8") as file:
         commit = file.read().strip()
     results = Results(options.results, [], commit)
-    check = Check(options, results)
+    try:
+        check = Check(options, results)
+    except gpu_machine.NoTorch as error:
+        print(f"gpu_check: {error}", file=sys.stderr)
+        return EXIT_INFRASTRUCTURE
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, check.stop)
     part, parts = options.part
     units = units_of(check, int(options.shard.partition("/")[2]) if options.shard else max(1, parts - 2))
     results.units = list(units)
@@ -378,11 +420,13 @@ def main():
     run(check, units, part_of(list(units), part, parts, options.shard))
     for line in results.not_verified():
         print(f"NOT VERIFIED: {line}")
-    passed, failed, verified = results.count(PASSED, PARTLY), results.count(FAILED), results.verified_now()
+    passed, failed, verified = results.count(PASSED, PARTLY), results.count(FAILED), results.verified
     print(f"{passed} passed ({results.count(PARTLY)} in part), {failed} failed, {results.count(ABSENT)} not verified; report: {options.report}")
     if not verified:
         print("gpu_check: this call verified nothing on a GPU" + (": there is none" if not check.devices else ""))
-    return EXIT_FAILED if failed else EXIT_PASSED if verified else EXIT_NOTHING
+    if check.stopped:
+        print(f"gpu_check: stopped by {check.stopped}")
+    return EXIT_FAILED if failed else EXIT_INTERRUPTED if check.stopped else EXIT_PASSED if verified else EXIT_NOTHING
 
 
 if __name__ == "__main__":

@@ -8,21 +8,24 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 
 NODES = ("/dev/nvidia[0-9]*", "/dev/dxg", "/proc/driver/nvidia/gpus/*")
 
 
+class NoTorch(Exception):
+    """There is no LibTorch to run the programs with."""
+
+
 def find_torch(python):
-    """The folder of LibTorch's libraries, and those of the libraries that they need."""
+    """The folder of LibTorch's libraries, and those of the libraries that they need. Raises NoTorch."""
     if python is None and os.environ.get("TORCH_HOME"):
         home = os.environ["TORCH_HOME"]
         return home + "/lib", glob.glob("/usr/local/cuda/lib64")
     code = "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
-    result = subprocess.run([python or "python3", "-c", code], capture_output=True, text=True)
-    if result.returncode != 0:
-        sys.exit("gpu_check: no torch: set TORCH_HOME, or name a Python that has it with --python")
-    torch = result.stdout.strip()
+    try:
+        torch = subprocess.run([python or "python3", "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise NoTorch("no torch: set TORCH_HOME, or name a Python that has it with --python") from error
     return torch + "/lib", glob.glob(torch + "/../nvidia/*/lib") + glob.glob("/usr/local/cuda/lib64")
 
 

@@ -40,14 +40,24 @@ def grouped(lines):
             else f"{key[0]}: {names[0]}: {key[1]}" if names else key for key, names in groups.items()]
 
 
+def may_take_place(new, old):
+    """Whether a unit may replace what an earlier call found. `settled` of a unit is None when all of it ended by itself."""
+    found = [{row[1] for row in unit["rows"]} for unit in (new, old or {"rows": []})]
+    if FAILED in found[0] or found[1] <= {ABSENT}:
+        return True
+    if found[0] <= {ABSENT}:
+        return False
+    return new["settled"] is None or (FAILED not in found[1] and old["settled"] is not None and new["settled"] >= old["settled"])
+
+
 class Results:
-    """By unit, in the order of `units`: a unit that is run again replaces what it said before."""
+    """By unit, in the order of `units`: a unit that is run again replaces what it said before, if it says more."""
 
     def __init__(self, path, units, commit):
         self.path, self.units, self.commit = path, units, commit
         self.done = {}
-        self.unit = None
-        self.begun = []  # by this call
+        self.unit = self.name = None  # that was begun
+        self.verified = 0  # checks of this call that passed on a GPU, at least in part
         self.device = self.kept_device = None
         if path and os.path.exists(path):
             with open(path, encoding="utf-8") as file:
@@ -62,8 +72,18 @@ class Results:
             self.done = {}
 
     def begin(self, unit):
-        self.unit = self.done[unit] = {"rows": [], "sections": [], "not_verified": []}
-        self.begun.append(unit)
+        self.name, self.unit = unit, {"rows": [], "sections": [], "not_verified": [], "settled": None}
+
+    def was_cut_short(self, settled):
+        """`settled`: tests or cases that passed before."""
+        self.unit["settled"] = (self.unit["settled"] or 0) + settled
+
+    def finish(self):
+        """What the begun unit found stands from here on, unless an earlier call knew more."""
+        if may_take_place(self.unit, self.done.get(self.name)):
+            self.done[self.name] = self.unit
+        else:
+            print(f"{self.name}: an earlier call found more, and that stands")
 
     def has_rows(self, unit):
         return bool(self.done.get(unit, {}).get("rows"))
@@ -72,6 +92,7 @@ class Results:
         """`on_gpu`: whether a pass of it says anything about a GPU."""
         print(f"{status:12s} {seconds:7.1f} s  {what}: {words}", flush=True)
         self.unit["rows"].append([what, status, seconds, words, on_gpu and self.device == "cuda"])
+        self.verified += status in (PASSED, PARTLY) and on_gpu and self.device == "cuda"
 
     def lacks(self, what, why):
         self.unit["not_verified"].append(f"{what}: {why}")
@@ -102,10 +123,6 @@ class Results:
 
     def count(self, *statuses):
         return sum(row[1] in statuses for row in self.all("rows"))
-
-    def verified_now(self):
-        """How many checks of this call passed on a GPU, at least in part."""
-        return sum(row[1] in (PASSED, PARTLY) and row[4] for unit in self.begun for row in self.done[unit]["rows"])
 
     def text(self, machine, device, bundle):
         text = ["# What was checked on a GPU", "",

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,7 @@ echo '{{"devices": [{{"kind": "cpu", "name": "cpu"}}'"$DEVICES"']}}'
 """
 GTEST = NOTE + """[ "$KERNELS" = fail ] && echo '[  FAILED  ] Sums.Small/cuda (2 ms)' && exit 1
 [ "$KERNELS" = slow ] && exec sleep 600
+if [ "$KERNELS" = deaf ]; then trap "" INT; sleep 600 & echo $! > "$CALLS.ready"; wait; fi
 [ "$KERNELS" = skip ] || echo '[       OK ] Sums.Small/cuda (2 ms)'
 [ -n "$KERNELS" ] && echo '[  SKIPPED ] Sums.Huge/cuda (0 ms)'
 exit 0
@@ -35,6 +37,13 @@ HARNESS = f"""#!{sys.executable}
 import json, os, signal, sys, time
 with open(os.environ["CALLS"], "a") as calls:
     print("trainwreck", *sys.argv[1:], file=calls)
+def wait_for_signal(act):
+    signal.signal(signal.SIGINT, act)
+    with open(os.environ["CALLS"] + ".ready", "w") as file:
+        print(os.getpid(), file=file)
+    time.sleep(600)
+if sys.argv[1] == "doctor" and os.environ.get("SUITE") == "hangs":
+    wait_for_signal(lambda *_: sys.exit(130))
 if sys.argv[1] == "doctor":
     sys.exit(print("ok    train by fork two steps"))
 folder = sys.argv[sys.argv.index("--output") + 1]
@@ -48,6 +57,8 @@ if suite not in ("none", "stuck"):
     verdicts.append(verdict("nan/a", devices=[device]))
 if suite == "few":
     verdicts = [verdict("nan/c", "inconclusive", [device], "too few seeds")]
+if suite == "fail":
+    verdicts = [verdict("nan/a", "fail", [device])]
 if suite in ("skip", "none"):
     verdicts.append(verdict("nan/b", "skip", reason="requires two GPUs"))
 def report(*_):
@@ -56,13 +67,11 @@ def report(*_):
         json.dump({{"counts": counts, "verdicts": verdicts}}, file)
     if _:
         print("trainwreck: 7 cases were cut off without a verdict (interrupted)")
-    sys.exit(130 if _ else 5 if suite == "few" else 0)
+    sys.exit(130 if _ else {{"few": 5, "fail": 1}}.get(suite, 0))
 if suite == "killed":
-    signal.signal(signal.SIGINT, lambda *_: sys.exit(130))
-    time.sleep(600)
+    wait_for_signal(lambda *_: sys.exit(130))
 if suite in ("slow", "stuck"):
-    signal.signal(signal.SIGINT, report)
-    time.sleep(600)
+    wait_for_signal(report)
 report()
 """
 PROGRAMS = {"trainwreck-trainer-cuda": TRAINER, "trainwreck-trainer": NOTE, "trainwreck": HARNESS, "communicator_nccl_check": GTEST,
@@ -107,16 +116,30 @@ class GpuCheck(unittest.TestCase):
         except FileNotFoundError:
             return ""
 
-    def check(self, *arguments, status=0, nodes="node", **environment):
-        done = subprocess.run([self.bundle + "/gpu_check.sh", *arguments, "--nodes", f"{self.folder}/{nodes}"], cwd=self.folder,
-                              env={**self.environment, **environment}, capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return done.stdout + done.stderr
+    def start(self, *arguments, nodes="node", **environment):
+        return subprocess.Popen([self.bundle + "/gpu_check.sh", *arguments, "--nodes", f"{self.folder}/{nodes}"], cwd=self.folder,
+                                env={**self.environment, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def end(self, process, status):
+        said = process.communicate()[0]
+        self.assertEqual(process.returncode, status, said)
+        return said
+
+    def check(self, *arguments, status=0, **environment):
+        return self.end(self.start(*arguments, **environment), status)
+
+    def hurry(self):
+        """Units are worth starting with three seconds left, and need two of them to end."""
+        text = self.read("bundle/gpu_check.py")
+        for name, slow, quick in (("WIND_UP_S", "25", "2"), ("ENOUGH_S", "WIND_UP_S + 10", "WIND_UP_S + 1")):
+            self.assertIn(f"\n{name} = {slow} ", text)
+            text = text.replace(f"\n{name} = {slow} ", f"\n{name} = {quick} ")
+        self.write("bundle/gpu_check.py", text)
 
     def test_one_call_does_all(self):
         said = self.check()
         self.assertIn("NOT VERIFIED: NCCL between ranks: this machine has 1 GPUs", said)
-        self.assertRegex(said, r"10 passed \(0 in part\), 0 failed, [01] not verified")  # 1: without a libnccl
+        self.assertRegex(said, r"11 passed \(0 in part\), 0 failed, [01] not verified")  # 1: without a libnccl
         self.assertRegex(said, "NOT VERIFIED: faults of NCCL's calls: ")
         report = self.read("gpu.md")
         for line in ("| device | 1 x Fake |", "| LibTorch | 2.11.0 |", "| commit | abc |",
@@ -165,6 +188,10 @@ class GpuCheck(unittest.TestCase):
 
     def test_parts_make_one_report(self):
         said = self.check("--part", "1/4", "-j", "3")
+        self.assertEqual([line.split(" -t ")[1] for line in self.read("calls").splitlines() if " -t " in line],
+                         ["gpu and not nondeterministic --set device=cuda --set deterministic=true -j 3",
+                          "nondeterministic --set device=cuda -j 3"])
+        self.assertIn("| scenarios about a GPU | passed |", self.read("gpu.md"))
         self.assertIn("NOT VERIFIED: suite 2/2: not run yet", said)
         for part in ("2/4", "3/4", "4/4"):
             self.assertNotIn("Traceback", self.check("--part", part, "-j", "3"))
@@ -173,9 +200,8 @@ class GpuCheck(unittest.TestCase):
         for line in ("suite with device=cuda, shard 1/2 | passed", "shard 2/2 | passed", "benchmark of the kernels on the GPU | passed",
                      "training by fork and by exec | passed"):
             self.assertIn(line, report)
-        self.assertEqual(calls.count(" run "), 3)
-        self.assertEqual([line.count("deterministic=true") for line in calls.splitlines() if " -t nondeterministic " in line], [0])
-        self.assertEqual(calls.count(" -t not nondeterministic "), 2)
+        self.assertEqual(calls.count(" run "), 4)
+        self.assertEqual(calls.count(" -t not gpu and not nondeterministic "), 2)
         self.assertIn("--shard 2/2 --set deterministic=true -j 3\n", calls)
         self.write("bundle/COMMIT", "other\n")
         self.assertIn("suite 1/2: not run yet", self.check("--part", "1/4"))
@@ -183,7 +209,7 @@ class GpuCheck(unittest.TestCase):
     def test_a_shard_and_cores_are_passed_on(self):
         said = self.check("--shard", "2/5", "-j", "7")
         self.assertIn("NOT VERIFIED: suite 1/5: not run yet", said)
-        self.assertEqual(self.read("calls").count(" -t not nondeterministic "), 1)
+        self.assertEqual(self.read("calls").count(" -t not gpu and not nondeterministic "), 1)
         self.assertIn("--set device=cuda --shard 2/5 --set deterministic=true -j 7\n", self.read("calls"))
         self.check("--only", "suite", "--gpu-runs", "3", "--one-seed")
         self.assertIn("--set deterministic=true --gpu-runs 3 --each-seed 0:1\n", self.read("calls"))
@@ -207,20 +233,111 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("--shard and --part do not go together", self.check("--part", "2/4", "--shard", "1/5", status=2))
         self.assertEqual(self.read("calls"), "")
 
+    def test_scenarios_that_were_named_run_whatever_they_are_about(self):
+        said = self.check("nan/a")
+        self.assertIn("NOT VERIFIED: scenarios about a GPU: left out, as scenarios were named", said)
+        self.assertRegex(self.read("calls"), r"run nan/a .* -t not nondeterministic ")
+
     def test_a_suite_that_is_cut_short_leaves_its_verdicts(self):
-        said = self.check("--only", "suite", "--call-limit-s", "27", SUITE="slow")
+        self.hurry()
+        said = self.check("--only", "suite", "--call-limit-s", "5", SUITE="slow")
         self.assertRegex(said, r"PARTLY .* cut short: 2 pass; 7 cases were cut off without a verdict; on cuda")
         self.assertRegex(self.read("gpu.md"), r"- scenario suite with device=cuda: cut short after \d+ s: 7 cases")
 
     def test_what_is_cut_short_before_anything_passed_is_not_verified(self):
+        self.hurry()
         for why, variables in {"no verdict": {"SUITE": "killed"}, "cut short: 1 pass; 7": {"SUITE": "stuck"}}.items():
-            said = self.check("--only", "suite", "--call-limit-s", "27", status=4, **variables)
+            said = self.check("--only", "suite", "--call-limit-s", "5", status=4, **variables)
             self.assertRegex(said, f"NOT VERIFIED .*{why}")
             self.assertIn("0 passed (0 in part), 0 failed, 1 not verified", said)
             self.assertIn("gpu_check: this call verified nothing on a GPU\n", said)
-        said = self.check("--only", "kernels", "--call-limit-s", "27", status=4, KERNELS="slow")
+        said = self.check("--only", "kernels", "--call-limit-s", "5", status=4, KERNELS="slow")
         self.assertIn("0 passed (0 in part), 0 failed, 3 not verified", said)
         self.assertRegex(said, r"NOT VERIFIED: kernels against their oracles on a GPU: cut short after \d+ s: 0 passed")
+        said = self.check("--only", "doctor", "--call-limit-s", "5", status=4, SUITE="hangs")
+        self.assertIn("cut short: no end", said)  # and no failure
+
+    def test_nothing_starts_that_cannot_end(self):
+        self.check("--only", "suite")
+        self.write("calls", "")
+        self.check("--only", "suite", "--call-limit-s", "30", status=4, SUITE="slow")
+        self.assertEqual(self.read("calls"), "trainwreck-trainer-cuda --describe\n")
+        self.assertIn("| scenario suite with device=cuda | passed |", self.read("gpu.md"))
+        self.assertIn("no time was left of 30 s", self.check("--only", "kernels", "--call-limit-s", "30", status=4))
+
+    def test_what_is_cut_short_does_not_replace_what_has_ended(self):
+        self.hurry()
+        self.check("--only", "suite,kernels")
+        said = self.check("--only", "suite", "--call-limit-s", "5", SUITE="slow")  # it did verify something
+        self.assertIn("suite: an earlier call found more, and that stands", said)
+        said = self.check("--only", "kernels", "--call-limit-s", "5", status=4, KERNELS="slow")
+        self.assertIn("kernels: an earlier call found more, and that stands", said)
+        for what in ("scenario suite with device=cuda", "kernels against their oracles on a GPU", "kernels over 2^31 elements on a GPU"):
+            self.assertIn(f"| {what} | passed |", self.read("gpu.md"))
+        self.assertNotIn("cut short", self.read("gpu.md"))
+        self.check("--only", "suite", status=4, SUITE="none")  # it settled nothing
+        self.assertIn("| scenario suite with device=cuda | passed |", self.read("gpu.md"))
+        self.check("--only", "suite", status=1, SUITE="fail")
+        self.assertIn("| scenario suite with device=cuda | FAILED |", self.read("gpu.md"))
+
+    def test_which_of_two_results_stands(self):
+        def unit(status, settled=None):
+            return {"rows": [["a", status, 1, "", True]], "settled": settled}
+        whole, failed, absent = unit("passed"), unit("FAILED"), unit("NOT VERIFIED")
+        for new, old, stands in ((whole, None, True), (absent, None, True), (absent, absent, True), (absent, whole, False),
+                                 (absent, failed, False), (whole, failed, True), (failed, whole, True), (unit("PARTLY", 9), whole, False),
+                                 (unit("PARTLY", 3), unit("PARTLY", 4), False), (unit("PARTLY", 4), unit("PARTLY", 4), True),
+                                 (unit("PARTLY", 9), failed, False), (unit("PARTLY", 9), unit("FAILED", 1), False),
+                                 (unit("FAILED", 1), whole, True), (whole, unit("PARTLY", 9), True)):
+            self.assertEqual(gpu_report.may_take_place(new, old), stands, (new, old))
+
+    # Signals from outside.
+
+    def stop(self, process, number):
+        """Sends a signal once the program that acts on it is there, and returns the process id of that."""
+        for _ in range(600):
+            if self.read("calls.ready").endswith("\n"):
+                process.send_signal(number)
+                return int(self.read("calls.ready"))
+            self.assertIsNone(process.poll())
+            time.sleep(0.05)
+        self.fail("it did not start")
+
+    def assert_ended(self, pid):
+        with self.assertRaises(ProcessLookupError):
+            for _ in range(100):  # until init, or who takes its place, has seen its end
+                os.kill(pid, 0)
+                time.sleep(0.05)
+
+    def test_a_signal_winds_up_and_keeps_the_verdicts(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = self.start("--only", "suite,sanitizer", SUITE="slow")
+            self.assert_ended(self.stop(process, number))
+            said = self.end(process, 130)
+            self.assertIn(f"gpu_check: stopped by {number.name}\n", said)
+            self.assertIn("| scenario suite with device=cuda | PARTLY |", self.read("gpu.md"))
+            self.assertIn(f"NOT VERIFIED: sanitizer: stopped by {number.name}\n", said)
+            for name in ("calls.ready", "gpu.json"):
+                os.remove(f"{self.folder}/{name}")
+        self.assertNotIn("compute-sanitizer", self.read("calls"))
+
+    def test_a_second_signal_kills(self):
+        process = self.start("--only", "kernels", KERNELS="deaf")
+        begin = time.monotonic()
+        child = self.stop(process, signal.SIGTERM)
+        time.sleep(1)
+        process.terminate()
+        self.assertIn("0 passed", self.end(process, 130))
+        self.assertLess(time.monotonic() - begin, 15)  # not the 25 s
+        self.assert_ended(child)
+
+    def test_without_torch_nothing_could_be_verified(self):
+        self.write("bare", f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')  # no site-packages
+        os.chmod(self.folder + "/bare", 0o755)
+        for python in ("bare", "missing"):
+            said = self.check("--python", f"{self.folder}/{python}", status=7)
+            self.assertEqual(said, "gpu_check: no torch: set TORCH_HOME, or name a Python that has it with --python\n")
+        self.assertEqual(self.read("calls"), "")
 
     def test_a_suite_in_which_nothing_ran_is_not_verified(self):
         said = self.check("--only", "suite", status=4, SUITE="none")
@@ -288,10 +405,7 @@ class GpuCheck(unittest.TestCase):
             code, _, _ = check.call(["sh", self.folder + "/deaf.sh", self.folder + "/child"])
             self.assertEqual(code, 124)
             self.assertLess(time.monotonic() - begin, 10)  # not the 30 s
-            with self.assertRaises(ProcessLookupError):
-                for _ in range(100):  # until init, or who takes its place, has seen its end
-                    os.kill(int(self.read("child")), 0)
-                    time.sleep(0.05)
+            self.assert_ended(int(self.read("child")))
             time.sleep(max(0, check.left_s()))
             self.assertEqual(check.call(["touch", self.folder + "/late"]), (124, "", 0.0))
             self.assertFalse(os.path.exists(self.folder + "/late"))
@@ -309,6 +423,7 @@ class GpuCheck(unittest.TestCase):
             check.devices, check.why_none = [{"kind": "cuda"}] * gpus, "no GPU"
             results.begin("nccl-faults")
             check.nccl_faults()
+            results.finish()
         calls = [line.split() for line in self.read("calls").splitlines()]
         return results, [(call[call.index("--target") + 1], [os.path.basename(path) for path in call[2:call.index("--scenarios-root")]])
                          for call in calls]
@@ -316,7 +431,7 @@ class GpuCheck(unittest.TestCase):
     def test_faults_of_nccl_with_two_gpus(self):
         results, calls = self.nccl_faults(2)
         self.assertEqual(calls, [("trainer", ["nccl-drop.yaml"]), ("python", ["nccl-drop.yaml"]), ("python", ["one-rank"])])
-        self.assertEqual(([row[1] for row in results.all("rows")], results.verified_now()), (["passed"] * 3, 3))
+        self.assertEqual(([row[1] for row in results.all("rows")], results.verified), (["passed"] * 3, 3))
         self.assertEqual(results.not_verified(), [])
         self.assertNotIn("--each-seed", self.read("calls"))
         self.nccl_faults(2, part="1/4")
@@ -331,12 +446,12 @@ class GpuCheck(unittest.TestCase):
         for lacks, arguments in {"no GPU": {"gpus": 0}, "no shared libnccl.so.2, whose calls could be broken": {"gpus": 2, "nccl": ""}}.items():
             results, calls = self.nccl_faults(**arguments)
             self.assertEqual((results.not_verified(), calls), ([f"faults of NCCL's calls: {lacks}"], []))
-            self.assertEqual((results.verified_now(), results.all("rows")[0][1]), (0, "NOT VERIFIED"))
+            self.assertEqual((results.verified, results.all("rows")[0][1]), (0, "NOT VERIFIED"))
         results, calls = self.nccl_faults(2, python="")
         self.assertEqual([target for target, _ in calls], ["trainer"])
         self.assertIn("PyTorch's calls: name a Python", results.not_verified()[0])
         results, calls = self.nccl_faults(1, python="")
-        self.assertEqual((len(results.not_verified()), calls, results.verified_now()), (2, [], 0))
+        self.assertEqual((len(results.not_verified()), calls, results.verified), (2, [], 0))
 
     def test_a_python_with_torch(self):
         for home, named, found in ((self.folder, None, ""), (self.folder, "./python", "./python"), ("", None, "python3")):
