@@ -1,6 +1,6 @@
 // Collectives of a c10d backend whose own waits and ends cannot be trusted, as NCCL's: a call
 // returns when its result is there or its time is over, and a group that has failed is never
-// destroyed.
+// destroyed. Written after the last contact with a GPU: not run on a GPU yet.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,6 @@
 // Collectives over NVIDIA GPUs, one rank to a GPU (NCCL refuses two on one). Linked only into the
-// CUDA program. Run with one rank; not yet between GPUs.
+// CUDA program. Run with one rank on 2026-11-26, before most of it became BackendCommunicator; not
+// run on a GPU since, and not yet between GPUs.
 #pragma once
 
 #include <ATen/core/Tensor.h>
