@@ -26,7 +26,8 @@ struct DeviceLimits {
 
 class DeviceRoom {
  public:
-  // GPUs alone count: the cores of the CPU are packed by others.
+  // GPUs alone count: the cores of the CPU are packed by others. Their memory is what runs may
+  // take.
   DeviceRoom(const std::vector<DeviceInfo>& devices, DeviceLimits limits);
 
   // Whether there is room for it on a GPU for each rank, or on all where there are fewer. A run

@@ -17,6 +17,7 @@
 
 #include "harness/launch/active_run.h"
 #include "harness/launch/device_assert.h"
+#include "harness/launch/gpu_memory.h"
 #include "harness/launch/run_folder.h"
 #include "harness/launch/shared_phases.h"
 #include "harness/process/interruption.h"
@@ -104,6 +105,13 @@ struct Launcher::Impl {
   bool is_stopped = false;
 };
 
+// What these runs may take of the target's devices.
+std::vector<DeviceInfo> DevicesFor(const std::vector<const Run*>& runs, const Target& target) {
+  const bool need_gpus =
+      std::any_of(runs.begin(), runs.end(), [](const Run* run) { return run->device == "cuda"; });
+  return need_gpus ? LessOthers(target.devices, UsedByOthers(target.devices)) : target.devices;
+}
+
 // One call of RunAll.
 class Packing {
  public:
@@ -112,7 +120,7 @@ class Packing {
       : options_(options),
         callbacks_(callbacks),
         guards_(guards),
-        room_(options.target.devices, options.target.device_limits),
+        room_(DevicesFor(runs, options.target), options.target.device_limits),
         shared_(options.output_dir + "/.shared-phases",
                 options.isolation == Isolation::kExec ? std::vector<const Run*>() : runs),
         total_(static_cast<int>(runs.size())),

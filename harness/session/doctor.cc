@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "harness/launch/gpu_memory.h"
 #include "harness/launch/launcher.h"
 #include "harness/protocol/recipe_view.h"
 #include "harness/session/chosen.h"
@@ -117,12 +118,21 @@ Finding CheckScenarios(const CommonOptions& options) {
   }
 }
 
-std::vector<Finding> CheckDevices(const TargetDescription& target, bool has_driver) {
+std::vector<Finding> CheckDevices(const TargetDescription& target,
+                                  const std::vector<std::int64_t>& used, bool has_driver) {
   std::vector<Finding> findings;
-  for (const DeviceInfo& device : target.devices) {
+  for (std::size_t i = 0; i < target.devices.size(); ++i) {
+    const DeviceInfo& device = target.devices[i];
     std::string seen = device.kind + (device.name.empty() ? "" : ", " + device.name);
     if (device.memory_bytes > 0) seen += ", " + Gibibytes(static_cast<double>(device.memory_bytes));
-    findings.push_back({Health::kOk, "device", seen, ""});
+    const std::string others = SayOthers(device, used[i]);
+    if (others.empty()) {
+      findings.push_back({Health::kOk, "device", seen, ""});
+    } else {
+      findings.push_back({Health::kWarn, "device", seen + ": " + others,
+                          "end them (nvidia-smi names them), or choose another GPU by "
+                          "CUDA_VISIBLE_DEVICES; runs get the rest of the memory"});
+    }
   }
   if (target.CountDevices("cuda") > 0) return findings;
   if (has_driver) {
@@ -172,7 +182,8 @@ void CheckTarget(const CommonOptions& options, const SayChecked& say) {
   }
   const TargetDescription& target = session.description;
   say({CheckDescription(target), {}});
-  for (const Finding& finding : CheckDevices(target, HasCudaDriver())) say({finding, {}});
+  const std::vector<std::int64_t> used = UsedByOthers(target.devices);
+  for (const Finding& finding : CheckDevices(target, used, HasCudaDriver())) say({finding, {}});
   if (target.level < 2) {
     say(CheckPreflight(session));
     return;

@@ -4,6 +4,7 @@
 //   CheckTarget(options, [](const Checked& checked) { Print(checked.finding); });
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -26,8 +27,10 @@ Finding CheckScenarios(const CommonOptions& options);
 // makes the remaining checks impossible.
 void CheckTarget(const CommonOptions& options, const SayChecked& say);
 
-// The devices that the target can train on, and a GPU driver that it does not use.
-std::vector<Finding> CheckDevices(const TargetDescription& target, bool has_driver);
+// The devices that the target can train on, what other programs use of each (bytes), and a GPU
+// driver that the target does not use.
+std::vector<Finding> CheckDevices(const TargetDescription& target,
+                                  const std::vector<std::int64_t>& used, bool has_driver);
 
 // The result of a preflight run as a finding.
 Checked CheckedPreflight(const PreflightResult& result);

@@ -71,13 +71,21 @@ TEST(CheckMachine, ThisOneIsSeen) {
 TEST(CheckDevices, ADriverThatTheTargetDoesNotUseIsWorthAWarning) {
   TargetDescription target;
   target.devices = {{.kind = "cpu"}};
-  EXPECT_EQ(Ills(CheckDevices(target, /*has_driver=*/false)), "");
-  EXPECT_EQ(CheckDevices(target, false).back().what, "CUDA");
-  EXPECT_EQ(Ills(CheckDevices(target, /*has_driver=*/true)), "warn CUDA");
+  EXPECT_EQ(Ills(CheckDevices(target, {0}, /*has_driver=*/false)), "");
+  EXPECT_EQ(CheckDevices(target, {0}, false).back().what, "CUDA");
+  EXPECT_EQ(Ills(CheckDevices(target, {0}, /*has_driver=*/true)), "warn CUDA");
   target.devices.push_back({.kind = "cuda", .name = "A GPU", .memory_bytes = 3LL << 30});
-  const std::vector<Finding> findings = CheckDevices(target, true);
+  const std::vector<Finding> findings = CheckDevices(target, {0, 0}, true);
   EXPECT_EQ(Ills(findings), "");
   EXPECT_EQ(findings.back().seen, "cuda, A GPU, 3.0 GiB");
+}
+
+TEST(CheckDevices, AGpuThatOthersUseIsWorthAWarning) {
+  TargetDescription target;
+  target.devices = {{.kind = "cuda", .name = "A GPU", .memory_bytes = 3LL << 30}};
+  const std::vector<Finding> findings = CheckDevices(target, {2LL << 30}, true);
+  EXPECT_EQ(Ills(findings), "warn device");
+  EXPECT_EQ(findings.back().seen, "cuda, A GPU, 3.0 GiB: other programs use 2.0 of its 3.0 GiB");
 }
 
 TEST(CheckedPreflight, IsAsBadAsTheWorstThatWasFound) {

@@ -17,6 +17,7 @@
 #include "harness/cli/verbs/console_options.h"
 #include "harness/cli/verbs/dry_run.h"
 #include "harness/cli/verbs/run_on_slurm.h"
+#include "harness/launch/gpu_memory.h"
 #include "harness/picture/files.h"
 #include "harness/picture/picture.h"
 #include "harness/plan/device.h"
@@ -128,6 +129,20 @@ std::string DevicesOf(const std::vector<Case>& cases, const TargetDescription& t
     text += (text.empty() ? "" : ", ") + DescribeDevice(kind, target);
   }
   return text;
+}
+
+// Runs on a GPU that others use are packed into the rest of its memory.
+void WarnOfOthersOnGpus(const std::vector<Case>& cases, const std::vector<DeviceInfo>& devices) {
+  const bool need_gpus = std::any_of(cases.begin(), cases.end(), [](const Case& one) {
+    return std::find(one.devices.begin(), one.devices.end(), "cuda") != one.devices.end();
+  });
+  if (!need_gpus) return;
+  const std::vector<std::int64_t> used = UsedByOthers(devices);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const std::string said = SayOthers(devices[i], used[i]);
+    if (said.empty()) continue;
+    std::cerr << "trainwreck: " << devices[i].name << ": " << said << "; runs get the rest\n";
+  }
 }
 
 struct Invocation {
@@ -273,6 +288,7 @@ int RunCases(const RunOptions& run) {
   }
   // A search makes many invocations, and the first has shown that the program works.
   if (!run.each_seed) RequirePreflight(run.common, session, chosen.cases);
+  WarnOfOthersOnGpus(chosen.cases, session.description.devices);
   const std::string output = MakeOutputFolder(run.output, /*is_latest=*/!is_restricted);
   CheckWritable(output + "/verdicts.json", "--output");
   StoreDescription(output, session.description);
