@@ -16,13 +16,10 @@ const DeviceInfo kCpu = {.kind = "cpu"};
 const DeviceInfo kH200 = {.kind = "cuda", .name = "NVIDIA H200", .memory_bytes = 140 * kGiB};
 const DeviceInfo kA100 = {.kind = "cuda", .name = "NVIDIA A100", .memory_bytes = 39 * kGiB};
 
-std::string Library() {
-  return std::string(std::getenv("TEST_SRCDIR")) +
-         "/trainwreck/harness/launch/libnvidia-ml-fake.so";
-}
+constexpr char kLibrary[] = "harness/launch/libnvidia-ml-fake.so";
 
 TEST(ReadGpuMemory, AsksTheDriver) {
-  const std::vector<GpuMemory> gpus = ReadGpuMemory(Library());
+  const std::vector<GpuMemory> gpus = ReadGpuMemory(kLibrary);
   ASSERT_EQ(gpus.size(), 3U);
   EXPECT_EQ(gpus[0].name, "NVIDIA H200");
   EXPECT_EQ(gpus[1].uuid, "GPU-7c21");
@@ -34,12 +31,12 @@ TEST(ReadGpuMemory, WithoutADriverNothingIsKnown) {
   EXPECT_THAT(ReadGpuMemory("libnvidia-ml-of-nobody.so.1"), IsEmpty());
   EXPECT_THAT(ReadGpuMemory("libc.so.6"), IsEmpty()) << "it lacks the functions";
   setenv("FAKE_NVML", "driver", 1);
-  EXPECT_THAT(ReadGpuMemory(Library()), IsEmpty());
+  EXPECT_THAT(ReadGpuMemory(kLibrary), IsEmpty());
   unsetenv("FAKE_NVML");
 }
 
 TEST(UsedByOthers, IsWhatATargetSeesAndCannotHave) {
-  const std::vector<GpuMemory> gpus = ReadGpuMemory(Library());
+  const std::vector<GpuMemory> gpus = ReadGpuMemory(kLibrary);
   EXPECT_THAT(UsedByOthers({kCpu, kH200, kA100, kH200}, gpus, nullptr),
               ElementsAre(0, 40 * kGiB, 0, 0));
   EXPECT_THAT(UsedByOthers({kCpu, kH200}, {}, nullptr), ElementsAre(0, 0));
@@ -48,7 +45,7 @@ TEST(UsedByOthers, IsWhatATargetSeesAndCannotHave) {
 }
 
 TEST(UsedByOthers, GoesByTheGpusThatAreVisible) {
-  const std::vector<GpuMemory> gpus = ReadGpuMemory(Library());
+  const std::vector<GpuMemory> gpus = ReadGpuMemory(kLibrary);
   EXPECT_THAT(UsedByOthers({kA100, kH200}, gpus, "1,0"), ElementsAre(0, 40 * kGiB));
   EXPECT_THAT(UsedByOthers({kA100, kH200}, gpus, "GPU-7,GPU-5f"), ElementsAre(0, 40 * kGiB));
   for (const char* visible : {"", "2", "9", "-1", "MIG-5f0b", "GPU-0", ",0"}) {

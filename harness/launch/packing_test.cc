@@ -1,4 +1,5 @@
 // Which runs a launcher starts at a time.
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -72,9 +73,11 @@ TEST(PackingOrderTest, RunsThatMayWaitStartFirstAndGetHalfOfThePlaces) {
   EXPECT_LE(*std::max_element(beside.begin(), beside.end()), 4);
 }
 
-// The most runs that there were at a time, of six with a device, on eight cores and one GPU for
-// two.
-int MostAtATime(const std::string& device) {
+// Loaded before anybody asks for the driver's, whose name it has.
+const bool has_fake_driver = dlopen("harness/launch/libnvidia-ml-fake.so", RTLD_NOW) != nullptr;
+
+// The most runs that there were at a time, of six with a device, on eight cores and one GPU.
+int MostAtATime(const std::string& device, const DeviceInfo& gpu, const DeviceLimits& limits) {
   std::list<Run> runs;
   for (int i = 0; i < 6; ++i) {
     runs.push_back(FakeRun("gpu" + std::to_string(i), "completes", {{"fake.step_ms", 10}}));
@@ -83,10 +86,10 @@ int MostAtATime(const std::string& device) {
   int most = 0;
   const auto results = RunFakes(
       runs, Isolation::kFork,
-      [](LauncherOptions& options) {
+      [&](LauncherOptions& options) {
         options.cores = 8;
-        options.target.devices = {{.kind = "cuda", .name = "Fake", .memory_bytes = 80LL << 30}};
-        options.target.device_limits.runs = 2;
+        options.target.devices = {gpu};
+        options.target.device_limits = limits;
       },
       {}, [&](int running, int, int) { most = std::max(most, running + 1); });
   for (const auto& [id, result] : results) EXPECT_EQ(result.end, RunEnd::kCompleted) << id;
@@ -95,8 +98,18 @@ int MostAtATime(const std::string& device) {
 }
 
 TEST(PackingDevicesTest, PacksRunsByTheGpusAsWellAsByTheCores) {
-  EXPECT_EQ(MostAtATime("cuda"), 2);
-  EXPECT_GT(MostAtATime("cpu"), 2);
+  const DeviceInfo gpu = {.kind = "cuda", .name = "Fake", .memory_bytes = 80LL << 30};
+  EXPECT_EQ(MostAtATime("cuda", gpu, {.runs = 2}), 2);
+  EXPECT_GT(MostAtATime("cpu", gpu, {.runs = 2}), 2);
+}
+
+TEST(PackingDevicesTest, LeavesOtherProgramsTheirMemory) {
+  ASSERT_TRUE(has_fake_driver);
+  DeviceInfo gpu = {.kind = "cuda", .name = "NVIDIA H200", .memory_bytes = 140LL << 30};
+  const DeviceLimits limits = {.runs = 4, .run_bytes = 45LL << 30};
+  EXPECT_EQ(MostAtATime("cuda", gpu, limits), 2) << "40 GiB are in use";
+  gpu.name = "Fake";
+  EXPECT_EQ(MostAtATime("cuda", gpu, limits), 3);
 }
 
 }  // namespace packing_test
