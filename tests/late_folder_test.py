@@ -97,9 +97,9 @@ class LateFolderTest(Machines):
         thread.start()
         self.addCleanup(thread.join)
 
-    def tearDown(self):
+    def end_machines(self):
         self.is_over = True
-        super().tearDown()
+        super().end_machines()
 
     def run_task(self, connection):
         with self.lock:

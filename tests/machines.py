@@ -18,7 +18,7 @@ import time
 import unittest
 
 from network import USER, Switch, first_process, network_works
-from processes import processes_with
+from processes import processes_with, words_of
 
 TRAINWRECK = os.path.abspath(sys.argv[1])
 NEW_MACHINE = ["unshare", *USER, "--uts", "--pid", "--fork", "--mount-proc"]
@@ -105,6 +105,7 @@ def scenario(how, symptoms, **fault):
 
 class Machines(unittest.TestCase):
     before_task = ""  # of a machine, for the shell
+    patience = 10  # seconds in which all ranks have to end
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
@@ -127,6 +128,13 @@ class Machines(unittest.TestCase):
         threading.Thread(target=self.serve, daemon=True).start()
 
     def tearDown(self):
+        try:
+            self.assert_ranks_are_gone()
+        finally:
+            self.end_machines()
+
+    def end_machines(self):
+        """And with them whatever is left there."""
         self.daemon.close()
         os.remove(self.folder + "/up")
         for machine in self.machines:
@@ -216,17 +224,17 @@ class Machines(unittest.TestCase):
             except OSError:
                 continue
             own = [word for word in variables if word.startswith("SLURM_PROCID=")]
-            is_machine = words[0] in ("unshare", "sh") or words[:2] == ["sleep", "0.1"]
+            is_shell = words[:2] == ["sh", "-c"] and words[2].endswith(MACHINE)
+            is_machine = is_shell or words[0] == "unshare" or words[:2] == ["sleep", "0.1"]
             is_of_run = run is None or f"TRAINWRECK_RUN={run}" in variables
             if own and not is_machine and is_of_run and words[0].startswith(program) and (rank is None or own == [f"SLURM_PROCID={rank}"]):
                 found.append(pid)
         return found
 
-    def assert_ranks_are_gone(self, seconds=10):
-        deadline = time.monotonic() + seconds
-        while self.processes() and time.monotonic() < deadline:
+    def assert_ranks_are_gone(self, seconds=None):
+        deadline = time.monotonic() + (self.patience if seconds is None else seconds)
+        while (left := words_of(self.processes())) and time.monotonic() < deadline:
             time.sleep(0.1)
-        left = [open(f"/proc/{pid}/cmdline").read().replace("\0", " ") for pid in self.processes()]
         self.assertEqual(left, [])
 
     # The harness, on a machine of its own.
@@ -290,9 +298,9 @@ class Network(Machines):
         self.count, self.lost = None, set()  # of machines, where none is spare; the name of a run and what it has lost
         self.addCleanup(self.switch.close)
 
-    def tearDown(self):
+    def end_machines(self):
         self.is_over = True
-        super().tearDown()
+        super().end_machines()
 
     def host_of(self, task):
         """A run gets no other machine for one that it has lost, if their number is known."""

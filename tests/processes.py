@@ -20,6 +20,18 @@ def processes_with(marker):
     return found
 
 
+def words_of(pids):
+    """The command line of each that has not ended meanwhile."""
+    found = []
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+                found.append(file.read().rstrip("\0").replace("\0", " "))
+        except OSError:
+            pass
+    return found
+
+
 @functools.cache
 def torchrun_settings(python):
     """torchrun of torch 1.13 fails with Python 3.11, whose enumerations have other members, but where these are set: for no rank there is."""

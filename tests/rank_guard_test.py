@@ -15,6 +15,7 @@ import unittest
 
 import unittest_xml
 from machines import HAS_NAMESPACES, IS_PRIVATE, NEW_MACHINE, TARGETS, TRAIN, TRAINWRECK, Machines, Network, has_network, scenario
+from processes import processes_with
 from stale_folder import SharedFolder, has_shared_folders
 
 EXAMPLES = os.path.abspath("examples/nodes")
@@ -29,6 +30,24 @@ def example(name, replaced=()):
         text = text.replace(old, new)
     with open(EXAMPLES + "/scenarios/defaults.yaml", encoding="utf-8") as file:
         return file.read() + text
+
+
+@unittest.skipUnless(HAS_NAMESPACES, "no user and pid namespaces may be made here")
+class MachinesTest(unittest.TestCase):
+    def test_what_a_test_leaves_on_a_machine_is_found(self):
+        class Leaky(Machines):
+            patience = 1
+
+            def runTest(self):
+                task = [self.folder + "/bin/srun", "-n", "1", "setsid", "--fork", "sleep", "600"]
+                subprocess.run(task, env={**self.environment, "TRAINWRECK_RUN": "none"}, check=True)
+
+        leaky, result = Leaky(), unittest.TestResult()
+        leaky.run(result)
+        (_, said), = result.failures
+        self.assertIn("Lists differ: ['sleep 600'] != []", said)
+        self.assertEqual(result.errors, [])
+        self.assertEqual(processes_with(leaky.marker), [])
 
 
 @unittest.skipUnless(HAS_NAMESPACES, "no user and pid namespaces may be made here")

@@ -416,6 +416,20 @@ class RealSlurmTest(SlurmTestCase):
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)
 class ClusterTest(unittest.TestCase):
+    def test_what_a_test_leaves_on_a_node_is_found(self):
+        class Leaky(RealSlurmTest):
+            patience = 1
+
+            def runTest(self):
+                subprocess.run(self.cluster.machines["n1"].inside("setsid", "--fork", "sleep", "600"), env=self.environment, check=True)
+
+        leaky, result = Leaky(), unittest.TestResult()
+        leaky.run(result)
+        (_, said), = result.failures
+        self.assertIn("Lists differ: ['sleep 600'] != []", said)
+        self.assertEqual(result.errors, [])
+        self.assertEqual(processes_with(leaky.marker), [])
+
     def test_it_ends_with_a_test_that_is_killed(self):
         with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as folder:
             code = f"from slurm_cluster import Cluster; cluster = Cluster('{folder}'); cluster.start(); print('up', flush=True); input()"

@@ -8,7 +8,7 @@ import tempfile
 import time
 import unittest
 
-from processes import processes_with
+from processes import processes_with, words_of
 
 SCENARIO = {
     "apiVersion": "trainwreck/v1", "kind": "Scenario", "title": "A slow descent", "seeds": 2,
@@ -22,6 +22,7 @@ SCENARIO = {
 class SlurmTestCase(unittest.TestCase):
     trainwreck = target = ""  # set by the test's file
     enter = ()  # the machine where the harness is to run
+    patience = 20  # seconds in which all processes have to end
 
     def setUp(self):
         # Short: sockets lie in it.
@@ -30,16 +31,19 @@ class SlurmTestCase(unittest.TestCase):
         name, value = self.marker.split("=")
         self.environment = {**os.environ, "TRAINWRECK_TARGET": self.target, "TRAINWRECK_CACHE": self.folder + "/.cache",
                             name: value}
-        self.addCleanup(self.check_processes)
         self.environment.pop("GITHUB_STEP_SUMMARY", None)
         for case in ("a", "b", "c"):
             self.write_scenario(case)
 
+    # Before all cleanups: one of them ends the nodes, and with them whatever is left there.
+    def tearDown(self):
+        self.check_processes()
+
     def check_processes(self):
-        deadline = time.monotonic() + 20
-        while processes_with(self.marker) and time.monotonic() < deadline:
+        deadline = time.monotonic() + self.patience
+        while (left := words_of(processes_with(self.marker))) and time.monotonic() < deadline:
             time.sleep(0.1)
-        self.assertEqual(processes_with(self.marker), [], "processes are left")
+        self.assertEqual(left, [], "processes are left")
 
     def path(self, *names):
         return os.path.join(self.folder, *names)
