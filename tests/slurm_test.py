@@ -120,8 +120,33 @@ class SlurmTest(SlurmTestCase):
         harness = self.start(*self.on_slurm())
         self.wait_to_hear("3 waiting")
         self.assertEqual(self.job()["shards"][2]["job"], 17)
-        self.assertEqual(self.end(harness, signal.SIGTERM), 130)
+        self.assertEqual(self.end(harness, signal.SIGINT), 130)
         self.assertEqual(self.submitted(), ["1-3"])
+
+    def test_a_harness_that_is_told_to_end_leaves_its_job(self):
+        for case in ("a", "b", "c"):
+            self.write_slow_scenario(case, 4)
+        for number, first in ((signal.SIGTERM, "job 17: shards 1-3 of 3"), (signal.SIGHUP, "following the job that is in out")):
+            harness = self.start(*self.on_slurm())
+            self.wait_to_hear("3 running")
+            self.assertEqual(self.end(harness, number), 130)
+            self.assertIn(first, self.read("said"))
+            self.assertIn(f"ended by {number.name}, and the job goes on; the same command with --output out follows it, "
+                          f"'scancel --name={self.job()['name']}' ends it\n", self.read("said"))
+        done = self.call(*self.on_slurm())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.submitted(), ["1-3"])
+        self.assertEqual(self.calls("scancel"), [])
+        self.assert_as_one_run()
+
+    def test_a_harness_under_nohup_follows_on(self):
+        for case in ("a", "b", "c"):
+            self.write_slow_scenario(case, 2)
+        self.enter = ("env", "--ignore-signal=HUP")  # as nohup does
+        harness = self.start(*self.on_slurm())
+        self.wait_to_hear("3 running")
+        self.assertEqual(self.end(harness, signal.SIGHUP), 0)
+        self.assert_as_one_run()
 
     def test_an_interruption_cancels(self):
         for case in ("a", "b", "c"):

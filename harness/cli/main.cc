@@ -23,11 +23,11 @@ namespace {
 
 // The first one ends the runs in order and lets the report be written, a second one ends at once:
 // the ranks die with their spawn server, and that with us.
-extern "C" void OnInterrupt(int) {
+extern "C" void OnInterrupt(int number) {
   static volatile std::sig_atomic_t times = 0;
   times = times + 1;
   if (times > 1) _exit(kExitInterrupted);
-  Interrupt();
+  Interrupt(number);
 }
 
 void CatchSignals() {

@@ -92,7 +92,7 @@ int HarnessMain(const std::string& what, const std::string& isolation, const std
   for (int i = 0; i < 3; ++i) {
     runs.push_back(FakeRun("run/" + std::to_string(i), what, {{"parallel.ranks", i == 0 ? 2 : 1}}));
   }
-  signal(SIGINT, [](int) { Interrupt(); });
+  signal(SIGINT, Interrupt);
   const auto results = RunFakes(runs, isolation == "fork" ? Isolation::kFork : Isolation::kExec,
                                 [&](LauncherOptions& options) {
                                   options.output_dir = folder;

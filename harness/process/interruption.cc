@@ -12,7 +12,7 @@
 namespace trainwreck {
 namespace {
 
-std::atomic<bool> g_was_interrupted{false};
+std::atomic<int> g_signal{0};
 int g_pipe[2] = {-1, -1};
 
 }  // namespace
@@ -23,8 +23,9 @@ void PrepareForInterruption() {
   }
 }
 
-void Interrupt() {
-  g_was_interrupted.store(true);
+void Interrupt(int signal) {
+  int none = 0;
+  g_signal.compare_exchange_strong(none, signal);
   if (g_pipe[1] >= 0) {
     const int error = errno;
     [[maybe_unused]] const ssize_t ignored = write(g_pipe[1], "x", 1);
@@ -32,7 +33,9 @@ void Interrupt() {
   }
 }
 
-bool WasInterrupted() { return g_was_interrupted.load(); }
+bool WasInterrupted() { return g_signal.load() != 0; }
+
+int InterruptingSignal() { return g_signal.load(); }
 
 int InterruptionDescriptor() { return g_pipe[0]; }
 

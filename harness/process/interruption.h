@@ -10,11 +10,12 @@ struct Interrupted {};
 // Prepares for waiting on interruptions. Throws std::system_error.
 void PrepareForInterruption();
 
-// Sets the wish. Async-signal-safe. It cannot be taken back.
-void Interrupt();
+// Sets the wish, which a signal brought. Async-signal-safe. It cannot be taken back.
+void Interrupt(int signal);
 bool WasInterrupted();
+int InterruptingSignal();  // the first one; 0: none
 
-// A descriptor for poll, readable after Interrupt(); -1 before PrepareForInterruption().
+// A descriptor for poll, readable after Interrupt; -1 before PrepareForInterruption().
 int InterruptionDescriptor();
 
 // Waits for the exclusive flock(2) of an open file. Throws Interrupted.

@@ -1,9 +1,11 @@
 #include "harness/slurm/follow.h"
 
 #include <poll.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <iostream>
 #include <optional>
 #include <ostream>
@@ -37,6 +39,15 @@ void Pause(Seconds seconds) {
   if (WasInterrupted()) throw Interrupted();
 }
 
+// It would end this process at once, without a word. nohup has it ignored.
+void HandleHangup() {
+  struct sigaction termination = {};
+  struct sigaction hangup = {};
+  sigaction(SIGTERM, nullptr, &termination);
+  sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler == SIG_DFL) sigaction(SIGHUP, &termination, nullptr);
+}
+
 // The last line that says something.
 std::string LastLine(const std::string& file) {
   std::string text = ReadFile(file).value_or("");
@@ -66,6 +77,7 @@ class Follower {
 
   SlurmResult Run() {
     PrepareForInterruption();
+    HandleHangup();
     try {
       Look();
       while (!IsSettled()) {
@@ -73,7 +85,12 @@ class Follower {
         Look();
       }
     } catch (const Interrupted&) {
-      CancelAll();
+      result_.interrupted = true;
+      if (InterruptingSignal() == SIGINT) {
+        CancelAll();
+      } else {
+        LeaveAll();
+      }
     }
     return std::move(result_);
   }
@@ -233,8 +250,14 @@ class Follower {
     Say(text);
   }
 
+  void LeaveAll() {
+    const char* const signal = InterruptingSignal() == SIGHUP ? "SIGHUP" : "SIGTERM";
+    const char* const state = job_.WasSubmitted() ? "the job goes on" : "nothing is submitted yet";
+    Say(std::string("ended by ") + signal + ", and " + state + "; the same command with --output " +
+        order_.output + " follows it, 'scancel --name=" + job_.name + "' ends it");
+  }
+
   void CancelAll() {
-    result_.interrupted = true;
     const std::string error = Cancel(job_);
     if (!error.empty()) {
       std::cerr << "trainwreck: the job could not be cancelled: " << error

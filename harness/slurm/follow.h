@@ -21,12 +21,14 @@ struct SlurmOrder {
 struct SlurmResult {
   std::map<int, std::string> folders;  // by shard; of one that was lost: what it has, if anything
   std::map<int, std::string> lost;     // shard -> why, for shards without all verdicts
-  bool interrupted = false;            // the job was cancelled
+  bool interrupted = false;            // by a signal: the job was cancelled, or left
 };
 
-// Submits what is not submitted yet, waits for all shards, submits again what a node took down, and
-// cancels the job at an interruption. Says on `out` what happens. While Slurm does not answer it
-// waits. Throws ConfigurationError if Slurm refuses the first submission.
+// Submits what is not submitted yet, waits for all shards, and submits again what a node took down.
+// Cancels the job when interrupted by SIGINT, which a user sends. By SIGTERM or SIGHUP, which come
+// with the end of the login or its node, the job is left: a later call goes on. From here on SIGHUP
+// is handled as SIGTERM is, unless it is ignored. Says on `out` what happens. While Slurm does not
+// answer it waits. Throws ConfigurationError if Slurm refuses the first submission.
 SlurmResult FollowSlurmJob(SlurmJob& job, const SlurmOrder& order, std::ostream& out);
 
 }  // namespace trainwreck
