@@ -18,12 +18,39 @@ import unittest
 
 import unittest_xml
 from network import first_process
-from processes import processes_with
+from processes import SEARCHED, processes_with, torchrun_settings
 from slurm_cluster import Cluster, why_not
 from slurm_testing import SlurmTestCase
 
 SlurmTestCase.trainwreck, SlurmTestCase.target, TRAINER = map(os.path.abspath, sys.argv[1:4])
 WHY_NOT = why_not()
+
+# Ranks in step, by files that all see.
+TRAIN = """
+import os, select, sys
+folder, steps, rank, ranks = sys.argv[1], int(sys.argv[2]), int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+for step in range(steps):
+    open(f"{folder}/{rank}.{step}", "w").close()
+    while not all(os.path.exists(f"{folder}/{other}.{step}") for other in range(ranks)):
+        select.select([], [], [], 0.005)
+    select.select([], [], [], 0.04)
+    if rank == 0:
+        print(f"step {step}: loss {2 - step / steps}", flush=True)
+"""
+TARGETS = """
+apiVersion: trainwreck/v1
+kind: Targets
+targets:
+  spread:
+    command: [srun, -N2, --ntasks-per-node=1, --kill-on-bad-exit, torchrun, --nnodes=2, --nproc_per_node=1, --rdzv_backend=c10d,
+              "--rdzv_endpoint=n1:29400", --no_python, TRAINWRECK, rank, --, python3, train.py, "{run.folder}", "{steps}"]
+    recipe: {steps: 60}
+    ranks: {default: 2, launcher: torchrun}
+    signals: {loss: {}}
+    sources:
+      - {stdout: 'step (?P<step>\\d+): loss (?P<loss>\\S+)'}
+    budget: {seconds: 120, stall_seconds: 30}
+"""
 
 
 def of(pid, name):
@@ -163,6 +190,29 @@ class RealSlurmTest(SlurmTestCase):
         self.assertEqual({name: guard["host"] for name, guard in guards.items()}, {"rank0.json": "n1", "rank1.json": "n2"})
         self.assertEqual((guards["rank1.json"]["state"], guards["rank1.json"]["signal"]), ("ended", 9))
 
+    def test_ranks_of_torchrun_on_two_nodes(self):
+        torchrun = shutil.which("torchrun", path=SEARCHED)
+        if torchrun is None:
+            self.skipTest("no torchrun: ci/test.sh installs Debian's")
+        self.environment.update(torchrun_settings(os.path.dirname(torchrun) + "/python3"), PATH=SEARCHED)
+        self.write("train.py", TRAIN)
+        self.write("trainwreck.yaml", TARGETS.replace("TRAINWRECK", self.trainwreck))
+        self.write("nodes/l/killed.yaml", json.dumps({
+            "apiVersion": "trainwreck/v1", "kind": "Scenario", "title": "A rank is killed", "seeds": 1, "no_remedy": "a test of the harness",
+            "inject": {"it": {"fault": "process.crash_rank", "with": {"how": "sigkill"}, "at": 20, "ranks": [1]}},
+            "healthy": {"completes": "ended(rank=0, why=completed)"},
+            "symptoms": {"lost": "not ended(rank=0, why=completed)", "killed": "exited(rank=1, signal=9)"}}))
+        done = self.call("run", "l/killed", "--scenarios-root", "nodes", "--target", "spread", "-j", "1", "--keep", "all", "--output", "out",
+                         "--history", "none", "--no-preflight")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for arm in ("control", "fault"):
+            guards = self.guards(f"out/l/killed/{arm}/0/guards.*.0")
+            self.assertEqual(sorted(guard["host"] for guard in guards.values()), ["n1", "n2"])
+        lines = map(json.loads, self.read("out/l/killed/fault/0/launcher.jsonl").splitlines())
+        fired, = [line for line in lines if line.get("event") == "fired"]
+        self.assertEqual((fired["host"], fired["signal"]), (guards["rank1.json"]["host"], 9))
+        self.assert_quiet_nodes()
+
     def test_a_job_goes_on_without_the_ranks_of_a_node_that_were_killed(self):
         self.run_on_two_nodes("resume/node-lost")
         before, after = (self.guards(f"out/resume/node-lost/others_go_on/0/guards.train.{attempt}") for attempt in (0, 1))
@@ -210,7 +260,8 @@ class RealSlurmTest(SlurmTestCase):
         return int(done.stdout.partition("eth0:")[2].split()[0])
 
     def test_a_node_whose_link_is_cut_is_named(self):
-        harness = self.start(*self.words_of_long_run(stall_seconds=60))  # longer than Slurm takes to notice
+        # Longer than Slurm takes to notice, both.
+        harness = self.start(*self.words_of_long_run(stall_seconds=60, **{"parallel.timeout_s": 60}))
         self.wait_for_steps(100)
         self.cluster.machines["n2"].cut()
         self.assertEqual(harness.wait(timeout=60), 7, self.read("said"))
