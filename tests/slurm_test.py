@@ -41,7 +41,8 @@ class SlurmTest(SlurmTestCase):
 
     def test_shards_are_as_one_run(self):
         self.write_scenario("weak", quality="at_end loss < 0.0001")
-        done = self.call(*self.on_slurm("--sbatch", "partition=gpu", "--sbatch", "time=1:00:00", "--report", "junit=junit.xml",
+        options = ["partition=gpu", "time=1:00:00", "account=ml", "gpus=1"]
+        done = self.call(*self.on_slurm(*[word for option in options for word in ("--sbatch", option)], "--report", "junit=junit.xml",
                                         "--require", "fake/a", "--set", "steps=21"))
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("# 4 cases: 3 pass, 1 fail; ", done.stdout)
@@ -56,8 +57,8 @@ class SlurmTest(SlurmTestCase):
         self.assertIn("--on slurm", self.runs_in_history()[0])
         self.assertNotIn("split by", done.stdout)
         [sbatch] = self.calls("sbatch")
-        for option in ("--partition=gpu", "--time=1:00:00", "--array=1-3", "--requeue"):
-            self.assertIn(option, sbatch)
+        for option in [*options, "array=1-3", "requeue"]:
+            self.assertIn(f" --{option} ", sbatch)
         # It is over: the same folder takes a new one.
         again = self.call(*self.on_slurm())
         self.assertIn("job 18", again.stdout, again.stderr)
@@ -66,6 +67,22 @@ class SlurmTest(SlurmTestCase):
         self.assertEqual(set(self.verdicts("out")), set(self.verdicts("all")))
         costs = json.loads(self.read(next(glob.iglob(self.path("out/slurm/*/costs.json")))))
         self.assertEqual(sorted(costs["seconds"]), ["fake/a", "fake/b", "fake/c", "fake/weak"])
+
+    def test_shards_are_split_by_what_their_cases_took(self):
+        self.write_scenario("slow", {"fake.step_ms": 40})
+        self.assertEqual(self.call(*self.on_slurm(shards=2)).returncode, 0)
+        self.assertEqual([len(cases) for cases in self.cases_of_shards()], [2, 2])
+        again = self.call(*self.on_slurm(shards=2, output="again"))
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+        seconds = json.loads(self.read(glob.glob(self.path("again/slurm/*/costs.json"))[0]))["seconds"]
+        slow = seconds.pop("fake/slow")
+        self.assertGreater(slow, sum(seconds.values()))
+        self.assertEqual(sorted(self.cases_of_shards("again")), [["fake/a", "fake/b", "fake/c"], ["fake/slow"]])
+
+    def cases_of_shards(self, output="out"):
+        folder = f"{self.path(output)}/slurm/{self.job(output)['name']}"
+        return [sorted(self.verdicts(os.path.relpath(os.path.dirname(report), self.folder)))
+                for report in glob.glob(folder + "/*/*/verdicts.json")]
 
     def test_what_a_node_took_down_is_submitted_again(self):
         self.write("slurm/ends/1", "NODE_FAIL\nPREEMPTED\n")
@@ -85,7 +102,8 @@ class SlurmTest(SlurmTestCase):
         self.assertIn("shard 2/3 has not come: OUT_OF_MEMORY on n1", done.stderr)
         self.assertRegex(done.stderr, r"SHARDS ARE MISSING: 1/3 \(TIMEOUT on n1, after TIMEOUT\), 2/3 \(OUT_OF_MEMORY on n1\)")
         self.assertEqual(self.submitted(), ["1-3", "1"])
-        self.assertEqual(len(self.verdicts("out")), 1)
+        there, = self.verdicts("out")
+        self.assertIn("cases without a verdict: " + ", ".join(sorted({"fake/a", "fake/b", "fake/c"} - {there})) + "\n", done.stderr)
         self.assertEqual(self.runs_in_history(), [])
 
     def test_a_shard_that_cannot_start_is_named_with_its_last_words(self):
@@ -201,6 +219,7 @@ class SlurmTest(SlurmTestCase):
         self.assertEqual(done.returncode, 7, done.stdout + done.stderr)
         self.assertEqual(self.submitted(), ["1", "1"])
         self.assertIn("SHARDS ARE MISSING: 1/1 (cut off, without 1 cases; TIMEOUT on n1, after TIMEOUT)", done.stderr)
+        self.assertIn("cases without a verdict: fake/long\n", done.stderr)
         self.assertEqual({one: verdict[0] for one, verdict in self.verdicts("out").items()},
                          {"fake/a": "pass", "fake/b": "pass", "fake/c": "pass"})
 

@@ -3,7 +3,8 @@
 //   { "schema": "trainwreck/verdicts", "version": 1,
 //     "run": {version, command_line, target, target_digest, commit, dirty,
 //             environment: {"cpu": ..}, devices, isolation, started_utc, host, output_dir, selection_digest, cores,
-//             runs, selected, unjudged, wall_seconds, cpu_seconds},
+//             runs, selected, unjudged, wall_seconds, cpu_seconds,
+//             selected_cases: ["..", ..] (only where some of these have no verdict)},
 //     "counts": {"pass": 5, "fail": 1, ...},
 //     "verdicts": [
 //       { case, scenario, point, file, title, scenario_digest, environment: {"blas": "..", ..},
@@ -393,6 +394,7 @@ RunInfo DecodeInfo(const Json& json) {
   info.cores = json.at("cores");
   info.runs = json.at("runs");
   info.selected = json.value("selected", 0);
+  info.selected_cases = json.value("selected_cases", info.selected_cases);
   info.unjudged = json.value("unjudged", 0);
   info.wall_seconds = Number(json.at("wall_seconds"));
   info.cpu_seconds = Number(json.at("cpu_seconds"));
@@ -407,6 +409,9 @@ std::string JsonReport(const std::vector<Verdict>& verdicts, const RunInfo& info
                {"run", Encode(info)},
                {"counts", Json::object()},
                {"verdicts", Json::array()}};
+  if (info.selected_cases.size() > verdicts.size()) {
+    json["run"]["selected_cases"] = info.selected_cases;
+  }
   Json& counts = json["counts"];
   for (const VerdictInfo& info : AllVerdicts()) counts[info.name] = 0;
   for (const Verdict& verdict : verdicts) {

@@ -35,6 +35,7 @@ struct RunInfo {
   std::string output_dir;
   std::string report_file;       // the one being written, for links from it; set by WriteReport
   std::string selection_digest;  // of all selected cases, those of other shards too; empty: unknown
+  std::vector<std::string> selected_cases;  // their names; stored where some have no verdict
   int cores = 0;
   int runs = 0;  // trainings executed
   double wall_seconds = 0;

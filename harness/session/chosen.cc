@@ -55,7 +55,7 @@ Chosen ChooseCases(const Session& session, const SelectionOptions& selection,
   std::vector<std::string> names;
   for (const Case& one : cases) names.push_back(one.point->name);
   std::vector<Case> selected = SelectCases(std::move(cases), selection, files, points);
-  chosen.selected = static_cast<int>(selected.size());
+  for (const Case& one : selected) chosen.selected.push_back(one.name);
   chosen.selection_digest = SelectionDigest(selected);
   chosen.cases = KeepShard(std::move(selected), selection);
   if (chosen.cases.empty() && points.size() == 1 && selection.keyword.empty() &&

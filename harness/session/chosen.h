@@ -18,9 +18,9 @@ Changes ParseOverrides(const std::vector<std::string>& texts, const TargetDescri
 struct Chosen {
   std::vector<Scenario> scenarios;
   std::vector<Case> cases;
-  int planned = 0;               // cases before -k, -t, --point and --shard
-  int selected = 0;              // before --shard
-  std::string selection_digest;  // of those: their names, and what they claim
+  int planned = 0;                    // cases before -k, -t, --point and --shard
+  std::vector<std::string> selected;  // names of cases before --shard
+  std::string selection_digest;       // of those: their names, and what they claim
 };
 
 // Throws UsageError, or ConfigurationError after printing what is wrong with the files.

@@ -4,6 +4,9 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <vector>
 
 #include "harness/cli/tests/cli_testing.h"
 
@@ -27,6 +30,16 @@ class MergeTest : public testing::Test {
     return Json::parse(files.Read(folder + "/verdicts.json"));
   }
 
+  std::multiset<std::string> CasesInJUnit(const std::string& file) const {
+    static const std::regex kCase("<testcase name=\"([^\"]*)\"");
+    const std::string xml = files.Read(file);
+    std::multiset<std::string> names;
+    for (std::sregex_iterator found(xml.begin(), xml.end(), kCase), end; found != end; ++found) {
+      names.insert((*found)[1]);
+    }
+    return names;
+  }
+
   CliFolder files;
 };
 
@@ -44,6 +57,7 @@ TEST_F(MergeTest, ShardsAreAsOneInvocation) {
   const Json one = Verdicts("one"), all = Verdicts("all");
   EXPECT_EQ(one["counts"], all["counts"]);
   EXPECT_EQ(one["run"]["runs"], all["run"]["runs"]);
+  EXPECT_FALSE(one["run"].contains("selected_cases"));
   std::map<std::string, Json> expected;
   for (const Json& verdict : all["verdicts"]) expected[verdict["case"]] = verdict["checks"];
   ASSERT_EQ(one["verdicts"].size(), 4u);
@@ -55,6 +69,9 @@ TEST_F(MergeTest, ShardsAreAsOneInvocation) {
     }
   }
   EXPECT_TRUE(Contains(files.Read("one.xml"), "tests=\"4\" failures=\"1\""));
+  EXPECT_EQ(CasesInJUnit("one.xml"), CasesInJUnit("all.xml"));
+  EXPECT_EQ(CasesInJUnit("all.xml"),
+            (std::multiset<std::string>{"fake/a", "fake/b", "fake/c", "fake/weak"}));
   EXPECT_TRUE(Contains(files.Read("one.json"), "1 of 4 failed"));
   EXPECT_TRUE(Contains(files.Read("one/report.html"), "fake/weak"));
   EXPECT_FALSE(files.Read("one/pictures.jsonl").empty());
@@ -67,6 +84,31 @@ TEST_F(MergeTest, MissingShardsAreNamed) {
   EXPECT_EQ(merged.status, 5) << merged.output();
   EXPECT_TRUE(Contains(merged.err, "SHARDS ARE MISSING: 1/4, 3/4, 4/4")) << merged.err;
   EXPECT_FALSE(files.Has("h.db"));
+  std::vector<std::string> others = {"fake/a", "fake/b", "fake/c"};
+  ASSERT_EQ(Verdicts("s2")["verdicts"].size(), 1u);
+  std::erase(others, Verdicts("s2")["verdicts"][0]["case"].get<std::string>());
+  const std::string named = "cases without a verdict: " + others[0] + ", " + others[1] + "\n";
+  EXPECT_TRUE(Contains(merged.err, named)) << merged.err;
+  EXPECT_EQ(Verdicts("one")["run"]["selected_cases"].size(), 3u);
+}
+
+TEST_F(MergeTest, OfManyMissingCasesSomeAreNamed) {
+  for (int i = 10; i < 35; ++i) files.WritePassing("many" + std::to_string(i));
+  Run("s1", "--shard 1/25 -k many");
+  const Called merged = files.Call("merge s1 --output one --history none");
+  EXPECT_TRUE(Contains(merged.err, ", fake/many30 and 4 others\n")) << merged.err;
+}
+
+TEST_F(MergeTest, ShardsOfEarlierVersionsDoNotSayWhatWasSelected) {
+  Run("s2", "--shard 2/4 fake/a fake/b fake/c");
+  Json stored = Verdicts("s2");
+  ASSERT_EQ(stored["run"]["selected_cases"].size(), 3u);
+  stored["run"].erase("selected_cases");
+  files.Write("s2/verdicts.json", stored.dump());
+  const Called merged = files.Call("merge s2 --output one --history none");
+  EXPECT_EQ(merged.status, 5) << merged.output();
+  EXPECT_TRUE(Contains(merged.err, "SHARDS ARE MISSING: 1/4, 3/4, 4/4")) << merged.err;
+  EXPECT_FALSE(Contains(merged.err, "cases without a verdict")) << merged.err;
 }
 
 TEST_F(MergeTest, ShardsThatWereCutOffAreNotWhole) {
@@ -173,7 +215,8 @@ TEST_F(MergeTest, ACaseThatNoShardHasIsNoticed) {
   ASSERT_EQ(Verdicts("s1")["verdicts"].size() + Verdicts("s2")["verdicts"].size(), 3u);
   const Called merged = files.Call("merge s1 s2 --output one --history h.db");
   EXPECT_EQ(merged.status, 2) << merged.output();
-  EXPECT_TRUE(Contains(merged.err, "4 cases were selected, and together they have 3"))
+  EXPECT_TRUE(
+      Contains(merged.err, "4 cases were selected, and together they have 3, without fake/"))
       << merged.err;
   EXPECT_FALSE(files.Has("h.db"));
 }

@@ -112,12 +112,35 @@ void RefuseCasesOfTwo(const std::vector<Shard>& shards) {
   }
 }
 
+// Selected cases without a verdict, by name; none if a shard of an earlier version does not say it.
+std::vector<std::string> MissingCases(const std::vector<Shard>& shards) {
+  std::set<std::string> judged;
+  for (const Shard& shard : shards) {
+    for (const Verdict& verdict : shard.report.verdicts) judged.insert(verdict.case_name);
+  }
+  std::vector<std::string> missing;
+  for (const std::string& name : shards.front().report.info.selected_cases) {
+    if (!judged.contains(name)) missing.push_back(name);
+  }
+  return missing;
+}
+
+// "a, b and 7 others"
+std::string SomeOf(std::vector<std::string> names) {
+  constexpr std::size_t kMost = 20;
+  if (names.size() <= kMost + 1) return Join(names);
+  const std::size_t others = names.size() - kMost;
+  names.resize(kMost);
+  return Join(names) + " and " + std::to_string(others) + " others";
+}
+
 // And when they have no case of two, some may be nobody's.
-void RefuseCasesOfNone(const StoredReport& merged) {
+void RefuseCasesOfNone(const StoredReport& merged, const std::vector<std::string>& missing) {
   const int judged = static_cast<int>(merged.verdicts.size()) + merged.info.unjudged;
   if (merged.info.selected == 0 || judged == merged.info.selected) return;
   throw UsageError("these are not shards of one split: " + std::to_string(merged.info.selected) +
                    " cases were selected, and together they have " + std::to_string(judged) +
+                   (missing.empty() ? "" : ", without " + SomeOf(missing)) +
                    "; were they given the same --shard-costs?");
 }
 
@@ -199,8 +222,9 @@ int MergeShards(const MergeOptions& options, const std::map<int, std::string>& w
   RefuseDifferent(shards);
   RefuseCasesOfTwo(shards);
   const std::string missing = MissingShards(shards, why);
+  const std::vector<std::string> missing_cases = MissingCases(shards);
   const StoredReport merged = MergedOf(std::move(shards), options);
-  if (missing.empty()) RefuseCasesOfNone(merged);
+  if (missing.empty()) RefuseCasesOfNone(merged, missing_cases);
   ConsoleReport console(std::cout, ConsoleOptionsOf(options.common));
   console.Begin(merged.info, static_cast<int>(merged.verdicts.size()), merged.info.runs);
   for (const Verdict& verdict : merged.verdicts) console.Finished(verdict);
@@ -221,6 +245,9 @@ int MergeShards(const MergeOptions& options, const std::map<int, std::string>& w
   } else {
     std::cerr << "trainwreck: SHARDS ARE MISSING: " << missing
               << "; nothing is known of their cases, and the history gets no part of a run\n";
+    if (!missing_cases.empty()) {
+      std::cerr << "trainwreck: cases without a verdict: " << SomeOf(missing_cases) << "\n";
+    }
   }
   const int status = GatedStatus({options.require, options.max_skips}, merged.verdicts);
   return status == kExitPassed && !missing.empty() ? static_cast<int>(kExitInconclusive) : status;

@@ -234,8 +234,8 @@ int NothingToRun(const Chosen& chosen, const RunOptions& options) {
 // More shards than cases are no mistake of this one: it has reports, though empty ones.
 void SayEmptyShard(const Chosen& chosen, const SelectionOptions& selection) {
   std::cerr << "trainwreck: SHARD " << selection.shard_index << "/" << selection.shard_count
-            << " IS EMPTY: " << chosen.selected
-            << (chosen.selected == 1 ? " case is" : " cases are") << " fewer than "
+            << " IS EMPTY: " << chosen.selected.size()
+            << (chosen.selected.size() == 1 ? " case is" : " cases are") << " fewer than "
             << selection.shard_count << " shards, so this one proves nothing; use fewer shards\n";
 }
 
@@ -272,7 +272,7 @@ int RunCases(const RunOptions& run) {
   const Session session = OpenSession(run.common, /*builds=*/!run.dry_run);
   const Chosen chosen =
       ChooseCases(session, run.selection, PlanOptionsFor(run, session.description), run.points);
-  const bool is_empty_shard = chosen.cases.empty() && chosen.selected > 0;
+  const bool is_empty_shard = chosen.cases.empty() && !chosen.selected.empty();
   if (is_empty_shard) SayEmptyShard(chosen, run.selection);
   if (chosen.cases.empty() && !is_empty_shard) return NothingToRun(chosen, run);
   if (run.dry_run) {
@@ -317,7 +317,8 @@ int RunCases(const RunOptions& run) {
   info.started_utc = UtcNow();
   info.host = HostName();
   info.selection_digest = chosen.selection_digest;
-  info.selected = chosen.selected;
+  info.selected = static_cast<int>(chosen.selected.size());
+  info.selected_cases = chosen.selected;
   info.output_dir = output;
   info.cores = run.cores > 0 ? run.cores : UsableCores();
   Invocation invocation{run, session, chosen.cases, launcher, info};
