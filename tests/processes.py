@@ -1,10 +1,10 @@
-"""The processes of a test, wherever their launcher has started them, whether Slurm is one here, and what torchrun needs."""
+"""The processes of a test, wherever their launcher has started them, and what torchrun needs."""
 import functools
 import os
 import subprocess
 
 STACKS = os.path.dirname(os.environ.get("TRAINWRECK_STACKS_PYTHON", "")) or os.path.expanduser("~/.cache/trainwreck/python-stacks/bin")
-SEARCHED = STACKS + ":" + os.environ["PATH"]  # for torchrun, mpirun and srun
+SEARCHED = STACKS + ":" + os.environ["PATH"]  # for torchrun and mpirun
 
 
 def processes_with(marker):
@@ -37,17 +37,3 @@ def torchrun_settings(python):
     """torchrun of torch 1.13 fails with Python 3.11, whose enumerations have other members, but where these are set: for no rank there is."""
     said = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True, check=False).stdout
     return {"PET_REDIRECTS": "9:1", "PET_TEE": "9:1"} if said.startswith("1.") else {}
-
-
-@functools.cache
-def slurm_works(folder):
-    """Whether srun starts tasks here, where they see `folder` and we see them."""
-    look = ["srun", "--overcommit", "-n", "2", "sh", "-c", f"test -d {folder} && readlink /proc/self/ns/pid"]
-    try:
-        done = subprocess.run(look, capture_output=True, text=True, check=False, timeout=20)
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0 and set(done.stdout.split()) == {os.readlink("/proc/self/ns/pid")}
-
-
-NO_SLURM = "there is no srun that starts tasks here: it needs a Slurm, which ci/test.sh does not install"

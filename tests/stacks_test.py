@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Real training stacks, not written here: scikit-learn, PyTorch with TensorBoard, torchrun, MPI, Slurm. They are found with the Python that
-TRAINWRECK_STACKS_PYTHON names (`ci/test.sh --with-python-stacks` makes one), else with python3 and in the folder of packages that
-TRAINWRECK_STACKS_PACKAGES names (ci/test.sh makes it), and mpirun and srun on PATH. What is not there is skipped, and without
+"""Real training stacks, not written here: scikit-learn, PyTorch with TensorBoard, torchrun, MPI. (srun_test.py has Slurm.) They are found with
+the Python that TRAINWRECK_STACKS_PYTHON names (`ci/test.sh --with-python-stacks` makes one), else with python3 and in the folder of packages
+that TRAINWRECK_STACKS_PACKAGES names (ci/test.sh makes it), and mpirun on PATH. What is not there is skipped, and without
 TRAINWRECK_STACKS_PYTHON what takes long, too.
 
 Usage: stacks_test.py TRAINWRECK FOLDER [unittest options]
@@ -16,8 +16,7 @@ import sys
 import unittest
 
 import unittest_xml
-from processes import NO_SLURM, slurm_works
-from stacks_case import FOLDER, PACKAGE, PYTHON, SUITE, TRAINWRECK, StacksCase, block_of, can_import, needs, takes_long
+from stacks_case import PACKAGE, PYTHON, SUITE, TRAINWRECK, StacksCase, block_of, needs, takes_long
 
 PACKAGES = os.environ.get("TRAINWRECK_STACKS_PACKAGES", "")
 
@@ -42,15 +41,7 @@ for epoch in range(options.epochs):
 """
 
 
-needs_slurm = unittest.skipUnless(slurm_works(FOLDER), NO_SLURM)
-
-
 class StacksTest(StacksCase):
-    def assert_second_rank_was_killed(self, case):
-        with open(f"{self.folder}/out/{case}/fault/0/rank0.jsonl", encoding="utf-8") as file:
-            fired, = [record for record in map(json.loads, file) if record.get("event") == "fired"]
-        self.assertEqual((fired["rank"], fired["signal"]), (1, 9))
-
     def records(self, run):
         with open(f"{self.folder}/out/{run}/rank0.jsonl", encoding="utf-8") as file:
             return list(map(json.loads, file))
@@ -457,68 +448,6 @@ class StacksTest(StacksCase):
         self.run_scenario("rate/killed-mpi", "mpirun")
         self.assert_second_rank_was_killed("rate/killed-mpi")
 
-    # Its tasks are children of slurmd: nobody's descendants here.
-    @needs_slurm
-    def test_srun(self):
-        self.run_scenario("rate/averaging", "srun")
-
-    @needs_slurm
-    def test_one_task_of_srun_is_killed(self):
-        self.run_scenario("rate/killed-slurm", "srun")
-        self.assert_second_rank_was_killed("rate/killed-slurm")
-
-    @needs_slurm
-    def test_tasks_of_srun_that_hang_do_not_outlive_their_run(self):
-        done = subprocess.run([TRAINWRECK, "run", "rate/hung-slurm", "--target", "srun", "--output", "out"], cwd=self.folder,
-                              env=self.environment, text=True, capture_output=True, check=False)
-        self.assertIn("stalled, no progress for 5.0 s", done.stdout + done.stderr)
-        self.assert_nothing_is_left()
-
-    # One rank fails, and writes down when. Returns the run's detail, and each event of ranks and of the launcher with the seconds since.
-    def fail_rank(self, target, how, rank=1, ranks=2, stall_s=60):
-        name = f"{target}-{how}"
-        with open(f"{self.folder}/scenarios/rate/{name}.yaml", "w", encoding="utf-8") as file:
-            file.write(f"apiVersion: trainwreck/v1\nkind: Scenario\nname: rate/{name}\ntitle: One rank fails\nseeds: 1\n"
-                       f"recipe: {{rank: {rank}, parallel.ranks: {ranks}}}\n"
-                       f"inject: {{fails: {{fault: recipe.set_how, with: {{value: {how}}}}}}}\n"
-                       "healthy: {completes: 'ended(rank=0, why=completed)'}\n"
-                       "symptoms: {fails: 'not ended(rank=0, why=completed)'}\nno_remedy: it is not what is tested here\n"
-                       f"budget: {{seconds: 240, stall_seconds: {stall_s}}}\n")
-        done = subprocess.run([TRAINWRECK, "run", f"rate/{name}", "--no-preflight", "--target", target, "--keep", "all", "--output", "out/" + name],
-                              cwd=self.folder, env=self.environment, text=True, capture_output=True, check=False)
-        self.assert_nothing_is_left()
-        folder = f"{self.folder}/out/{name}/rate/{name}/fault/0"
-        self.assertTrue(os.path.exists(folder + "/failed_at"), done.stdout + done.stderr)
-        with open(folder + "/failed_at", encoding="utf-8") as file:
-            failed_at = float(file.read())
-        events = []
-        # Times count from when the rank's watcher, or the launcher, began: it wrote these files then.
-        for trace, first in (("rank0.jsonl", "environment.*.json"), ("launcher.jsonl", "plan.*.json")):
-            begin = os.stat(glob.glob(f"{folder}/{first}")[0]).st_mtime
-            with open(f"{folder}/{trace}", encoding="utf-8") as file:
-                events += [{**record, "after_s": begin + record["time"] - failed_at} for record in map(json.loads, file)
-                           if record["t"] == "event"]
-        with open(folder + "/run.json", encoding="utf-8") as file:
-            run = json.load(file)
-        print(f"\n{name}: " + ", ".join(f"{e['event']} rank {e.get('lagging_rank', e.get('rank'))} {e['after_s']:.2f} s" for e in events),
-              file=sys.stderr)
-        return run.get("result", run)["detail"], events
-
-    # How soon it was told of, and what the run ends with. Ranks that ended between two looks are told of in no order.
-    def assert_named(self, target, how, detail, event="exited", rank=1, ranks=2):
-        said, events = self.fail_rank(target, how, rank, ranks)
-        self.assertIn(detail, said)
-        self.assertLess(min(e["after_s"] for e in events if e["event"] == event and e["rank"] == rank), 5)
-        for failed in (e for e in events if e["event"] == "rank_failed"):
-            self.assertEqual(failed["rank"], rank)
-
-    def assert_all_ways_are_named(self, target):
-        for how, detail in (("sigkill", "rank 1 was killed by SIGKILL"), ("sigsegv", "rank 1 was killed by SIGSEGV"), ("exit", "rank 1 exited with code 1")):
-            with self.subTest(how):
-                self.assert_named(target, how, detail)
-        with self.subTest("sigstop"):
-            self.assert_named(target, "sigstop", "rank 1 is stopped", event="stopped")
-
     @takes_long
     @needs("torch")
     def test_a_rank_that_fails_under_torchrun_is_named_within_5_s(self):
@@ -529,12 +458,6 @@ class StacksTest(StacksCase):
     @needs("torch", program="mpirun")
     def test_a_rank_that_fails_under_mpirun_is_named_within_5_s(self):
         self.assert_all_ways_are_named("fails-mpirun")
-
-    @takes_long
-    @needs("torch")
-    @needs_slurm
-    def test_a_rank_that_fails_under_srun_is_named_within_5_s(self):
-        self.assert_all_ways_are_named("fails-srun")
 
     @takes_long
     @needs("torch")
