@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Sets up, builds everything and runs all tests: ci/test.sh [--all] [--with-python-stacks] [bazel test options]
 # --all also runs what takes too long for every change: the tests tagged "slow", clang-tidy over all sources, a build with
-# link-time optimization that looks for two types of one name, the example of a foreign repository built from outside, and the tests
-# with a real Slurm and a real PostgreSQL, which it installs.
+# link-time optimization that looks for two types of one name, the example of a foreign repository built from outside, three scenarios by
+# remote execution (ci/remote_execution.sh, which builds all anew), and the tests with a real Slurm and a real PostgreSQL, which it installs.
 # The hooks in Python are tested with Debian's torch 1.13 (48 MB) and a Trainer of Hugging Face that runs with it (16 MB).
 # --with-python-stacks tests them with today's PyTorch, Hugging Face's Trainer and Lightning instead, and the adapter with scikit-learn,
 # TensorBoard, MPI, accelerate and x-transformers, and exports with pyarrow, MLflow and wandb, too: 3 GB to download, 5 GB on disk, since
@@ -55,6 +55,8 @@ else
   outside one-definition-rule "$BAZEL" build --config=odr --noshow_progress //harness/cli:trainwreck
   outside clang-tidy ci/tidy.sh --all
   outside out-of-tree ci/out_of_tree.sh
+  outside remote-execution ci/remote_execution.sh --second-checkout //scenarios:nan/adam-eps //scenarios:negative/crash \
+    //scenarios:invariants/scaled-rate
 fi
 python3 ci/count_tests.py "$EVENTS" ${OUTSIDE[@]+"${OUTSIDE[@]}"} || status=1
 exit "$status"
