@@ -408,9 +408,10 @@ class RealSlurmTest(SlurmTestCase):
 
     def test_a_killed_harness_finds_its_job_again(self):
         self.make_slow(8)
-        harness = self.start(*self.on_slurm())
-        self.wait_to_hear("3 running")
-        self.kill(harness)
+        for number, status in ((signal.SIGHUP, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)):
+            harness = self.start(*self.on_slurm())
+            self.wait_to_hear("3 running")
+            self.assertEqual(self.end(harness, number), status)
         done = self.call(*self.on_slurm())
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("following the job that is in out", done.stdout)
