@@ -11,15 +11,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of mpirun's own machine: on others its daemons have one folder each anyway.
-constexpr char kFolder[] = "OMPI_MCA_orte_local_tmpdir_base";
-// The same for all machines.
-constexpr char kFolderEverywhere[] = "OMPI_MCA_orte_tmpdir_base";
+// On all machines. The name for mpirun's own alone will not do: mpirun names the folder for its
+// ranks by this one, and MPI_Init refuses both together.
+constexpr char kFolder[] = "OMPI_MCA_orte_tmpdir_base";
+constexpr char kFolderHere[] = "OMPI_MCA_orte_local_tmpdir_base";
 
 }  // namespace
 
 MpirunSession::MpirunSession(std::map<std::string, std::string>& environment) {
-  for (const char* name : {kFolder, kFolderEverywhere}) {
+  for (const char* name : {kFolder, kFolderHere}) {
     if (environment.contains(name) || std::getenv(name) != nullptr) return;
   }
   std::error_code error;

@@ -12,7 +12,7 @@
 namespace trainwreck {
 namespace {
 
-constexpr char kFolder[] = "OMPI_MCA_orte_local_tmpdir_base";
+constexpr char kFolder[] = "OMPI_MCA_orte_tmpdir_base";
 
 TEST(MpirunSession, EachRunHasAFolderUntilItEnds) {
   std::map<std::string, std::string> first, second;
@@ -28,7 +28,7 @@ TEST(MpirunSession, EachRunHasAFolderUntilItEnds) {
 }
 
 TEST(MpirunSession, TheUsersOwnFolderStays) {
-  for (const std::string name : {kFolder, "OMPI_MCA_orte_tmpdir_base"}) {
+  for (const std::string name : {kFolder, "OMPI_MCA_orte_local_tmpdir_base"}) {
     const std::string own = testing::TempDir() + "own";
     std::filesystem::create_directory(own);
     std::map<std::string, std::string> of_target = {{name, own}}, of_user;
