@@ -27,6 +27,8 @@ namespace {
 
 constexpr int kGuardGraceMs = 5000;  // for guards to end their runs before they are killed
 
+constexpr int kLongestPauseMs = 500;  // between two looks at what does not end
+
 // By which a server tells its guards to end: nobody sends it to a whole group or job.
 int EndSignal() { return SIGRTMIN; }
 
@@ -344,6 +346,7 @@ bool SpawnServer::HasChildren() const {
 int SpawnServer::KillDescendants(int grace_ms, bool report) {
   std::set<pid_t> orphans;
   const auto deadline = Clock::now() + std::chrono::milliseconds(grace_ms);
+  int pause_ms = 5;
   for (;;) {
     while (WaitOne(report)) {
     }
@@ -369,7 +372,9 @@ int SpawnServer::KillDescendants(int grace_ms, bool report) {
         }
         kill(pid, SIGKILL);
       }
-      poll(&polled, 1, 5);
+      // Each end is told at once. What waits for a file server that is away cannot end yet.
+      poll(&polled, 1, pause_ms);
+      pause_ms = std::min(2 * pause_ms, kLongestPauseMs);
     }
     signalfd_siginfo info;
     while (read(signals_, &info, sizeof info) > 0) {

@@ -4,20 +4,27 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <mutex>
 #include <optional>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "harness/outcome/exit_status.h"
@@ -40,6 +47,10 @@ using Clock = std::chrono::steady_clock;
 constexpr int kPollMs = 100;
 constexpr int kReadyMs = 10'000;
 constexpr int kRestMs = 5'000;  // for a launcher to read the last words of its rank
+// Of the patience. By then a guard whose calls return has seen itself that it is alone.
+constexpr double kWatchAfter = 1.2;
+constexpr int kWatchLooks = 10;  // which let the loop go first on a machine that was stopped
+constexpr std::chrono::seconds kCommandTakes{30};  // at most, with its probes
 constexpr const char* kPatienceVariable = "TRAINWRECK_GUARD_PATIENCE";
 constexpr int kPassedOn[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
 
@@ -120,6 +131,8 @@ class RankGuard {
   void EndPause();
   void Say();
   bool IsAlone() const;  // nobody waits for this rank any more
+  void Watch(const std::stop_token& stop, int server);
+  void Reap(SpawnConnection& connection);
 
   const std::string run_folder_, folder_;
   const int rank_;
@@ -127,12 +140,14 @@ class RankGuard {
   NodeCommands commands_;
   std::array<OutputTee, 2> outputs_;
   GuardedRank said_;
-  std::string written_;  // the file, without its beat
-  std::string orders_;   // as last read
-  Clock::time_point heard_ = Clock::now(), next_beat_, next_orders_;
+  std::string written_;                                 // the file, without its beat
+  std::string orders_;                                  // as last read
+  std::atomic<Clock::time_point> heard_{Clock::now()};  // of the harness
+  Clock::time_point next_beat_, next_orders_;
   std::vector<std::pair<Clock::time_point, std::vector<int>>> pauses_;
   bool has_ended_ = false;
   bool is_server_gone_ = false;
+  std::atomic<bool> is_ending_{false};  // by one thread: the loop, or its watch
 };
 
 bool RankGuard::Start(SpawnServerProcess& server, const std::vector<std::string>& command) {
@@ -208,7 +223,9 @@ void RankGuard::Obey(const GuardOrder& order) {
   }
   if (said_.pid == 0 || has_ended_) return;  // it shows that the order was not carried out
   if (order.command) {
+    heard_ = Clock::now() + kCommandTakes;  // nobody reads orders meanwhile
     NodeAnswer answer = commands_.Run(*order.command);
+    heard_ = Clock::now();
     said_.obeyed.push_back({order.id, answer.before, 0, std::move(answer)});
     return;
   }
@@ -250,7 +267,7 @@ void RankGuard::Say() {
 }
 
 bool RankGuard::IsAlone() const {
-  const std::chrono::duration<double> silence = Clock::now() - heard_;
+  const std::chrono::duration<double> silence = Clock::now() - heard_.load();
   if (silence > pace_.patience) {
     std::cerr << "trainwreck rank: no word of the harness for "
               << static_cast<int>(pace_.patience.count()) << " s, so rank " << rank_
@@ -258,6 +275,51 @@ bool RankGuard::IsAlone() const {
     return true;
   }
   return std::filesystem::exists(folder_ + "/over");
+}
+
+// A call to a shared folder whose server is away does not return, and not even a signal may end it.
+// So this thread, which asks the folder nothing, looks at the clock while the loop may wait. The
+// spawn server does not ask the folder either before it has killed all that it started, which it
+// does when its socket ends. (By shutdown: threads share their descriptors until the last of them
+// is gone.) What is left to undo the server undoes, as after the death of a guard.
+void RankGuard::Watch(const std::stop_token& stop, int server) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock<std::mutex> lock(mutex);
+  int looks = 0;
+  while (!stop.stop_requested()) {
+    stopped.wait_for(lock, stop, std::chrono::milliseconds(kPollMs), [] { return false; });
+    const GuardPace::Duration silence = Clock::now() - heard_.load();
+    looks = silence > kWatchAfter * pace_.patience ? looks + 1 : 0;
+    if (looks < kWatchLooks) continue;
+    if (is_ending_.exchange(true)) return;
+    shutdown(server, SHUT_WR);
+    pollfd hung_up{server, 0, 0};
+    poll(&hung_up, 1, kRestMs);
+    pollfd errors{STDERR_FILENO, POLLOUT, 0};
+    if (poll(&errors, 1, 0) == 1) {
+      dprintf(STDERR_FILENO,
+              "trainwreck rank: the run's folder does not answer, and no word of the harness came "
+              "for %d s, so rank %d is ended\n",
+              static_cast<int>(silence.count()), rank_);
+    }
+    _exit(1);
+  }
+}
+
+// Returns when no process of the rank is left.
+void RankGuard::Reap(SpawnConnection& connection) {
+  connection.Send({{"reap", true}, {"grace_ms", 0}});
+  const auto give_up = Clock::now() + std::chrono::milliseconds(kReadyMs);
+  for (bool is_open = true; is_open && Clock::now() < give_up;) {
+    pollfd polled{connection.fd(), POLLIN, 0};
+    poll(&polled, 1, kPollMs);
+    std::vector<Json> messages;
+    is_open = connection.Receive(messages);
+    for (const Json& message : messages) {
+      if (message.is_object() && message.contains("reaped")) return;
+    }
+  }
 }
 
 int RankGuard::Run(const std::vector<std::string>& command) {
@@ -275,7 +337,9 @@ int RankGuard::Run(const std::vector<std::string>& command) {
     return 1;
   }
   SpawnConnection& connection = server->connection();
-  while (!has_ended_ && !is_server_gone_) {
+  const std::jthread watch([&](const std::stop_token& stop) { Watch(stop, connection.fd()); });
+  bool is_alone = false;
+  while (!has_ended_ && !is_server_gone_ && !is_alone) {
     pollfd polled[] = {{connection.fd(), POLLIN, 0},
                        {signals, POLLIN, 0},
                        outputs_[0].Polled(),
@@ -288,25 +352,21 @@ int RankGuard::Run(const std::vector<std::string>& command) {
     if (Clock::now() >= next_orders_) {
       next_orders_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pace_.orders_every);
       ReadOrders();
-      if (!has_ended_ && IsAlone()) {
-        commands_.UndoAll();
-        return 1;  // the server kills what is left
-      }
+      is_alone = !has_ended_ && IsAlone();
     }
-    Say();
+    if (!is_alone) Say();
   }
+  while (is_ending_.exchange(true)) pause();  // the watch ends this process
   if (is_server_gone_ && !has_ended_) {
     KillAllBelow();
     return 1;
   }
+  Reap(connection);  // before the folder is asked again, which may not answer
   commands_.UndoAll();
+  if (is_alone) return 1;
   if (said_.signal == 0) return said_.code;
   sigprocmask(SIG_UNBLOCK, &heard, nullptr);
   signal(said_.signal, SIG_DFL);
-  // The server would be killed with this process; it has nobody left, for it reaps first.
-  connection.Send({{"reap", true}, {"grace_ms", 0}});
-  pollfd reaped{connection.fd(), POLLIN, 0};
-  poll(&reaped, 1, kReadyMs);
   raise(said_.signal);
   return 1;
 }
