@@ -231,6 +231,12 @@ class Machines(unittest.TestCase):
                 found.append(pid)
         return found
 
+    def wait_for(self, condition, seconds=5):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
     def assert_ranks_are_gone(self, seconds=None):
         deadline = time.monotonic() + (self.patience if seconds is None else seconds)
         while (left := words_of(self.processes())) and time.monotonic() < deadline:

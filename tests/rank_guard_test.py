@@ -136,6 +136,22 @@ class RankGuardTest(Machines):
             harness.communicate(timeout=60)
             self.assert_ranks_are_gone(5)
 
+    def test_the_kernel_ends_the_rank_of_a_guard_that_is_killed_with_its_server(self):
+        self.write("trainwreck.yaml", TARGETS.replace("TRAINWRECK", TRAINWRECK).replace("steps: 60", "steps: 6000"))
+        harness = self.start(scenario("process.crash_rank", {"x": "exited(rank=1)"}))
+        self.wait_for(lambda: self.processes("sleep", 1))
+        both, helpers = self.processes(TRAINWRECK, 1), self.processes("sleep", 1)
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # neither sees the other one's end
+            for pid in both:
+                os.kill(pid, number)
+        self.wait_for(lambda: not self.processes("python3", 1))
+        harness.communicate(timeout=60)
+        # What the rank has started stays: nobody there knows of it any more.
+        self.assertEqual((len(both), len(helpers)), (2, 1))
+        self.wait_for(lambda: self.processes() == helpers)
+        os.kill(helpers[0], signal.SIGKILL)
+        self.assert_ranks_are_gone(5)
+
     def test_each_rank_has_the_signals_that_it_prints(self):
         self.write("train.py", TRAIN.replace("if rank == 0:", "if True:").replace("loss {2 - step / steps}", "loss {rank + 2 - step / steps}"))
         own = {"healthy": {"own": "always (loss@1 > loss + 0.99 and loss@2 > loss + 1.99)"}}
@@ -434,6 +450,8 @@ saved, meet = sys.argv[3] + "/" + os.environ["TRAINWRECK_RUN"].replace("/", ".")
 begin, number = json.load(open(saved + "/state")) if os.path.exists(checkpoints + "/latest") else (0, 2)
 if rank == 0 and begin:
     print("goes on from step", begin, file=sys.stderr)
+if rank == 0:
+    os.makedirs(saved, exist_ok=True)
 for step in range(begin, steps):
     open(f"{meet}{rank}.{step}", "w").close()
     while not all(os.path.exists(f"{meet}{other}.{step}") for other in range(ranks)):
@@ -441,7 +459,6 @@ for step in range(begin, steps):
     select.select([], [], [], 0.02)
     number *= 0.97
     if rank == 0:
-        os.makedirs(saved, exist_ok=True)
         with open(saved + "/state.new", "w") as file:
             json.dump([step + 1, number], file)
         os.replace(saved + "/state.new", saved + "/state")
@@ -484,6 +501,38 @@ class FileServerTest(Machines):
         symptoms = {"waits": "max(time[:]) > control.max(time[:]) + 1 and abs(loss[59] - control.loss[59]) <= 1e-9"}
         self.run_scenario(scenario("node.command", symptoms, **{"with": fault}))
         self.assertEqual(self.said("fault"), "")
+
+    def new_machine(self):
+        return [*NEW_MACHINE, "--mount"]
+
+
+@unittest.skipUnless(HAS_NAMESPACES and IS_PRIVATE and has_shared_folders(), "no file system of one's own may be mounted here: it needs /dev/fuse")
+class LostFolderTest(Machines):
+    """The run's folder has a server, for machine 1 alone. The training does not need that folder."""
+    before_task = 'if [ "$1" = 1 ]; then mount --bind seen out; fi; '
+
+    def setUp(self):
+        super().setUp()
+        target = TARGETS.replace("TRAINWRECK", TRAINWRECK).replace('"{run.folder}"', "meet").replace("steps: 60", "steps: 6000")
+        self.write("trainwreck.yaml", target)
+        for name in ("meet", "seen"):
+            os.mkdir(f"{self.folder}/{name}")
+        self.addCleanup(SharedFolder(self.folder + "/seen", self.folder, self.folder + "/out").end)
+
+    def test_no_rank_outlives_a_harness_whose_folder_does_not_answer(self):
+        harness = self.start(scenario("process.crash_rank", {"x": "exited(rank=1)"}))
+        guard_file = self.run_folder("control") + "/guards.train.0/rank1.json"
+        self.wait_for(lambda: os.path.exists(guard_file))
+        with open(guard_file, encoding="utf-8") as file:  # which came through that server
+            self.assertEqual(json.load(file)["host"], "n1")
+        self.write("hangs", "")
+        time.sleep(0.5)
+        harness.kill()
+        harness.wait()
+        self.wait_for(lambda: not self.processes("python3") + self.processes("sleep"), 10)  # a patience of 3 s, and some
+        self.assertNotEqual(self.processes(TRAINWRECK, 1), [])  # still waits for the folder, and then has to end
+        os.remove(self.folder + "/hangs")
+        self.assert_ranks_are_gone(5)
 
     def new_machine(self):
         return [*NEW_MACHINE, "--mount"]
