@@ -56,7 +56,10 @@ def end(*_):
         open("given back", "w").close()
         os._exit(143)
 signal.signal(signal.SIGTERM, end)
-ranks, command, sockets = int(sys.argv[2]), sys.argv[3:], {}
+command, options, sockets = sys.argv[1:], {}, {}
+while command[0].startswith("-"):
+    options[command[0]], command = command[1], command[2:]
+ranks = int(options["-n"])
 for rank in range(ranks):
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(os.environ["DAEMON"])
@@ -172,7 +175,7 @@ class Machines(unittest.TestCase):
             connection.sendall(b"1")
             return
         words = ["sh", "-c", self.before_task + MACHINE, "sh", str(host), self.folder + "/up", code, *task["command"]]
-        variables = {**task["environment"], "ADDRESS": f"10.0.0.{self.tasks}"}  # where there is a network
+        variables = {**task["environment"], "ADDRESS": self.address_of(self.tasks)}
         machine = subprocess.Popen([*self.new_machine(), *words], cwd=task["folder"], env=variables, stdin=files[0], stdout=files[1],
                                    stderr=files[2])
         self.machines.append(machine)
@@ -205,6 +208,10 @@ class Machines(unittest.TestCase):
     def host_of(self, task):
         """The number of its machine; None if there is none."""
         return task["rank"]
+
+    def address_of(self, _):
+        """All machines have one network."""
+        return "127.0.0.1"
 
     def new_machine(self):
         return NEW_MACHINE
@@ -314,6 +321,9 @@ class Network(Machines):
             return task["rank"]
         left = [host for host in range(self.count) if (task["environment"]["TRAINWRECK_RUN"], host) not in self.lost]
         return left[task["rank"]] if task["rank"] < len(left) else None
+
+    def address_of(self, task):
+        return f"10.0.0.{task}"
 
     def power_off(self, host):
         """Or a run and its host."""

@@ -3,8 +3,10 @@
 
 Usage: rank_guard_test.py TRAINWRECK [unittest options]
 """
+import glob
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -30,6 +32,16 @@ def example(name, replaced=()):
         text = text.replace(old, new)
     with open(EXAMPLES + "/scenarios/defaults.yaml", encoding="utf-8") as file:
         return file.read() + text
+
+
+def write_example(machines, store):
+    """Its target, with a folder in place of /shared, and its program."""
+    os.makedirs(store, exist_ok=True)
+    shutil.copy(EXAMPLES + "/train.py", machines.folder)
+    with open(EXAMPLES + "/trainwreck.yaml", encoding="utf-8") as file:
+        target = file.read().replace("trainwreck, rank,", f"{TRAINWRECK}, rank,").replace("--store=/shared", "--store=" + store)
+    assert TRAINWRECK in target and store in target
+    machines.write("trainwreck.yaml", target)
 
 
 @unittest.skipUnless(HAS_NAMESPACES, "no user and pid namespaces may be made here")
@@ -196,79 +208,6 @@ class RankGuardTest(Machines):
         self.assertEqual(subprocess.run([TRAINWRECK, "rank"], capture_output=True, check=False).returncode, 2)
 
 
-# Averages a number over the ranks at each step, through rank 0, which saves for all, and goes on from what was saved.
-EXCHANGE = """
-import json, os, socket, struct, sys, time
-rank, ranks, saved, steps = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"]), sys.argv[1] + "/all.json", int(sys.argv[2])
-def receive(connection):
-    data = b""
-    while len(data) < 4000:
-        more = connection.recv(4000 - len(data))
-        if not more:
-            sys.exit("the peer is gone")
-        data += more
-    return struct.unpack("d", data[:8])[0]
-def send(connection, number):
-    connection.sendall(struct.pack("d", number) + bytes(3992))
-def lead():
-    begin, numbers = json.load(open(saved)) if os.path.exists(saved) else (0, [rank + 1.0 for rank in range(ranks)])
-    listener, peers = socket.create_server((os.environ["ADDRESS"], 4000)), {}
-    with open(saved + ".leader", "w") as file:
-        file.write(os.environ["ADDRESS"])
-    while len(peers) < ranks - 1:
-        peer = listener.accept()[0]
-        try:  # who has given up meanwhile does not answer
-            peer.settimeout(0.3)
-            peers[peer.recv(1)[0]] = peer
-            send(peer, begin)
-            peer.settimeout(None)
-        except (OSError, IndexError):
-            pass
-    for step in range(begin, steps):
-        for other, peer in peers.items():
-            assert receive(peer) == step
-        mean = sum(numbers) / ranks
-        numbers = [0.9 * number + 0.1 * mean for number in numbers]
-        for peer in peers.values():
-            send(peer, mean)
-        time.sleep(0.02)
-        print(f"step {step}: loss {numbers[0] / (step + 1)}", flush=True)
-        if step % 5 == 4:
-            with open(saved + ".new", "w") as file:
-                json.dump([step + 1, numbers], file)
-            os.replace(saved + ".new", saved)
-def follow():
-    for _ in range(100):
-        try:
-            leader = socket.create_connection((open(saved + ".leader").read(), 4000), timeout=0.3)
-            leader.sendall(bytes([rank]))
-            begin = int(receive(leader))
-            break
-        except OSError:
-            time.sleep(0.05)
-    leader.settimeout(None)
-    for step in range(begin, steps):
-        send(leader, step)
-        receive(leader)
-follow() if rank else lead()
-"""
-
-NETWORK_TARGETS = """
-apiVersion: trainwreck/v1
-kind: Targets
-targets:
-  nodes:
-    command: [srun, -n, "{parallel.ranks}", TRAINWRECK, rank, --, python3, train.py, "{run.checkpoints}", "{steps}"]
-    resume: {when_exists: "{run.checkpoints}/all.json"}
-    recipe: {steps: 60}
-    ranks: {default: 2, launcher: srun}
-    signals: {loss: {}}
-    sources:
-      - {stdout: 'step (?P<step>\\d+): loss (?P<loss>\\S+)'}
-    budget: {seconds: 90, stall_seconds: 4}
-"""
-
-
 def has_netem():
     words = ["unshare", "--user", "--map-root-user", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "loss", "5%"]
     return subprocess.run(words, capture_output=True, check=False).returncode == 0
@@ -284,8 +223,7 @@ def has_packet_filter():
 class NetworkTest(Network):
     def setUp(self):
         super().setUp()
-        self.write("train.py", EXCHANGE)
-        self.write("trainwreck.yaml", NETWORK_TARGETS.replace("TRAINWRECK", TRAINWRECK))
+        write_example(self, self.folder + "/saved")
 
     def fault(self, symptoms, **parameters):
         return scenario("node.command", symptoms, **{"with": parameters})
@@ -332,6 +270,11 @@ class NetworkTest(Network):
             "ipmitool -H n1-ipmi power on": f"rm {switch}.done", "ipmitool -H n1-ipmi power status": f"ls {switch}.done 2>&1; true"}))
         lost, = self.events("fault", "node_lost")
         self.assertEqual((lost["rank"], lost["host"]), (1, "n1"))
+        for arm, hosts in (("supervisor", ["n0", "n1"]), ("others_go_on", ["n0"])):
+            paths = sorted(glob.glob(self.run_folder(arm) + "/guards.train.1/rank*.json"))
+            self.assertEqual([json.loads(pathlib.Path(path).read_text(encoding="utf-8"))["host"] for path in paths], hosts)
+            said = pathlib.Path(self.run_folder(arm) + "/rank0.stderr").read_text(encoding="utf-8")
+            self.assertRegex(said, fr"goes on from step [1-9]\d* with {len(hosts)} of 2 ranks\n")
 
     def switch_off(self, switch, host):
         while not self.is_over:
@@ -358,13 +301,11 @@ class ClockTest(Machines):
 
     def setUp(self):
         super().setUp()
-        self.write("train.py", TRAIN.replace("{2 - step / steps}", "{2 - step / steps} at {time.time()}"))
-        target = TARGETS.replace("{loss: {}}", "{loss: {}, clock: {}}").replace("(?P<loss>\\S+)", "(?P<loss>\\S+) at (?P<clock>\\S+)")
-        self.write("trainwreck.yaml", target.replace("TRAINWRECK", TRAINWRECK))
+        write_example(self, self.folder + "/saved")
 
     def test_a_clock_that_jumps_changes_nothing(self):
         for jump in ("+1h", "-1h"):
-            for rank in range(3):
+            for rank in range(2):
                 self.write(f"clock.{rank}", "+0")
             self.run_scenario(example("clock-jumps", {"date -s '+1 hour'": f"echo {jump} > {self.folder}/clock.0",
                                                       "date -s '-1 hour'": f"echo +0 > {self.folder}/clock.0"}))
@@ -374,12 +315,11 @@ class ClockTest(Machines):
             self.assertAlmostEqual(hours, 1 if jump == "+1h" else -1, delta=0.1)
 
 
-# As TRAIN, with a helper less: rank 0 saves to a shared folder, and goes on without that where it may.
-SAVE = """
+# As TRAIN, with a helper less, in a folder that may be away.
+MEET = """
 import os, select, sys
 nap = lambda seconds: select.select([], [], [], seconds)
 rank, ranks, folder, steps = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"]), sys.argv[1], int(sys.argv[2])
-is_tolerant, saved = sys.argv[3] == "true", sys.argv[4]
 def there(path, makes):
     try:
         if makes:
@@ -394,29 +334,16 @@ for step in range(steps):
         nap(0.005)
     nap(0.02)
     if rank == 0:
-        try:
-            with open(saved + "/state.new", "wb") as file:
-                file.write(bytes(40_000))
-            os.replace(saved + "/state.new", saved + "/state")
-        except OSError as error:
-            if not is_tolerant:
-                raise
-            print(error, file=sys.stderr, flush=True)
         print(f"step {step}: loss {2 - step / steps}", flush=True)
 """
-
-SHARED_TARGETS = TARGETS.replace('"{steps}"]', '"{steps}", "{saving.may_fail}", SAVED]').replace(
-    "{steps: 60}", "{steps: 60, saving.may_fail: false}")
 
 
 @unittest.skipUnless(HAS_NAMESPACES and IS_PRIVATE, "nothing may be mounted here")
 class SharedFolderTest(Machines):
     def setUp(self):
         super().setUp()
-        self.write("train.py", SAVE)
         self.saved = self.folder + "/saved"
-        self.write("trainwreck.yaml", SHARED_TARGETS.replace("TRAINWRECK", TRAINWRECK).replace("SAVED", self.saved))
-        os.mkdir(self.saved)
+        write_example(self, self.saved)
 
     def test_a_shared_folder_that_is_full(self):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "none", self.saved], check=True)
@@ -429,6 +356,8 @@ class SharedFolderTest(Machines):
                 self.assertIn(says, file.read())
 
     def test_a_shared_folder_that_one_machine_loses_for_a_while(self):
+        self.write("train.py", MEET)
+        self.write("trainwreck.yaml", TARGETS.replace("TRAINWRECK", TRAINWRECK))
         # Its guard sees no orders and is not seen, either.
         self.environment["TRAINWRECK_GUARD_PATIENCE"] = "20"
         fault = {"run": f"mount -t tmpfs none {self.folder}/out", "undo": f"umount -l {self.folder}/out", "probe": f"ls {self.folder}/out | wc -l",
@@ -442,44 +371,14 @@ class SharedFolderTest(Machines):
         return [*NEW_MACHINE, "--mount"]
 
 
-# Saves after each step, as rank 0, and goes on from what was saved. That it has is said by a file which can always be seen.
-SAVE_AND_GO_ON = """
-import json, os, select, sys
-rank, ranks, checkpoints, steps = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"]), sys.argv[1], int(sys.argv[2])
-saved, meet = sys.argv[3] + "/" + os.environ["TRAINWRECK_RUN"].replace("/", "."), checkpoints + "/"
-begin, number = json.load(open(saved + "/state")) if os.path.exists(checkpoints + "/latest") else (0, 2)
-if rank == 0 and begin:
-    print("goes on from step", begin, file=sys.stderr)
-if rank == 0:
-    os.makedirs(saved, exist_ok=True)
-for step in range(begin, steps):
-    open(f"{meet}{rank}.{step}", "w").close()
-    while not all(os.path.exists(f"{meet}{other}.{step}") for other in range(ranks)):
-        select.select([], [], [], 0.005)
-    select.select([], [], [], 0.02)
-    number *= 0.97
-    if rank == 0:
-        with open(saved + "/state.new", "w") as file:
-            json.dump([step + 1, number], file)
-        os.replace(saved + "/state.new", saved + "/state")
-        open(checkpoints + "/latest", "w").close()
-        print(f"step {step}: loss {number}", flush=True)
-"""
-
-STALE_TARGETS = TARGETS.replace('"{run.folder}", "{steps}"]', '"{run.checkpoints}", "{steps}", SAVED]\n'
-                                '    resume: {when_exists: "{run.checkpoints}/latest"}')
-
-
 @unittest.skipUnless(HAS_NAMESPACES and IS_PRIVATE and has_shared_folders(), "no file system of one's own may be mounted here: it needs /dev/fuse")
 class FileServerTest(Machines):
     """What the shared folder's server does to all machines."""
 
     def setUp(self):
         super().setUp()
-        self.write("train.py", SAVE_AND_GO_ON)
         self.saved = self.folder + "/saved"
-        self.write("trainwreck.yaml", STALE_TARGETS.replace("TRAINWRECK", TRAINWRECK).replace("SAVED", self.saved))
-        os.mkdir(self.saved)
+        write_example(self, self.saved)
         self.addCleanup(SharedFolder(self.saved, self.folder).end)
 
     def said(self, arm):
@@ -494,7 +393,7 @@ class FileServerTest(Machines):
             fired, = self.events(arm, "fired")
             self.assertEqual(fired["before"], "directory")
             self.assertIn("Stale file handle", fired["after"])
-        self.assertRegex(self.said("supervisor"), r"goes on from step 2\d\n")
+        self.assertRegex(self.said("supervisor"), r"goes on from step 2\d with 2 of 2 ranks\n")
 
     def test_a_server_that_does_not_answer_for_a_while_changes_nothing_but_time(self):
         fault = {"run": f"touch {self.folder}/hangs", "undo": f"rm {self.folder}/hangs", "probe": f"ls {self.folder}/hangs 2>&1; true", "seconds": 1.5}
