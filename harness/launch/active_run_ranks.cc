@@ -16,7 +16,6 @@
 #include "harness/launch/nccl_log.h"
 #include "harness/process/process_status.h"
 #include "harness/process/rank_processes.h"
-#include "harness/protocol/late_bytes.h"
 #include "harness/protocol/rank_files.h"
 #include "harness/text/files.h"
 
@@ -165,8 +164,8 @@ bool ActiveRun::WasRefused() const {
 // What ranks on other machines have written may come late.
 void ActiveRun::OnNoneRuns() {
   // A launcher that ended well has seen all guards end; else some may have been killed.
-  const GuardPace::Duration most =
-      deaths_.empty() ? GuardPace(ranks()).lost_after : GuardPace::Duration(kLateBytes);
+  const GuardPace pace(ranks());
+  const GuardPace::Duration most = deaths_.empty() ? pace.lost_after : pace.heard_after_failure;
   const bool may_wait = state_ == State::kRunning && !has_end_;
   if (may_wait && Clock::now() - last_progress_ < most && AwaitsFiles())
     return;  // till the next tick

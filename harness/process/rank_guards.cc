@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -15,6 +16,14 @@ namespace trainwreck {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kLostAfterVariable = "TRAINWRECK_GUARD_LOST_AFTER";
+
+GuardPace::Duration LostAfter(double scale) {
+  const char* wanted = std::getenv(kLostAfterVariable);
+  const double seconds = wanted != nullptr ? std::atof(wanted) : 0;
+  return GuardPace::Duration(seconds > 0 ? seconds : 5 * scale);
+}
 
 // "rank3.json" -> 3
 std::optional<int> RankOfFile(const std::string& name) {
@@ -55,6 +64,9 @@ std::optional<GuardedRank> RankFrom(const Json& json) {
 }
 
 }  // namespace
+
+GuardPace::GuardPace(int ranks)
+    : scale(std::max(1.0, ranks / 512.0)), lost_after(LostAfter(scale)) {}
 
 std::string GuardFolder(const std::string& run_folder, const std::string& phase, int attempt) {
   return run_folder + "/" + kGuardFolderBegin + phase + "." + std::to_string(attempt);

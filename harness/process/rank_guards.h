@@ -87,15 +87,19 @@ void EndGuards(const std::string& run_folder);
 // above 512 ranks all of this gets slower, in proportion.
 struct GuardPace {
   using Duration = std::chrono::duration<double>;
-  explicit GuardPace(int ranks) : scale(std::max(1.0, ranks / 512.0)) {}
+  explicit GuardPace(int ranks);
   double scale;
   Duration orders_every{0.1 * scale};  // a guard looks for orders, and for `over`
   Duration read_every{0.25 * scale};   // the launcher reads the guards' files
   Duration beat_every{1.0 * scale};    // each writes its own
-  Duration lost_after{5.0 * scale};    // a guard that is not heard of is lost, with its machine
+  // A guard that is not heard of is lost, with its machine: 5 s * scale, or the seconds of the
+  // variable TRAINWRECK_GUARD_LOST_AFTER, where files are seen later.
+  Duration lost_after;
+  // What a launcher that failed has left has so long to be seen; it may have killed guards.
+  Duration heard_after_failure = 0.4 * lost_after;
   // No stall is told sooner: what was lost is known by then.
   Duration stall_after = lost_after + 2 * read_every;
-  Duration patience{30.0 * scale};  // after which a guard takes the harness for lost
+  Duration patience = 6 * lost_after;  // after which a guard takes the harness for lost
 };
 
 // The launcher's side.

@@ -282,8 +282,12 @@ void OutsideFaults::HearGuards() {
 }
 
 void OutsideFaults::HearLastOfGuards(bool have_all_ended) {
-  const auto give_up =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(guards_.pace().lost_after);
+  const auto after = [now = Clock::now()](GuardPace::Duration length) {
+    return now + std::chrono::duration_cast<Clock::duration>(length);
+  };
+  const GuardPace& pace = guards_.pace();
+  const auto give_up = after(pace.lost_after);
+  const auto ends_by = have_all_ended ? give_up : after(pace.heard_after_failure);
   for (;;) {
     guards_.Read();
     HearGuards();
@@ -291,8 +295,10 @@ void OutsideFaults::HearLastOfGuards(bool have_all_ended) {
       return guards_.ranks().at(one.fields["rank"].get<int>()).state != "ended";
     });
     const bool may_tell_end =
-        have_all_ended && std::any_of(guards_.ranks().begin(), guards_.ranks().end(),
-                                      [](const auto& one) { return one.second.state != "ended"; });
+        Clock::now() < ends_by &&
+        std::any_of(guards_.ranks().begin(), guards_.ranks().end(), [&](const auto& one) {
+          return one.second.state != "ended" && !guards_.IsLost(one.first);
+        });
     if ((!may_answer && !may_tell_end) || Clock::now() >= give_up) return;
     poll(nullptr, 0, kAnswerPollMs);
   }

@@ -44,8 +44,9 @@ class OutsideFaults {
   int WritesFd() const { return writes_ ? writes_->fd() : -1; }
   // Says which faults the guards have performed since the last call.
   void HearGuards();
-  // The same once the program has ended: waits for the answers that guards still owe. Machines see
-  // each other's files late. Where all ranks have ended well, each guard owes that, too.
+  // The same once the program has ended: waits for the answers that guards still owe, and for how
+  // their ranks ended. Machines see each other's files late. Where not all ranks have ended well,
+  // some guards may have been killed, and none is waited for that long.
   void HearLastOfGuards(bool have_all_ended = false);
   // Lets those go on whose pause is over, and undoes what is due. Returns whether a pause lasts.
   bool EndPauses();

@@ -23,6 +23,7 @@
 #include <iterator>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -75,6 +76,20 @@ std::optional<RankOfLauncher> RankOfEnvironment() {
                             std::max(1, std::atoi(Variable(ranks).c_str()))};
   }
   return std::nullopt;
+}
+
+// It may be seen late, and in parts.
+Plan AwaitPlan(const std::string& path) {
+  const auto give_up = Clock::now() + std::chrono::milliseconds(kReadyMs);
+  for (;; poll(nullptr, 0, kPollMs)) {
+    try {
+      std::ifstream file(path);
+      if (!file) throw std::runtime_error("cannot read the plan " + path);
+      return PlanFromJson(ParseJson(file));
+    } catch (const std::exception&) {
+      if (Clock::now() >= give_up) throw;
+    }
+  }
 }
 
 std::string StateOf(int pid) {
@@ -397,9 +412,7 @@ int RunRankGuard(const std::vector<std::string>& command) {
     return kExitUsage;
   }
   try {
-    std::ifstream file(plan_file);
-    if (!file) throw std::runtime_error("cannot read the plan " + plan_file);
-    const Plan plan = PlanFromJson(ParseJson(file));
+    const Plan plan = AwaitPlan(plan_file);
     const std::string folder = GuardFolder(run_folder, plan.phase, plan.attempt);
     std::filesystem::create_directories(folder);
     return RankGuard(run_folder, folder, *rank).Run(command);

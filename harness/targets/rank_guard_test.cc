@@ -14,9 +14,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "harness/process/rank_guards.h"
 #include "harness/process/spawn.h"
+#include "harness/targets/outside_faults.h"
 
 namespace trainwreck {
 namespace rank_guard_test {
@@ -109,6 +111,35 @@ TEST_F(RankGuardTest, GoesOnWhenTheFolderAnswersAgain) {
   ASSERT_TRUE(said && said->obeyed.size() == 1);
   EXPECT_EQ(said->obeyed[0].processes, 2);
   EXPECT_TRUE(Processes().empty());
+}
+
+// The launcher's side, after a launcher that failed.
+TEST_F(RankGuardTest, IsHeardWhenItTellsTheEndLate) {
+  GuardedRank rank{.host = "n7", .pid = 42, .beat = 1};
+  ReplaceFile(GuardFile(folder_, 0), ToJson(rank).dump());
+  RankGuards guards(folder_, 1);
+  std::thread guard([&] {
+    poll(nullptr, 0, 200);
+    rank.state = "ended";
+    ReplaceFile(GuardFile(folder_, 0), ToJson(rank).dump());
+  });
+  const Plan plan;
+  OutsideFaults(plan, 0, 1, LauncherKind::kSrun, guards, run_, [](const Json&) {
+  }).HearLastOfGuards(/*have_all_ended=*/false);
+  guard.join();
+  EXPECT_EQ(guards.ranks().at(0).state, "ended");
+}
+
+TEST(GuardPaceTest, FollowsTheVariable) {
+  setenv("TRAINWRECK_GUARD_LOST_AFTER", "20", 1);
+  const GuardPace slow(2);
+  unsetenv("TRAINWRECK_GUARD_LOST_AFTER");
+  EXPECT_EQ(slow.lost_after.count(), 20);
+  EXPECT_EQ(slow.heard_after_failure.count(), 8);
+  EXPECT_EQ(slow.stall_after.count(), 20.5);
+  EXPECT_EQ(slow.patience.count(), 120);
+  EXPECT_EQ(GuardPace(2).lost_after.count(), 5);
+  EXPECT_EQ(GuardPace(1024).patience.count(), 60);
 }
 
 }  // namespace rank_guard_test

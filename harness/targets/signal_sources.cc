@@ -101,7 +101,8 @@ void SignalSources::Read(bool last) {
 }
 
 void SignalSources::AwaitGuards() const {
-  const auto give_up = Clock::now() + kLateBytes;
+  const auto give_up =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(guards_.pace().lost_after);
   for (const auto& [rank, guarded] : guards_.ranks()) {
     if (guarded.state != "ended") continue;
     for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
