@@ -310,44 +310,6 @@ class StacksTest(StacksCase):
     def test_the_page_of_x_transformers(self):
         self.assert_page("x-transformers.md")
 
-    # Defects of real releases: the page's programs, with a bad release and a sound one in turns.
-
-    def assert_defect_of(self, package, bad, sound, program, scenario, arm, *settings):
-        with open("docs/measured/released_bugs.md", encoding="utf-8") as file:
-            blocks = re.findall(rf"```\w+ {program}/(\S+)\n(.*?)```", file.read(), re.DOTALL)
-        self.folder = os.path.join(os.path.dirname(self.folder), program)
-        os.makedirs(self.folder)
-        self.replace("../suite/portable/defaults.yaml", "seeds: 2", "seeds: 1")  # for time's sake
-        for name, text in blocks:
-            with open(f"{self.folder}/{name}", "w", encoding="utf-8") as file:
-                file.write(text)
-        changes = [word for setting in settings for word in ("--set", setting)]
-        for release, status, verdict in ((bad, 1, rf"twins_differ: 'loss' in {arm}\n"), (sound, 0, rf"(?m)^PASS .* portable/{scenario}$")):
-            overlay = f"{self.folder}/{package}-{release}"
-            pip = [sys.executable, *"-m pip --python".split(), PYTHON, *"install -q --no-deps --target".split(), overlay, f"{package}=={release}"]
-            done = subprocess.run(pip, env=self.environment, text=True, capture_output=True, check=False)
-            if done.returncode:
-                self.skipTest(f"pip cannot fetch {package} {release}: {done.stderr.strip()}")
-            self.environment["PYTHONPATH"] = overlay
-            said = self.trainwreck("run", "portable/" + scenario, "--suite", "--scenarios-root", self.suite, *changes, status=status).stdout
-            self.environment.pop("PYTHONPATH")
-            self.assertRegex(said, verdict, release)
-
-    @needs("torch")
-    @takes_long
-    def test_releases_whose_optimizer_does_not_resume(self):
-        self.assert_defect_of("pytorch-optimizer", "3.11.0", "4.1.0", "optimizers", "resume", "resumed", "optimizer=pytorch_optimizer.SGDSaI")
-
-    @needs("torch")
-    @takes_long
-    def test_releases_whose_optimizer_makes_no_update_after_a_resume(self):
-        self.assert_defect_of("pytorch-optimizer", "3.11.0", "4.1.0", "optimizers", "resume", "resumed", "optimizer=pytorch_optimizer.AdaShift")
-
-    @needs("torch", "lightning")
-    @takes_long
-    def test_releases_whose_evaluation_ends_in_training_mode(self):
-        self.assert_defect_of("pytorch-lightning", "2.1.4", "2.2.0", "lightning", "side-effects", "evaluated", "frozen=true")
-
     # The defects that twins are there for, in the program itself.
 
     def assert_differs(self, scenario, target, arms, seen):
