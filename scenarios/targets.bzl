@@ -1586,6 +1586,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "portable/stale-state",
+        file = "portable/stale-state.yaml",
+        extended = ["portable/defaults.yaml", "defaults.yaml"],
+        tags = ["portable"],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "portable/stopped",
         file = "portable/stopped.yaml",
         extended = ["portable/defaults.yaml", "defaults.yaml"],
