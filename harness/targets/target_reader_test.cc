@@ -302,8 +302,8 @@ TEST(TargetReader, HooksGiveModulesOfSomeSignals) {
               testing::IsSupersetOf({"path", "steps_done"}));
   EXPECT_TRUE(target.FindEvent("first_nonfinite")->on_demand) << "as the hooks have it";
   const char kNoModules[] = "comes as one number a step, not per module";
-  EXPECT_THAT(ErrorsOf(of("    signals: {lr: {per_module: true}}\n")),
-              HasSubstr(std::string(":8:32: error: signal 'lr' ") + kNoModules));
+  EXPECT_THAT(ErrorsOf(of("    signals: {loss: {per_module: true}}\n")),
+              HasSubstr(std::string(":8:34: error: signal 'loss' ") + kNoModules));
   EXPECT_THAT(ErrorsOf(of("    signals: {grad_norm: {per_module: true}}\n"
                           "    sources: [{stdout: 'norm (?P<grad_norm>.*)'}]\n")),
               HasSubstr(std::string("signal 'grad_norm' ") + kNoModules));
