@@ -1,5 +1,6 @@
 // The kernels that the Python package calls by ctypes (python/trainwreck/kernels.py): a library
-// that needs the C library alone. Views and results have the layout of the structures named here.
+// that needs those of C and C++ alone. Views and results have the layout of the structures named
+// here.
 #include <exception>
 #include <span>
 

@@ -22,8 +22,8 @@ ON_EVERY_LINUX = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "libgcc_s.so
 # (newest version of a symbol, N of the oldest glibc 2.N beside it), as in the policies of manylinux.
 BESIDE_GLIBC = {"GLIBCXX_3.4": ((28, 31), (29, 34), (30, 35), (33, 39)), "CXXABI_1.3": ((12, 31), (13, 34), (15, 39))}
 HEADERS = ("libcli11-dev", "libjs-dygraphs", "nlohmann-json3-dev")  # are in the program, too; Boost's licence does not ask to come along
-# Beside the program's folder in the build; the first is preloaded, the second loaded by Python, and neither is linked.
-LOADED = ("preload/libtrainwreck_nccl.so", "kernels/libtrainwreck_kernels.so")
+# In the build's output; the first is preloaded, the second loaded by Python, and neither is linked.
+LOADED = ("preload/libtrainwreck_nccl.so", "python/packed/trainwreck/lib/trainwreck/libtrainwreck_kernels.so")
 LIBRARIES, SCENARIOS = "trainwreck/lib/trainwreck/", "trainwreck/share/trainwreck/scenarios/portable/"
 RPATH = "$ORIGIN/../lib/trainwreck"  # of the program; harness/cli/BUILD links it so
 TAG = re.compile(r"-(py3-none-manylinux_2_(\d+)_x86_64)\.whl$")
