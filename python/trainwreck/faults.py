@@ -297,13 +297,14 @@ class Faults:
             state.clear()
         self.fired(fault, before, sum(map(len, states)), what="entries of the optimizer's state")
 
-    def _tensors_of_state(self) -> list[torch.Tensor]:
+    def _tensors_of_state(self, entry: str = "*") -> list[torch.Tensor]:
+        """Those whose name in the state matches a glob."""
         return [
             value
             for states in self._states()
             for state in states.values()
-            for value in state.values()
-            if isinstance(value, torch.Tensor)
+            for name, value in state.items()
+            if fnmatch.fnmatchcase(name, entry) and isinstance(value, torch.Tensor)
         ]
 
     def _keep_state(self, fault: Fault) -> None:
@@ -322,13 +323,7 @@ class Faults:
         self.fired(fault, before, tensors.norm(self._tensors_of_state()))
 
     def _scale_state(self, fault: Fault) -> None:
-        chosen = [
-            value
-            for states in self._states()
-            for state in states.values()
-            for name, value in state.items()
-            if fnmatch.fnmatchcase(name, fault.with_["entry"]) and isinstance(value, torch.Tensor)
-        ]
+        chosen = self._tensors_of_state(fault.with_["entry"])
         if not chosen:
             return
         before = tensors.norm(chosen)
@@ -433,9 +428,11 @@ class Faults:
         """Leaves of a checkpoint of torch.distributed, which has just been written, what a process
         leaves that ends within it: half of this rank's last file, and no metadata, which come
         last."""
+        files = sorted(glob.glob(os.path.join(glob.escape(folder), f"__{rank()}_*")))
+        if not files:  # others have written all of it
+            return
         with contextlib.suppress(FileNotFoundError):
             os.remove(os.path.join(folder, ".metadata"))
-        files = sorted(glob.glob(os.path.join(glob.escape(folder), f"__{rank()}_*")))
         whole = os.path.getsize(files[-1])
         os.truncate(files[-1], whole // 2)
         self._end_save(fault, whole, whole // 2)
