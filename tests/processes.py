@@ -2,6 +2,7 @@
 import functools
 import os
 import subprocess
+import unittest
 
 STACKS = os.path.dirname(os.environ.get("TRAINWRECK_STACKS_PYTHON", "")) or os.path.expanduser("~/.cache/trainwreck/python-stacks/bin")
 SEARCHED = STACKS + ":" + os.environ["PATH"]  # for torchrun and mpirun
@@ -33,6 +34,16 @@ def words_of(pids):
 
 
 @functools.cache
+def assert_it_finds_what_it_leaves(test, leaky):
+    """Runs a test of a class that leaves `sleep 600`: it says so, and ends it."""
+    result = unittest.TestResult()
+    leaky.run(result)
+    (_, said), = result.failures
+    test.assertIn("Lists differ: ['sleep 600'] != []", said)
+    test.assertEqual(result.errors, [])
+    test.assertEqual(processes_with(leaky.marker), [])
+
+
 def torchrun_settings(python):
     """torchrun of torch 1.13 fails with Python 3.11, whose enumerations have other members, but where these are set: for no rank there is."""
     said = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True, check=False).stdout

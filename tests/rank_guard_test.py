@@ -17,7 +17,7 @@ import unittest
 
 import unittest_xml
 from machines import HAS_NAMESPACES, IS_PRIVATE, NEW_MACHINE, TARGETS, TRAIN, TRAINWRECK, Machines, Network, has_network, scenario
-from processes import processes_with
+from processes import assert_it_finds_what_it_leaves
 from stale_folder import SharedFolder, has_shared_folders
 
 EXAMPLES = os.path.abspath("examples/nodes")
@@ -54,12 +54,7 @@ class MachinesTest(unittest.TestCase):
                 task = [self.folder + "/bin/srun", "-n", "1", "setsid", "--fork", "sleep", "600"]
                 subprocess.run(task, env={**self.environment, "TRAINWRECK_RUN": "none"}, check=True)
 
-        leaky, result = Leaky(), unittest.TestResult()
-        leaky.run(result)
-        (_, said), = result.failures
-        self.assertIn("Lists differ: ['sleep 600'] != []", said)
-        self.assertEqual(result.errors, [])
-        self.assertEqual(processes_with(leaky.marker), [])
+        assert_it_finds_what_it_leaves(self, Leaky())
 
 
 @unittest.skipUnless(HAS_NAMESPACES, "no user and pid namespaces may be made here")

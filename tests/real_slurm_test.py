@@ -18,7 +18,7 @@ import unittest
 
 import unittest_xml
 from network import first_process
-from processes import SEARCHED, processes_with, torchrun_settings
+from processes import SEARCHED, assert_it_finds_what_it_leaves, processes_with, torchrun_settings
 from slurm_cluster import Cluster, why_not
 from slurm_testing import SlurmTestCase
 
@@ -475,12 +475,7 @@ class ClusterTest(unittest.TestCase):
             def runTest(self):
                 subprocess.run(self.cluster.machines["n1"].inside("setsid", "--fork", "sleep", "600"), env=self.environment, check=True)
 
-        leaky, result = Leaky(), unittest.TestResult()
-        leaky.run(result)
-        (_, said), = result.failures
-        self.assertIn("Lists differ: ['sleep 600'] != []", said)
-        self.assertEqual(result.errors, [])
-        self.assertEqual(processes_with(leaky.marker), [])
+        assert_it_finds_what_it_leaves(self, Leaky())
 
     def test_it_ends_with_a_test_that_is_killed(self):
         with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as folder:
