@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "harness/history/postgres.h"
 #include "harness/history/record_rows.h"
@@ -91,8 +92,49 @@ CREATE TABLE IF NOT EXISTS cost(
 CREATE INDEX IF NOT EXISTS cost_verdict ON cost(verdict_id);
 )";
 
-// So, too. Without it, reading is the same and slower.
-constexpr const char* kTimeIndex = "CREATE INDEX IF NOT EXISTS run_started ON run(started_utc)";
+// So, too. Without them, or without rows that an older program did not add, reading is the same and
+// slower. `listing` is a verdict's place among those of its case, by the time of the run's start.
+constexpr const char* kOrders = R"(
+CREATE INDEX IF NOT EXISTS run_started ON run(started_utc);
+CREATE TABLE IF NOT EXISTS listing(
+  verdict_id INTEGER PRIMARY KEY,
+  case_name TEXT NOT NULL,
+  started_utc TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS listing_case ON listing(case_name, started_utc, verdict_id);
+)";
+
+// All verdicts that are not listed yet: records come one by one, so they are the last ones.
+void ListNewVerdicts(Database& database) {
+  database.Execute(
+      "INSERT INTO listing(verdict_id, case_name, started_utc) SELECT verdict.id, case_name, "
+      "started_utc FROM verdict JOIN run ON run.id = run_id WHERE verdict.id > (SELECT "
+      "coalesce(max(verdict_id), 0) FROM listing)");
+}
+
+// Before a query that reads `listing`: nothing, or the same by joining, where the table lacks some.
+std::string Listing(Database& database) {
+  const bool is_complete =
+      database.Has("listing") &&
+      database.QueryInteger("SELECT coalesce(max(id), 0) FROM verdict") ==
+          database.QueryInteger("SELECT coalesce(max(verdict_id), 0) FROM listing");
+  if (is_complete) return "";
+  return "WITH listing AS (SELECT verdict.id AS verdict_id, case_name, started_utc FROM verdict "
+         "JOIN run ON run.id = run_id) ";
+}
+
+constexpr const char* kFromListing =
+    " FROM listing JOIN verdict ON verdict.id = listing.verdict_id JOIN run ON run.id = run_id";
+constexpr const char* kNewestFirst =
+    " ORDER BY listing.started_utc DESC, listing.verdict_id DESC LIMIT ?";
+
+NoSuchRow NoRow(std::int64_t run, const std::string& case_name = "") {
+  return NoSuchRow("the history has no run " + std::to_string(run) +
+                   (case_name.empty() ? "" : " with a case '" + case_name + "'"));
+}
+
+// Behind which rows of a list a page begins: (time of the start, number of the run or the verdict).
+using Place = std::pair<std::string, std::int64_t>;
+const Place kNewest = {"~", std::numeric_limits<std::int64_t>::max()};  // "~" is behind all digits
 
 RecordSummary SummaryFrom(const Statement& row) {
   RecordSummary summary;
@@ -147,11 +189,12 @@ void RunHistory::Prepare(Mode mode) {
     if (mode == Mode::kRead) {
       throw HistoryError(database_->name() + " is empty: 'trainwreck run' fills it");
     }
-    database_->CreateTables(std::string(kTables) + kTablesBeside + kTimeIndex, kSchemaVersion);
+    database_->CreateTables(std::string(kTables) + kTablesBeside + kOrders, kSchemaVersion);
   } else if (mode == Mode::kWrite &&
-             !(database_->Has("bits") && database_->Has("cost") && database_->Has("run_started"))) {
+             !(database_->Has("bits") && database_->Has("cost") && database_->Has("run_started") &&
+               database_->Has("listing"))) {
     Transaction transaction(*database_, Database::Access::kWrite);
-    database_->AddTables(std::string(kTablesBeside) + kTimeIndex);
+    database_->AddTables(std::string(kTablesBeside) + kOrders);
     transaction.Commit();
   }
 }
@@ -168,6 +211,7 @@ std::int64_t RunHistory::Add(const Record& record) {
   run.Bind(record.output_dir).Bind(record.wall_seconds).Bind(record.cpu_seconds);
   const std::int64_t id = run.Insert();
   for (const CaseRecord& one : record.cases) AddCase(*database_, id, one);
+  ListNewVerdicts(*database_);
   transaction.Commit();
   return id;
 }
@@ -299,11 +343,19 @@ std::optional<Record> RunHistory::Load(std::int64_t id) {
   return record;
 }
 
-std::vector<RecordSummary> RunHistory::List(int limit) {
+std::vector<RecordSummary> RunHistory::List(int limit, std::optional<std::int64_t> before) {
+  Place place = kNewest;
+  if (before) {
+    Statement start(*database_, "SELECT started_utc FROM run WHERE id = ?");
+    start.Bind(*before);
+    if (!start.Step()) throw NoRow(*before);
+    place = {start.Text(0), *before};
+  }
   std::vector<RecordSummary> summaries;
   Statement row(*database_, std::string("SELECT ") + kSummaryColumns +
-                                " FROM run ORDER BY started_utc DESC, id DESC LIMIT ?");
-  row.Bind(limit);
+                                " FROM run WHERE (started_utc, id) < (?, ?) ORDER BY started_utc "
+                                "DESC, id DESC LIMIT ?");
+  row.Bind(place.first).Bind(place.second).Bind(limit);
   Statement count(*database_, "SELECT verdict, count(*) FROM verdict WHERE run_id = ? GROUP BY 1");
   while (row.Step()) {
     summaries.push_back(SummaryFrom(row));
@@ -332,16 +384,27 @@ std::vector<std::string> RunHistory::CasesLike(const std::string& scenario) {
   }
 }
 
-std::vector<std::pair<RecordSummary, CaseRecord>> RunHistory::ListCases(const std::string& scenario,
-                                                                        int limit) {
+std::vector<std::pair<RecordSummary, CaseRecord>> RunHistory::ListCases(
+    const std::string& scenario, int limit, const std::optional<CasePlace>& before) {
   using Listed = std::pair<RecordSummary, CaseRecord>;
+  Place place = kNewest;
+  if (before) {
+    Statement start(*database_,
+                    "SELECT started_utc, min(verdict.id) FROM verdict JOIN run ON run.id = run_id "
+                    "WHERE run_id = ? AND (? = '' OR case_name = ?) GROUP BY 1");
+    start.Bind(before->run).Bind(before->case_name).Bind(before->case_name);
+    if (!start.Step()) throw NoRow(before->run, before->case_name);
+    place = {start.Text(0), start.Integer(1)};
+  }
   std::vector<std::pair<std::int64_t, Listed>> found;  // by the verdict's number
-  Statement row(*database_, std::string("SELECT ") + kSummaryColumns + ", " + kCaseColumns +
-                                " FROM verdict JOIN run ON run.id = run_id WHERE case_name = ? "
-                                "ORDER BY verdict.id DESC LIMIT ?");
+  Statement row(*database_, Listing(*database_) + "SELECT " + kSummaryColumns + ", " +
+                                kCaseColumns + kFromListing +
+                                " WHERE listing.case_name = ? AND (listing.started_utc, "
+                                "listing.verdict_id) < (?, ?)" +
+                                kNewestFirst);
   for (const std::string& name : CasesLike(scenario)) {
     row.Reset();
-    row.Bind(name).Bind(limit);
+    row.Bind(name).Bind(place.first).Bind(place.second).Bind(limit);
     while (row.Step()) {
       found.emplace_back(row.Integer(6), Listed(SummaryFrom(row), CaseFrom(row, 6)));
     }
@@ -362,10 +425,10 @@ std::vector<std::pair<RecordSummary, CaseRecord>> RunHistory::ListCases(const st
 std::map<std::string, double> RunHistory::Seconds(const std::string& target, int newest) {
   std::map<std::string, double> seconds;
   if (!database_->Has("cost")) return seconds;
-  Statement row(*database_,
-                "SELECT cost.wall_seconds FROM verdict JOIN run ON run.id = run_id JOIN cost ON "
-                "cost.verdict_id = verdict.id WHERE case_name = ? AND run.target = ? "
-                "ORDER BY verdict.id DESC LIMIT ?");
+  Statement row(*database_, Listing(*database_) + "SELECT cost.wall_seconds" + kFromListing +
+                                " JOIN cost ON cost.verdict_id = verdict.id WHERE "
+                                "listing.case_name = ? AND run.target = ?" +
+                                kNewestFirst);
   for (const std::string& name : CasesLike("*")) {
     row.Reset();
     row.Bind(name).Bind(target).Bind(newest);

@@ -26,6 +26,11 @@ struct HistoryError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A page was to begin behind a row that is not there.
+struct NoSuchRow : HistoryError {
+  using HistoryError::HistoryError;
+};
+
 // A record without its checks and trainings, for lists.
 struct RecordSummary {
   std::int64_t id = 0;
@@ -35,6 +40,12 @@ struct RecordSummary {
   std::string target;
   std::string target_digest;
   std::map<std::string, int> counts;  // by verdict
+};
+
+// In a list of cases: what is behind it is older. Without a case's name, behind all of the run.
+struct CasePlace {
+  std::int64_t run = 0;
+  std::string case_name;
 };
 
 struct Baseline {
@@ -73,12 +84,14 @@ class RunHistory {
   MergeCounts MergeFrom(RunHistory& other);
   bool Has(std::int64_t id);
   std::optional<Record> Load(std::int64_t id);
-  // Newest first, by the time of the start: a merge may add older ones.
-  std::vector<RecordSummary> List(int limit);
-  // The cases whose name, or scenario's name, matches the glob
-  // `scenario`; newest first. They have `trainings`, but no checks.
-  std::vector<std::pair<RecordSummary, CaseRecord>> ListCases(const std::string& scenario,
-                                                              int limit);
+  // Newest first, by the time of the start: a merge may add older ones. With `before`, those behind
+  // that run; throws NoSuchRow if there is none.
+  std::vector<RecordSummary> List(int limit, std::optional<std::int64_t> before = std::nullopt);
+  // The cases whose name, or scenario's name, matches the glob `scenario`; newest first. They have
+  // `trainings`, but no checks.
+  std::vector<std::pair<RecordSummary, CaseRecord>> ListCases(
+      const std::string& scenario, int limit,
+      const std::optional<CasePlace>& before = std::nullopt);
   // What each case took with this target: the median of its `newest` records that say it.
   std::map<std::string, double> Seconds(const std::string& target, int newest = 5);
   std::optional<std::int64_t> Newest();

@@ -33,6 +33,7 @@ Record RunOf(std::int64_t number) {
   record.cases.clear();
   for (int i = 0; i < kCasesOfRun; ++i) {
     record.cases.push_back(TestCase("family/case-" + std::to_string(i)));
+    record.cases.back().wall_seconds = 1 + i;
   }
   return record;
 }
@@ -56,11 +57,14 @@ class Stored {
   }
   ~Stored() { std::filesystem::remove_all(folder_); }
 
+  std::string NewPath() { return folder_ + "/other" + std::to_string(others_++) + ".db"; }
+
   std::int64_t runs;
   std::unique_ptr<RunHistory> history;
 
  private:
   std::string folder_;
+  int others_ = 0;
 };
 
 void AddARun(benchmark::State& state) {
@@ -86,6 +90,46 @@ void ListACase(benchmark::State& state) {
   }
 }
 
+// All hundred cases match.
+void ListByAGlob(benchmark::State& state) {
+  Stored& stored = Stored::Of(state.range(0));
+  for (auto _ : state) benchmark::DoNotOptimize(stored.history->ListCases("family/*", 20));
+}
+
+void PageOfRuns(benchmark::State& state) {
+  Stored& stored = Stored::Of(state.range(0));
+  for (auto _ : state) benchmark::DoNotOptimize(stored.history->List(20, stored.runs / 2));
+}
+
+void PageOfACase(benchmark::State& state) {
+  Stored& stored = Stored::Of(state.range(0));
+  const CasePlace middle{stored.runs / 2, "family/case-50"};
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(stored.history->ListCases("family/case-50", 20, middle));
+  }
+}
+
+// What each of the hundred cases took.
+void Costs(benchmark::State& state) {
+  Stored& stored = Stored::Of(state.range(0));
+  const std::string target = RunOf(0).target;
+  for (auto _ : state) benchmark::DoNotOptimize(stored.history->Seconds(target));
+}
+
+// Of ten runs, one of them is new.
+void MergeTenRuns(benchmark::State& state) {
+  Stored& stored = Stored::Of(state.range(0));
+  static std::int64_t number = 1'000'000'000;
+  for (auto _ : state) {
+    state.PauseTiming();
+    auto other = std::make_unique<RunHistory>(stored.NewPath(), RunHistory::Mode::kWrite);
+    for (int run = 0; run < 9; ++run) other->Add(RunOf(run));
+    other->Add(RunOf(number++));
+    state.ResumeTiming();
+    benchmark::DoNotOptimize(stored.history->MergeFrom(*other));
+  }
+}
+
 void FindACommit(benchmark::State& state) {
   Stored& stored = Stored::Of(state.range(0));
   for (auto _ : state) {
@@ -97,8 +141,13 @@ void FindACommit(benchmark::State& state) {
 BENCHMARK(LoadARun) SIZES;
 BENCHMARK(ListNewestRuns) SIZES;
 BENCHMARK(ListACase) SIZES;
+BENCHMARK(ListByAGlob) SIZES;
+BENCHMARK(PageOfRuns) SIZES;
+BENCHMARK(PageOfACase) SIZES;
+BENCHMARK(Costs) SIZES;
 BENCHMARK(FindACommit) SIZES;
 BENCHMARK(AddARun) SIZES->Iterations(50);
+BENCHMARK(MergeTenRuns) SIZES->Iterations(20);
 
 }  // namespace
 }  // namespace trainwreck

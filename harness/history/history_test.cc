@@ -135,6 +135,7 @@ TEST(History, AddsTablesToAnOlderOne) {
   RunHistory(path, RunHistory::Mode::kWrite).Add(record);
   DatabaseAt(path)->Execute("DROP TABLE bits");
   DatabaseAt(path)->Execute("DROP TABLE cost");
+  DatabaseAt(path)->Execute("DROP TABLE listing");
   {
     RunHistory older(path, RunHistory::Mode::kRead);
     ASSERT_TRUE(older.Load(1));
@@ -389,12 +390,62 @@ TEST(History, MergesInTheOrderOfTime) {
   ASSERT_EQ(cases.size(), 3u);
   EXPECT_EQ(cases[0].first.id, 2);
   EXPECT_EQ(cases[2].first.id, 3);
+  EXPECT_EQ(history.ListCases("nan/a", 1)[0].first.id, 2);  // the one that was added last is older
 
   const MergeCounts again = history.MergeFrom(other);
   EXPECT_EQ(again.added, 0);
   EXPECT_EQ(again.known, 2);
   EXPECT_TRUE(again.baselines.empty());
   EXPECT_EQ(history.List(10).size(), 3u);
+}
+
+// Numbers of runs, with the case's name where it is one.
+std::vector<std::string> Pages(RunHistory& history, const std::string& cases, int limit) {
+  std::vector<std::string> rows;
+  if (cases.empty()) {
+    auto page = history.List(limit);
+    while (!page.empty()) {
+      for (const RecordSummary& run : page) rows.push_back(std::to_string(run.id));
+      page = history.List(limit, page.back().id);
+    }
+    return rows;
+  }
+  auto page = history.ListCases(cases, limit);
+  while (!page.empty()) {
+    for (const auto& [run, one] : page) rows.push_back(std::to_string(run.id) + ":" + one.name);
+    page =
+        history.ListCases(cases, limit, CasePlace{page.back().first.id, page.back().second.name});
+  }
+  return rows;
+}
+
+TEST(History, PagesOfAnySizeAreTheWholeList) {
+  const std::string path = NewPath();
+  RunHistory history(path, RunHistory::Mode::kWrite);
+  // Runs 2, 3 and 5 began in the same second; 4 was merged and is the oldest.
+  for (const char* second : {"01", "02", "02", "00", "02", "03"}) {
+    history.Add(RecordAt(std::string("2026-01-01T00:00:") + second + "Z", "a"));
+  }
+  const std::vector<std::string> runs = {"6", "5", "3", "2", "1", "4"};
+  std::vector<std::string> cases;
+  for (const std::string& run : runs) {
+    cases.push_back(run + ":nan/b");
+    cases.push_back(run + ":nan/a");
+  }
+  for (const int limit : {1, 2, 3, 5, 100}) {
+    EXPECT_EQ(Pages(history, "", limit), runs) << limit;
+    EXPECT_EQ(Pages(history, "nan/*", limit), cases) << limit;
+  }
+  EXPECT_EQ(history.ListCases("nan/*", 9, CasePlace{2, ""}).size(), 4U);
+  EXPECT_THROW(history.List(9, 7), NoSuchRow);
+  EXPECT_THROW(history.ListCases("nan/*", 9, CasePlace{2, "nan/c"}), NoSuchRow);
+  // An older program lists nothing: what it adds is found nevertheless, and listed by the next.
+  DatabaseAt(path)->Execute("DELETE FROM listing WHERE verdict_id > 7");
+  EXPECT_EQ(Pages(history, "nan/*", 2), cases);
+  history.Add(RecordAt("2025-01-01T00:00:00Z", "a"));
+  EXPECT_EQ(DatabaseAt(path)->QueryInteger("SELECT count(*) FROM listing"), 14);
+  cases.insert(cases.end(), {"7:nan/b", "7:nan/a"});
+  EXPECT_EQ(Pages(history, "nan/*", 3), cases);
 }
 
 TEST(History, KeepsItsBaselineWhereAnotherHasTheName) {

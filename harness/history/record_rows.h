@@ -18,7 +18,7 @@ void AddTrainings(Database& database, std::int64_t verdict_id,
 
 // The columns of a verdict, in the order in which CaseFrom reads them from the column `first` on.
 inline constexpr const char* kCaseColumns =
-    "verdict.id, case_name, scenario, scenario_digest, environment, verdict, class, reason";
+    "verdict.id, verdict.case_name, scenario, scenario_digest, environment, verdict, class, reason";
 CaseRecord CaseFrom(const Statement& row, int first);
 void ReadMargins(Database& database, std::int64_t verdict_id, CaseRecord& record);
 void ReadTrainings(Database& database, std::int64_t verdict_id, CaseRecord& record);

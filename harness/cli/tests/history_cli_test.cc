@@ -52,6 +52,35 @@ TEST_F(HistoryCliTest, EveryRunIsRecordedAndListed) {
   EXPECT_EQ(folder.Call("history fake/none").status, 2);
 }
 
+TEST_F(HistoryCliTest, PagesGoBackToTheFirstRun) {
+  folder.WritePassing("other", "", "5");
+  for (int run = 0; run < 3; ++run) folder.Call("run --seeds 1");
+  const Called first = folder.Call("history --limit 2");
+  EXPECT_TRUE(Contains(first.out, "\n# older: --before '2'\n")) << first.out;
+  const Called last = folder.Call("history --limit 2 --before 2");
+  EXPECT_TRUE(Contains(last.out, "\n1  ")) << last.out;
+  EXPECT_FALSE(Contains(last.out, "# older")) << last.out;
+  EXPECT_EQ(Listed("--limit 2")["next_before"], "2");
+  EXPECT_FALSE(Listed("--limit 2 --before 2").contains("next_before"));
+  // Of cases, a page may end within a run.
+  const json page = Listed("'fake/*' --limit 3");
+  EXPECT_EQ(page["next_before"], "2:fake/other");
+  const json next = Listed("'fake/*' --limit 3 --before 2:fake/other");
+  ASSERT_EQ(next["cases"].size(), 3U);
+  EXPECT_EQ(next["cases"][0]["run"], 2);
+  EXPECT_EQ(next["cases"][0]["case"], "fake/ok");
+  EXPECT_EQ(next["cases"][2]["run"], 1);
+  EXPECT_TRUE(
+      Contains(folder.Call("history 'fake/*' --limit 3").out, "# older: --before '2:fake/other'"));
+  for (const char* wrong :
+       {"--before x", "--before 2:", "--before 7", "--before 2:fake/ok", "costs --before 2",
+        "fake/ok --before 7", "fake/ok --before 2:fake/none", "fake/ok --before 1"}) {
+    const Called refused = folder.Call("history " + std::string(wrong));
+    EXPECT_EQ(refused.status, 2) << wrong << refused.output();
+    EXPECT_TRUE(Contains(refused.err, "before")) << refused.err;
+  }
+}
+
 TEST_F(HistoryCliTest, HistoriesOfOtherMachinesAreMerged) {
   folder.Call("run --history a.db");
   folder.Call("run --history b.db");

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <iostream>
 #include <set>
@@ -29,6 +30,7 @@ struct HistoryOptions {
   std::string format = "text";
   std::string html;
   int limit = 20;
+  std::string before;
 };
 
 struct BaselineOptions {
@@ -90,8 +92,16 @@ Json Encode(const RecordSummary& summary, const CaseRecord& record) {
   return json;
 }
 
-Json HistoryJson(const char* what, Json list) {
-  return {{"schema", "trainwreck/history"}, {"version", kSchemaVersion}, {what, std::move(list)}};
+// `next` is where the next page begins; empty: this is the last one.
+Json HistoryJson(const char* what, Json list, const std::string& next) {
+  Json json = {
+      {"schema", "trainwreck/history"}, {"version", kSchemaVersion}, {what, std::move(list)}};
+  if (!next.empty()) json["next_before"] = next;
+  return json;
+}
+
+void PrintNextPage(const std::string& next) {
+  if (!next.empty()) std::cout << "# older: --before '" << next << "'\n";
 }
 
 void PrintJson(const Json& json) {
@@ -116,23 +126,53 @@ std::vector<Record> RecordsOf(RunHistory& history, const ListedCases& cases) {
   return records;
 }
 
-Json CasesJson(RunHistory& history, const ListedCases& cases) {
+Json CasesJson(RunHistory& history, const ListedCases& cases, const std::string& next) {
   Json list = Json::array();
   for (const auto& [run, record] : cases) list.push_back(Encode(run, record));
-  Json json = HistoryJson("cases", std::move(list));
+  Json json = HistoryJson("cases", std::move(list), next);
   json["courses"] = CoursesOf(RecordsOf(history, cases));
   return json;
 }
 
+// As a page names where the next begins: RUN, or RUN:CASE in a list of cases.
+std::optional<CasePlace> BeforeOf(const HistoryOptions& options) {
+  if (options.before.empty()) return std::nullopt;
+  CasePlace place;
+  const char* end = options.before.data() + options.before.size();
+  const auto [rest, error] = std::from_chars(options.before.data(), end, place.run);
+  const bool is_place = error == std::errc() && (rest == end || (*rest == ':' && rest + 1 != end));
+  if (!is_place) {
+    throw UsageError("--before takes what a list ends with, a run's number or RUN:CASE, not '" +
+                     options.before + "'");
+  }
+  if (rest != end) place.case_name = rest + 1;
+  return place;
+}
+
+// One row more than was asked for says that there is another page.
+template <typename Row>
+bool CutToPage(std::vector<Row>& rows, int limit) {
+  if (static_cast<int>(rows.size()) <= limit) return false;
+  rows.resize(limit);
+  return true;
+}
+
 int ListRuns(RunHistory& history, const HistoryOptions& options) {
-  const std::vector<RecordSummary> runs = history.List(options.limit);
+  std::optional<std::int64_t> before;
+  if (const auto place = BeforeOf(options)) {
+    if (!place->case_name.empty()) throw UsageError("--before: a list of runs has no cases");
+    before = place->run;
+  }
+  std::vector<RecordSummary> runs = history.List(options.limit + 1, before);
+  const std::string next =
+      CutToPage(runs, options.limit) ? std::to_string(runs.back().id) : std::string();
   if (options.format == "json") {
     Json list = Json::array();
     for (const RecordSummary& run : runs) {
       list.push_back(Encode(run));
       list.back()["counts"] = run.counts;
     }
-    PrintJson(HistoryJson("runs", std::move(list)));
+    PrintJson(HistoryJson("runs", std::move(list), next));
     return kExitPassed;
   }
   std::vector<std::vector<std::string>> rows = {
@@ -148,18 +188,26 @@ int ListRuns(RunHistory& history, const HistoryOptions& options) {
                     ProgramText(run), counts});
   }
   PrintTable(std::cout, rows);
+  PrintNextPage(next);
   return kExitPassed;
 }
 
 int ListCases(RunHistory& history, const HistoryOptions& options) {
   const std::string& scenario = options.words.front();
-  const auto cases = history.ListCases(scenario, options.limit);
+  auto cases = history.ListCases(scenario, options.limit + 1, BeforeOf(options));
+  if (cases.empty() && !options.before.empty()) {
+    throw UsageError("the history has no case '" + scenario + "' before " + options.before);
+  }
   if (cases.empty()) {
     throw UsageError("the history has no case '" + scenario +
                      "': a name as 'nan/lr-too-high', or a glob as 'nan/*'");
   }
+  std::string next;
+  if (CutToPage(cases, options.limit)) {
+    next = fmt::format("{}:{}", cases.back().first.id, cases.back().second.name);
+  }
   if (options.format == "json" || !options.html.empty()) {
-    const Json json = CasesJson(history, cases);
+    const Json json = CasesJson(history, cases, next);
     if (options.format == "json") {
       PrintJson(json);
       if (!options.html.empty()) WriteWholeFile(options.html, PageOf(json, kVersion));
@@ -181,6 +229,7 @@ int ListCases(RunHistory& history, const HistoryOptions& options) {
                     bytes > 0 ? fmt::format("{:.1f}", bytes / (1 << 20)) : "-", record.name});
   }
   PrintTable(std::cout, rows);
+  PrintNextPage(next);
   if (!options.html.empty()) std::cout << "# report: " << options.html << "\n";
   return kExitPassed;
 }
@@ -227,6 +276,9 @@ int PrintCosts(RunHistory& history) {
 
 int HistoryVerb(const HistoryOptions& options) {
   const std::string what = options.words.empty() ? "" : options.words.front();
+  if (!options.before.empty() && (what == "merge" || what == "costs")) {
+    throw UsageError("--before is for lists: '" + what + "' has no pages");
+  }
   if (what == "merge") return MergeHistories(options);
   if (options.words.size() > 1) throw UsageError("one scenario or glob, in quotation marks");
   if (!options.html.empty() && options.words.empty()) {
@@ -236,7 +288,11 @@ int HistoryVerb(const HistoryOptions& options) {
   const auto opened = OpenHistory(options.file);
   RunHistory& history = *opened;
   if (what == "costs") return PrintCosts(history);
-  return options.words.empty() ? ListRuns(history, options) : ListCases(history, options);
+  try {
+    return options.words.empty() ? ListRuns(history, options) : ListCases(history, options);
+  } catch (const NoSuchRow& error) {
+    throw UsageError(std::string("--before: ") + error.what());
+  }
 }
 
 int BaselineVerb(const BaselineOptions& options) {
@@ -271,6 +327,8 @@ void DeclareHistory(VerbArguments& arguments, HistoryOptions& options) {
   arguments.Positional("SCENARIO", options.words,
                        "Cases of this name or glob, instead of runs; or: merge FILE...; or: costs");
   arguments.Option("--limit", options.limit, "Newest rows to show [20]", "N").Between(1, 1000000);
+  arguments.Option("--before", options.before, "Older rows than this one: what a page ends with",
+                   "RUN[:CASE]");
   arguments.Option("--format", options.format, "text or json [text]", "FORMAT")
       .OneOf({"text", "json"});
   DeclarePage(arguments, options.html);
