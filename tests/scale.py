@@ -98,7 +98,11 @@ def measure_runs(trainwreck, folder, environment, number):
 def measure_ranks(trainwreck, folder, environment, number):
     write_scenarios(folder, 1, waiting_rank(number))
     run = Measured([trainwreck, "run", "--output", "out", "--history", "none"], folder, environment)
-    print(f"2 runs of {number} ranks: {run}; {(run.own / run.seconds):.2f} of a core")
+    cores = run.own / run.seconds
+    print(f"2 runs of {number} ranks: {run}; {cores:.2f} of a core")
+    if cores > 1:
+        print("the harness took more than one core")
+        return 1
     if run.status:
         with open(folder + "/said", encoding="utf-8") as said:
             print(said.read())

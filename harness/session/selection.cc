@@ -382,20 +382,20 @@ std::vector<double> CostsOf(const std::vector<Case>& cases,
   return costs;
 }
 
-bool PointIsWanted(const Case& one, const std::vector<SelectedFile>& files,
+using PointsOfFiles = std::map<std::string, std::vector<std::string>>;  // as the user named them
+
+bool PointIsWanted(const Case& one, const PointsOfFiles& files,
                    const std::vector<std::string>& points) {
   if (!points.empty() && std::none_of(points.begin(), points.end(), [&](const std::string& glob) {
         return GlobMatches(glob, one.point->name);
       })) {
     return false;
   }
-  bool file_is_named = false;
-  for (const SelectedFile& file : files) {
-    if (file.path != one.scenario->file) continue;
-    if (file.point.empty() || GlobMatches(file.point, one.point->name)) return true;
-    file_is_named = true;
-  }
-  return !file_is_named;
+  const auto named = files.find(one.scenario->file);
+  if (named == files.end()) return true;
+  return std::any_of(named->second.begin(), named->second.end(), [&](const std::string& point) {
+    return point.empty() || GlobMatches(point, one.point->name);
+  });
 }
 
 }  // namespace
@@ -432,10 +432,12 @@ std::vector<Case> SelectCases(std::vector<Case> cases, const SelectionOptions& o
                               const std::vector<std::string>& points) {
   WordExpression keyword(options.keyword, "-k");
   WordExpression tag(options.tag, "-t");
+  PointsOfFiles named;
+  for (const SelectedFile& file : files) named[file.path].push_back(file.point);
   std::vector<Case> chosen;
   for (Case& one : cases) {
     const std::vector<std::string>& tags = one.scenario->tags;
-    bool wanted = PointIsWanted(one, files, points) &&
+    bool wanted = PointIsWanted(one, named, points) &&
                   keyword.Matches([&](const std::string& word) {
                     return one.name.find(word) != std::string::npos;
                   }) &&
