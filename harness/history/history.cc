@@ -218,18 +218,19 @@ std::int64_t RunHistory::Add(const Record& record) {
 
 void RunHistory::AddSeeds(std::int64_t id, const Record& more) {
   Transaction transaction(*database_, Database::Access::kWrite);
+  std::map<std::pair<std::string, std::string>, std::int64_t> verdicts;  // by name and digest
   Statement find(*database_,
-                 "SELECT max(id) FROM verdict WHERE run_id = ? AND case_name = ? AND "
-                 "scenario_digest = ?");
+                 "SELECT id, case_name, scenario_digest FROM verdict WHERE run_id = ? ORDER BY id");
+  find.Bind(id);
+  while (find.Step()) verdicts[{find.Text(1), find.Text(2)}] = find.Integer(0);
   Statement read(*database_,
                  "SELECT rowid, margins FROM reading WHERE verdict_id = ? AND arm = ? AND "
                  "check_name = ? AND formula = ? AND expected = ? AND unit = ?");
   Statement write(*database_, "UPDATE reading SET margins = ? WHERE rowid = ?");
   for (const CaseRecord& one : more.cases) {
-    find.Reset();
-    find.Bind(id).Bind(one.name).Bind(one.scenario_digest);
-    const std::int64_t verdict_id = find.Step() ? find.Integer(0) : 0;
-    if (verdict_id == 0) continue;
+    const auto found = verdicts.find({one.name, one.scenario_digest});
+    if (found == verdicts.end()) continue;
+    const std::int64_t verdict_id = found->second;
     for (const MarginRecord& margin : one.margins) {
       read.Reset();
       read.Bind(verdict_id).Bind(margin.arm).Bind(margin.check).Bind(margin.formula);

@@ -278,7 +278,7 @@ class Causes {
            signal.is_required || result_.trace.series.empty());
     finding.lines = FirstOf(LinesOf(result_.folder + "/rank0.jsonl"));
     finding.lines.push_back(CommandLine());
-    findings_.push_back(std::move(finding));
+    Add(std::move(finding));
   }
 
   void NoteHooks(const std::vector<MissingSignal>& missing) {
@@ -296,7 +296,7 @@ class Causes {
       if (event.name == "hook_failed")
         finding.lines.push_back("a hook failed: " + Shown(event.fields.value("why", "")));
     }
-    findings_.push_back(std::move(finding));
+    Add(std::move(finding));
   }
 
   void NoteSource(const SourceSpec& source, const std::vector<MissingSignal>& missing) {
@@ -312,6 +312,10 @@ class Causes {
           "; a signal that comes only now and then is 'sparse: true', one "
           "that may not come is 'optional: true'";
     }
+    Add(std::move(finding));
+  }
+
+  void Add(PreflightFinding finding) {
     if (result_.end == RunEnd::kStalled || result_.end == RunEnd::kTimeout) {
       finding.diagnostic.hint += "; the run was ended: " + CleanText(result_.detail);
     }

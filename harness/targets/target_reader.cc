@@ -78,6 +78,7 @@ TargetSpec TargetReader::Read() {
   if (const YamlNode* folder = fields.Take("folder")) spec_.folder = ReadPath(*folder, "'folder'");
   ReadRecipeParts(fields);
   ReadCommands(fields);
+  if (hidden_launcher_at_ != nullptr) RejectHiddenLauncher(*hidden_launcher_at_);
   ReadSignalParts(fields);
   ReadEvents(fields);
   ReadTargetExtras(fields, errors_, spec_.extras);

@@ -41,6 +41,7 @@ class TargetReader {
   // A type that follows from a default must not follow from its quotes, or from a habit of
   // YAML 1.1.
   void RejectDisguise(const YamlNode& node);
+  void RejectHiddenLauncher(const YamlNode& node);
   void ReadRanks(const YamlNode& node);
 
   // What its signals are, and where they come from (target_signals_reader.cc).

@@ -167,6 +167,23 @@ void TargetReader::RejectDisguise(const YamlNode& node) {
   }
 }
 
+// The harness would start the launcher once for each rank.
+void TargetReader::RejectHiddenLauncher(const YamlNode& node) {
+  const std::map<std::string, std::string> launchers = LauncherVariables();
+  for (const Arguments& group : spec_.command) {
+    for (const TemplateText& word : group.words) {
+      if (word.parts().size() != 1 || word.parts().front().is_placeholder) continue;
+      const std::string& text = word.parts().front().text;
+      const std::string name = text.substr(text.rfind('/') + 1);
+      if (!launchers.contains(name)) continue;
+      errors_.Add(
+          node, "the ranks are started by '" + name + "', as 'command' has it",
+          "say launcher: " + name + "; or launcher: own, if the harness starts each of them");
+      return;
+    }
+  }
+}
+
 void TargetReader::ReadRanks(const YamlNode& node) {
   ParamInfo info;
   info.name = kRanksKey;
@@ -182,16 +199,19 @@ void TargetReader::ReadRanks(const YamlNode& node) {
   if (const YamlNode* value = fields.Take("max")) {
     info.max = ReadInt(*value, "'max'", errors_, 1, kMaxRanks).value_or(kMaxRanks);
   }
-  if (const YamlNode* value = fields.Take("launcher")) {
+  const YamlNode* const launcher = fields.Take("launcher");
+  if (launcher == nullptr) {
+    RejectHiddenLauncher(node);
+  } else {
     static const std::map<std::string, LauncherKind> kKinds = {
         {"own", LauncherKind::kOwn},
         {"torchrun", LauncherKind::kTorchrun},
         {"mpirun", LauncherKind::kMpirun},
         {"srun", LauncherKind::kSrun}};
-    const auto found = kKinds.find(value->text);
+    const auto found = kKinds.find(launcher->text);
     if (found == kKinds.end()) {
-      errors_.Add(*value, "no launcher is called '" + value->text + "'",
-                  SuggestName(value->text, {"own", "torchrun", "mpirun", "srun"}));
+      errors_.Add(*launcher, "no launcher is called '" + launcher->text + "'",
+                  SuggestName(launcher->text, {"own", "torchrun", "mpirun", "srun"}));
     } else {
       spec_.launcher = found->second;
     }

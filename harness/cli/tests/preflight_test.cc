@@ -143,6 +143,24 @@ TEST_F(PreflightTest, StopsAtASignalThatAFormulaMentions) {
   EXPECT_EQ(Starts(), 1U);
 }
 
+TEST_F(PreflightTest, SaysThatARunWithoutSignalsHung) {
+  folder.Write("train.py", "import time\ntime.sleep(600)\n");
+  folder.Write("trainwreck.yaml",
+               "apiVersion: trainwreck/v1\n"
+               "kind: Targets\n"
+               "targets:\n"
+               "  line:\n"
+               "    level: 1\n"
+               "    command: [python3, train.py, \"{lr}\"]\n"
+               "    recipe: {steps: 20, lr: 0.1}\n"
+               "    signals: {loss: {}}\n");
+  Scenario("slow", "mean(loss[-5:]) > 0.9 * mean(loss[:3])", "budget: {stall_seconds: 1}\n");
+  const Called called = Call("run");
+  EXPECT_EQ(called.status, 3) << called.output();
+  EXPECT_TRUE(Contains(called.err, "wrote no 'loss' into its trace")) << called.err;
+  EXPECT_TRUE(Contains(called.err, "; the run was ended: ")) << called.err;
+}
+
 TEST_F(PreflightTest, PassesOverACaseThatIsToFail) {
   folder.Shell("sed -i '1a raise SystemExit(3)' train.py");
   Scenario("slow", "mean(loss[-5:]) > 0.9 * mean(loss[:3])",
