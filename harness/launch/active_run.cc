@@ -45,7 +45,8 @@ ActiveRun::ActiveRun(const Run& run, const LauncherOptions& options,
                      const LauncherCallbacks& callbacks, SharedPhases& shared)
     : run_(run), options_(options), callbacks_(callbacks), shared_(shared), begin_(Clock::now()) {
   result_.folder = options.output_dir + "/" + run.id;
-  pace_ = Pace(run.policy, options.target.limits, run.steps);
+  pace_ = Pace(run.policy, options.target.limits, run.steps,
+               run.device == "cuda" ? GpuStartSeconds(options.target.device_limits.runs) : 0);
   restarts_ = Restarts(run.policy);
 }
 

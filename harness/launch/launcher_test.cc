@@ -173,7 +173,10 @@ TEST_P(LauncherTest, TheFirstStepOnAGpuIsAPartOfTheStart) {
   EXPECT_EQ(RunOne(run).end, RunEnd::kStalled);
   run.id = "loads_gpu";
   run.device = "cuda";
-  const RunResult result = RunOne(run);
+  RunResult result = RunOne(run);
+  EXPECT_EQ(result.end, RunEnd::kCompleted) << result.detail;
+  run.id = "many_load";  // longer than a start elsewhere
+  result = RunOne(run, [](LauncherOptions& o) { o.target.limits.usual_start_seconds = 1; });
   EXPECT_EQ(result.end, RunEnd::kCompleted) << result.detail;
 }
 

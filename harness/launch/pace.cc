@@ -8,20 +8,26 @@
 namespace trainwreck {
 namespace {
 
-constexpr double kStartSeconds = 20;  // of a target that does not say: loading, warming up
-constexpr double kSlowestTimes = 5;   // a stall is longer than so many of the slowest step
-constexpr double kMostBudgets = 10;   // that a slow run may take, while it makes progress
+constexpr double kSlowestTimes = 5;  // a stall is longer than so many of the slowest step
+constexpr double kMostBudgets = 10;  // that a slow run may take, while it makes progress
+constexpr double kGpuStartSeconds = 60;
+constexpr double kGpuStartSecondsEach = 15;  // 15 at once have hung for a minute on one H200
 
 }  // namespace
 
-Pace::Pace(const Policy& policy, const TimeLimits& limits, int planned_steps)
+double GpuStartSeconds(int runs_at_once) {
+  return std::max(kGpuStartSeconds, kGpuStartSecondsEach * runs_at_once);
+}
+
+Pace::Pace(const Policy& policy, const TimeLimits& limits, int planned_steps, double least_start_s)
     : stall_s_(policy.has_stall_seconds ? policy.stall_seconds
                                         : limits.stall_seconds.value_or(policy.stall_seconds)),
       budget_s_(policy.has_seconds ? policy.seconds : limits.seconds.value_or(policy.seconds)),
       is_start_declared_(limits.start_seconds.has_value()),
       is_budget_hard_(policy.has_seconds),
       planned_steps_(planned_steps) {
-  start_s_ = limits.start_seconds.value_or(std::max(kStartSeconds, stall_s_));
+  start_s_ = limits.start_seconds.value_or(
+      std::max({limits.usual_start_seconds, least_start_s, stall_s_}));
 }
 
 void Pace::BeginAttempt(double now_s) {

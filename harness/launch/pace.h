@@ -16,14 +16,20 @@ struct TimeLimits {
   std::optional<double> start_seconds;  // up to the first step of an attempt
   std::optional<double> seconds;        // for the work, without the starts
   std::optional<double> stall_seconds;  // without progress, after the first step
+  double usual_start_seconds = 20;      // where start_seconds does not say: loading, warming up
 };
+
+// The least time of a start on a GPU, of whose runs so many may start at once: all of them ask the
+// driver, and load libraries and kernels, up to the end of their first step.
+double GpuStartSeconds(int runs_at_once);
 
 enum class Overrun { kNone, kStart, kStall, kBudget };
 
 class Pace {
  public:
   Pace() = default;
-  Pace(const Policy& policy, const TimeLimits& limits, int planned_steps);
+  // `least_start_s`: of a start whose limit the target does not declare.
+  Pace(const Policy& policy, const TimeLimits& limits, int planned_steps, double least_start_s = 0);
 
   void BeginAttempt(double now_s);
   // The trace has grown. `has_begun`: a rank of this attempt has done a step or a collective;

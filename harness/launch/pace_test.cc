@@ -48,6 +48,22 @@ TEST(PaceTest, WithoutALimitOfItsOwnAStartHasTwentySecondsOrTheStalls) {
   EXPECT_EQ(Pace(Unsaid(100, 50), {.start_seconds = 3.0}, 10).start_limit_s(), 3);
 }
 
+TEST(PaceTest, AStartOnAGpuHasAMinuteAtLeastAndMoreWhereManyStartAtOnce) {
+  EXPECT_EQ(GpuStartSeconds(1), 60);
+  EXPECT_EQ(GpuStartSeconds(4), 60);
+  EXPECT_EQ(GpuStartSeconds(16), 240);
+  Pace pace(Unsaid(100, 2), {}, 10, GpuStartSeconds(16));
+  pace.BeginAttempt(0);
+  EXPECT_EQ(pace.Check(239, false), Overrun::kNone);
+  EXPECT_EQ(pace.Check(241, false), Overrun::kStart);
+  EXPECT_EQ(pace.Sentence(Overrun::kStart, 241),
+            "no first step within 240 s (if it needs longer to start, give the target "
+            "'start_seconds')");
+  const double least = GpuStartSeconds(4);
+  EXPECT_EQ(Pace(Unsaid(100, 2), {.usual_start_seconds = 120}, 10, least).start_limit_s(), 120);
+  EXPECT_EQ(Pace(Unsaid(100, 2), {.start_seconds = 3.0}, 10, least).start_limit_s(), 3);
+}
+
 TEST(PaceTest, ASlowStepStretchesTheNextOnesLimit) {
   Pace pace(Unsaid(), {}, 100);
   pace.BeginAttempt(0);

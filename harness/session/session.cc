@@ -122,9 +122,7 @@ FoundTarget FromSpec(const TargetSpec& spec) {
                          .seconds = spec.extras.seconds,
                          .stall_seconds = spec.extras.stall_seconds};
   found.target.disk_bytes = spec.extras.disk_bytes;
-  if (spec.level < 2 && !spec.extras.start_seconds) {
-    found.target.limits.start_seconds = kForeignStartSeconds;
-  }
+  if (spec.level < 2) found.target.limits.usual_start_seconds = kForeignStartSeconds;
   found.name = spec.name;
   found.file = spec.file;
   found.target.home = fs::path(spec.file).parent_path().string();
