@@ -107,10 +107,10 @@ class Check:
 
     # gtest programs.
 
-    def gtest(self, what, command, needs_gpu=True):
+    def gtest(self, what, command, needs_gpu=True, environment=None):
         if needs_gpu and not self.devices:
             return self.results.lacks(what, self.why_none)
-        code, output, seconds = self.call(command)
+        code, output, seconds = self.call(command, environment)
         passed = output.count("[       OK ]")
         skipped = sorted(set(re.findall(r"^\[  SKIPPED \] (\S+) \(\d+ ms\)", output, re.MULTILINE)))
         failed = len(re.findall(r"^\[  FAILED  \] \S+(?:, where .*)? \(\d+ ms\)", output, re.MULTILINE))
@@ -248,7 +248,9 @@ class Check:
         self.results.keep("trainwreck doctor", output)
 
     def nccl(self):
-        self.gtest("NCCL communicator at every world size, generators, memory", [self.program("communicator_nccl_check")])
+        shim = {"GPU_CHECK_NCCL_SHIM": self.bundle + "/lib/trainwreck/libtrainwreck_nccl.so"} if self.versions["NCCL"] else {}
+        self.gtest("NCCL communicator at every world size, failures of its calls, generators, memory",
+                   [self.program("communicator_nccl_check")], environment=shim)
         for ranks in range(2, len(self.devices) + 1):
             self.run_scenarios(f"training on {ranks} GPUs", [f"{self.bundle}/scenarios/nan/lr-too-high.yaml"],
                                ["--set", "device=cuda", "--set", f"parallel.ranks={ranks}"], one_seed=True)

@@ -428,6 +428,18 @@ class GpuCheck(unittest.TestCase):
         return results, [(call[call.index("--target") + 1], [os.path.basename(path) for path in call[2:call.index("--scenarios-root")]])
                          for call in calls]
 
+    def test_the_trainers_group_is_broken_where_there_is_a_shared_nccl(self):
+        self.write("bundle/bin/communicator_nccl_check", '#!/bin/sh\necho "$GPU_CHECK_NCCL_SHIM" > "$CALLS"\n')
+        for nccl, shim in (("2.28.9", self.bundle + "/lib/trainwreck/libtrainwreck_nccl.so"), ("", "")):
+            results = gpu_report.Results(None, ["nccl"], "abc")
+            results.keep_of("cuda")
+            with mock.patch.dict(os.environ, self.environment):
+                check = gpu_check.Check(self.options(), results)
+                check.versions, check.devices = {"NCCL": nccl}, [{"kind": "cuda"}]
+                results.begin("nccl")
+                check.nccl()
+            self.assertEqual(self.read("calls"), shim + "\n")
+
     def test_faults_of_nccl_with_two_gpus(self):
         results, calls = self.nccl_faults(2)
         self.assertEqual(calls, [("trainer", ["nccl-drop.yaml"]), ("python", ["nccl-drop.yaml"]), ("python", ["one-rank"])])

@@ -9,11 +9,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
 #include "harness/protocol/json.h"
+#include "trainer/devices/broken_nccl.h"
 #include "trainer/devices/count_gpus.h"
 #include "trainer/devices/device.h"
 #include "trainer/devices/recorded_passes.h"
@@ -309,4 +311,21 @@ TEST(CudaDevice, PassesThatWaitAreNoRecord) {
 }
 
 }  // namespace
+
+std::string NcclShim() {
+  const char* const path = std::getenv("GPU_CHECK_NCCL_SHIM");
+  return path == nullptr ? "" : path;
+}
+
+std::string WhyNothingIsBroken() {
+  if (CountGpus() < 1) return "needs a GPU";
+  return NcclShim().empty() ? "needs a shared libnccl.so.2, and GPU_CHECK_NCCL_SHIM" : "";
+}
+
+OneRank OpenOneRank(const GroupOptions& options) {
+  auto device = OpenDevice(DeviceChoice::kCuda, {.rank = 0, .world_size = 1});
+  auto communicator = device->MakeCommunicator(options);
+  return {.device = std::move(device), .communicator = std::move(communicator)};
+}
+
 }  // namespace trainwreck
