@@ -17,7 +17,7 @@ import unittest
 import unittest_xml
 from processes import processes_with
 
-TRAINWRECK, FOLDER, FAKE_NCCL = map(os.path.abspath, sys.argv[1:4])
+TRAINWRECK, FOLDER, FAKE_NCCL, SUITE = map(os.path.abspath, [*sys.argv[1:4], "scenarios"])
 
 LEARNS = "mean(loss[-5:]) < 0.5 * mean(loss[:3])"
 SCENARIO = {
@@ -606,6 +606,12 @@ class ForeignTest(unittest.TestCase):
             budget={"seconds": 100, "stall_seconds": 3})
         fired, = self.fired(name="rank1.jsonl")  # alike as they are, they are two calls
         self.assertEqual(fired["before"], ["call 5, all_reduce of 1", "the next, all_reduce of 1"])
+
+    def test_the_suites_own_scenarios_of_nccl(self):
+        done = self.call("run", "portable/nccl-*", "--target", "averages", "--scenarios-root", SUITE, "--each-seed", "0:1",
+                         "--output", "out", "--history", "none")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("4 cases: 4 pass;", done.stdout)
 
     def test_nccl_fault_that_is_never_reached_is_no_pass(self):
         case, done = self.judge(
