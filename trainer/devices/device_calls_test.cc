@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -142,6 +143,23 @@ TEST(DeviceCalls, MicroBatchesThatComeNextAreCopiedAhead) {
   ASSERT_GE(all.moved.size(), 6u);  // the evaluation moves batches, too
   // Without workers only a step's own batches are there.
   EXPECT_THAT(all.ahead, testing::ElementsAre(all.moved[1], all.moved[3], all.moved[5]));
+}
+
+TEST(DeviceCalls, TheNextStepsBatchIsCopiedAheadOnceWorkersHaveIt) {
+  Noted all;
+  noted = &all;
+  const Outcome outcome = RunOnce(With(
+      Mlp(),
+      {{"device", "cuda"}, {"steps", 40}, {"loader.workers", 2}, {"eval.at_epoch_end", false}}));
+  noted = nullptr;
+  ASSERT_EQ(outcome.code, 0);
+  ASSERT_GE(all.moved.size(), 40u);
+  EXPECT_FALSE(all.ahead.empty());
+  auto trained_on = all.moved.begin();
+  for (const std::vector<std::int64_t>& ids : all.ahead) {  // each before it is trained on
+    trained_on = std::find(trained_on + 1, all.moved.end(), ids);
+    ASSERT_NE(trained_on, all.moved.end());
+  }
 }
 
 TEST(DeviceCalls, PassesThatAreMadeAgainCopyNothingAhead) {
