@@ -1,12 +1,17 @@
 // Streams of a device that only notes what is asked of it: which work begins behind which.
 #include "trainer/ranks/side_stream.h"
 
+#include <ATen/ops/from_blob.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/library.h>
 
 #include <string>
 #include <thread>
+#include <utility>
+
+#include "trainer/ranks/overlapped_reduction.h"
 
 namespace trainwreck {
 namespace {
@@ -55,19 +60,50 @@ thread_local c10::StreamId NotingDevice::current_ = 0;
 
 C10_REGISTER_GUARD_IMPL(PrivateUse1, NotingDevice)
 
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("record_stream", [](at::Tensor&, c10::Stream stream) {
+    noted.push_back("kept for " + std::to_string(stream.id()));
+  });
+}
+
+// That nobody computes with.
+at::Tensor OnDevice(std::vector<float>& data) {
+  const c10::Device device(kType, 0);
+  return at::for_blob(data.data(), {static_cast<std::int64_t>(data.size())})
+      .options(at::TensorOptions(device).dtype(at::kFloat))
+      .target_device(device)
+      .make_tensor();
+}
+
+std::string Current() { return std::to_string(NotingDevice().getStream({kType, 0}).id()); }
+
 TEST(SideStream, WorkBeginsBehindItsMarkAndIsAwaitedAtTheEnd) {
   noted.clear();
   SideStream stream({kType, 0});
   const SideStream::Mark mark = stream.Here();
   std::thread([&] {
-    stream.Run(mark, {}, [] {
-      noted.push_back("work on " + std::to_string(NotingDevice().getStream({kType, 0}).id()));
-    });
-    noted.push_back("then " + std::to_string(NotingDevice().getStream({kType, 0}).id()));
+    stream.Run(mark, {}, [] { noted.push_back("work on " + Current()); });
+    noted.push_back("then " + Current());
   }).join();
   stream.Join();
   EXPECT_THAT(noted, testing::ElementsAre("mark 0", "7 behind 0", "work on 7", "mark 7", "then 0",
                                           "0 behind 7"));
+}
+
+// Behind the backward pass, and before the update.
+TEST(SideStream, IsThatOfReductionsBesideTheBackwardPass) {
+  std::vector<float> values(4), numbers(4);
+  at::Tensor parameter = OnDevice(values);
+  parameter.mutable_grad() = OnDevice(numbers);
+  OverlappedReduction reduction({{"weight", parameter}}, 16, {.reduce = [](const auto&, double) {
+                                  noted.push_back("reduced on " + Current());
+                                }});
+  noted.clear();
+  reduction.Begin(1, 1.0, 2.0);
+  reduction.Finish();
+  noted.push_back("then " + Current());
+  EXPECT_THAT(noted, testing::ElementsAre("mark 0", "7 behind 0", "kept for 7", "reduced on 7",
+                                          "mark 7", "0 behind 7", "then 0"));
 }
 
 TEST(SideStream, OfTheCpuOnlyWorks) {
