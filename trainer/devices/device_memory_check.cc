@@ -1,5 +1,5 @@
-// What the kernels' buffers do on a GPU that is full: beside the other checks of
-// communicator_nccl_check. For a second or two the whole memory of the GPU is taken.
+// What is done and said where a GPU's memory does not suffice: beside the other checks of
+// communicator_nccl_check. One of them takes the whole memory of the GPU for a second or two.
 #include <ATen/ops/full.h>
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
@@ -76,6 +76,44 @@ std::string OnAFullDevice() {
     said += are_true ? ", refused" : ", refused with wrong numbers";
   }
   return said + (DigestsOf({tensor})[0] == digest ? ", goes on" : ", wrong then");
+}
+
+// LibTorch's own refusal, beyond the limit of a run.
+std::string BeyondItsLimit() {
+  constexpr std::int64_t kLimit = 1024 * kMiB, kAsked = 4096 * kMiB;
+  const auto device = OpenDevice(DeviceChoice::kCuda, {});
+  const auto bytes = at::TensorOptions(device->torch_device()).dtype(at::kByte);
+  const at::Tensor held = at::full({128 * static_cast<std::int64_t>(kMiB)}, 1, bytes);
+  device->LimitMemory(kLimit);
+  try {
+    at::full({kAsked}, 1, bytes);
+    return "not refused";
+  } catch (const c10::OutOfMemoryError&) {
+    const auto refusal = LastDeviceRefusal();
+    if (!refusal) return "refused without a record";
+    const DeviceMemoryNumbers& numbers = refusal->numbers;
+    const MemoryUse use = device->Memory().value();
+    std::string wrong;
+    const auto check = [&](const char* name, std::int64_t is, std::int64_t least,
+                           std::int64_t most) {
+      if (is < least || is > most) wrong += std::string(name) + " " + std::to_string(is) + " ";
+    };
+    const std::int64_t rounding = 32 * kMiB;  // of segments, and of the fraction
+    check("requested", refusal->requested_bytes, kAsked, kAsked + rounding);
+    check("allocated", numbers.allocated_bytes, use.allocated_bytes, use.allocated_bytes);
+    check("held", numbers.allocated_bytes, held.numel(), held.numel() + rounding);
+    check("reserved", numbers.reserved_bytes, use.reserved_bytes.value(), 2 * held.numel());
+    check("limit", numbers.limit_bytes, kLimit - rounding, kLimit + rounding);
+    check("free", numbers.free_bytes, 1, ListDevices().back().memory_bytes);
+    return wrong.empty() ? "true numbers" : wrong;
+  }
+}
+
+TEST(CudaDevice, SaysWithTrueNumbersThatMemoryDoesNotSuffice) {
+  if (CountGpus() < 1) GTEST_SKIP() << "needs a GPU";
+  const auto ends = RunForked(
+      1, [](int) { return BeyondItsLimit(); }, /*limit_s=*/120);
+  EXPECT_EQ(ends[0].output, "true numbers") << "exit " << ends[0].exit_code;
 }
 
 TEST(CudaDevice, EmptiesTheCacheForABufferOfTheKernelsAndTriesOnce) {
