@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the documents say of GPUs: the list at the head of docs/guide/devices.md names every section of the guide that has not run on
-one, and no other; docs/measured/gpu.md names commits that exist.
+"""What is said of GPUs: the list at the head of docs/guide/devices.md names every section of the guide that has not run on one, and no
+other; the code of each such section says it, too; docs/measured/gpu.md names commits that exist.
 
 Usage: gpu_claims_test.py CHECKOUT
 """
@@ -16,6 +16,22 @@ import unittest_xml
 ROOT = sys.argv.pop(1)
 NOT_RUN = re.compile(r"not\s+run\s+on\s+a\s+GPU\s+yet", re.IGNORECASE)
 
+# By section, the files with the code that it is about.
+CODE = {
+    "devices.md#assertions-on-the-device": ["harness/launch/device_assert.cc", "trainer/telemetry/nonfinite.cc"],
+    "devices.md#collectives": ["harness/launch/pace.h", "trainer/devices/backend_communicator.h"],
+    "devices.md#cuda-graphs": ["scenarios/twins/graphs.yaml"],
+    "devices.md#memory": ["trainer/devices/device_memory.h"],
+    "devices.md#runs-beside-each-other": ["harness/launch/gpu_memory.h"],
+    "devices.md#sensors": ["trainer/devices/nvml.h"],
+    "devices.md#sums-in-16-bits": ["trainer/recipe/recipe.h"],
+    "devices.md#what-a-step-took": ["trainer/devices/nvtx_ranges.h"],
+    "devices.md#which-attention-is-taken": ["trainer/models/attention_backend.h"],
+    "scenario.md#how-much-of-the-machine-is-used": ["trainer/flops.h"],
+    "scenario.md#state-of-the-optimizer-in-8-bits-on-disk-or-divided-among-ranks": ["trainer/optimizers/optimizers.cc"],
+    "scenario.md#waiting-for-other-ranks": ["trainer/ranks/side_stream.h"],
+}
+
 
 def sections_of(text):
     """The text before the first heading, and of each section by its anchor. Lines of code are no headings."""
@@ -25,10 +41,23 @@ def sections_of(text):
     return head, dict(zip(anchors, rest[1::2]))
 
 
+def listed_in(page):
+    head, _ = sections_of(page)
+    return {(page or "devices.md") + "#" + anchor for page, anchor in re.findall(r"\]\(([\w-]*(?:\.md)?)#([\w-]+)\)", head)}
+
+
+def read(path):
+    with open(f"{ROOT}/{path}", encoding="utf-8") as file:
+        return file.read()
+
+
+def is_marked(code):
+    return NOT_RUN.search(re.sub(r"\n\s*(//|#)", "", code)) is not None
+
+
 def differences(pages):
     """Sections (`page#anchor`) that have not run and are not in the list, and those in the list that say nothing of it."""
-    head, _ = sections_of(pages["devices.md"])
-    listed = {(page or "devices.md") + "#" + anchor for page, anchor in re.findall(r"\]\(([\w-]*(?:\.md)?)#([\w-]+)\)", head)}
+    listed = listed_in(pages["devices.md"])
     marked = {f"{page}#{anchor}" for page, text in pages.items() for anchor, section in sections_of(text)[1].items() if NOT_RUN.search(section)}
     return sorted(marked - listed), sorted(listed - marked)
 
@@ -45,6 +74,13 @@ class GpuClaims(unittest.TestCase):
                 pages[os.path.basename(path)] = file.read()
         self.assertGreater(len(sections_of(pages["devices.md"])[1]), 10)
         self.assertEqual(differences(pages), ([], []))
+
+    def test_the_code_says_it_too(self):
+        self.assertEqual(set(CODE), listed_in(read("docs/guide/devices.md")), "a section that has run: take the marks off its files")
+        self.assertEqual([path for paths in CODE.values() for path in paths if not is_marked(read(path))], [])
+        others = glob.glob(ROOT + "/*/**/*.h", recursive=True) + glob.glob(ROOT + "/*/**/*.cc", recursive=True)
+        marked = {os.path.relpath(path, ROOT) for path in others if is_marked(read(os.path.relpath(path, ROOT)))}
+        self.assertEqual(marked - {path for paths in CODE.values() for path in paths}, set())
 
     def test_a_list_that_is_not_whole_is_found(self):
         pages = {"devices.md": "# D\nNot run on a GPU yet: [a](#a-b), [b](#b), [c](c.md#c).\n## A `b`\n```\n## B\n```\nNot run on\na GPU yet.\n"

@@ -1,4 +1,5 @@
 // Floating-point operations of a training: how many the model needs, and how many the device can.
+// Not run on a GPU yet.
 #pragma once
 
 #include <vector>

@@ -18,6 +18,7 @@ namespace {
 
 constexpr char kError[] = "device-side assert triggered";  // cudaGetErrorString
 // A program may also be told "unspecified launch failure"; then only the kernel's own words say it.
+// (Not run on a GPU yet: that they alone start the repetition.)
 constexpr char kKernelsWords[] = "] Assertion `";
 constexpr std::int64_t kBytesRead = 4 << 20;  // of the end of what a rank wrote to stderr
 constexpr std::size_t kLongestLine = 4096;

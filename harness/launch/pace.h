@@ -20,7 +20,8 @@ struct TimeLimits {
 };
 
 // The least time of a start on a GPU, of whose runs so many may start at once: all of them ask the
-// driver, and load libraries and kernels, up to the end of their first step.
+// driver, and load libraries and kernels, up to the end of their first step. Not run on a GPU
+// yet.
 double GpuStartSeconds(int runs_at_once);
 
 enum class Overrun { kNone, kStart, kStall, kBudget };

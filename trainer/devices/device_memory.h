@@ -1,6 +1,7 @@
 // What is done when a device's memory does not suffice: LibTorch keeps freed memory in a cache of
 // its own, which our buffers cannot see. It is emptied, and the allocation is made once more; if
 // that fails too, it is out of memory as LibTorch's own allocations are, with the device's numbers.
+// The second try is not run on a GPU yet.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // Sensors, memory errors and critical errors of an NVIDIA GPU, from NVML: the library of the driver
 // that nvidia-smi reads. It is loaded at run time, so a program needs neither header nor library to
 // be built, and a machine without the driver just has no sensors. Nor does an older driver that
-// lacks some of the functions. Runs on a GPU have loaded it; nobody has looked at its readings yet.
+// lacks some of the functions. Runs on a GPU have loaded it; nobody has looked at its readings:
+// they count as not run on a GPU yet.
 //
 //   std::unique_ptr<Nvml> nvml = Nvml::Load();
 //   if (nvml) nvml->Watch("00000000:3B:00.0");

@@ -1,5 +1,6 @@
 // Ranges on the timeline of a profiler (NVTX; Nsight Systems shows them), one after another, of one
-// thread. Without a profiler a call does nothing.
+// thread. Without a profiler a call does nothing. Nobody has looked at them on a GPU: not run on a
+// GPU yet.
 //
 //   NvtxRanges ranges;
 //   ranges.Begin("forward");

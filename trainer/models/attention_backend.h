@@ -1,5 +1,5 @@
 // Which of LibTorch's fused attentions a run may take, and which it takes: at CUDA it chooses among
-// four by the GPU, the shapes and the types, and says so nowhere.
+// four by the GPU, the shapes and the types, and says so nowhere. Not run on a GPU yet.
 //
 //   AllowAttention(recipe.model.attention_backend, at::kCUDA);
 //   AttentionWatch watch([&](const AttentionChoice& choice) { ... });

@@ -110,7 +110,7 @@ class BaseOptimizer : public GroupedOptimizer {
 
   bool in_codes() const { return state_dtype_ == at::kByte; }
 
-  // Zeros, where the state is kept.
+  // Zeros, where the state is kept. On disk for parameters on a GPU: not run on a GPU yet.
   at::Tensor NewState(at::IntArrayRef sizes, at::ScalarType dtype, at::Device device) const {
     if (offload_ == Offload::kDisk) return ZerosOnDisk(sizes, dtype);
     return at::zeros(sizes, at::TensorOptions().dtype(dtype).device(device));

@@ -181,7 +181,7 @@ struct TrainingRecipe {
   Precision precision = Precision::kFp32;
   bool precision_tf32 = false;
   bool cuda_graphs = false;
-  bool precision_reduced_sums = false;
+  bool precision_reduced_sums = false;  // not run on a GPU yet
   ScalerRecipe scaler;
   std::int64_t memory_limit_bytes = 0;  // 0: none
   bool memory_expandable_segments = false;

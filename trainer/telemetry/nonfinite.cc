@@ -87,7 +87,7 @@ class Silence : public c10::WarningHandler {
 };
 
 // Passes that are made again: where a sum has no fixed order, the second one may be another. What
-// has no other way to be computed stays as it was.
+// has no other way to be computed stays as it was. Not run on a GPU yet.
 class InFixedOrder {
  public:
   InFixedOrder() {
