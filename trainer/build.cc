@@ -207,6 +207,19 @@ void BuildModelAndOptimizer(const TrainingRecipe& recipe, std::uint64_t seed,
       WrapAll(wrappers, BuildOptimizer(recipe, parameters, parts.division.get(), hands_out));
 }
 
+Json SettingsOf(at::DeviceType kind, const TrainingRecipe& recipe) {
+  const at::Context& torch = at::globalContext();
+  const bool is_gpu = kind == at::kCUDA;
+  const bool rounds = torch.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) ==
+                      at::Float32Precision::TF32;
+  const bool reduces = torch.allowBF16ReductionCuBLAS() ==
+                       at::CuBLASReductionOption::AllowReducedPrecisionWithSplitK;
+  return {{"kind", at::DeviceTypeName(kind, /*lower_case=*/true)},
+          {"tf32", is_gpu && rounds},
+          {"reduced_sums", is_gpu && reduces},
+          {"allocator", is_gpu ? AllocatorSettings(recipe.memory_expandable_segments) : ""}};
+}
+
 std::unique_ptr<Device> OpenDeviceOf(const TrainingRecipe& recipe, const LocalPlace& local,
                                      EventSink& events) {
   auto device =
@@ -217,19 +230,10 @@ std::unique_ptr<Device> OpenDeviceOf(const TrainingRecipe& recipe, const LocalPl
   const at::DeviceType kind = device->torch_device().type();
   AllowAttention(recipe.model.attention_backend, kind);
   device->LimitMemory(recipe.memory_limit_bytes);
-  const at::Context& torch = at::globalContext();
-  const bool is_gpu = kind == at::kCUDA;
-  const bool rounds = torch.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) ==
-                      at::Float32Precision::TF32;
-  const bool reduces = torch.allowBF16ReductionCuBLAS() ==
-                       at::CuBLASReductionOption::AllowReducedPrecisionWithSplitK;
-  events.Report(events::kDeviceOpened,
-                {{"kind", at::DeviceTypeName(kind, /*lower_case=*/true)},
-                 {"name", device->name()},
-                 {"tf32", is_gpu && rounds},
-                 {"reduced_sums", is_gpu && reduces},
-                 {"allocator", is_gpu ? AllocatorSettings(recipe.memory_expandable_segments) : ""},
-                 {"tells_of_xids", device->TellsOfXids()}});
+  Json fields = SettingsOf(kind, recipe);
+  fields["name"] = device->name();
+  fields["tells_of_xids"] = device->TellsOfXids();
+  events.Report(events::kDeviceOpened, fields);
   return device;
 }
 

@@ -37,6 +37,9 @@ void WarmUpParts(TrainingRecipe recipe, bool with_backward);
 using WrapperFactory = std::function<Wrappers(const Plan& plan, int rank, int world_size,
                                               const Clock& clock, EventSink& events)>;
 
+// What the event device_opened says of LibTorch's settings for this kind of device.
+Json SettingsOf(at::DeviceType kind, const TrainingRecipe& recipe);
+
 // Runs one rank in this process: builds, trains, writes rank<k>.jsonl into `trace_dir`. Returns the
 // exit code: 0 completed, 1 an exception (its message on stderr and in the trace), 2 a bad plan, 3
 // a guard stopped it.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/build.h"
 #include "trainer/devices/device.h"
 #include "trainer/devices/recorded_passes.h"
 #include "trainer/ranks/communicator.h"
@@ -263,6 +265,22 @@ TEST(DeviceOpened, ReducedSumsAreAllowedOnlyWhereTheRecipeAllowsThem) {
   EXPECT_FALSE(rounds(false));
   EXPECT_THAT(allowed({{"precision.reduced_sums", true}}), testing::Each(true));
   EXPECT_THAT(allowed({{"memory.expandable_segments", true}}), testing::Each(false));
+}
+
+TEST(DeviceOpened, SaysTheSettingsOfAGpu) {
+  unsetenv("PYTORCH_CUDA_ALLOC_CONF");
+  unsetenv("PYTORCH_ALLOC_CONF");
+  for (const bool is_set : {true, false}) {
+    const Recipe recipe = {{"precision.tf32", is_set},
+                           {"precision.reduced_sums", is_set},
+                           {"memory.expandable_segments", is_set}};
+    RunOnce(With(Mlp(), With({{"steps", 1}}, recipe)));
+    EXPECT_EQ(SettingsOf(at::kCUDA, ParseRecipe(recipe)),
+              Json({{"kind", "cuda"},
+                    {"tf32", is_set},
+                    {"reduced_sums", is_set},
+                    {"allocator", is_set ? "expandable_segments:True" : ""}}));
+  }
 }
 
 TEST(DeviceHealthTest, IsInTheRecordsOfTheStepsWhereItWasRead) {
