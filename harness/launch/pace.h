@@ -11,17 +11,17 @@
 
 namespace trainwreck {
 
-// The limits in the target's file. A scenario may lower the last two.
+// The limits in the target's file, and one for a start of which it says nothing. A scenario may
+// lower those of the work and of a stall.
 struct TimeLimits {
   std::optional<double> start_seconds;  // up to the first step of an attempt
   std::optional<double> seconds;        // for the work, without the starts
   std::optional<double> stall_seconds;  // without progress, after the first step
-  double usual_start_seconds = 20;      // where start_seconds does not say: loading, warming up
+  double usual_start_seconds = 20;      // loading, warming up
 };
 
 // The least time of a start on a GPU, of whose runs so many may start at once: all of them ask the
-// driver, and load libraries and kernels, up to the end of their first step. Not run on a GPU
-// yet.
+// driver, and load libraries and kernels, up to the end of their first step. Not run on a GPU yet.
 double GpuStartSeconds(int runs_at_once);
 
 enum class Overrun { kNone, kStart, kStall, kBudget };
