@@ -168,6 +168,18 @@ class RankGuardTest(Machines):
                 losses = [record["loss"] for record in map(json.loads, file) if record["t"] == "step"]
             self.assertEqual(losses, [rank + 2 - step / 60 for step in range(60)])
 
+    def test_the_place_where_ranks_meet_is_handed_on(self):
+        for address in ("n7", None):
+            self.environment.pop("MASTER_ADDR", None)
+            if address is not None:
+                self.environment["MASTER_ADDR"] = address
+            self.run_control()
+            with open(self.run_folder("control") + "/environment.train.0.rank0.json", encoding="utf-8") as file:
+                variables = json.load(file)
+            self.assertEqual(variables["set"].get("MASTER_ADDR"), address)
+            self.assertEqual("MASTER_ADDR" in variables["unset"], address is None)
+            self.assertEqual("MASTER_PORT" in variables["set"], address is not None)
+
     def test_a_rank_whose_signal_is_no_number_is_named(self):
         self.write("train.py", TRAIN.replace("    if rank == 0:", "    if rank == 2 and step == 5:\n        print('step 5: loss x', flush=True)\n    if rank == 0:"))
         self.run_control()
@@ -258,10 +270,11 @@ class NetworkTest(Network):
         self.assertEqual(len(self.events("supervisor", "fired")), 1)
 
     def test_a_job_is_started_again_after_a_machine_died(self):
-        switch = self.folder + "/power-off"
-        threading.Thread(target=self.switch_off, args=[switch, 1], daemon=True).start()
+        # A switch for each run: runs that wait are beside others.
+        switch = f'{self.folder}/power-off."$(echo "$TRAINWRECK_RUN" | tr / _)"'
+        threading.Thread(target=self.switch_off, args=[1], daemon=True).start()
         self.run_scenario(example("node-dies", {
-            "ipmitool -H n1-ipmi power off": f"touch {switch}; while [ -e {switch} ]; do sleep 0.05; done",
+            "ipmitool -H n1-ipmi power off": f"f={switch}; echo $TRAINWRECK_RUN > $f; while [ -e $f ]; do sleep 0.05; done",
             "ipmitool -H n1-ipmi power on": f"rm {switch}.done", "ipmitool -H n1-ipmi power status": f"ls {switch}.done 2>&1; true"}))
         lost, = self.events("fault", "node_lost")
         self.assertEqual((lost["rank"], lost["host"]), (1, "n1"))
@@ -271,12 +284,14 @@ class NetworkTest(Network):
             said = pathlib.Path(self.run_folder(arm) + "/rank0.stderr").read_text(encoding="utf-8")
             self.assertRegex(said, fr"goes on from step [1-9]\d* with {len(hosts)} of 2 ranks\n")
 
-    def switch_off(self, switch, host):
+    def switch_off(self, host):
         while not self.is_over:
-            if os.path.exists(switch):
-                self.power_off(host)
-                self.write("power-off.done", "")
-                os.remove(switch)
+            for switch in pathlib.Path(self.folder).glob("power-off.*"):
+                run = switch.read_text(encoding="utf-8")
+                if run.endswith("\n"):
+                    self.power_off((run.strip(), host))
+                    switch.with_name(switch.name + ".done").touch()
+                    switch.unlink()
             time.sleep(0.05)
 
     def test_a_command_that_fails_is_no_fault(self):

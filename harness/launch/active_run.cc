@@ -9,6 +9,7 @@
 
 #include "harness/launch/last_calls.h"
 #include "harness/launch/steps_done.h"
+#include "harness/process/free_port.h"
 #include "harness/text/files.h"
 #include "harness/text/words.h"
 

@@ -75,7 +75,6 @@ class ActiveRun {
   // Its files are there already: another run, `maker`, has made it.
   void SkipFirstPhase(const std::string& maker);
   void BeginAttempt();
-  static int FreePort();
   void WritePlan(const Plan& plan) const;
   SpawnRequest RequestOf(int rank) const;
   void Handle(const Json& message);

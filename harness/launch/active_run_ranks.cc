@@ -14,6 +14,7 @@
 #include "harness/launch/flight_recorder.h"
 #include "harness/launch/last_calls.h"
 #include "harness/launch/nccl_log.h"
+#include "harness/process/free_port.h"
 #include "harness/process/process_status.h"
 #include "harness/process/rank_processes.h"
 #include "harness/protocol/rank_files.h"
@@ -56,23 +57,6 @@ std::string ActiveRun::rank_variable() const {
   const auto found = options_.target.rank_variables.find(run_.launcher);
   return found == options_.target.rank_variables.end() ? options_.target.rank_variable
                                                        : found->second;
-}
-
-// A port that nobody uses now, for targets that rendezvous over TCP.
-int ActiveRun::FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return 29500;
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  int port = 29500;
-  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0) {
-    port = ntohs(address.sin_port);
-  }
-  close(fd);
-  return port;
 }
 
 SpawnRequest ActiveRun::RequestOf(int rank) const {

@@ -117,6 +117,8 @@ constexpr WordsHint kWordsHints[] = {
      R"(this Python lacks \1: name the right interpreter in 'command', such as .venv/bin/python3)"},
     {R"((?s)(?:os\.py|<frozen os>).*KeyError: '(\w+)')",
      R"(the program wants the variable \1: set it under 'environment' of the target)"},
+    {R"(environment variable (MASTER_\w+) expected, but not set)",
+     R"(mpirun and srun set no \1: export MASTER_ADDR, the machine of rank 0, before trainwreck)"},
     {R"(FileNotFoundError: .*'([^']+)')",
      R"(\1 is not there: the program runs in its 'folder', by default that of trainwreck.yaml)"},
     {R"(PermissionError: .*'([^']+)')", R"(the program may not use \1)"},

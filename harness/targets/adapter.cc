@@ -22,6 +22,7 @@
 #include <stdexcept>
 
 #include "harness/outcome/exit_status.h"
+#include "harness/process/free_port.h"
 #include "harness/process/rank_guards.h"
 #include "harness/protocol/parse_json.h"
 #include "harness/protocol/rank_files.h"
@@ -132,6 +133,8 @@ class Adapter {
   std::string PrepareData();
   void PrepareFolders();
   void OpenSources(const std::map<std::string, std::string>& values, bool has_guards);
+  void NoteStep(int step);
+  void SetMeetingPlace(std::map<std::string, std::string>& environment) const;
   pid_t StartProgram(const Invocation& invocation);
   void WriteProcessFile(const Invocation& invocation,
                         const std::map<std::string, std::string>& environment) const;
@@ -167,7 +170,7 @@ class Adapter {
   std::unique_ptr<GrowingFile> watched_;  // a trace that others write
   std::string watched_tail_;
   int complaints_ = 0;
-  int step_ = -1;  // the last that was seen
+  int first_step_ = -1, step_ = -1;  // that were seen
 };
 
 void Adapter::WriteEvent(const std::string& name, Json fields, std::optional<int> rank) {
@@ -192,7 +195,12 @@ void Adapter::WriteStep(int rank, const StepValues& values) {
     if (!trace) trace = std::make_unique<TraceWriter>(TraceFile(folder_, rank));
     trace->Write(record);
   }
-  step_ = std::max(step_, values.step);
+  NoteStep(values.step);
+}
+
+void Adapter::NoteStep(int step) {
+  if (first_step_ < 0) first_step_ = step;
+  step_ = std::max(step_, step);
 }
 
 void Adapter::PrepareFolders() {
@@ -223,6 +231,17 @@ void Adapter::OpenSources(const std::map<std::string, std::string>& values, bool
   }
 }
 
+// mpirun and srun set none. Where the job says on which machine the ranks meet, each run does so at
+// a port of its own.
+void Adapter::SetMeetingPlace(std::map<std::string, std::string>& environment) const {
+  const bool is_needed =
+      spec_.launcher == LauncherKind::kMpirun || spec_.launcher == LauncherKind::kSrun;
+  const char* const address = std::getenv("MASTER_ADDR");
+  if (!is_needed || address == nullptr) return;
+  environment.emplace("MASTER_ADDR", address);
+  environment.emplace("MASTER_PORT", std::to_string(FreePort()));
+}
+
 pid_t Adapter::StartProgram(const Invocation& invocation) {
   std::map<std::string, std::string> environment = invocation.environment;
   environment.emplace("PYTHONUNBUFFERED", "1");  // or its output comes when all is over
@@ -237,6 +256,7 @@ pid_t Adapter::StartProgram(const Invocation& invocation) {
   faults_.ChangeEnvironment(environment);
   nccl_faults_.ChangeEnvironment(environment);
   KeepNcclLog(spec_, NcclLogFile(folder_, rank_), environment);
+  SetMeetingPlace(environment);
   if (spec_.launcher == LauncherKind::kMpirun) mpirun_session_.emplace(environment);
   WriteProcessFile(invocation, environment);
   const sigset_t sigterm = OnlySigterm();
@@ -276,7 +296,9 @@ void Adapter::WriteProcessFile(const Invocation& invocation,
   }
   Json unset = Json::array();
   if (starts_ranks_itself()) {
-    for (const char* name : kOfRanks) unset.push_back(name);
+    for (const char* name : kOfRanks) {
+      if (!set.contains(name)) unset.push_back(name);
+    }
   } else if (spec_.SetsRanks()) {
     for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR",
                              "MASTER_PORT", "OMP_NUM_THREADS"}) {
@@ -313,7 +335,7 @@ void Adapter::WatchTrace() {
     if (!record.is_object() || record.value("t", "") != "step") continue;
     const auto step = record.find("step");
     if (step != record.end() && step->is_number_integer()) {
-      step_ = std::max(step_, step->get<int>());
+      NoteStep(step->get<int>());
     }
   }
   watched_tail_.erase(0, begin);
@@ -342,7 +364,7 @@ void Adapter::Watch(pid_t program, int& status) {
     guards_.Look();
     if (ranks_watch_) ranks_watch_->Look();
     faults_.HearGuards();
-    if (step_ >= 0) faults_.ActAtStep(step_, program);
+    if (step_ >= 0) faults_.ActAtStep(first_step_, step_, program);
     faults_.ActOnWrites(step_);
     nccl_faults_.Read();
   }

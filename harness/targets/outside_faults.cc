@@ -154,9 +154,8 @@ void OutsideFaults::WatchCheckpoints() {
   if (is_needed) writes_ = std::make_unique<WriteWatch>(plan_.checkpoint_dir);
 }
 
-void OutsideFaults::ActAtStep(int step, int root) {
-  // What a resumed program does not repeat is not due again.
-  if (next_step_ < 0) next_step_ = plan_.resume ? step : 0;
+void OutsideFaults::ActAtStep(int first, int step, int root) {
+  if (next_step_ < 0) next_step_ = plan_.resume ? first : 0;
   for (; next_step_ <= step; ++next_step_) {
     for (const PlannedFault& fault : plan_.faults) {
       if (std::count(std::begin(kOfRanksAtSteps), std::end(kOfRanksAtSteps), fault.fault) == 0) {

@@ -36,8 +36,9 @@ class OutsideFaults {
   void DamageData(const std::string& copy);
   void ChangeEnvironment(std::map<std::string, std::string>& environment);
 
-  // While the program runs below process `root`. Performs every fault that is due up to `step`.
-  void ActAtStep(int step, int root);
+  // While the program runs below process `root`. Performs every fault that is due up to `step`. The
+  // program's first step was `first`: what one that goes on does not repeat is not due again.
+  void ActAtStep(int first, int step, int root);
   // Performs what is due while a checkpoint is written.
   void ActOnWrites(int step);
   // A file descriptor that is readable when a checkpoint is written; -1: nobody waits for that.

@@ -77,7 +77,7 @@ class GuardedRankTest : public OutsideFaultsTest {
     Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {1};
     faults_.reset(new OutsideFaults(Make(0, 2, LauncherKind::kSrun)));
     guards_.Look();
-    faults_->ActAtStep(0, getpid());
+    faults_->ActAtStep(0, 0, getpid());
     guards_.Look();
   }
   void GuardSays() { ReplaceFile(GuardFile(guard_folder_, 1), ToJson(rank_).dump()); }
@@ -131,7 +131,7 @@ TEST_F(OutsideFaultsTest, RunsCommandsOnTheMachineAndUndoesThem) {
                        {"probe", "ls " + folder_},
                        {"seconds", 0.2}});
   OutsideFaults faults = Make();
-  faults.ActAtStep(0, getpid());
+  faults.ActAtStep(0, 0, getpid());
   ASSERT_EQ(fired_.size(), 1U);
   EXPECT_EQ(fired_[0]["before"], "deep\nnotes.txt");
   EXPECT_EQ(fired_[0]["after"], "cut\ndeep\nnotes.txt\nundo.rank0.json");
@@ -165,7 +165,7 @@ TEST_F(OutsideFaultsTest, WhatAKilledProcessLeavesIsUndone) {
 TEST_F(OutsideFaultsTest, ACommandThatFailsHasNotFired) {
   Add("node.command", {{"run", "exit 3"}, {"undo", ""}, {"probe", "true"}, {"seconds", 0}});
   OutsideFaults faults = Make();
-  faults.ActAtStep(0, getpid());
+  faults.ActAtStep(0, 0, getpid());
   EXPECT_TRUE(fired_.empty());
 }
 
@@ -277,16 +277,34 @@ TEST_F(OutsideFaultsTest, SignalsTheProcessOnceWhenItsStepIsReached) {
     Add("process.crash_rank", {{"how", how}}).trigger.at = 3;
     const pid_t pid = Sleeper();
     OutsideFaults faults = Make();
-    faults.ActAtStep(2, pid);
+    faults.ActAtStep(0, 2, pid);
     EXPECT_THAT(fired_, IsEmpty()) << "too early";
-    faults.ActAtStep(5, pid);                // it is never seen at step 3 itself
+    faults.ActAtStep(0, 5, pid);             // it is never seen at step 3 itself
     if (fired_.empty()) kill(pid, SIGSTOP);  // or it would be waited for
     EXPECT_EQ(SignalThatEnded(pid), number);
-    faults.ActAtStep(6, getpid());  // it has acted: or it would end this test
+    faults.ActAtStep(0, 6, getpid());  // it has acted: or it would end this test
     ASSERT_EQ(fired_.size(), 1U);
     EXPECT_EQ(fired_[0]["step"], 5);
     EXPECT_EQ(fired_[0]["pid"], pid);
     EXPECT_EQ(fired_[0]["signal"], number);
+  }
+}
+
+// The first look at it may find it some steps further.
+TEST_F(OutsideFaultsTest, ARestartedProgramIsDueFromItsOwnFirstStepOn) {
+  plan_.resume = true;
+  plan_.attempt = 1;
+  for (const auto& [first, is_due] : {std::pair{0, true}, {3, true}, {4, false}}) {
+    plan_.faults.clear();
+    fired_.clear();
+    PlannedFault& fault = Add("process.crash_rank", {{"how", "sigkill"}});
+    fault.trigger.at = 3;
+    fault.trigger.attempt = 1;
+    const pid_t pid = Sleeper();
+    Make().ActAtStep(first, 9, pid);
+    EXPECT_EQ(fired_.size(), is_due ? 1U : 0U) << first;
+    kill(pid, SIGKILL);
+    SignalThatEnded(pid);
   }
 }
 
@@ -311,7 +329,7 @@ TEST_F(OutsideFaultsTest, KillsARankWhenAllThatItStartedHasEnded) {
   }
   pid_t child = 0;
   ASSERT_EQ(read(started[0], &child, sizeof child), static_cast<ssize_t>(sizeof child));
-  Make().ActAtStep(0, launcher);
+  Make().ActAtStep(0, 0, launcher);
   const char state = StateOf(child);
   EXPECT_TRUE(state == 'Z' || state == 'X' || state == '?') << state;
   EXPECT_EQ(SignalThatEnded(launcher), SIGKILL);
@@ -321,9 +339,9 @@ TEST_F(OutsideFaultsTest, LetsARankGoOnAfterItsPause) {
   Add("process.suspend", {{"seconds", 0.2}}).trigger.from = 3;
   const pid_t pid = Sleeper();
   OutsideFaults faults = Make();
-  faults.ActAtStep(2, pid);
+  faults.ActAtStep(0, 2, pid);
   EXPECT_FALSE(faults.EndPauses()) << "too early";
-  faults.ActAtStep(4, pid);
+  faults.ActAtStep(0, 4, pid);
   EXPECT_TRUE(faults.EndPauses());
   WaitForState(pid, /*is_stopped=*/true);
   ASSERT_EQ(fired_.size(), 1U) << "steps 3 and 4 were made before it";
@@ -332,7 +350,7 @@ TEST_F(OutsideFaultsTest, LetsARankGoOnAfterItsPause) {
   usleep(250000);
   EXPECT_FALSE(faults.EndPauses());
   WaitForState(pid, /*is_stopped=*/false);
-  faults.ActAtStep(5, pid);
+  faults.ActAtStep(0, 5, pid);
   EXPECT_EQ(fired_.size(), 2U) << "a new pause";
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
@@ -368,7 +386,7 @@ TEST_F(KillWriterTest, KillsWhileAFileIsOpenAfterItsStepAlone) {
   EXPECT_FALSE(ActsNow()) << "its step was not seen";
   early.close();
   EXPECT_FALSE(ActsNow());
-  faults_->ActAtStep(3, pid_);
+  faults_->ActAtStep(0, 3, pid_);
   Write("whole", kBytes);
   EXPECT_FALSE(ActsNow()) << "it is too late for that file: it is closed";
   fs::create_directory(folder_ + "/new");
@@ -383,7 +401,7 @@ TEST_F(KillWriterTest, KillsWhileAFileIsOpenAfterItsStepAlone) {
 
 TEST_F(KillWriterTest, KillsWhenAFileThatWasWrittenElsewhereIsMovedIn) {
   Begin(/*files=*/0);
-  faults_->ActAtStep(3, pid_);
+  faults_->ActAtStep(0, 3, pid_);
   fs::create_directory(folder_ + ".elsewhere");
   std::ofstream(folder_ + ".elsewhere/file") << kBytes;
   EXPECT_FALSE(ActsNow());
@@ -394,7 +412,7 @@ TEST_F(KillWriterTest, KillsWhenAFileThatWasWrittenElsewhereIsMovedIn) {
 
 TEST_F(KillWriterTest, KillsAfterSoManyFiles) {
   Begin(/*files=*/2);
-  faults_->ActAtStep(3, pid_);
+  faults_->ActAtStep(0, 3, pid_);
   Write("one", kBytes);
   EXPECT_FALSE(ActsNow());
   std::ofstream two(folder_ + "/two");
@@ -407,7 +425,7 @@ TEST_F(KillWriterTest, KillsAfterSoManyFiles) {
 TEST_F(OutsideFaultsTest, DoesNotRepeatWhatWasDueBeforeAResume) {
   Add("process.crash_rank", {{"how", "sigkill"}}).trigger.at = 3;
   plan_.resume = true;
-  Make().ActAtStep(10, getpid());
+  Make().ActAtStep(0, 10, getpid());
   EXPECT_THAT(fired_, IsEmpty());
 }
 
@@ -457,7 +475,7 @@ TEST_F(OutsideFaultsTest, FindsTheRankBelowALauncher) {
   const FakeLauncher launcher;
   const std::vector<int> before = Descendants(launcher.pid());
   ASSERT_EQ(before.size(), 3U);
-  Make(/*rank=*/0, /*ranks=*/2, LauncherKind::kMpirun).ActAtStep(0, launcher.pid());
+  Make(/*rank=*/0, /*ranks=*/2, LauncherKind::kMpirun).ActAtStep(0, 0, launcher.pid());
   ASSERT_EQ(fired_.size(), 1U);
   EXPECT_EQ(fired_[0]["rank"], 1);
   EXPECT_EQ(fired_[0]["pid"], before[1]);
@@ -480,7 +498,7 @@ TEST_F(OutsideFaultsTest, FindsTheRankThatADaemonStarted) {
   if (launcher == 0) {
     for (;;) pause();
   }
-  Make(/*rank=*/0, /*ranks=*/2, LauncherKind::kSrun).ActAtStep(0, launcher);
+  Make(/*rank=*/0, /*ranks=*/2, LauncherKind::kSrun).ActAtStep(0, 0, launcher);
   kill(launcher, SIGKILL);
   waitpid(launcher, nullptr, 0);
   ASSERT_EQ(fired_.size(), 1U);
@@ -491,7 +509,7 @@ TEST_F(OutsideFaultsTest, FindsTheRankThatADaemonStarted) {
 TEST_F(OutsideFaultsTest, HasNotFiredWhereThereIsNoSuchRank) {
   Add("process.crash_rank", {{"how", "sigkill"}}).trigger.ranks = {2};
   const FakeLauncher launcher;
-  Make(/*rank=*/0, /*ranks=*/3, LauncherKind::kMpirun).ActAtStep(0, launcher.pid());
+  Make(/*rank=*/0, /*ranks=*/3, LauncherKind::kMpirun).ActAtStep(0, 0, launcher.pid());
   EXPECT_THAT(fired_, IsEmpty());
 }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 
+#include "harness/targets/globs.h"
 #include "harness/targets/target_extras.h"
 #include "harness/targets/target_hints.h"
 
@@ -78,7 +79,7 @@ TargetSpec TargetReader::Read() {
   if (const YamlNode* folder = fields.Take("folder")) spec_.folder = ReadPath(*folder, "'folder'");
   ReadRecipeParts(fields);
   ReadCommands(fields);
-  if (hidden_launcher_at_ != nullptr) RejectHiddenLauncher(*hidden_launcher_at_);
+  if (launcher_left_out_at_ != nullptr) RejectHiddenLauncher(*launcher_left_out_at_);
   ReadSignalParts(fields);
   ReadEvents(fields);
   ReadTargetExtras(fields, errors_, spec_.extras);
@@ -207,13 +208,25 @@ void TargetReader::ReadCommands(Fields& fields) {
   Fields parts(*resume, "'resume'", errors_,
                "such as {arguments: [--load, \"{run.checkpoints}/last.pt\"]}");
   const YamlNode* when_exists = parts.Take("when_exists");
-  if (when_exists != nullptr) spec_.resume_when = ReadTemplate(*when_exists, "'when_exists'");
+  if (when_exists != nullptr) {
+    spec_.resume_when = ReadTemplate(*when_exists, "'when_exists'");
+    RejectWildcards(*when_exists);
+  }
   // A program that resumes by itself needs no arguments, only the file that makes it do so.
   if (const YamlNode* node =
           when_exists != nullptr ? parts.Take("arguments") : parts.Require("arguments")) {
     spec_.resume = ReadArguments(*node, "'arguments'");
   }
   parts.RejectRest();
+}
+
+void TargetReader::RejectWildcards(const YamlNode& when_exists) {
+  for (const TemplateText::Part& part : spec_.resume_when.parts()) {
+    if (part.is_placeholder || !HasWildcards(part.text)) continue;
+    errors_.Add(when_exists, "'when_exists' is the name of one file or folder: no '*', '?' or '['",
+                "the newest of those that match is {newest:GLOB}");
+    return;
+  }
 }
 
 void TargetReader::RejectPlaceholders(const YamlNode& node) {

@@ -41,6 +41,7 @@ class TargetReader {
   // A type that follows from a default must not follow from its quotes, or from a habit of
   // YAML 1.1.
   void RejectDisguise(const YamlNode& node);
+  void RejectWildcards(const YamlNode& when_exists);
   void RejectHiddenLauncher(const YamlNode& node);
   void ReadRanks(const YamlNode& node);
 
@@ -69,6 +70,7 @@ class TargetReader {
   TargetSpec spec_;
   bool is_sound_ = true;
   bool has_adapter_ = false;                           // also one that is wrong
+  const YamlNode* launcher_left_out_at_ = nullptr;     // a map of ranks
   std::map<std::string, const YamlNode*> per_module_;  // signal -> where it says so
 };
 

@@ -201,7 +201,7 @@ void TargetReader::ReadRanks(const YamlNode& node) {
   }
   const YamlNode* const launcher = fields.Take("launcher");
   if (launcher == nullptr) {
-    RejectHiddenLauncher(node);
+    launcher_left_out_at_ = &node;
   } else {
     static const std::map<std::string, LauncherKind> kKinds = {
         {"own", LauncherKind::kOwn},
