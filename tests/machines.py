@@ -78,7 +78,7 @@ while sockets:
             print(f"srun: error: n{rank}: task {rank}: {how}", file=sys.stderr, flush=True)
             for other in sockets:
                 other.sendall(b"kill")
-while told:  # a stubborn one
+while told or (failed and os.environ.get("STUBBORN")):  # a stubborn one, which may be told after its ranks have ended
     time.sleep(1)
 sys.exit(failed or 0)
 """

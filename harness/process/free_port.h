@@ -1,8 +1,9 @@
+// A port for ranks that meet over TCP.
 #pragma once
 
 namespace trainwreck {
 
-// A port of this machine that nobody uses now, for ranks that meet over TCP.
+// Of this machine, and nobody uses it now.
 int FreePort();
 
 }  // namespace trainwreck
