@@ -10,10 +10,11 @@ namespace trainwreck {
 
 // An option with a number: a recipe key.
 struct DraftKey {
-  std::string name;    // as trainwreck.yaml has it: weight_decay
-  std::string option;  // as the command has it: --weight-decay
-  std::string value;   // as the command has it: 0.01
-  std::string role;    // as in the protocol; empty: none is known by this name
+  std::string name;          // as trainwreck.yaml has it: weight_decay
+  std::string option;        // as the command has it: --weight-decay
+  std::string value;         // as the command has it: 0.01
+  std::string role;          // as in the protocol; empty: none is known by this name
+  bool takes_whole = false;  // the program refuses fractions
 };
 
 struct CommandDraft {

@@ -479,6 +479,22 @@ class ProgramsTest(HooksTest):
         self.assertEqual((told["schedulers"], told["precision"]), (["StepLR"], ["float32 parameters"]))
         self.assertEqual(len(self.events("program")), 1)  # nobody asks
 
+    def test_what_init_is_told_of_options(self):
+        train = self.folder + "/train.py"
+        with open(train, "w", encoding="utf-8") as file:  # it reads them before it imports torch
+            file.write("import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--lr', type=float)\n"
+                       "parser.add_argument('--seed', type=int, default=3)\noptions = parser.parse_args()\nimport torch\n"
+                       "weight = torch.nn.Parameter(torch.ones(1))\noptimizer = torch.optim.SGD([weight], lr=options.lr)\n"
+                       "weight.sum().backward()\noptimizer.step()\n")
+        self.call(train, "--lr=0.1", TRAINWRECK_ADAPTER_TELL="1")
+        told, = self.events("program")
+        self.assertEqual(told["options"], [{"names": ["--seed"], "takes_value": True, "default": "3"}])
+        self.assertEqual(told["command"], [train, "--lr=0.1"])
+        self.assertEqual(self.events("hook_failed"), [])
+        whose = "import argparse, sys; sys.exit('/trainwreck/' in argparse.ArgumentParser.parse_args.__code__.co_filename)"
+        self.call("-c", whose, TRAINWRECK_ADAPTER_TELL="1", status=1)
+        self.call("-c", whose)  # nobody asks
+
     def test_what_init_is_told_of_autocast(self):
         self.program("grouped", TRAINWRECK_ADAPTER_TELL="1")
         told, = self.events("program")

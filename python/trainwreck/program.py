@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.data import DataLoader
 
+from trainwreck import options
 from trainwreck.compat import SCHEDULERS
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def tell(hooks: Hooks, has_scaler: bool) -> None:
         ],
         scaler=has_scaler,
         ranks=dist.get_world_size() if is_group else 1,
+        **options.told(),
     )
 
 

@@ -24,7 +24,8 @@ class InitTest : public testing::Test {
         "    write(t='event', event='program', step=0, time=0, optimizer='SGD', groups=1,\n"
         "          tensors=4, model='Net', loaders=[], schedulers=['StepLR'],\n"
         "          precision=['float32 parameters', 'autocast to bfloat16 on cpu'],\n"
-        "          scaler=False, ranks=1)\n"
+        "          scaler=False, ranks=1, command=['train.py'] + sys.argv[1:],\n"
+        "          options=json.loads(os.environ.get('DECLARED', '[]')))\n"
         "    write(t='event', event='checkpoint_saved', step=9, time=0, file='last.pt',\n"
         "          steps_done=10, entries=4)\n"
         "if '--mebibytes' in options:\n"
@@ -68,6 +69,42 @@ TEST_F(InitTest, DeclaresWhatItSaw) {
   // No name says so: it has the value of the optimizer's rate.
   EXPECT_TRUE(Contains(text, "speed: {type: number, default: 0.25, role: learning_rate}")) << text;
   EXPECT_FALSE(Contains(text, "TRAINWRECK_ADAPTER_TELL")) << text;
+}
+
+// The hooks tell which options the program has besides.
+TEST_F(InitTest, AddsWhatTheProgramDeclares) {
+  const std::string number = R"("takes_value": true, "default": )";
+  const std::string declared =
+      R"([{"names": ["--seed"], )" + number + R"("0"}, {"names": ["-b", "--batch-size"], )" +
+      number + R"("8"}, {"names": ["--clip-norm"], "takes_value": true}, {"names": ["--decay", )" +
+      R"("--weight-decay"], )" + number + R"("5e-05"}, {"names": ["--workers"], )" + number +
+      R"("0"}, {"names": ["--num-workers"], )" + number +
+      R"("0"}, {"names": ["--resume-from"], "takes_value": true}])";
+  const Called called = folder.Call("init -- python3 train.py --max-steps=20 --speed=0.25",
+                                    std::string(kEnvironment) + " DECLARED='" + declared + "'");
+  ASSERT_EQ(called.status, 0) << called.output();
+  const std::string text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(Contains(text, "      - \"--seed={run.seed}\"\n")) << text;
+  EXPECT_TRUE(Contains(text, "      - \"--batch-size={batch_size}\"\n")) << text;
+  EXPECT_TRUE(Contains(text, "      batch_size: {default: 8, role: batch_size}\n")) << text;
+  EXPECT_TRUE(Contains(text, "weight_decay: {type: number, default: 5e-05, role: weight_decay}\n"))
+      << text;
+  EXPECT_TRUE(Contains(text,
+                       "# Added to your command, which did not give these options of the program: "
+                       "--batch-size (batch_size), --seed (seed), --weight-decay (weight_decay)\n"))
+      << text;
+  EXPECT_TRUE(Contains(text, "your command did not give: --clip-norm (clip_norm).\n")) << text;
+  EXPECT_TRUE(Contains(text, "none was added: --workers or --num-workers (loader_workers)\n"))
+      << text;
+  EXPECT_TRUE(Contains(text, "The program has --resume-from. If")) << text;
+  EXPECT_TRUE(Contains(text,
+                       "resume: {arguments: [\"--resume-from={run.checkpoints}/last.pt\"], "
+                       "when_exists: \"{run.checkpoints}/last.pt\"}\n"))
+      << text;
+  EXPECT_FALSE(Contains(text, "the seed: ")) << text;
+  const Called list = folder.Call("list recipe", kEnvironment);
+  EXPECT_EQ(list.status, 0) << list.output();
+  EXPECT_TRUE(Contains(list.out, "batch_size")) << list.output();
 }
 
 TEST_F(InitTest, LetsARunPauseForAnEvaluation) {

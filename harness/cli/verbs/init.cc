@@ -21,6 +21,7 @@
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
 #include "harness/targets/command_draft.h"
+#include "harness/targets/program_options.h"
 #include "harness/targets/python_hooks.h"
 #include "harness/targets/template_text.h"
 #include "harness/text/words.h"
@@ -35,9 +36,11 @@ constexpr const char* kFile = "trainwreck.yaml";
 struct InitOptions {
   CommonOptions common;
   std::string name = "mine";
-  int steps = 30;  // of a run, where no option of the command says it
+  std::optional<int> steps;  // of a run, where no option of the command says it
   std::vector<std::string> command;
 };
+
+constexpr int kUsualSteps = 30;
 
 std::string Quoted(const std::string& text) { return Json(text).dump(); }
 
@@ -51,7 +54,7 @@ bool IsFraction(const DraftKey& key) {
 
 std::string RecipeLine(const DraftKey& key) {
   std::string line = "      " + key.name + ": ";
-  const std::string type = IsFraction(key) ? "type: number, " : "";
+  const std::string type = IsFraction(key) && !key.takes_whole ? "type: number, " : "";
   if (key.role.empty()) return line + key.value;
   return line + "{" + type + "default: " + key.value + ", role: " + key.role + "}";
 }
@@ -120,7 +123,9 @@ std::string TargetText(const InitOptions& options, const CommandDraft& draft,
   if (seen.empty()) text += "    environment: {TRAINWRECK_ADAPTER_TELL: \"1\"}\n";
   text += BudgetLine(limits);
   text += "    recipe:\n";
-  if (!draft.has_steps) text += "      steps: " + std::to_string(options.steps) + "\n";
+  if (!draft.has_steps) {
+    text += "      steps: " + std::to_string(options.steps.value_or(kUsualSteps)) + "\n";
+  }
   for (const DraftKey& key : draft.keys) text += RecipeLine(key) + "\n";
   if (draft.ranks) {
     text += "    ranks: {default: " + std::to_string(*draft.ranks) + ", launcher: torchrun}\n";
@@ -152,11 +157,17 @@ const Event* FirstCheckpoint(const RunTrace& trace) {
 
 std::string FileOf(const Event& saved) { return saved.fields.value("file", "FILE"); }
 
-// What the hooks saw of the program, a line for each part.
-std::vector<std::string> PartsSeen(const RunTrace& trace) {
+// What the hooks tell of the program; null: nothing.
+const Event* ProgramEvent(const RunTrace& trace) {
   const auto event = std::find_if(trace.events.begin(), trace.events.end(),
                                   [](const Event& one) { return one.name == "program"; });
-  if (event == trace.events.end()) return {};
+  return event == trace.events.end() ? nullptr : &*event;
+}
+
+// What the hooks saw of the program, a line for each part.
+std::vector<std::string> PartsSeen(const RunTrace& trace) {
+  const Event* event = ProgramEvent(trace);
+  if (event == nullptr) return {};
   std::vector<std::string> lines;
   const auto add = [&](const char* what, const char* field, const std::string& more = "") {
     const auto found = event->fields.find(field);
@@ -215,9 +226,45 @@ void AddUnsaid(const CommandDraft& draft, std::vector<std::string>& lines) {
   }
 }
 
-std::vector<std::string> Comments(const CommandDraft& draft, const PreflightResult& seen,
-                                  std::optional<double> rate, double longest_pause,
-                                  const Limits& limits) {
+// What of the program's own options the command does not say.
+void AddUnsaidOptions(const CommandDraft& draft, const OptionFindings& options,
+                      std::vector<std::string>& lines) {
+  if (!options.open.empty()) {
+    lines.push_back(
+        "  options of the program that your command did not give: " + Join(options.open) + ".");
+    lines.push_back("    They were not added, so give those that matter, with their values");
+  }
+  if (!options.rivals.empty()) {
+    lines.push_back("  which one has the role, so none was added: " + Join(options.rivals));
+  }
+  if (!draft.seed.empty()) return;
+  lines.push_back(
+      "  the seed: " +
+      (options.seed.empty() ? "no option has it" : "your command did not give " + options.seed) +
+      ", so all seeds may train alike");
+}
+
+void AddResume(const OptionFindings& options, const RunTrace& trace,
+               std::vector<std::string>& lines) {
+  const Event* saved = FirstCheckpoint(trace);
+  const std::string file = "{run.checkpoints}/" + (saved ? FileOf(*saved) : "FILE");
+  std::string arguments = "--resume";
+  if (options.resume.empty()) {
+    lines.push_back("  how it resumes. If it has an option for that, add under the target:");
+  } else {
+    std::vector<std::string> names;
+    for (const ProgramOption& option : options.resume) names.push_back(option.names.front());
+    lines.push_back("  how it resumes. The program has " + Join(names, " and ") +
+                    ". If it goes on by that, add under the target:");
+    arguments = names.front();
+    if (options.resume.front().takes_value) arguments = Quoted(arguments + "=" + file);
+  }
+  lines.push_back("    resume: {arguments: [" + arguments + "], when_exists: \"" + file + "\"}");
+}
+
+std::vector<std::string> Comments(const CommandDraft& draft, const OptionFindings& options,
+                                  const PreflightResult& seen, std::optional<double> rate,
+                                  double longest_pause, const Limits& limits) {
   std::vector<std::string> lines = {"Seen in its first steps:"};
   for (std::string& line : PartsSeen(seen.trace)) lines.push_back(std::move(line));
   lines.push_back("  signals: " + seen.signals);
@@ -234,21 +281,20 @@ std::vector<std::string> Comments(const CommandDraft& draft, const PreflightResu
   }
   const std::string roles = RolesOf(draft);
   lines.push_back("Options with a role: " + (roles.empty() ? "none" : roles));
+  if (!options.added.empty()) {
+    lines.push_back("Added to your command, which did not give these options of the program: " +
+                    Join(options.added));
+  }
   if (!draft.folders.empty()) {
     lines.push_back("Each run has its own folder for " + Join(draft.folders));
   }
   lines.push_back("Not seen:");
   AddUnsaid(draft, lines);
-  if (draft.seed.empty()) {
-    lines.push_back("  the seed: no option has it, so all seeds may train alike");
-  }
+  AddUnsaidOptions(draft, options, lines);
   if (const std::vector<std::string> open = OpenRoles(draft); !open.empty()) {
     lines.push_back("  options for " + Join(open) + ": with them, more scenarios apply");
   }
-  lines.push_back("  how it resumes. If it has an option for that, add under the target:");
-  const Event* saved = FirstCheckpoint(seen.trace);
-  lines.push_back("    resume: {arguments: [--resume], when_exists: \"{run.checkpoints}/" +
-                  (saved ? FileOf(*saved) : "FILE") + "\"}");
+  AddResume(options, seen.trace, lines);
   return lines;
 }
 
@@ -333,9 +379,13 @@ int InitVerb(const InitOptions& options) {
   }
   const std::optional<double> rate = FirstOf(seen.trace, "lr");
   FindRate(draft, rate);
+  OptionFindings added;
+  if (const Event* program = ProgramEvent(seen.trace)) {
+    added = AddOptions(ProgramOptionsOf(program->fields), !options.steps.has_value(), draft);
+  }
   const double pause = LongestPause(seen.trace);
   const Limits limits = LimitsFor(pause, seen.disk_bytes);
-  const std::vector<std::string> comments = Comments(draft, seen, rate, pause, limits);
+  const std::vector<std::string> comments = Comments(draft, added, seen, rate, pause, limits);
   file.Write(TargetText(options, draft, comments, limits));
   file.Keep();
   for (const std::string& line : comments) std::cout << line << "\n";

@@ -27,8 +27,9 @@ def _module_of(spec: ModuleSpec) -> ModuleType:
     return module_from_spec(spec)
 
 
-def load_package() -> ModuleType:
-    """The package `trainwreck` of this folder, wherever the program's own packages are."""
+def load(module: str) -> ModuleType:
+    """A module of the package `trainwreck` of this folder, wherever the program's own packages
+    are."""
     from importlib.util import spec_from_file_location
 
     if "trainwreck" not in sys.modules:
@@ -41,7 +42,12 @@ def load_package() -> ModuleType:
         spec.loader.exec_module(sys.modules["trainwreck"])
     from importlib import import_module
 
-    return import_module("trainwreck.install")
+    return import_module("trainwreck." + module)
+
+
+def say_failed(error: Exception) -> None:
+    said = error if type(error).__name__ == "TooOld" else repr(error)
+    print(f"trainwreck: the hooks could not be set: {said}", file=sys.stderr)
 
 
 class AfterTorch:
@@ -62,10 +68,9 @@ class AfterTorch:
         def execute_and_hook(module: ModuleType) -> None:
             execute(module)
             try:
-                load_package().install()
+                load("install").install()
             except Exception as error:  # the training goes on without us
-                said = error if type(error).__name__ == "TooOld" else repr(error)
-                print(f"trainwreck: the hooks could not be set: {said}", file=sys.stderr)
+                say_failed(error)
 
         loader.exec_module = execute_and_hook
         return spec
@@ -73,4 +78,9 @@ class AfterTorch:
 
 if os.environ.get("TRAINWRECK_ADAPTER") == "python" and "TRAINWRECK_TRACE" in os.environ:
     sys.meta_path.insert(0, AfterTorch())
+    if os.environ.get("TRAINWRECK_ADAPTER_TELL"):  # what the program declares, for `init`
+        try:
+            load("options").watch()
+        except Exception as error:
+            say_failed(error)
 run_hidden()

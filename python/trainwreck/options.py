@@ -1,0 +1,165 @@
+"""The options that a program declares by `argparse`, for a person who declares the program
+(`trainwreck init`).
+
+Nothing here needs torch: many programs read their options before they import it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import math
+import os
+import re
+import sys
+from typing import Any, NamedTuple
+
+
+class Parse(NamedTuple):
+    """One reading of the words that this process was started with, or of the last ones of them."""
+
+    words: list[str]
+    names: set[str]  # of all options that the parser knows
+    refuses: bool  # options that it does not know
+    given: set[str]  # names of the options that are among the words
+    options: list[dict[str, Any]]  # the others
+
+
+_parses: list[Parse] = []
+_strict: list[Any] = []  # the parsers whose parse_args is at work
+_reading: list[Any] = []  # the same of parse_known_args, which parse_args calls
+
+
+def watch() -> None:
+    """Notes what each parser declares, once it has read its words."""
+    kind: Any = argparse.ArgumentParser
+    parse_args, parse_known_args = kind.parse_args, kind.parse_known_args
+
+    @functools.wraps(parse_args)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _strict.append(self)
+        try:
+            return parse_args(self, *args, **kwargs)
+        finally:
+            _strict.pop()
+
+    @functools.wraps(parse_known_args)
+    def call_known(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = args[0] if args else kwargs.get("args")
+        words = list(given) if isinstance(given, (list, tuple)) else None
+        if given is None:
+            words = sys.argv[1:]
+        if not words and not _reading and (given is not None or not _is_program(_last(1))):
+            words = None  # a program that asks for the defaults; below another parser: none is left
+        _reading.append(self)
+        try:
+            result = parse_known_args(self, *args, **kwargs)
+        finally:
+            _reading.pop()
+        with contextlib.suppress(Exception):  # the parser goes on without us
+            if words is not None and words == _last(len(words)):
+                _parses.append(_parse(self, words, result[0]))
+        return result
+
+    kind.parse_args, kind.parse_known_args = call, call_known
+
+
+def _last(count: int) -> list[str]:
+    """The last words of this process, as it was started."""
+    with open("/proc/self/cmdline", "rb") as file:
+        words = [os.fsdecode(word) for word in file.read().split(b"\0")[:-1]]
+    return words[max(0, len(words) - count) :]
+
+
+def _is_program(words: list[str]) -> bool:
+    """Whether the word is the program itself: its file, or its module."""
+    folder, file = os.path.split(sys.argv[0])
+    file = os.path.basename(folder) if file == "__main__.py" else file
+    names = {file, file.removesuffix(".py")}
+    return any(os.path.basename(one) in names or one.rpartition(".")[2] in names for one in words)
+
+
+def _parse(parser: Any, words: list[str], values: Any) -> Parse:
+    known: dict[str, Any] = parser._option_string_actions
+    given, options = set(), []
+    takes_rest = any(one.nargs in (argparse.REMAINDER, argparse.PARSER) for one in parser._actions)
+    for action in parser._actions:
+        names = [name for name in action.option_strings if name.startswith("--")]
+        if _is_given(action, words, known) or _is_set(action, values):
+            given.update(names)
+        elif names and not isinstance(action, (argparse._HelpAction, argparse._VersionAction)):
+            option = {"names": names, "takes_value": action.nargs != 0}
+            number = None if takes_rest or "--" in words else _number(parser, action, values)
+            options.append(option if number is None else {**option, "default": number})
+    has_parts = any(one.nargs == argparse.PARSER for one in parser._actions)
+    refuses = not has_parts and any(one is parser for one in _strict)
+    return Parse(words, set(known), refuses, given, options)
+
+
+def _is_given(action: Any, words: list[str], known: dict[str, Any]) -> bool:
+    """Whether one of the words may be this option: as it is, or shortened."""
+    for word in words:
+        name = word.partition("=")[0]
+        if name in known:
+            if known[name] is action:
+                return True
+            continue
+        for option in action.option_strings:
+            if name.startswith("--"):
+                if len(name) > 2 and option.startswith(name):
+                    return True
+            elif re.match("-[A-Za-z]", name) and len(option) == 2 and option[1] in name:
+                return True  # -b32, or -vb 32
+            elif len(name) > 1 and option.startswith(name):
+                return True
+    return False
+
+
+def _default(action: Any) -> Any:
+    """A default that is a string is read as a word is."""
+    is_word = isinstance(action.default, str) and action.type in (int, float)
+    return action.type(action.default) if is_word else action.default
+
+
+def _is_set(action: Any, values: Any) -> bool:
+    """Whether it has another value than its default: by another option, by a file of words."""
+    value, default = getattr(values, action.dest, None), _default(action)
+    if type(value) in (int, float) and type(default) in (int, float):
+        return bool(value != default)
+    return (value is None) != (default is None) and default != argparse.SUPPRESS
+
+
+def _number(parser: Any, action: Any, values: Any) -> str | None:
+    """The number that changes nothing if the option is given with it, as it is written."""
+    value, kind = getattr(values, action.dest, None), action.type
+    is_plain = type(action) is argparse._StoreAction and action.nargs is None
+    if not is_plain or action.choices is not None or getattr(action, "deprecated", False):
+        return None
+    if any(action in group._group_actions for group in parser._mutually_exclusive_groups):
+        return None
+    if (kind is not int and kind is not float) or type(value) is not kind:
+        return None  # a word would have another type than the default
+    return repr(value) if math.isfinite(value) else None
+
+
+def told() -> dict[str, Any]:
+    """The options that the program was not given: `names`, `takes_value`, and the `default` where
+    the program trains alike if it is given. `command` has the words that were read, and the one
+    before."""
+    options: dict[str, dict[str, Any]] = {}
+    given: set[str] = set().union(*(parse.given for parse in _parses))
+    for parse in _parses:
+        for option in parse.options:
+            first = options.setdefault(option["names"][0], dict(option))
+            if first.get("default") != option.get("default"):
+                first.pop("default", None)
+    strict = [parse.names for parse in _parses if parse.refuses]
+    kept = [
+        option
+        for option in options.values()
+        if given.isdisjoint(option["names"])
+        and all(names.issuperset(option["names"]) for names in strict)
+    ]
+    count = max((len(parse.words) + 1 for parse in _parses), default=0)
+    return {"command": _last(count), "options": kept}
