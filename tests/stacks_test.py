@@ -202,6 +202,7 @@ class StacksTest(StacksCase):
         said = self.trainwreck("init", "--scenarios-root", self.suite, "--", *command).stdout
         self.assertRegex(said, r"optimizer: \w+, \d+ tensors")
         self.assertIn("--batch (batch_size), --lr (learning_rate), --clip (clip_norm)", said)
+        self.assertRegex(said, r"Added to your command, .*--accumulation \(accumulation\), --workers \(loader_workers\)")
         self.assertIn("portable/lr-too-high", said)
         said = self.trainwreck("run", "portable/crashed", "--suite", "--scenarios-root", self.suite).stdout
         self.assertRegex(said, "PASS .* portable/crashed")
