@@ -92,6 +92,7 @@ StoredRuns::StoredRuns(std::string folder, std::vector<std::string> signals)
     : signals_(std::move(signals)) {
   const fs::path here = fs::weakly_canonical(folder);
   root_ = InvocationOf(here).string();
+  for (std::string& signal : signals_) signal = StoredSignalName(root_, signal);
   folders_ = FoldersOfRuns(here);
   if (folders_.empty()) {
     throw UsageError("'" + folder + "' holds no runs ('trainwreck run --keep all' keeps them)");

@@ -148,12 +148,22 @@ bool Has(const Node& root, Kind kind) {
   return has;
 }
 
-void FillIn(const std::map<std::string, double>& values, Node& node) {
+// `parsed`: the same, as its text has it.
+void FillIn(const std::map<std::string, double>& values, const Node& node, Node& parsed) {
+  parsed.name = node.name;
   if (node.kind == Kind::kRecipe) {
-    node.kind = Kind::kNumber;
-    node.number = values.at(node.name);
+    parsed.kind = Kind::kNumber;
+    parsed.number = values.at(node.name);
   }
-  for (const auto& child : node.children) FillIn(values, *child);
+  for (std::size_t i = 0; i < node.children.size(); ++i) {
+    FillIn(values, node.child(i), *parsed.children[i]);
+  }
+}
+
+void NameByRoles(const TargetDescription& target, Node& node) {
+  const SignalInfo* signal = node.kind == Kind::kSignal ? target.FindSignal(node.name) : nullptr;
+  if (signal != nullptr) node.name = signal->name;
+  for (const auto& child : node.children) NameByRoles(target, *child);
 }
 
 }  // namespace
@@ -164,7 +174,13 @@ std::vector<Sketch> Formula::Sketches(const Runs& runs, const TargetDescription&
 
 Formula Formula::WithRecipe(const std::map<std::string, double>& values) const {
   ParsedTree tree = ParseTree(text_);
-  FillIn(values, *tree.root);
+  FillIn(values, *root_, *tree.root);
+  return Formula(text_, std::move(tree.root));
+}
+
+Formula Formula::WithRoles(const TargetDescription& target) const {
+  ParsedTree tree = ParseTree(text_);
+  NameByRoles(target, *tree.root);
   return Formula(text_, std::move(tree.root));
 }
 
@@ -178,6 +194,13 @@ std::set<std::string> Formula::recipe_keys() const {
 
 std::vector<std::string> Formula::asked(const TargetDescription& target) const {
   std::vector<std::string> names = signals();
+  for (std::size_t i = 0, count = names.size(); i < count; ++i) {
+    const std::string name = names[i].substr(0, names[i].find('{'));
+    const SignalInfo* info = target.FindSignal(name);
+    if (info != nullptr && OwnName(*info) != name) {
+      names.push_back(OwnName(*info) + names[i].substr(name.size()));
+    }
+  }
   for (const std::string& event : events()) {
     const EventInfo* info = target.FindEvent(event);
     if (info != nullptr && info->on_demand) names.push_back(event);

@@ -142,6 +142,8 @@ class Formula {
   // The formula with numbers in place of recipe(KEY); `values` must have all keys. Without them,
   // any comparison with recipe(KEY) is unknown.
   Formula WithRecipe(const std::map<std::string, double>& values) const;
+  // The formula with the names of roles in place of the program's own names of signals.
+  Formula WithRoles(const TargetDescription& target) const;
   std::set<std::string> recipe_keys() const;  // named in recipe()
 
   const std::string& text() const { return text_; }

@@ -46,6 +46,26 @@ TEST(Recipe, KeepsTheUnitOfItsMargin) {
   EXPECT_EQ(reading.margins[static_cast<int>(Unit::kOctave)]->lo, 2);
 }
 
+// A formula may have the program's own name of a signal that has a role.
+TEST(Roles, StandInPlaceOfTheProgramsOwnNames) {
+  TargetDescription target = testing::TestTarget();
+  for (SignalInfo& signal : target.signals) {
+    if (signal.name == "grad_norm") signal.own_name = "gnorm";
+  }
+  const TestRun run = TestRun(1).With("grad_norm", {0.25});
+  constexpr char kText[] = "gnorm[0] <= recipe(optimizer.clip_norm)";
+  const Formula formula = Parsed(kText).WithRoles(target);
+  EXPECT_EQ(formula.text(), kText);
+  EXPECT_EQ(formula.signals(), std::vector<std::string>{"grad_norm"});
+  const Formula filled = formula.WithRecipe({{"optimizer.clip_norm", 1}});
+  EXPECT_EQ(filled.Evaluate({&run.trace(), {}}, target).truth, Truth::kTrue);
+  EXPECT_EQ(Parsed("gnorm[0] <= 1").Evaluate({&run.trace(), {}}, target).truth, Truth::kUnknown)
+      << "no trace has the own name";
+  // What a program of level 1 is asked for, it knows by its own name.
+  EXPECT_EQ(Parsed("always grad_norm{a.*} < 1 and loss < 1").asked(target),
+            (std::vector<std::string>{"grad_norm{a.*}", "loss", "gnorm{a.*}"}));
+}
+
 TEST(Recipe, StandsInNoOtherCheck) {
   EXPECT_EQ(testing::Errors("always lr <= recipe(optimizer.lr)", testing::TestVocabulary(3)),
             "13-33: recipe() stands in invariants only (write the number, or see "

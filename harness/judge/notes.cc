@@ -8,6 +8,8 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "harness/judge/arm_judge.h"
 
@@ -184,6 +186,21 @@ std::string KindOf(const std::string& text) {
   return text.substr(0, text.find_first_of("0123456789"));
 }
 
+// That its formulas read, without modules.
+std::set<std::string> SignalsOf(const Scenario& scenario) {
+  std::set<std::string> names;
+  const auto add = [&](const Check& check) {
+    for (const std::string& name : check.formula.signals()) {
+      names.insert(name.substr(0, name.find('{')));
+    }
+  };
+  std::ranges::for_each(scenario.healthy, add);
+  std::ranges::for_each(scenario.symptoms, add);
+  std::ranges::for_each(scenario.agree, add);
+  if (scenario.quality) add(*scenario.quality);
+  return names;
+}
+
 }  // namespace
 
 std::vector<Note> NotesOf(const RunResult& run, const TargetDescription& target) {
@@ -199,6 +216,13 @@ std::vector<Note> FindNotes(const CaseResults& results, const TargetDescription&
   }
   if (const auto& strength = results.plan->scenario->strength; strength && strength->calibrated) {
     notes.push_back({.arm = "strength", .seeds = 0, .text = strength->Text()});
+  }
+  for (const std::string& name : SignalsOf(*results.plan->scenario)) {
+    const SignalInfo* info = target.FindSignal(name);
+    if (info == nullptr || info->own_name.empty()) continue;
+    notes.push_back({.arm = "signals",
+                     .seeds = 0,
+                     .text = name + " is what the program calls " + info->own_name});
   }
   for (const ArmPlan& arm : results.plan->arms) {
     const auto runs = results.runs.find(arm.name);

@@ -79,14 +79,16 @@ Amendment AmendmentFromJson(const Json& json) {
 }
 
 Json ToJson(const SignalInfo& info) {
-  return {{"name", info.name},
-          {"unit", info.unit},
-          {"scale", info.scale == Scale::kLog ? "log" : "linear"},
-          {"exact", info.exact},
-          {"per_module", info.per_module},
-          {"sparse", info.sparse},
-          {"optional", info.optional},
-          {"doc", info.doc}};
+  Json json = {{"name", info.name},
+               {"unit", info.unit},
+               {"scale", info.scale == Scale::kLog ? "log" : "linear"},
+               {"exact", info.exact},
+               {"per_module", info.per_module},
+               {"sparse", info.sparse},
+               {"optional", info.optional},
+               {"doc", info.doc}};
+  if (!info.own_name.empty()) json["own_name"] = info.own_name;
+  return json;
 }
 
 SignalInfo SignalFromJson(const Json& json) {
@@ -99,6 +101,7 @@ SignalInfo SignalFromJson(const Json& json) {
   info.sparse = json.value("sparse", false);
   info.optional = json.value("optional", false);
   info.doc = json.value("doc", "");
+  info.own_name = json.value("own_name", "");
   return info;
 }
 
@@ -211,11 +214,22 @@ const char* ToString(ValueType type) {
   return "?";
 }
 
+const std::vector<std::string>& SignalRoles() {
+  static const std::vector<std::string> roles = {
+      "loss",    "eval_loss", "grad_norm", "param_norm", "update_norm",
+      "updated", "lr",        "step_s",    "data_s",     "memory_bytes"};
+  return roles;
+}
+
 const ParamInfo* TargetDescription::FindRecipeKey(const std::string& key) const {
   return FindByName(recipe, key);
 }
 const SignalInfo* TargetDescription::FindSignal(const std::string& signal) const {
-  return FindByName(signals, signal);
+  if (const SignalInfo* named = FindByName(signals, signal)) return named;
+  const auto own = std::find_if(signals.begin(), signals.end(), [&](const SignalInfo& info) {
+    return !signal.empty() && info.own_name == signal;
+  });
+  return own == signals.end() ? nullptr : &*own;
 }
 const EventInfo* TargetDescription::FindEvent(const std::string& event) const {
   return FindByName(events, event);

@@ -41,7 +41,17 @@ struct SignalInfo {
   bool sparse = false;      // recorded at some steps only; slices read the present samples
   std::string doc;
   bool optional = false;  // a healthy run may have none of it
+  // What the program calls a signal that has a role; its name is then that of the role. Empty: the
+  // same.
+  std::string own_name;
 };
+inline const std::string& OwnName(const SignalInfo& info) {
+  return info.own_name.empty() ? info.name : info.own_name;
+}
+
+// The roles that a signal may have: the reference trainer's names for what portable scenarios and
+// the tools read.
+const std::vector<std::string>& SignalRoles();
 
 struct EventInfo {
   std::string name;
@@ -104,7 +114,7 @@ struct TargetDescription {
   Calibration calibration;
 
   const ParamInfo* FindRecipeKey(const std::string& key) const;
-  const SignalInfo* FindSignal(const std::string& name) const;
+  const SignalInfo* FindSignal(const std::string& name) const;  // or what the program calls it
   const EventInfo* FindEvent(const std::string& name) const;
   const FaultInfo* FindFault(const std::string& name) const;
   bool HasFeature(const std::string& feature) const;

@@ -157,6 +157,35 @@ TEST(Trace, LaterRecordsOfAStepCount) {
   EXPECT_EQ(reader.trace().Find("loss", 0)->values[3], 2.0);
 }
 
+// Both where a step is read fast and where it is not: the first record, and one with a text in it.
+TEST(Trace, ReadsSignalsUnderTheNamesOfTheirRoles) {
+  const std::string folder = TemporaryFolder();
+  std::ofstream(folder + "/rank0.jsonl")
+      << R"({"t": "roles", "signals": {"train_loss": "loss", "gnorm": "grad_norm", "x": "y"}})"
+         "\n"
+      << R"({"t": "step", "step": 0, "train_loss": 4, "gnorm{a}": 1, "x": 7})"
+         "\n"
+      << R"({"t": "step", "step": 1, "train_loss": 3, "gnorm{a}": 2, "x": 8})"
+         "\n"
+      << R"({"t": "step", "step": 2, "train_loss": 2, "gnorm{b}": 3, "x": 9})"
+         "\n"
+      << R"({"t": "step", "step": 1, "train_loss": 3, "gnorm{a}": 5, "x": 8})"
+         "\n";
+  TraceReader reader(folder, 1, 3);
+  reader.Poll(/*last=*/true);
+  EXPECT_TRUE(reader.problems().empty());
+  const RunTrace& trace = reader.trace();
+  ASSERT_NE(trace.Find("loss", 0), nullptr);
+  EXPECT_EQ(trace.Find("loss", 0)->values, (std::vector<double>{4, 3, 2}));
+  EXPECT_EQ(trace.Find("grad_norm{a}", 0)->values, (std::vector<double>{1, 5}));
+  EXPECT_TRUE(trace.Find("grad_norm{b}", 0)->Has(2));
+  EXPECT_EQ(trace.Find("train_loss", 0), nullptr);
+  EXPECT_EQ(trace.Find("gnorm{a}", 0), nullptr);
+  EXPECT_NE(trace.Find("x", 0), nullptr) << "'y' is no role";
+  ASSERT_EQ(trace.events.size(), 1u);
+  EXPECT_EQ(trace.events[0].name, "repeated_step");
+}
+
 TEST(Trace, GarbageIsReportedAndTheRestRead) {
   const std::string folder = TemporaryFolder();
   std::ofstream(folder + "/rank0.jsonl")

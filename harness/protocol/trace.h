@@ -7,6 +7,7 @@
 //   {"t":"collective","step":0,"call":3,"op":"all_reduce","shape":"[108224]","dtype":"float32"}
 //   {"t":"event","event":"fired","step":5,"time":0.2,"fault":"bad_sample","before":3,"after":"nan"}
 //   {"t":"end","why":"completed","step":120}
+//   {"t":"roles","signals":{"train_loss":"loss"}}
 //
 // A step's record is written when its optimizer step is done; steps count from 0. When a step was
 // run twice (after a restart, from an older checkpoint), the later record counts. The bare NaN,

@@ -77,13 +77,15 @@ struct TraceReader::File {
     return has_repeats;
   }
 
-  bool KnowsWatched(const RunTrace& trace) {
-    if (watched_series == nullptr && !watched.empty()) watched_series = trace.Find(watched, rank);
+  bool KnowsWatched(const TraceReader& reader) {
+    if (watched_series == nullptr && !watched.empty()) {
+      watched_series = reader.trace_.Find(reader.NameOf(watched), rank);
+    }
     return watched_series != nullptr;
   }
 
   // Null when the trace has no such signal.
-  Series* SeriesOf(std::string_view key, RunTrace& trace) {
+  Series* SeriesOf(std::string_view key, TraceReader& reader) {
     const std::size_t hint = column == kNoColumn ? first_column : columns[column].next;
     if (hint < columns.size() && columns[hint].name == key) {
       column = hint;
@@ -91,9 +93,10 @@ struct TraceReader::File {
     }
     auto known = column_of.find(key);
     if (known == column_of.end()) {
-      auto found = trace.series.find({std::string(key), rank});
-      if (found == trace.series.end()) return nullptr;
-      if (columns.size() == kMostColumns) return &found->second;
+      auto& all = reader.trace_.series;
+      auto found = all.find({reader.NameOf(key), rank});
+      if (found == all.end()) return nullptr;
+      if (columns.size() == kMostColumns || found->first.first != key) return &found->second;
       known = column_of.emplace(found->first.first, columns.size()).first;
       columns.push_back({found->first.first, &found->second});
     }

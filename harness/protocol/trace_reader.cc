@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "harness/protocol/description.h"
 #include "harness/protocol/late_bytes.h"
 #include "harness/protocol/trace_file.h"
 #include "harness/protocol/trace_memory.h"
@@ -263,7 +264,7 @@ bool TraceReader::TakeFlat(File& file, std::string_view line) {
 bool TraceReader::TakeFlatStep(File& file) {
   const int step = scratch_->record.step == nullptr ? -1 : scratch_->record.step->Int(-1);
   if (step < 0 || (trace_.planned_steps > 0 && step >= trace_.planned_steps)) return false;
-  if (!file.KnowsWatched(trace_)) return false;
+  if (!file.KnowsWatched(*this)) return false;
   auto& values = scratch_->values;
   values.clear();
   file.column = File::kNoColumn;
@@ -272,7 +273,7 @@ bool TraceReader::TakeFlatStep(File& file) {
   for (Member& member : scratch_->record.members) {
     if (member.key == "t" || member.key == "step") continue;
     const std::optional<double> number = member.Number();
-    Series* series = number ? file.SeriesOf(member.key, trace_) : nullptr;
+    Series* series = number ? file.SeriesOf(member.key, *this) : nullptr;
     if (series == nullptr) return false;
     member.number = *number;
     if (member.key == "time") time = &member.number;
@@ -352,9 +353,29 @@ void TraceReader::TakeAny(File& file, const std::string& line) {
     trace_.end_why.erase(rank);  // it goes on
     file.newest_step = -1;
     if (rank == 0) file.new_world = IntField(record, "world_size", 0);
+  } else if (type == "roles") {
+    TakeRoles(record);
   } else {
     Complain(file, "unknown record type '" + type.substr(0, 40) + "'");
   }
+}
+
+// By role, so that there are a few at most, whatever a target writes.
+void TraceReader::TakeRoles(const Json& record) {
+  const Json signals = record.value("signals", Json::object());
+  for (const std::string& role : SignalRoles()) {
+    for (const auto& [own_name, given] : signals.items()) {
+      if (given == role) own_names_[role] = own_name;
+    }
+  }
+}
+
+std::string TraceReader::NameOf(std::string_view key) const {
+  const std::string_view name = key.substr(0, key.find('{'));
+  for (const auto& [role, own_name] : own_names_) {
+    if (own_name == name) return role + std::string(key.substr(name.size()));
+  }
+  return std::string(key);
 }
 
 void TraceReader::TakeStep(File& file, const Json& record) {
@@ -373,7 +394,7 @@ void TraceReader::TakeStep(File& file, const Json& record) {
       Complain(file, "signal '" + key + "' is no number");
       continue;
     }
-    Series& series = trace_.series[{key, rank}];
+    Series& series = trace_.series[{NameOf(key), rank}];
     if (series.values.empty() && !Charge(static_cast<std::int64_t>(kSeriesBytes + key.size()))) {
       return GiveUp(file, "too many signals");
     }

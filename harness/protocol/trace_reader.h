@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -87,6 +88,10 @@ class TraceReader {
   bool TakeFlatStep(File& file);
   void TakeFlatCollective(File& file, std::string_view line);
   void TakeAny(File& file, const std::string& line);
+  void TakeRoles(const Json& record);
+  // The name that a signal of a step record has from then on: "grad_norm{layers.0}" of
+  // "gnorm{layers.0}".
+  std::string NameOf(std::string_view key) const;
   void TakeStep(File& file, const Json& record);
   void TakeEvent(File& file, const Json& record, bool is_end);
   void AddRepeat(const File& file, int step);
@@ -105,6 +110,7 @@ class TraceReader {
   std::string folder_;
   TraceLimits limits_;
   std::vector<File> files_;
+  std::map<std::string, std::string> own_names_;  // of signals, by role
   std::unique_ptr<Scratch> scratch_;
   std::vector<std::string> problems_;
   std::int64_t bytes_ = 0;

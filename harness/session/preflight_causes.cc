@@ -250,10 +250,16 @@ class Causes {
     return words;
   }
 
-  static std::string NamesOf(const std::vector<MissingSignal>& missing) {
+  // As the program calls it.
+  std::string NameOf(const MissingSignal& signal) const {
+    const auto found = std::ranges::find(spec_.signals, signal.name, &SignalInfo::name);
+    return found == spec_.signals.end() ? signal.name : OwnName(*found);
+  }
+
+  std::string NamesOf(const std::vector<MissingSignal>& missing) const {
     std::string names;
     for (const MissingSignal& signal : missing) {
-      names += (names.empty() ? "'" : ", '") + signal.name + "'";
+      names += (names.empty() ? "'" : ", '") + NameOf(signal) + "'";
     }
     return names;
   }
@@ -273,9 +279,9 @@ class Causes {
     const auto at = spec_.signal_positions.find(signal.name);
     PreflightFinding finding =
         At(at == spec_.signal_positions.end() ? Position{} : at->second,
-           "the program wrote no '" + signal.name + "' into its trace",
-           "a target of level 1 writes lines such as {\"t\":\"step\",\"step\":0,\"" + signal.name +
-               (IsPerModule(signal.name) ? "{layers.0}" : "") +
+           "the program wrote no '" + NameOf(signal) + "' into its trace",
+           "a target of level 1 writes lines such as {\"t\":\"step\",\"step\":0,\"" +
+               NameOf(signal) + (IsPerModule(signal.name) ? "{layers.0}" : "") +
                "\":0.5} to rank0.jsonl in the folder $TRAINWRECK_TRACE",
            signal.is_required || result_.trace.series.empty());
     finding.lines = FirstOf(LinesOf(result_.folder + "/rank0.jsonl"));

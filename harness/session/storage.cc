@@ -324,6 +324,13 @@ std::string FindOutputFolder(const std::string& folder_or_latest) {
   throw UsageError("no folder '" + folder_or_latest + "', here or under " + kRunsFolder);
 }
 
+std::string StoredSignalName(const std::string& folder, const std::string& signal) {
+  const std::string name = signal.substr(0, signal.find('{'));
+  const std::optional<TargetDescription> target = FindStoredDescription(folder);
+  const SignalInfo* info = target ? target->FindSignal(name) : nullptr;
+  return info == nullptr ? signal : info->name + signal.substr(name.size());
+}
+
 RunTrace LoadTrace(const std::string& folder, int world_size, int planned_steps,
                    std::vector<std::string>* problems) {
   TraceReader reader(folder, world_size, planned_steps);

@@ -55,6 +55,10 @@ void StoreDescription(const std::string& output_folder, const TargetDescription&
 // when there is none.
 std::optional<TargetDescription> FindStoredDescription(const std::string& folder);
 
+// What traces below `folder` call a signal that may be given as its program calls it: "loss" of
+// "train_loss", "grad_norm{head.*}" of "gnorm{head.*}".
+std::string StoredSignalName(const std::string& folder, const std::string& signal);
+
 // The folder of a run that the user names: by its folder, or by a run's id under the newest
 // invocation that kept it. Throws UsageError.
 std::string FindRunFolder(const std::string& folder_or_id);

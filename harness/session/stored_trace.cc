@@ -173,8 +173,9 @@ std::map<std::string, StoredTrace> LoadStoredArms(
   return arms;
 }
 
-std::optional<double> StoredMargin(const std::string& folder, const Formula& formula,
+std::optional<double> StoredMargin(const std::string& folder, const Formula& metric,
                                    const TargetDescription& target) {
+  const Formula formula = metric.WithRoles(target);
   const StoredTrace self = LoadStoredTrace(folder);
   const std::map<std::string, StoredTrace> arms = LoadStoredArms(folder, {}, self, {formula});
   const std::vector<formula::FormulaError> errors = formula.Check(VocabularyOf(self, arms, target));

@@ -171,7 +171,7 @@ std::optional<Invariant> ReadInvariant(const YamlNode& key, const YamlNode& node
                       ReadText(*part, "'part'", errors).value_or(""),
                       std::move(given),
                       std::move(features),
-                      std::move(*parsed.formula),
+                      parsed.formula->WithRoles(target),
                       key.position,
                       errors.SourceName(key.source)};
   CheckFormula(invariant, *assert_node, target, errors);

@@ -47,6 +47,7 @@ class Reader {
     ReadRemedies(fields, target_, errors_, draft_);
     ReadDecoys(fields, target_, errors_, draft_);
     ReadTwins(fields, target_, errors_, draft_);
+    NameSignalsByRoles();
     if (const YamlNode* node = fields.Take("reference")) {
       scenario().has_reference = ReadBool(*node, "'reference'", errors_).value_or(false);
     }
@@ -87,6 +88,14 @@ class Reader {
     if (const YamlNode* node = fields.Take("tags")) {
       scenario().tags = ReadTexts(*node, "'tags'", errors_);
     }
+  }
+
+  void NameSignalsByRoles() {
+    const auto name = [&](Check& check) { check.formula = check.formula.WithRoles(target_); };
+    std::ranges::for_each(scenario().healthy, name);
+    std::ranges::for_each(scenario().symptoms, name);
+    std::ranges::for_each(scenario().agree, name);
+    if (scenario().quality) name(*scenario().quality);
   }
 
   void ReadScenarioName(const YamlNode& node) {

@@ -132,6 +132,7 @@ class Adapter {
   std::string WorkFolder() const { return folder_ + "/work"; }
   std::string PrepareData();
   void PrepareFolders();
+  void WriteRoles();
   void OpenSources(const std::map<std::string, std::string>& values, bool has_guards);
   void NoteStep(int step);
   void SetMeetingPlace(std::map<std::string, std::string>& environment) const;
@@ -206,6 +207,19 @@ void Adapter::NoteStep(int step) {
 void Adapter::PrepareFolders() {
   fs::create_directories(WorkFolder());
   fs::create_directories(plan_.checkpoint_dir);
+}
+
+// Into each trace that is written without the harness, ahead of the program's own records.
+void Adapter::WriteRoles() {
+  Json roles = Json::object();
+  for (const SignalInfo& signal : spec_.signals) {
+    if (!signal.own_name.empty()) roles[signal.own_name] = signal.name;
+  }
+  if (roles.empty()) return;
+  const bool is_of_all = starts_ranks_itself();
+  for (int rank = is_of_all ? 0 : rank_; rank < (is_of_all ? ranks_ : rank_ + 1); ++rank) {
+    TraceWriter(TraceFile(folder_, rank)).Write({{"t", "roles"}, {"signals", roles}});
+  }
 }
 
 // The original is never touched: a fault gets a copy.
@@ -401,6 +415,8 @@ int Adapter::Run() {
                   {"pid", getpid()},
                   {"version", spec_.name},
                   {"environment", plan_json_.value("fingerprint", Json::object())}});
+  } else {
+    WriteRoles();
   }
   faults_.DamageCheckpoints();
   faults_.WatchCheckpoints();

@@ -40,7 +40,7 @@ void TargetReader::ReadEvent(const YamlNode& key, const YamlNode& node) {
   if (IsOfTheHarness(key.text)) {
     errors_.Add(key, "the harness has the event '" + key.text + "' itself", "choose another name");
   }
-  if (IsSignal(key.text)) {
+  if (FindSignal(key.text) != nullptr) {
     errors_.Add(key, "'" + key.text + "' is a signal already", "choose another name");
   }
   Fields fields(node, "event '" + key.text + "'", errors_, "write " + key.text + ": {}");

@@ -48,17 +48,25 @@ class TargetReader {
   // What its signals are, and where they come from (target_signals_reader.cc).
   void ReadSignalParts(Fields& fields);
   void ReadAdapter(Fields& fields);
-  bool HasSource(const std::string& signal) const;
+  bool HasSource(const std::string& own_name) const;
   void RejectWithoutSource(const YamlNode& signals);
   // A source gives one number a step; the hooks have some signals per module.
   void RejectModules();
   void ReadSignal(const YamlNode& key, const YamlNode& node);
-  bool IsSignal(const std::string& name) const;
-  void RejectUnknownSignal(const YamlNode& at, const std::string& name, const std::string& what);
+  // From then on the name of the role is that of the signal, and that of its values in the trace.
+  void ReadSignalRole(const YamlNode& node, SignalInfo& info);
+  // `info`: one that is to be added.
+  void RejectTaken(const YamlNode& at, const SignalInfo& info);
+  const SignalInfo* FindSignal(const std::string& own_name) const;
+  // `where`: the group, column, field or tag that has the signal.
+  void TakeSource(const YamlNode& at, const std::string& signal, const std::string& what,
+                  const std::string& where, SourceSpec& source);
   void ReadSource(const YamlNode& node);
   void ReadPattern(const YamlNode& node, SourceSpec& source);
   void ReadNames(const YamlNode& node, const std::string& what, SourceSpec& source);
-  std::string FirstSignal() const { return spec_.signals.empty() ? "loss" : spec_.signals[0].name; }
+  std::string FirstSignal() const {
+    return spec_.signals.empty() ? "loss" : OwnName(spec_.signals[0]);
+  }
 
   // The events that the program writes itself (target_events_reader.cc).
   void ReadEvents(Fields& fields);

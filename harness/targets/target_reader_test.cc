@@ -309,6 +309,63 @@ TEST(TargetReader, HooksGiveModulesOfSomeSignals) {
               HasSubstr(std::string("signal 'grad_norm' ") + kNoModules));
 }
 
+constexpr char kOwnNames[] = R"(  mlp:
+    command: [python3, train.py]
+    recipe: {steps: 30}
+    signals:
+      train_loss: {scale: log, role: loss, floor: 0.5}
+      gnorm: {role: grad_norm}
+      eval_loss: {role: eval_loss}
+    sources:
+      - {stdout: 'step (?P<step>\d+) loss (?P<train_loss>\S+)'}
+      - {csv: log.csv, columns: {gnorm: g, eval_loss: e}}
+)";
+
+TEST(TargetReader, CallsSignalsByTheirRoles) {
+  const std::string text = std::string(kHead) + kOwnNames;
+  ASSERT_EQ(ErrorsOf(text), "");
+  const TargetFile file = Load(text);
+  const TargetSpec& spec = *file.Find("mlp");
+  const TargetDescription target = DescriptionFromJson(ToJson(DescribeTarget(spec)));
+  ASSERT_NE(target.FindSignal("loss"), nullptr);
+  EXPECT_EQ(target.FindSignal("loss")->own_name, "train_loss");
+  EXPECT_EQ(target.FindSignal("loss")->scale, Scale::kLog);
+  EXPECT_EQ(target.FindSignal("train_loss"), target.FindSignal("loss"));
+  EXPECT_EQ(target.FindSignal("gnorm"), target.FindSignal("grad_norm"));
+  EXPECT_EQ(target.FindSignal("eval_loss")->own_name, "") << "it has the role by its name";
+  EXPECT_TRUE(target.HasFeature(FloorFeature("loss", 0.5)));
+  EXPECT_EQ(spec.sources[0].names, (std::map<std::string, std::string>{{"loss", "train_loss"}}));
+  EXPECT_EQ(spec.sources[1].names,
+            (std::map<std::string, std::string>{{"grad_norm", "g"}, {"eval_loss", "e"}}));
+  EXPECT_EQ(spec.signal_positions.at("loss").line, 8);
+}
+
+TEST(TargetReader, RejectsMistakesInRolesOfSignals) {
+  const auto errors = [](const std::string& old, const std::string& other) {
+    std::string text = std::string(kHead) + kOwnNames;
+    return ErrorsOf(text.replace(text.find(old), old.size(), other));
+  };
+  EXPECT_THAT(errors("role: grad_norm", "role: gradnorm"),
+              AllOf(HasSubstr(":9:21: error: no role of a signal is called 'gradnorm'"),
+                    HasSubstr("did you mean 'grad_norm'?")));
+  EXPECT_THAT(errors("role: grad_norm", "role: perplexity"), HasSubstr("one of: loss"));
+  EXPECT_THAT(errors("role: grad_norm", "role: loss"),
+              AllOf(HasSubstr(":9:21: error: 'train_loss' has the role 'loss' already"),
+                    HasSubstr("remove one of the two")));
+  EXPECT_THAT(errors("role: grad_norm", "role: eval_loss"),
+              HasSubstr(":10:25: error: 'gnorm' has the role 'eval_loss' already"));
+  EXPECT_THAT(errors("role: eval_loss", "role: lr"),
+              AllOf(HasSubstr(":10:25: error: 'eval_loss' is the name of a role itself"),
+                    HasSubstr("give the signal another name")));
+  EXPECT_THAT(errors("(?P<train_loss>", "(?P<loss>"),
+              AllOf(HasSubstr("the group 'loss' is none of the target's signals"),
+                    HasSubstr("known: train_loss, gnorm, eval_loss")));
+  EXPECT_THAT(errors("      eval_loss: {role", "      unseen: {}\n      eval_loss: {role"),
+              HasSubstr(":10:7: error: signal 'unseen' comes from no source"));
+  EXPECT_THAT(errors("gnorm: g, ", ""),
+              HasSubstr(":9:7: error: signal 'gnorm' comes from no source"));
+}
+
 struct Mistake {
   const char* part;
   const char* other;

@@ -8,6 +8,8 @@
 #include "harness/targets/target_extras.h"
 #include "harness/targets/target_hints.h"
 #include "harness/targets/target_reader.h"
+#include "harness/text/nearest.h"
+#include "harness/text/words.h"
 
 namespace trainwreck {
 
@@ -37,9 +39,11 @@ void TargetReader::ReadSignalParts(Fields& fields) {
   RejectModules();
 }
 
-bool TargetReader::HasSource(const std::string& signal) const {
+bool TargetReader::HasSource(const std::string& own_name) const {
+  const SignalInfo* info = FindSignal(own_name);
+  const std::string& name = info == nullptr ? own_name : info->name;
   return std::any_of(spec_.sources.begin(), spec_.sources.end(),
-                     [&](const SourceSpec& source) { return source.names.contains(signal); });
+                     [&](const SourceSpec& source) { return source.names.contains(name); });
 }
 
 void TargetReader::RejectWithoutSource(const YamlNode& signals) {
@@ -93,12 +97,15 @@ void TargetReader::ReadAdapter(Fields& fields) {
 void TargetReader::ReadSignal(const YamlNode& key, const YamlNode& node) {
   SignalInfo info;
   info.name = key.text;
-  spec_.signal_positions[key.text] = key.position;
   CheckName(key, "the name of a signal", errors_);
   if (key.text == "time" || key.text == "step") {
     errors_.Add(key, "the harness has '" + key.text + "' itself", "choose another name");
   }
   Fields fields(node, "signal '" + key.text + "'", errors_, "write " + key.text + ": {}");
+  const YamlNode* const role = fields.Take("role");
+  if (role != nullptr) ReadSignalRole(*role, info);
+  RejectTaken(role == nullptr ? key : *role, info);
+  spec_.signal_positions[info.name] = key.position;
   if (const YamlNode* value = fields.Take("unit")) {
     info.unit = ReadText(*value, "'unit'", errors_).value_or("");
   }
@@ -121,23 +128,54 @@ void TargetReader::ReadSignal(const YamlNode& key, const YamlNode& node) {
     info.per_module = ReadBool(*value, "'per_module'", errors_).value_or(false);
     if (info.per_module) per_module_[key.text] = value;
   }
-  ReadFloor(fields, key.text, errors_, spec_.extras);
+  ReadFloor(fields, info.name, errors_, spec_.extras);
   fields.RejectRest();
   spec_.signals.push_back(std::move(info));
 }
 
-bool TargetReader::IsSignal(const std::string& name) const {
-  return std::any_of(spec_.signals.begin(), spec_.signals.end(),
-                     [&](const SignalInfo& info) { return info.name == name; });
+void TargetReader::ReadSignalRole(const YamlNode& node, SignalInfo& info) {
+  const std::vector<std::string>& known = SignalRoles();
+  const auto is_role = [&](const std::string& name) { return std::ranges::count(known, name) > 0; };
+  if (!is_role(node.text)) {
+    const std::string nearest = NearestName(node.text, known);
+    errors_.Add(node, "no role of a signal is called '" + node.text + "'",
+                nearest.empty() ? "one of: " + Join(known) : "did you mean '" + nearest + "'?");
+  } else if (is_role(info.name) && info.name != node.text) {
+    errors_.Add(node, "'" + info.name + "' is the name of a role itself",
+                "give the signal another name, here and in 'sources'");
+  } else if (info.name != node.text) {
+    info.own_name = std::exchange(info.name, node.text);
+  }
 }
 
-void TargetReader::RejectUnknownSignal(const YamlNode& at, const std::string& name,
-                                       const std::string& what) {
-  if (IsSignal(name)) return;
+void TargetReader::RejectTaken(const YamlNode& at, const SignalInfo& info) {
+  for (const SignalInfo& other : spec_.signals) {
+    if (other.name != info.name) continue;
+    const bool is_role = !other.own_name.empty();
+    errors_.Add(at,
+                is_role ? "'" + other.own_name + "' has the role '" + info.name + "' already"
+                        : "the target has a signal '" + info.name + "' itself",
+                is_role ? "remove one of the two" : "remove the role, or that signal");
+  }
+}
+
+const SignalInfo* TargetReader::FindSignal(const std::string& own_name) const {
+  const auto found = std::ranges::find(spec_.signals, own_name, OwnName);
+  return found == spec_.signals.end() ? nullptr : &*found;
+}
+
+void TargetReader::TakeSource(const YamlNode& at, const std::string& signal,
+                              const std::string& what, const std::string& where,
+                              SourceSpec& source) {
+  if (const SignalInfo* info = FindSignal(signal)) {
+    source.names[info->name] = where;
+    return;
+  }
   std::vector<std::string> known;
-  for (const SignalInfo& info : spec_.signals) known.push_back(info.name);
-  errors_.Add(at, what + " '" + name + "' is none of the target's signals",
-              SuggestName(name, known));
+  for (const SignalInfo& info : spec_.signals) known.push_back(OwnName(info));
+  source.names[signal] = where;
+  errors_.Add(at, what + " '" + signal + "' is none of the target's signals",
+              SuggestName(signal, known));
 }
 
 void TargetReader::ReadSource(const YamlNode& node) {
@@ -216,8 +254,7 @@ void TargetReader::ReadPattern(const YamlNode& node, SourceSpec& source) {
       source.step = name;
       continue;
     }
-    RejectUnknownSignal(node, name, "the group");
-    source.names[name] = name;
+    TakeSource(node, name, "the group", name, source);
   }
   if (source.names.empty()) {
     errors_.Add(node, "the pattern has no named group that is a signal",
@@ -228,9 +265,9 @@ void TargetReader::ReadPattern(const YamlNode& node, SourceSpec& source) {
 void TargetReader::ReadNames(const YamlNode& node, const std::string& what, SourceSpec& source) {
   if (!CheckFilledMap(node, "'" + what + "'", errors_)) return;
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
-    RejectUnknownSignal(node.keys[i], node.keys[i].text, "'" + what + "':");
-    source.names[node.keys[i].text] =
-        ReadText(node.items[i], "'" + node.keys[i].text + "'", errors_).value_or("");
+    const std::string& signal = node.keys[i].text;
+    const auto name = ReadText(node.items[i], "'" + signal + "'", errors_);
+    TakeSource(node.keys[i], signal, "'" + what + "':", name.value_or(""), source);
   }
 }
 

@@ -89,6 +89,7 @@ bool ExplainSignal(const TargetDescription& target, const std::string& name) {
   const SignalInfo* signal = target.FindSignal(name);
   if (signal == nullptr) return false;
   std::cout << "signal " << signal->name << "\n";
+  Line("called", signal->own_name + (signal->own_name.empty() ? "" : " by the program"));
   Line("is", signal->doc);
   Line("unit", signal->unit);
   Line("compared",

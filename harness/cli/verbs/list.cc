@@ -61,8 +61,12 @@ Rows SignalRows(const TargetDescription& target) {
     if (signal.scale == Scale::kLog) kinds.push_back("log");
     if (signal.per_module) kinds.push_back("per-module");
     if (signal.sparse) kinds.push_back("sparse");
+    std::string what = FirstSentence(signal.doc);
+    if (!signal.own_name.empty()) {
+      what = signal.own_name + " of the program" + (what.empty() ? "" : ": ") + what;
+    }
     rows.push_back({signal.name, signal.unit.empty() ? "-" : signal.unit,
-                    kinds.empty() ? "-" : Join(kinds, ","), FirstSentence(signal.doc)});
+                    kinds.empty() ? "-" : Join(kinds, ","), what});
   }
   return rows;
 }

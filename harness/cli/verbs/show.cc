@@ -131,12 +131,14 @@ void Page(const std::string& text, const ShowOptions& options) {
 int Show(const ShowOptions& options) {
   const std::string folder = FindOutputFolder(options.run);
   const StoredReport report = ReportOf(folder);
+  const bool is_named = options.signal != ShowOptions().signal;
   const ConsoleOptions console = ConsoleOptionsOf(options.common);
-  const CaseViewOptions view{.width = WindowWidth(STDOUT_FILENO),
-                             .unicode = console.unicode,
-                             .color = console.color,
-                             .height = options.height,
-                             .signal = options.signal};
+  const CaseViewOptions view{
+      .width = WindowWidth(STDOUT_FILENO),
+      .unicode = console.unicode,
+      .color = console.color,
+      .height = options.height,
+      .signal = is_named ? StoredSignalName(folder, options.signal) : options.signal};
   std::string text;
   for (const Verdict* verdict : ShownCases(report.verdicts, options.cases)) {
     if (!text.empty()) text += "\n" + std::string(std::min(view.width - 1, 79), '=') + "\n\n";
