@@ -40,7 +40,9 @@ void TargetReader::ReadEvent(const YamlNode& key, const YamlNode& node) {
   if (IsOfTheHarness(key.text)) {
     errors_.Add(key, "the harness has the event '" + key.text + "' itself", "choose another name");
   }
-  if (FindSignal(key.text) != nullptr) {
+  if (std::ranges::any_of(spec_.signals, [&](const SignalInfo& info) {
+        return info.name == key.text || info.own_name == key.text;
+      })) {
     errors_.Add(key, "'" + key.text + "' is a signal already", "choose another name");
   }
   Fields fields(node, "event '" + key.text + "'", errors_, "write " + key.text + ": {}");

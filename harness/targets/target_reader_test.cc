@@ -275,6 +275,14 @@ TEST(TargetReader, RejectsMistakesInEvents) {
   EXPECT_THAT(errors("drawn:", "stopped:"),
               HasSubstr(":13:7: error: the harness has the event 'stopped' itself"));
   EXPECT_THAT(errors("drawn:", "loss:"), HasSubstr(":13:7: error: 'loss' is a signal already"));
+  EXPECT_THAT(errors("drawn:", "gnorm:"), Not(HasSubstr("is a signal already")));
+  for (const char* name : {"gnorm", "grad_norm"}) {
+    std::string text = std::string(kHead) + kTracing;
+    text.replace(text.find("grad_norm:"), 10, "gnorm:")
+        .insert(text.find("per_module"), "role: grad_norm, ");
+    text.replace(text.find("drawn"), 5, name);
+    EXPECT_THAT(ErrorsOf(text), HasSubstr(std::string("'") + name + "' is a signal already"));
+  }
   EXPECT_THAT(errors("drawn:", "Drawn:"), HasSubstr(":13:7: error: the name of an event must be"));
   EXPECT_THAT(errors("[why, layer]", "[why, of layer]"),
               HasSubstr(":12:31: error: a field of an event must be"));
