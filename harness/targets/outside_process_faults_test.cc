@@ -195,7 +195,7 @@ TEST_F(KillWriterTest, KillsAfterSoManyFiles) {
 TEST_F(OutsideFaultsTest, DoesNotRepeatWhatWasDueBeforeAResume) {
   Add("process.crash_rank", {{"how", "sigkill"}}).trigger.at = 3;
   plan_.resume = true;
-  Make().ActAtStep(0, 10, getpid());
+  Make().ActAtStep(10, 10, getpid());
   EXPECT_THAT(fired_, IsEmpty());
 }
 
