@@ -286,9 +286,9 @@ double Formula::furthest_step() const {
 }
 
 bool Formula::mentions_ending() const {
-  static const std::set<std::string> endings = {"exited",      "stalled", "restarted",
-                                                "ended",       "killed",  "collective_mismatch",
-                                                "ended_early", "timeout", "put_down"};
+  static const std::set<std::string> endings = {
+      "exited",      "stalled", "restarted", "ended",      "killed", "collective_mismatch",
+      "ended_early", "timeout", "put_down",  "rank_failed"};
   const std::set<std::string> mentioned = events();
   return std::any_of(mentioned.begin(), mentioned.end(),
                      [](const std::string& event) { return endings.contains(event); });

@@ -13,7 +13,7 @@ namespace {
 std::set<std::string> EventsOf(RunEnd end) {
   switch (end) {
     case RunEnd::kFailed:
-      return {"exited", "ended", "collective_mismatch"};
+      return {"exited", "ended", "rank_failed", "collective_mismatch"};
     case RunEnd::kStalled:
       return {"stalled", "exited", "put_down", "collective_mismatch", "killed"};
     case RunEnd::kTimeout:

@@ -116,6 +116,21 @@ TEST(EndTest, WhatTheTargetSaysOfItsEndIsAboutItToo) {
   EXPECT_EQ(Outcome(bench.Judged()), "error/crash");
 }
 
+TEST(EndTest, WhatALauncherSaysOfItsRankIsAboutItToo) {
+  const auto die = [](RunResult& run) {
+    AddEvent(run, "rank_failed", 10, {{"rank", 0}, {"signal", 9}});
+    Crash(run, 137, 0);
+  };
+  for (const auto& [claim, outcome] :
+       {std::pair{"rank_failed(rank=0)", "pass"},
+        {"not rank_failed(rank=1) and eventually[:10] nonfinite(loss)", "error/crash"}}) {
+    Bench bench;
+    bench.scenario().symptoms[0] = MakeCheck("dies", claim);
+    for (const char* arm : {"fault", "decay"}) bench.In(arm, -1, die);
+    EXPECT_EQ(Outcome(bench.Judged()), outcome) << claim;
+  }
+}
+
 TEST(EndTest, AClaimAboutAHangExcusesNoTimeoutAndNoCrash) {
   for (const auto& [spoil, outcome] :
        {std::pair<Spoil, const char*>{TimeOut, "error/timeout"}, {Crashing(1, 0), "error/crash"}}) {
