@@ -5,20 +5,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "preload/nccl_abi.h"
+#include "preload/nccl_calls.h"
 #include "trainer/devices/backend_communicator.h"
-
-extern "C" {
-ncclResult_t ncclGetUniqueId(ncclUniqueId*);
-ncclResult_t ncclCommInitRank(ncclComm_t*, int, ncclUniqueId, int);
-ncclResult_t ncclCommDestroy(ncclComm_t);
-ncclResult_t ncclAllReduce(const void*, void*, std::size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
-                           cudaStream_t);
-ncclResult_t ncclReduce(const void*, void*, std::size_t, ncclDataType_t, ncclRedOp_t, int,
-                        ncclComm_t, cudaStream_t);
-ncclResult_t ncclBroadcast(const void*, void*, std::size_t, ncclDataType_t, int, ncclComm_t,
-                           cudaStream_t);
-}
 
 namespace trainwreck {
 namespace {
