@@ -189,15 +189,11 @@ std::string KindOf(const std::string& text) {
 // That its formulas read, without modules.
 std::set<std::string> SignalsOf(const Scenario& scenario) {
   std::set<std::string> names;
-  const auto add = [&](const Check& check) {
+  ForEachCheck(scenario, [&](const Check& check) {
     for (const std::string& name : check.formula.signals()) {
       names.insert(name.substr(0, name.find('{')));
     }
-  };
-  std::ranges::for_each(scenario.healthy, add);
-  std::ranges::for_each(scenario.symptoms, add);
-  std::ranges::for_each(scenario.agree, add);
-  if (scenario.quality) add(*scenario.quality);
+  });
   return names;
 }
 

@@ -36,14 +36,10 @@ bool TakesTheFaultOut(const Arm& arm, const Recipe& control) {
 std::vector<std::string> AskedBy(const Scenario& scenario, const Point& point,
                                  const TargetDescription& target) {
   std::set<std::string> names;
-  auto add = [&](const Check& check) {
+  ForEachCheck(scenario, [&](const Check& check) {
     if (!AppliesTo(check.when, point)) return;
     for (std::string& name : check.formula.asked(target)) names.insert(std::move(name));
-  };
-  for (const Check& check : scenario.healthy) add(check);
-  for (const Check& check : scenario.symptoms) add(check);
-  for (const Check& check : scenario.agree) add(check);
-  if (scenario.quality) add(*scenario.quality);
+  });
   return {names.begin(), names.end()};
 }
 

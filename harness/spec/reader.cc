@@ -91,11 +91,8 @@ class Reader {
   }
 
   void NameSignalsByRoles() {
-    const auto name = [&](Check& check) { check.formula = check.formula.WithRoles(target_); };
-    std::ranges::for_each(scenario().healthy, name);
-    std::ranges::for_each(scenario().symptoms, name);
-    std::ranges::for_each(scenario().agree, name);
-    if (scenario().quality) name(*scenario().quality);
+    ForEachCheck(scenario(),
+                 [&](Check& check) { check.formula = check.formula.WithRoles(target_); });
   }
 
   void ReadScenarioName(const YamlNode& node) {

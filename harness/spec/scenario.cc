@@ -157,7 +157,7 @@ std::vector<AmendedKey> Amend(const FaultInfo& fault, const std::map<std::string
 
 std::vector<std::string> RemarksOn(const Scenario& scenario) {
   std::vector<std::string> remarks;
-  const auto look = [&](const Check& check) {
+  ForEachCheck(scenario, [&](const Check& check) {
     if (!check.min_margin || !check.margin_reason.empty()) return;
     const double least = check.min_margin->unit == formula::Unit::kStep ? 1 : 0.1;
     if (check.min_margin->value >= least) return;
@@ -167,11 +167,7 @@ std::vector<std::string> RemarksOn(const Scenario& scenario) {
         "it, or say in 'reason' why it is enough",
         check.file, check.position.line, check.position.column, check.name, check.min_margin->value,
         unit.empty() ? "" : " " + unit, least));
-  };
-  for (const Check& check : scenario.healthy) look(check);
-  for (const Check& check : scenario.symptoms) look(check);
-  for (const Check& check : scenario.agree) look(check);
-  if (scenario.quality) look(*scenario.quality);
+  });
   return remarks;
 }
 

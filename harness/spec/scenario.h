@@ -243,6 +243,15 @@ struct AmendedKey {
 std::vector<AmendedKey> Amend(const FaultInfo& fault, const std::map<std::string, Json>& with,
                               Recipe& recipe);
 
+// Calls `visit` with each check of a scenario that has a formula, quality included.
+template <typename AnyScenario, typename Visit>
+void ForEachCheck(AnyScenario& scenario, Visit visit) {
+  for (auto* checks : {&scenario.healthy, &scenario.symptoms, &scenario.agree}) {
+    for (auto& check : *checks) visit(check);
+  }
+  if (scenario.quality) visit(*scenario.quality);
+}
+
 // One line, with its place, for each
 // `min_margin` that is too small to mean anything and has no `reason`.
 std::vector<std::string> RemarksOn(const Scenario& scenario);
