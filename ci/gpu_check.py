@@ -180,7 +180,7 @@ class Check:
         with tempfile.TemporaryDirectory() as folder:
             code, output, seconds = self.call(
                 [self.program("trainwreck"), "run", *paths, "--scenarios-root", root or self.bundle + "/scenarios",
-                 "--target", target or self.target(), "--output", folder + "/run", *arguments],
+                 "--target", target or self.target(), "--output", folder + "/run", "--history", "none", *arguments],
                 environment={"TRAINWRECK_CACHE": folder}, folder=folder_of_target)
             report = {"counts": {}, "verdicts": []}
             if os.path.exists(folder + "/run/verdicts.json"):

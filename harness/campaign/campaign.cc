@@ -102,6 +102,9 @@ CampaignResult Campaign::Execute(const std::function<void(const Verdict&)>& judg
   for (Progress& one : progress_) {
     if (one.missing == 0) continue;
     ++result_.unjudged;
+    for (const auto& [arm, by_seed] : one.results.runs) {
+      for (const auto& [seed, run] : by_seed) result_.unjudged_cpu_seconds += run.cpu_seconds;
+    }
     StoreOrRemove(one, options_.keep == KeepRuns::kAll);
   }
   result_.interrupted = WasInterrupted();

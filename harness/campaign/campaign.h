@@ -32,11 +32,12 @@ struct CampaignOptions {
 };
 
 struct CampaignResult {
-  std::vector<Verdict> verdicts;  // of the cases that were judged, in the order they ended
-  int runs = 0;                   // finished trainings
-  int unjudged = 0;               // cases that were cut off
-  bool interrupted = false;       // by a signal, not by fail_fast
-  bool left_folders = false;      // folders of runs remain: removing them would have taken too long
+  std::vector<Verdict> verdicts;    // of the cases that were judged, in the order they ended
+  int runs = 0;                     // finished trainings
+  int unjudged = 0;                 // cases that were cut off
+  double unjudged_cpu_seconds = 0;  // of their finished trainings
+  bool interrupted = false;         // by a signal, not by fail_fast
+  bool left_folders = false;  // folders of runs remain: removing them would have taken too long
 };
 
 class Campaign {

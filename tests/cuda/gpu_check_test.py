@@ -146,6 +146,9 @@ class GpuCheck(unittest.TestCase):
                      "| kernels against their oracles on a GPU | passed |", "| scenario suite with device=cuda | passed |"):
             self.assertIn(line, report)
         self.assertNotIn("on the CPU", report)
+        for line in self.read("calls").splitlines():  # what it was called in keeps its own history
+            if line.startswith("trainwreck run"):
+                self.assertIn(" --history none ", line)
 
     def test_a_gpu_that_cannot_be_used_is_an_error_and_nothing_runs(self):
         said = self.check(status=7, DEVICES="")

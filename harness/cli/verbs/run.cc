@@ -185,6 +185,7 @@ int ExecuteAll(Invocation& invocation) {
         [&](int running, int done, int total) { console.Progress(running, done, total); });
     invocation.info.runs += last.runs;
     invocation.info.unjudged += last.unjudged;
+    invocation.info.cpu_seconds += last.unjudged_cpu_seconds;
     left_folders = left_folders || last.left_folders;
     std::move(last.verdicts.begin(), last.verdicts.end(), std::back_inserter(verdicts));
     if (last.interrupted || (options.fail_fast && last.unjudged > 0)) break;
