@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What is said of GPUs: the list at the head of docs/guide/devices.md names every section of the guide that has not run on one, and no
-other; the code of each such section says it, too; docs/measured/gpu.md names commits that exist.
+other; the code of each such section says it, too; README.md claims no more than these pages; docs/measured/gpu.md names commits that exist.
 
 Usage: gpu_claims_test.py CHECKOUT
 """
@@ -62,6 +62,21 @@ def differences(pages):
     return sorted(marked - listed), sorted(listed - marked)
 
 
+def too_much(readme, devices, measured):
+    """What README.md says of GPUs that the pages do not, or leaves out."""
+    one_line = [" ".join(text.split()) for text in (readme, devices, measured)]
+    passed = r"at least (\d+) (?:different )?cases of one rank,? have passed"
+    cases = [re.findall(passed, text, re.IGNORECASE) for text in (one_line[0], one_line[2])]
+    wrong = []
+    if len(cases[0]) != 1 or cases[0] != cases[1]:
+        wrong.append(f"cases that have passed: {cases}")
+    if ("of several GPUs and of NCCL between ranks has **not run yet**" in one_line[1]) != ("nothing has run on several GPUs yet" in one_line[0]):
+        wrong.append("several GPUs")
+    if listed_in(devices) and not ("was changed since has not run on a GPU as it is now" in one_line[0] and "lists what has not run" in one_line[0]):
+        wrong.append("that a list of what has not run exists")
+    return wrong
+
+
 def git(*arguments):
     return subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=False)
 
@@ -87,6 +102,15 @@ class GpuClaims(unittest.TestCase):
                                "## B\nRun.\n## D\nNot run on a GPU yet.\n",
                  "c.md": "## C\n(not run on a GPU yet)\n### E\nx, not run on a GPU yet\n"}
         self.assertEqual(differences(pages), (["c.md#e", "devices.md#d"], ["devices.md#b"]))
+
+    def test_the_readme_claims_no_more_than_the_pages(self):
+        pages = [read(path) for path in ("README.md", "docs/guide/devices.md", "docs/measured/gpu.md")]
+        self.assertEqual(too_much(*pages), [])
+        for wrong, index, before, after in (("cases that", 0, "least 45 cases", "least 54 cases"), ("cases that", 2, "least 45 diff", "least 46 diff"),
+                                            ("several GPUs", 0, "several GPUs yet", "two GPUs"), ("that a list", 0, "not run;", "run;")):
+            changed = [page.replace(before, after) if i == index else page for i, page in enumerate(pages)]
+            self.assertNotEqual(changed, pages, before)
+            self.assertEqual([line[:len(wrong)] for line in too_much(*changed)], [wrong], before)
 
     def test_the_commits_of_the_report_exist(self):
         with open(ROOT + "/docs/measured/gpu.md", encoding="utf-8") as file:
