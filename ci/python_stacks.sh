@@ -1,9 +1,10 @@
 # The training stacks in Python that tests run; sourced by ci/test.sh after ci/setup.sh. Sets STACKS, the options of `bazel test` by
 # which they are found. What cannot be had is said here, and each test that needs it is skipped with its reason.
 
-# By default: Debian's torch 1.13 (ci/setup.sh), a Trainer of Hugging Face that it can run, and pytest, with what they import: 16 MB.
+# By default: Debian's torch 1.13 (ci/setup.sh), a Trainer of Hugging Face that it can run, pytest and jsonargparse, with what
+# they import: 16 MB.
 SMALL_STACKS=(transformers==4.28.1 filelock==3.13.1 fsspec==2024.3.1 huggingface-hub==0.16.4 PyYAML==6.0.1 regex==2023.12.25
-  tokenizers==0.13.3 tqdm==4.66.2 pytest==8.3.4 iniconfig==2.0.0 packaging==24.0 pluggy==1.5.0)
+  tokenizers==0.13.3 tqdm==4.66.2 pytest==8.3.4 iniconfig==2.0.0 packaging==24.0 pluggy==1.5.0 jsonargparse==4.35.0)
 
 find_small_stacks() {
   local folder
@@ -16,12 +17,12 @@ find_small_stacks() {
 find_all_stacks() {
   local python="$TRAINWRECK_CACHE/python-stacks/bin/python3"
   # MLflow without its server, which is most of it.
-  if ! "$python" -c 'import accelerate, alembic, kubernetes_validate, lightning, mlflow, mpi4py, pyarrow, pytest, sklearn, sqlalchemy, tensorboard, torch
-import transformers, wandb, x_transformers' 2>/dev/null; then
+  if ! "$python" -c 'import accelerate, alembic, jsonargparse, kubernetes_validate, lightning, mlflow, mpi4py, pyarrow, pytest, sklearn, sqlalchemy
+import tensorboard, torch, transformers, wandb, x_transformers' 2>/dev/null; then
     # Without a pip of its own, which would take one more Debian package.
     [ -x "$python" ] || python3 -m venv --without-pip "$TRAINWRECK_CACHE/python-stacks"
-    python3 -m pip --python "$python" install -q accelerate alembic kubernetes-validate lightning mlflow-skinny mpi4py pyarrow pytest scikit-learn \
-      sqlalchemy tensorboard "torch==$TORCH_VERSION" transformers wandb x-transformers >&2
+    python3 -m pip --python "$python" install -q accelerate alembic "jsonargparse[signatures]" kubernetes-validate lightning mlflow-skinny mpi4py pyarrow \
+      pytest scikit-learn sqlalchemy tensorboard "torch==$TORCH_VERSION" transformers wandb x-transformers >&2
   fi
   STACKS+=("--test_env=TRAINWRECK_STACKS_PYTHON=$python")
 }

@@ -211,6 +211,22 @@ class StacksTest(StacksCase):
         said = self.trainwreck("run", "rate/mine", "--scenarios-root", "new/scenarios").stdout
         self.assertRegex(said, "PASS .* rate/mine")
 
+    @needs("torch", "lightning", "jsonargparse")
+    @takes_long
+    def test_init_of_lightnings_command_line(self):
+        """Options that the command leaves out are read from the program, whose parser is not argparse's."""
+        command = ["python3", "lightning_cli.py", "fit", "--trainer.max_steps=30", "--trainer.accelerator=cpu", "--trainer.default_root_dir=out",
+                   "--model.lr=0.02"]
+        os.remove(self.folder + "/trainwreck.yaml")
+        said = self.trainwreck("init", "--scenarios-root", self.suite, "--", *command).stdout
+        added, = re.findall(r"(?m)^Added to your command, .*: (--.*)", said)
+        self.assertEqual(set(added.split(", ")), {"--trainer.accumulate_grad_batches (accumulation)", "--data.batch_size (batch_size)",
+                                                  "--seed_everything (seed)", "--model.warmup_steps (warmup_steps)",
+                                                  "--model.weight_decay (weight_decay)"})
+        self.assertIn("--trainer.gradient_clip_val (clip_norm)", said)  # which has no number: it is named
+        said = self.trainwreck("run", "portable/same-seed", "portable/micro-batches", "--suite", "--scenarios-root", self.suite).stdout
+        self.assertIn("# 2 cases: 2 pass;", said)
+
     @needs("torch")
     def test_init_of_a_program_whose_length_is_in_epochs(self):
         os.remove(self.folder + "/trainwreck.yaml")

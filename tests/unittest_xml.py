@@ -1,6 +1,7 @@
 """Writes test.xml for Bazel, so that each test and each skip is counted; runs unittest."""
 import os
 import sys
+import time
 import unittest
 from xml.sax.saxutils import quoteattr
 
@@ -8,11 +9,17 @@ from xml.sax.saxutils import quoteattr
 class Result(unittest.TextTestResult):
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        self.cases = []
+        self.cases, self.seconds = [], {}
+        self.began = 0.0
 
     def startTest(self, test):
         super().startTest(test)
         self.cases.append(test)
+        self.began = time.monotonic()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.seconds[test] = time.monotonic() - self.began
 
 
 def write_xml(path, result):
@@ -22,7 +29,7 @@ def write_xml(path, result):
         file.write("<testsuites><testsuite name='python'>\n")
         for test in dict.fromkeys(result.cases + list(bad) + list(skipped)):
             suite, _, name = test.id().removeprefix("__main__.").rpartition(".")
-            file.write(f"<testcase classname={quoteattr(suite)} name={quoteattr(name)}>")
+            file.write(f"<testcase classname={quoteattr(suite)} name={quoteattr(name)} time='{result.seconds.get(test, 0):.3f}'>")
             if test in bad:
                 file.write(f"<failure message={quoteattr(bad[test])}/>")
             elif test in skipped:

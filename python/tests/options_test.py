@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What the hooks tell `trainwreck init` of the options that a program declares by argparse. No torch is needed.
+"""What the hooks tell `trainwreck init` of the options that a program declares by argparse or jsonargparse. No torch is needed.
 
-Usage: options_test.py [unittest options], in the output folder of the package
+Usage: options_test.py [unittest options], in the output folder of the package. jsonargparse may be in the folder of packages that
+TRAINWRECK_STACKS_PACKAGES names (ci/test.sh makes it). What needs it is skipped without it.
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +26,22 @@ parser = argparse.ArgumentParser()
 add = parser.add_argument
 """
 END = "print(json.dumps(options.told()))\n"
+PYTHON = shutil.which("python3")
+PATHS = os.environ.get("TRAINWRECK_STACKS_PACKAGES", "")
+HAS_JSONARGPARSE = subprocess.run([PYTHON, "-c", "import jsonargparse"], env={**os.environ, "PYTHONPATH": PATHS},
+                                  capture_output=True, check=False).returncode == 0
+needs_jsonargparse = unittest.skipUnless(HAS_JSONARGPARSE, f"{PYTHON} has no jsonargparse: ci/test.sh installs it")
+# As Lightning's command line is.
+COMMANDS = """
+import typing, jsonargparse
+parser = jsonargparse.ArgumentParser(prog="train.py")
+fit = jsonargparse.ArgumentParser()
+add = fit.add_argument
+add("--config", action=jsonargparse.ActionConfigFile)
+{}
+parser.add_subcommands().add_subcommand("fit", fit)
+read = parser.parse_args()
+"""
 
 
 class OptionsTest(unittest.TestCase):
@@ -32,7 +50,8 @@ class OptionsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
             with open(folder + "/train.py", "w", encoding="utf-8") as file:
                 file.write((HEAD if hooks else HEAD.replace("options.watch()", "")) + lines + "\n" + END)
-            done = subprocess.run([sys.executable, "train.py", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+            done = subprocess.run([PYTHON, "train.py", *words], cwd=folder, env={**os.environ, "PYTHONPATH": PATHS}, capture_output=True,
+                                  text=True, check=False, timeout=60)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done
 
@@ -143,6 +162,42 @@ class Odd(argparse.Namespace):
         return super().__getattribute__(name)
 add("--lr", type=float, default=0.1)
 assert parser.parse_args(namespace=Odd()).lr == 0.1"""), {})
+
+    def told_of_fit(self, lines, *words):
+        told = self.told(COMMANDS.format(lines), "fit", *words)
+        self.assertEqual(self.command, ["train.py", "fit", *words])
+        return {name: told[name] for name in told if name not in ("--config", "--print_config", "--print_shtab")}
+
+    @needs_jsonargparse
+    def test_numbers_of_jsonargparse(self):
+        told = self.told_of_fit("""
+add("--seed", type=typing.Union[bool, int], default=1)
+add("--model.lr", type=float, default=0.1)
+add("--model.width", type=int, default=8)
+add("--data.batch_size", type=typing.Optional[int], default=32)
+add("--trainer.clip", type=typing.Optional[float], default=None)
+add("--trainer.devices", type=typing.Union[str, int], default=1)
+add("--trainer.milestones", type=typing.List[int], default=[1, 2])
+add("--trainer.fast", type=typing.Union[int, bool], default=False)""", "--model.width=9")
+        self.assertEqual(told, {"--seed": "1", "--model.lr": "0.1", "--data.batch_size": "32", "--trainer.clip": None,
+                                "--trainer.devices": None, "--trainer.milestones": None, "--trainer.fast": None,
+                                **{name: None for name in told if name.endswith("+")}})
+
+    @needs_jsonargparse
+    def test_what_a_file_of_jsonargparse_sets_is_not_told(self):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            with open(folder + "/c.yaml", "w", encoding="utf-8") as file:
+                file.write("model: {lr: 0.2}\n")
+            lines = "add('--model.lr', type=float, default=0.1)\nadd('--model.decay', type=float, default=0.0)"
+            self.assertEqual(self.told_of_fit(lines, f"--config={folder}/c.yaml"), {"--model.decay": "0.0"})
+
+    @needs_jsonargparse
+    def test_what_jsonargparse_reads_stays(self):
+        lines = COMMANDS.format("add('--model.lr', type=float, default=0.1)") + "print(read)"
+        for words, status in (["fit", "--model.lr=2"], 0), (["fit", "--help"], 0), (["fit", "--model.lr=two"], 2), (["fit", "--rate=2"], 2):
+            with_hooks, without = (self.run_program(lines, words, status, hooks) for hooks in (True, False))
+            self.assertEqual(with_hooks.stdout.split('{"command"')[0], without.stdout.split('{"command"')[0])
+            self.assertEqual(with_hooks.stderr, without.stderr)
 
 
 if __name__ == "__main__":

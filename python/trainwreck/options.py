@@ -1,5 +1,5 @@
-"""The options that a program declares by `argparse`, for a person who declares the program
-(`trainwreck init`).
+"""The options that a program declares by `argparse` or `jsonargparse`, for a person who declares
+the program (`trainwreck init`).
 
 Nothing here needs torch: many programs read their options before they import it.
 """
@@ -13,7 +13,8 @@ import math
 import os
 import re
 import sys
-from typing import Any, NamedTuple
+import types
+from typing import Any, NamedTuple, Union, get_args, get_origin
 
 
 class Parse(NamedTuple):
@@ -46,23 +47,60 @@ def watch() -> None:
 
     @functools.wraps(parse_known_args)
     def call_known(self: Any, *args: Any, **kwargs: Any) -> Any:
-        given = args[0] if args else kwargs.get("args")
-        words = list(given) if isinstance(given, (list, tuple)) else None
-        if given is None:
-            words = sys.argv[1:]
-        if not words and not _reading and (given is not None or not _is_program(_last(1))):
-            words = None  # a program that asks for the defaults; below another parser: none is left
+        words = _words(args, kwargs)
         _reading.append(self)
         try:
             result = parse_known_args(self, *args, **kwargs)
         finally:
             _reading.pop()
-        with contextlib.suppress(Exception):  # the parser goes on without us
-            if words is not None and words == _last(len(words)):
-                _parses.append(_parse(self, words, result[0]))
+        _note(self, words, result[0])
         return result
 
+    def call_subclass(subclass: Any, /, **kwargs: Any) -> None:
+        super(kind, subclass).__init_subclass__(**kwargs)
+        is_own = "parse_args" in vars(subclass)
+        if is_own and subclass.__module__.partition(".")[0] == "jsonargparse":
+            _watch_whole(subclass)
+
     kind.parse_args, kind.parse_known_args = call, call_known
+    kind.__init_subclass__ = classmethod(call_subclass)
+
+
+def _watch_whole(kind: Any) -> None:
+    """The same of a class that reads all words by itself. It calls itself for a subcommand."""
+    parse_args = kind.parse_args
+
+    @functools.wraps(parse_args)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        words = _words(args, kwargs)
+        _strict.append(self)
+        _reading.append(self)
+        try:
+            result = parse_args(self, *args, **kwargs)
+            _note(self, words, result)
+            return result
+        finally:
+            _reading.pop()
+            _strict.pop()
+
+    kind.parse_args = call
+
+
+def _words(args: Any, kwargs: Any) -> list[str] | None:
+    """What a parser is to read; None: other words than those of this process."""
+    given = args[0] if args else kwargs.get("args")
+    words = list(given) if isinstance(given, (list, tuple)) else None
+    if given is None:
+        words = sys.argv[1:]
+    if not words and not _reading and (given is not None or not _is_program(_last(1))):
+        words = None  # a program that asks for the defaults; below another parser: none is left
+    return words
+
+
+def _note(parser: Any, words: list[str] | None, values: Any) -> None:
+    with contextlib.suppress(Exception):  # the parser goes on without us
+        if words is not None and words == _last(len(words)):
+            _parses.append(_parse(parser, words, values))
 
 
 def _last(count: int) -> list[str]:
@@ -116,6 +154,22 @@ def _is_given(action: Any, words: list[str], known: dict[str, Any]) -> bool:
     return False
 
 
+def _value(action: Any, values: Any) -> Any:
+    """`values` of jsonargparse are nested: model.width is the width of the model."""
+    get = getattr(values, "get", None)
+    return get(action.dest) if callable(get) else getattr(values, action.dest, None)
+
+
+def _kinds(action: Any) -> set[Any]:
+    """The types that a word of this option may get; empty: not known."""
+    if type(action) is argparse._StoreAction:
+        return {action.type}
+    hint = getattr(action, "_typehint", None)  # of jsonargparse
+    if get_origin(hint) in (Union, getattr(types, "UnionType", Union)):
+        return set(get_args(hint))
+    return {hint}
+
+
 def _default(action: Any) -> Any:
     """A default that is a string is read as a word is."""
     is_word = isinstance(action.default, str) and action.type in (int, float)
@@ -124,7 +178,7 @@ def _default(action: Any) -> Any:
 
 def _is_set(action: Any, values: Any) -> bool:
     """Whether it has another value than its default: by another option, by a file of words."""
-    value, default = getattr(values, action.dest, None), _default(action)
+    value, default = _value(action, values), _default(action)
     if type(value) in (int, float) and type(default) in (int, float):
         return bool(value != default)
     return (value is None) != (default is None) and default != argparse.SUPPRESS
@@ -132,13 +186,14 @@ def _is_set(action: Any, values: Any) -> bool:
 
 def _number(parser: Any, action: Any, values: Any) -> str | None:
     """The number that changes nothing if the option is given with it, as it is written."""
-    value, kind = getattr(values, action.dest, None), action.type
-    is_plain = type(action) is argparse._StoreAction and action.nargs is None
-    if not is_plain or action.choices is not None or getattr(action, "deprecated", False):
+    value, kinds = _value(action, values), _kinds(action)
+    if action.nargs is not None or action.choices is not None:
+        return None
+    if getattr(action, "deprecated", False):
         return None
     if any(action in group._group_actions for group in parser._mutually_exclusive_groups):
         return None
-    if (kind is not int and kind is not float) or type(value) is not kind:
+    if not kinds <= {int, float, bool, type(None)} or type(value) not in kinds & {int, float}:
         return None  # a word would have another type than the default
     return repr(value) if math.isfinite(value) else None
 
