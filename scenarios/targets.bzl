@@ -1274,6 +1274,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "portable/loss-below-floor",
+        file = "portable/loss-below-floor.yaml",
+        extended = ["portable/defaults.yaml", "defaults.yaml"],
+        tags = ["portable"],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "portable/lr-oscillation",
         file = "portable/lr-oscillation.yaml",
         extended = ["portable/defaults.yaml", "defaults.yaml"],

@@ -149,6 +149,7 @@ class Adapter {
   void TellFailedRank(int status);
 
   const TargetSpec& spec_;
+  const std::optional<double> entropy_floor_ = spec_.EntropyFloor();
   const Json plan_json_;
   const Plan plan_;
   const Plan performed_;  // with the faults that are performed here
@@ -189,6 +190,9 @@ void Adapter::WriteStep(int rank, const StepValues& values) {
   const double time = values.wall_time > 0 ? values.wall_time : Now();
   record["time"] = std::max(0.0, time - begin_);
   for (const auto& [signal, value] : values.values) record[signal] = EncodeNumber(value);
+  if (entropy_floor_ && values.values.contains(kLoss)) {
+    record[kEntropyFloor] = EncodeNumber(*entropy_floor_);
+  }
   if (rank == rank_) {
     trace_.Write(record);
   } else {

@@ -178,6 +178,13 @@ TargetDescription DescribeTarget(const TargetSpec& spec) {
   target.level = spec.level;
   target.recipe = spec.recipe;
   target.signals = spec.signals;
+  if (spec.EntropyFloor()) {
+    SignalInfo floor = *target.FindSignal(kLoss);
+    floor.name = kEntropyFloor;
+    floor.own_name.clear();
+    floor.doc = "The floor that the target declares for the loss.";
+    target.signals.push_back(std::move(floor));
+  }
   if (target.FindSignal("time") == nullptr) {
     target.signals.push_back({.name = "time", .unit = "s", .doc = "Seconds since the start."});
   }

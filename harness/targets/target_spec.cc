@@ -88,6 +88,18 @@ bool TargetSpec::Mentions(const std::string& placeholder) const {
                      [&](const auto& entry) { return entry.second.Mentions(placeholder); });
 }
 
+std::optional<double> TargetSpec::EntropyFloor() const {
+  const auto floor = extras.floors.find(kLoss);
+  const bool is_read = std::any_of(sources.begin(), sources.end(), [](const SourceSpec& source) {
+    return source.names.contains(kLoss);
+  });
+  const bool is_declared = std::any_of(signals.begin(), signals.end(), [](const SignalInfo& info) {
+    return info.name == kEntropyFloor;
+  });
+  if (floor == extras.floors.end() || !is_read || is_declared) return std::nullopt;
+  return floor->second;
+}
+
 bool TargetSpec::HooksEndRuns() const {
   return !hooks.empty() && !Mentions(kStepsKey) && !Mentions("run.until");
 }

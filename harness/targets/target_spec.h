@@ -37,6 +37,9 @@ struct SourceSpec {
   bool HasWildcards() const;  // `path` stands for all files that match
 };
 
+inline constexpr const char* kLoss = "loss";
+inline constexpr const char* kEntropyFloor = "entropy_floor";  // what formulas call its floor
+
 enum class LauncherKind { kOwn, kTorchrun, kMpirun, kSrun };
 
 // The variable in which a launcher gives a process its rank.
@@ -75,6 +78,9 @@ struct TargetSpec {
   bool SetsRanks() const { return launcher == LauncherKind::kOwn && (level > 0 || declares_ranks); }
   bool CanResume() const { return !resume.empty() || !resume_when.empty(); }
   bool Mentions(const std::string& placeholder) const;
+  // The `floor` of the loss, where a source gives the loss: then each of its steps has it as the
+  // signal entropy_floor, as the reference trainer's have.
+  std::optional<double> EntropyFloor() const;
   // Nothing tells the program how long it is to train: its hooks end it after `steps`.
   bool HooksEndRuns() const;
 };

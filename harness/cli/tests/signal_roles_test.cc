@@ -126,5 +126,39 @@ TEST_F(SignalRolesTest, AreThoseOfATraceThatTheProgramWrites) {
   EXPECT_FALSE(Contains(lines, "gnorm\"")) << lines.substr(0, 2000);
 }
 
+// Also the floor of a signal goes by the role.
+TEST_F(SignalRolesTest, LetFormulasReadTheFloorOfTheLoss) {
+  folder.Write("scenarios/a/crawls.yaml",
+               "apiVersion: trainwreck/v1\nkind: Scenario\nname: a/crawls\n"
+               "title: A rate that is too low leaves the loss above its floor\nseeds: 1\n"
+               "inject: {low: {fault: recipe.scale_lr, with: {factor: 0.001}}}\n"
+               "symptoms: {stays: 'mean(loss[-10:]) > 100 * mean(entropy_floor[-10:])'}\n"
+               "remedies: {higher: {scale: {lr: 700}}}\n");
+  DeclarePrinting(", role: loss, floor: 0.02");
+  const Called called = Call("run a/crawls");
+  EXPECT_EQ(called.status, 0) << called.output();
+  DeclarePrinting(", role: loss");
+  EXPECT_TRUE(Contains(Call("validate").output(), "unknown signal 'entropy_floor'"));
+  // A program that writes its steps itself would have to write it as well.
+  Declare(kWrites,
+          "    level: 1\n    signals: {train_loss: {scale: log, role: loss, floor: 0.02}}\n");
+  EXPECT_TRUE(Contains(Call("validate").output(), "unknown signal 'entropy_floor'"));
+}
+
+TEST_F(SignalRolesTest, LetAnInvariantHoldTheLossAboveItsFloor) {
+  folder.Write(
+      "scenarios/invariants.yaml",
+      "apiVersion: trainwreck/v1\nkind: Invariants\ninvariants:\n  no_loss_below_its_floor:\n"
+      "    title: no loss is below its floor\n    part: loss\n"
+      "    assert: always loss >= entropy_floor\n");
+  WriteScenario("own", "mean(loss[-10:]) > control.loss[0]");
+  DeclarePrinting(", role: loss, floor: 0.02");  // the loss falls to 0.027
+  EXPECT_EQ(Call("run a/own").status, 0);
+  DeclarePrinting(", role: loss, floor: 0.03");
+  const Called called = Call("run a/own");
+  EXPECT_EQ(called.status, 1) << called.output();
+  EXPECT_TRUE(Contains(called.out, "invariant_broken")) << called.out;
+}
+
 }  // namespace
 }  // namespace trainwreck
