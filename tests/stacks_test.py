@@ -204,6 +204,8 @@ class StacksTest(StacksCase):
         self.assertIn("--batch (batch_size), --lr (learning_rate), --clip (clip_norm)", said)
         self.assertRegex(said, r"Added to your command, .*--accumulation \(accumulation\), --workers \(loader_workers\)")
         self.assertIn("portable/lr-too-high", said)
+        with open("docs/measured/stacks.md", encoding="utf-8") as file:
+            self.assertEqual(re.search(r"(?m)^(\d+) scenarios apply", said)[1], re.search(r"scenarios that apply \((\d+)", file.read())[1])
         said = self.trainwreck("run", "portable/crashed", "--suite", "--scenarios-root", self.suite).stdout
         self.assertRegex(said, "PASS .* portable/crashed")
         os.makedirs(self.folder + "/new/scenarios")
