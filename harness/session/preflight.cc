@@ -176,6 +176,7 @@ class Flight {
       seen.signals += (seen.signals.empty() ? "" : ", ") + signal.name;
     }
     seen.findings = FindCauses(spec_, run, result, MissingIn(result.trace));
+    seen.printed = PrintedLines(result, "stdout");
     seen.trace = std::move(result.trace);
     return seen;
   }

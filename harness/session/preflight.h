@@ -25,11 +25,12 @@ struct PreflightFinding {
 
 struct PreflightResult {
   std::vector<PreflightFinding> findings;
-  std::string run;              // "control of nan/x"; empty: none was made
-  std::string signals;          // the signals read: "loss, gradient"
-  double wall_seconds = 0;      // of the run
-  std::int64_t disk_bytes = 0;  // that it wrote
-  RunTrace trace;               // what was seen until then
+  std::string run;                   // "control of nan/x"; empty: none was made
+  std::string signals;               // the signals read: "loss, gradient"
+  double wall_seconds = 0;           // of the run
+  std::int64_t disk_bytes = 0;       // that it wrote
+  RunTrace trace;                    // what was seen until then
+  std::vector<std::string> printed;  // the lines of its first MiB on stdout
 
   bool has_errors() const;
 };

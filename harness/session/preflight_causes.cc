@@ -460,6 +460,10 @@ class Causes {
 
 }  // namespace
 
+std::vector<std::string> PrintedLines(const RunResult& result, const std::string& stream) {
+  return LinesOf(result.folder + "/rank0." + stream);
+}
+
 std::vector<PreflightFinding> FindCauses(const TargetSpec& spec, const Run& run,
                                          const RunResult& result,
                                          const std::vector<MissingSignal>& missing) {

@@ -15,6 +15,9 @@ struct MissingSignal {
   bool is_required = false;  // a formula mentions it
 };
 
+// The lines of the first MiB that the run printed on `stdout` or `stderr`.
+std::vector<std::string> PrintedLines(const RunResult& result, const std::string& stream);
+
 // One finding, the cause, where the program did not reach its first step; else a finding for each
 // source whose signals are missing. `result.folder` must still be there.
 std::vector<PreflightFinding> FindCauses(const TargetSpec& spec, const Run& run,

@@ -251,5 +251,56 @@ TEST_F(InitTest, WritesNothingForACommandThatFails) {
   EXPECT_FALSE(folder.Has("trainwreck.yaml"));
 }
 
+// What the hooks do not have. A loss that they have is not read twice.
+TEST_F(InitTest, GivesPrintedMetricsTheRolesThatTheirNamesMakePlain) {
+  folder.Write("loud.py",
+               "import json\n"
+               "for step in (1, 2): print(f'step {step}: loss {3 / step}, val/loss: {4 / step}')\n"
+               "exec(open('train.py').read())\n");
+  const Called called = Init("-- python3 loud.py --max-steps=20 --speed=0.25");
+  ASSERT_EQ(called.status, 0) << called.output();
+  const std::string text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(
+      Contains(text,
+               "#   printed, with the role that the name makes plain: val/loss (eval_loss), as in\n"
+               "#     step 1: loss 3.0, val/loss: 4.0\n"))
+      << text;
+  EXPECT_TRUE(Contains(text, "    adapter: python\n")) << text;
+  EXPECT_TRUE(Contains(
+      text,
+      "    signals:\n      val_loss: {scale: log, role: eval_loss, sparse: true, optional: true}\n"
+      "    sources:\n      - stdout: '"))
+      << text;
+  EXPECT_TRUE(Contains(text, "        first_step: 1\n")) << text;
+  const Called list = folder.Call("list signals", kEnvironment);
+  EXPECT_TRUE(Contains(list.out, "val_loss of the program")) << list.output();
+}
+
+// A program that no hook knows, at level 0.
+TEST_F(InitTest, ReadsWhatAProgramWithoutPyTorchPrints) {
+  folder.Write("plain.py",
+               "import sys\n"
+               "options = dict(word.split('=') for word in sys.argv[1:])\n"
+               "for step in range(int(options['--steps'])):\n"
+               "    print(f'[{step}] ' if '--silent' in options else f'step={step} Train_Loss={1 / "
+               "(step + 1)} lr=0.5')\n");
+  const Called called = Init("-- python3 plain.py --steps=20 --rate=0.5");
+  ASSERT_EQ(called.status, 0) << called.output();
+  const std::string text = folder.Read("trainwreck.yaml");
+  EXPECT_FALSE(Contains(text, "adapter")) << text;
+  EXPECT_TRUE(
+      Contains(text, "    signals:\n      train_loss: {scale: log, role: loss}\n      lr: {}\n"))
+      << text;
+  EXPECT_TRUE(Contains(
+      text,
+      R"(      - stdout: '\bstep=(?P<step>\d+).*?\bTrain_Loss=(?P<train_loss>\S+).*?\blr=(?P<lr>\S+)')"))
+      << text;
+  EXPECT_TRUE(Contains(text, "rate: {type: number, default: 0.5, role: learning_rate}")) << text;
+  folder.Shell("rm trainwreck.yaml");
+  const Called silent = Init("-- python3 plain.py --steps=20 --silent=1");
+  EXPECT_EQ(silent.status, 3) << silent.output();
+  EXPECT_FALSE(folder.Has("trainwreck.yaml"));
+}
+
 }  // namespace
 }  // namespace trainwreck

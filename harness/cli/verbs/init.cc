@@ -1,6 +1,7 @@
-// trainwreck init: runs a training command for a few steps under the hooks, and declares it in
-// trainwreck.yaml.
+// trainwreck init: runs a training command for a few steps under the hooks, or by what it prints,
+// and declares it in trainwreck.yaml.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,9 +22,11 @@
 #include "harness/session/session.h"
 #include "harness/session/storage.h"
 #include "harness/targets/command_draft.h"
+#include "harness/targets/printed_metrics.h"
 #include "harness/targets/program_options.h"
 #include "harness/targets/python_hooks.h"
 #include "harness/targets/template_text.h"
+#include "harness/text/clean_text.h"
 #include "harness/text/words.h"
 
 namespace trainwreck {
@@ -41,6 +44,7 @@ struct InitOptions {
 };
 
 constexpr int kUsualSteps = 30;
+constexpr std::size_t kShownBytes = 90;  // of a line that the program printed
 
 std::string Quoted(const std::string& text) { return Json(text).dump(); }
 
@@ -111,15 +115,46 @@ std::string BudgetLine(const Limits& limits) {
   return parts.empty() ? "" : "    budget: {" + Join(parts) + "}\n";
 }
 
+// Where its signals are read.
+struct Reading {
+  bool has_hooks = true;
+  std::optional<PrintedMetrics> printed;  // the hooks' signals are not among them
+};
+
+std::string SignalText(const PrintedMetric& metric, bool has_hooks) {
+  std::vector<std::string> parts;
+  if (metric.role != "lr") parts.emplace_back("scale: log");
+  if (metric.Signal() != metric.role) parts.push_back("role: " + metric.role);
+  if (has_hooks || metric.role == "eval_loss") parts.emplace_back("sparse: true, optional: true");
+  return metric.Signal() + ": {" + Join(parts) + "}";
+}
+
+std::string SourcesText(const Reading& reading) {
+  if (!reading.printed) return "";
+  const PrintedMetrics& printed = *reading.printed;
+  std::string text = "    signals:\n";
+  for (const PrintedMetric& metric : printed.metrics) {
+    if (metric.role == "step") continue;
+    text += "      " + SignalText(metric, reading.has_hooks) + "\n";
+  }
+  const std::string pattern = printed.Pattern();
+  const bool has_quote = pattern.find('\'') != std::string::npos;
+  text += "    sources:\n      - stdout: ";
+  text += (has_quote ? Quoted(pattern) : "'" + pattern + "'") + "\n";
+  if (printed.first_step > 0) text += "        first_step: 1\n";
+  return text;
+}
+
 // `seen`: comments, as lines; empty: the draft that the first run uses.
 std::string TargetText(const InitOptions& options, const CommandDraft& draft,
-                       const std::vector<std::string>& seen, const Limits& limits) {
+                       const std::vector<std::string>& seen, const Limits& limits,
+                       const Reading& reading) {
   std::string text = "# Written by `trainwreck init`. docs/guide/targets.md describes every key.\n";
   for (const std::string& line : seen) text += "# " + line + "\n";
   text += "apiVersion: trainwreck/v1\nkind: Targets\ntargets:\n  " + options.name + ":\n";
   text += "    command:\n";
   for (const std::string& word : draft.words) text += "      - " + Quoted(word) + "\n";
-  text += "    adapter: python\n";
+  if (reading.has_hooks) text += "    adapter: python\n";
   if (seen.empty()) text += "    environment: {TRAINWRECK_ADAPTER_TELL: \"1\"}\n";
   text += BudgetLine(limits);
   text += "    recipe:\n";
@@ -130,7 +165,7 @@ std::string TargetText(const InitOptions& options, const CommandDraft& draft,
   if (draft.ranks) {
     text += "    ranks: {default: " + std::to_string(*draft.ranks) + ", launcher: torchrun}\n";
   }
-  return text;
+  return text + SourcesText(reading);
 }
 
 // The first value of the signal on the lowest rank that has one.
@@ -262,12 +297,27 @@ void AddResume(const OptionFindings& options, const RunTrace& trace,
   lines.push_back("    resume: {arguments: [" + arguments + "], when_exists: \"" + file + "\"}");
 }
 
+void AddPrinted(const Reading& reading, std::vector<std::string>& lines) {
+  if (!reading.has_hooks) {
+    lines.push_back("  no step of training with PyTorch, so no hooks: what it prints is read");
+  }
+  if (!reading.printed) return;
+  std::vector<std::string> roles;
+  for (const PrintedMetric& metric : reading.printed->metrics) {
+    if (metric.role != "step") roles.push_back(metric.name + " (" + metric.role + ")");
+  }
+  lines.push_back("  printed, with the role that the name makes plain: " + Join(roles) + ", as in");
+  lines.push_back("    " + CleanText(reading.printed->line.substr(0, kShownBytes)));
+}
+
 std::vector<std::string> Comments(const CommandDraft& draft, const OptionFindings& options,
                                   const PreflightResult& seen, std::optional<double> rate,
-                                  double longest_pause, const Limits& limits) {
+                                  double longest_pause, const Limits& limits,
+                                  const Reading& reading) {
   std::vector<std::string> lines = {"Seen in its first steps:"};
   for (std::string& line : PartsSeen(seen.trace)) lines.push_back(std::move(line));
   lines.push_back("  signals: " + seen.signals);
+  AddPrinted(reading, lines);
   if (rate) lines.push_back("  first learning rate: " + Json(*rate).dump());
   if (limits.stall_seconds) {
     lines.push_back(fmt::format(
@@ -361,18 +411,39 @@ void SayWhatApplies(CommonOptions common) {
             << "      trainwreck calibrate --suite measures how strong their faults must be\n";
 }
 
+// What the program prints beside the signals of the hooks, at numbered steps, or in place of them.
+Reading ReadingOf(const PreflightResult& seen, const CommandDraft& draft) {
+  Reading reading{.has_hooks = !seen.has_errors()};
+  if (reading.has_hooks) {
+    reading.printed = FindPrintedMetrics(seen.printed, {"loss", "grad_norm", "lr"});
+    if (reading.printed && !reading.printed->has_step) reading.printed.reset();
+    return reading;
+  }
+  const std::optional<PrintedMetrics> printed = FindPrintedMetrics(seen.printed);
+  const bool has_loss = printed && std::ranges::any_of(printed->metrics, [](const auto& metric) {
+                          return metric.role == "loss";
+                        });
+  if (has_loss && seen.trace.series.empty() && draft.has_steps) reading.printed = printed;
+  return reading;
+}
+
 int InitVerb(const InitOptions& options) {
   CommandDraft draft = ReadCommand(options);
   CommonOptions common = options.common;
   common.target = options.name;
   Draft file;
-  file.Write(TargetText(options, draft, {}, kLimitsOfFirstRun));
+  file.Write(TargetText(options, draft, {}, kLimitsOfFirstRun, {}));
   std::cout << "running the command for a few steps\n" << std::flush;
-  const Session session = OpenSession(common);
-  const PreflightResult seen = Preflight(session, {});
+  PreflightResult seen = Preflight(OpenSession(common), {});
   if (WasInterrupted()) return kExitInterrupted;
+  const Reading reading = ReadingOf(seen, draft);
+  if (!reading.has_hooks && reading.printed) {  // once more, as it is to be read
+    file.Write(TargetText(options, draft, {""}, kLimitsOfFirstRun, reading));
+    seen = Preflight(OpenSession(common), {});
+    if (WasInterrupted()) return kExitInterrupted;
+  }
   for (const PreflightFinding& finding : seen.findings) {
-    if (finding.is_error) std::cerr << Format(finding, session.color);
+    if (finding.is_error) std::cerr << Format(finding, WantsColor(common.color, STDERR_FILENO));
   }
   if (seen.has_errors()) {
     throw ConfigurationError("the command could not be followed, so nothing was written");
@@ -385,8 +456,9 @@ int InitVerb(const InitOptions& options) {
   }
   const double pause = LongestPause(seen.trace);
   const Limits limits = LimitsFor(pause, seen.disk_bytes);
-  const std::vector<std::string> comments = Comments(draft, added, seen, rate, pause, limits);
-  file.Write(TargetText(options, draft, comments, limits));
+  const std::vector<std::string> comments =
+      Comments(draft, added, seen, rate, pause, limits, reading);
+  file.Write(TargetText(options, draft, comments, limits, reading));
   file.Keep();
   for (const std::string& line : comments) std::cout << line << "\n";
   std::cout << "wrote " << kFile << "\n";
