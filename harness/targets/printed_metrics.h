@@ -32,8 +32,7 @@ struct PrintedMetrics {
 std::string RoleOfMetric(const std::string& name);
 
 // Of lines that have the same names, two at least or with a held-out loss: the kind of lines with
-// most roles. `known` are
-// roles that are read in another way: a metric of that kind is passed over.
+// most roles. `known` are roles that are read in another way: a metric of that kind is passed over.
 std::optional<PrintedMetrics> FindPrintedMetrics(const std::vector<std::string>& lines,
                                                  const std::vector<std::string>& known = {});
 
