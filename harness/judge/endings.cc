@@ -42,18 +42,38 @@ double LastRestart(const RunTrace& trace) {
   return time_s;
 }
 
+// The process that the launcher started last; null: no record says so.
+const Event* LastSpawned(const RunTrace& trace) {
+  const Event* last = nullptr;
+  for (const Event& event : trace.events) {
+    if (event.name == "spawned" && event.fields.contains("attempt")) last = &event;
+  }
+  return last;
+}
+
+// Whether an event is of the attempt in which `spawned` was started. A rank's watcher has a clock
+// that begins anew with each attempt, so its times tell nothing of that.
+bool IsOfAttempt(const Event& event, const Event* spawned, double begin_s) {
+  if (spawned == nullptr || !event.fields.contains("attempt")) return event.time_s >= begin_s;
+  const auto is_equal = [&](const char* key) {
+    return event.fields.value(key, Json()) == spawned->fields.value(key, Json());
+  };
+  return is_equal("attempt") && is_equal("phase");
+}
+
 RunTrace WithoutEnd(const RunTrace& trace, RunEnd end) {
   const std::set<std::string> names = EventsOf(end);
   const double begin_s = LastRestart(trace);  // of the attempt that ended so
-  std::map<int, const Event*> last_words;     // by rank; its clock is not the launcher's
+  const Event* spawned = LastSpawned(trace);
+  std::map<int, const Event*> last_words;  // by rank; its clock is not the launcher's
   for (const Event& event : trace.events) {
     if (event.name == "ended") last_words[event.rank] = &event;
   }
   RunTrace rest = trace;
   rest.events.clear();
   for (const Event& event : trace.events) {
-    const bool is_of_this_attempt =
-        event.name == "ended" ? last_words[event.rank] == &event : event.time_s >= begin_s;
+    const bool is_of_this_attempt = event.name == "ended" ? last_words[event.rank] == &event
+                                                          : IsOfAttempt(event, spawned, begin_s);
     const bool is_of_the_end = names.contains(event.name) && is_of_this_attempt;
     if (!is_of_the_end || IsCleanEnd(event)) rest.events.push_back(event);
   }

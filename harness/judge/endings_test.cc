@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <tuple>
 
 #include "harness/judge/test_support.h"
 #include "harness/judge/verdict.h"
@@ -157,6 +158,30 @@ TEST(EndTest, TheEndOfAnEarlierAttemptIsNotThisOne) {
     Crash(run, 1, 0, 0, /*time_s=*/3);
   });
   EXPECT_EQ(Outcome(bench.Judged()), "error/crash");
+}
+
+// A rank below another launcher is watched, and its watcher's clock begins anew with each attempt:
+// the second end has a time before that of the restart.
+TEST(EndTest, TheEndOfARanksAttemptIsKnownByItsNumber) {
+  const auto die_twice = [](RunResult& run) {
+    for (const auto& [attempt, spawned_s, died_s] : {std::tuple{0, 0.0, 11.8}, {1, 13.1, 10.5}}) {
+      if (attempt > 0) {
+        AddEvent(run, "restarted", 10, {{"attempt", attempt}});
+        run.trace.events.back().time_s = 13;
+      }
+      AddEvent(run, "spawned", 10, {{"rank", 0}, {"attempt", attempt}, {"phase", "train"}});
+      run.trace.events.back().time_s = spawned_s;
+      Crash(run, -1, 9, 0, died_s);
+      run.trace.events.back().fields.update({{"attempt", attempt}, {"phase", "train"}});
+    }
+  };
+  for (const auto& [claim, outcome] : {std::pair{"exited(signal=9, attempt=1)", "pass"},
+                                       {"exited(signal=9, attempt=0)", "error/crash"}}) {
+    Bench bench;
+    bench.scenario().symptoms[0] = MakeCheck("dies", claim);
+    for (const char* arm : {"fault", "decay"}) bench.In(arm, -1, die_twice);
+    EXPECT_EQ(Outcome(bench.Judged()), outcome) << claim;
+  }
 }
 
 TEST(EndTest, ASecondFindingIsNotMadeOfAClaimThatFailedByThisEnd) {
