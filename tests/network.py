@@ -56,6 +56,10 @@ class Switch:
     def cut(self, cable):
         self.ip_link("set", cable, "down")
 
+    def isolate(self, cable):
+        """Its two ends still have a link, and the switch passes nothing on."""
+        self.ip_link("set", cable, "nomaster")
+
     def mend(self, cable):
         self.ip_link("set", cable, "up")
 
@@ -105,6 +109,9 @@ class Machine:
         self.switch.cut(self.cable)
         if folder:
             subprocess.run(self.inside("mount", "-t", "tmpfs", "none", folder), check=True)
+
+    def isolate(self):
+        self.switch.isolate(self.cable)
 
     def mend(self, folder=None):
         if folder:

@@ -1,6 +1,7 @@
 """The processes of a test, wherever their launcher has started them, and what torchrun needs."""
 import functools
 import os
+import signal
 import subprocess
 import unittest
 
@@ -48,3 +49,31 @@ def torchrun_settings(python):
     """torchrun of torch 1.13 fails with Python 3.11, whose enumerations have other members, but where these are set: for no rank there is."""
     said = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True, check=False).stdout
     return {"PET_REDIRECTS": "9:1", "PET_TEE": "9:1"} if said.startswith("1.") else {}
+
+
+def of(pid, name):
+    try:
+        with open(f"/proc/{pid}/{name}", encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:  # it has ended
+        return ""
+
+
+def parent_of(pid):
+    return int((of(pid, "stat").rpartition(")")[2].split() + ["0", "0"])[1])
+
+
+def with_all_below(pids):
+    found = set(pids)
+    everybody = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    while more := {pid for pid in everybody if parent_of(pid) in found} - found:
+        found |= more
+    return found
+
+
+def kill_all(pids):
+    for pid in sorted(pids):  # who would start or report others goes first
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass

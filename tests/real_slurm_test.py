@@ -18,7 +18,7 @@ import unittest
 
 import unittest_xml
 from network import first_process
-from processes import SEARCHED, assert_it_finds_what_it_leaves, processes_with, torchrun_settings
+from processes import SEARCHED, assert_it_finds_what_it_leaves, kill_all, of, parent_of, processes_with, torchrun_settings, with_all_below
 from slurm_cluster import Cluster, why_not
 from slurm_testing import SlurmTestCase
 
@@ -53,37 +53,10 @@ targets:
 """
 
 
-def of(pid, name):
-    try:
-        with open(f"/proc/{pid}/{name}", encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:  # it has ended
-        return ""
-
-
-def parent_of(pid):
-    return int((of(pid, "stat").rpartition(")")[2].split() + ["0", "0"])[1])
-
-
-def with_all_below(pids):
-    found = set(pids)
-    everybody = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    while more := {pid for pid in everybody if parent_of(pid) in found} - found:
-        found |= more
-    return found
-
-
-def kill_all(pids):
-    for pid in sorted(pids):  # who would start or report others goes first
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-
-
 @unittest.skipIf(WHY_NOT, WHY_NOT)
 class RealSlurmTest(SlurmTestCase):
     long_run = "out/l/long/control/0"
+    nodes = 2  # of a run
 
     def setUp(self):
         super().setUp()
@@ -126,7 +99,7 @@ class RealSlurmTest(SlurmTestCase):
         self.assertEqual(harness.wait(timeout=seconds), 0, self.read("said"))
 
     def words_of_two_nodes(self, *words):
-        self.environment.update(SLURM_JOB_NUM_NODES="2", SLURM_OVERCOMMIT="1")
+        self.environment.update(SLURM_JOB_NUM_NODES=str(self.nodes), SLURM_OVERCOMMIT="1")
         return ["run", *words, "--seeds", "1", "--set", "parallel.launcher=srun", "--scenarios-root", os.path.abspath("scenarios"),
                 "--target", TRAINER, "--history", "none", "--no-html", "--keep", "all", "--output", "out", "-v"]
 
@@ -136,11 +109,11 @@ class RealSlurmTest(SlurmTestCase):
         self.assertIn("INCONCLUSIVE too_few_seeds", done.stdout, done.stderr)
 
     def submit(self, *words):
-        """The harness within a job of two nodes."""
+        """The harness within a job."""
         self.write("said")
         self.write("job.sh", "#!/bin/sh\nexec " + shlex.join([self.trainwreck, *words]) + "\n")
         del self.environment["SLURM_JOB_NUM_NODES"]
-        sent = subprocess.run([*self.enter, "sbatch", "--nodes=2", "--overcommit", "--output=said", "job.sh"], env=self.environment,
+        sent = subprocess.run([*self.enter, "sbatch", f"--nodes={self.nodes}", "--overcommit", "--output=said", "job.sh"], env=self.environment,
                               capture_output=True, text=True, check=False)
         self.assertEqual(sent.returncode, 0, sent.stderr)
 
@@ -169,6 +142,9 @@ class RealSlurmTest(SlurmTestCase):
     def events(self, name):
         lines = [json.loads(line) for line in self.read(self.long_run + "/launcher.jsonl").splitlines()]
         return [line for line in lines if line.get("event") == name]
+
+    def wait_for_failed_job(self):
+        self.wait_for("the end of the job", lambda: "ExitCode=7:0" in self.cluster.call("scontrol", "show", "job").stdout, 30)
 
     def assert_quiet_nodes(self, seconds=60):
         """No node is given up, and nothing but its slurmd is left on it."""
@@ -278,7 +254,7 @@ class RealSlurmTest(SlurmTestCase):
         self.submit(*self.words_of_long_run())
         self.wait_for_steps(100)
         self.cluster.machines["n2"].cut(self.folder)
-        self.wait_for("the end of the job", lambda: "ExitCode=7:0" in self.cluster.call("scontrol", "show", "job").stdout, 30)
+        self.wait_for_failed_job()
         lost, = self.events("node_lost")  # before Slurm knows of it
         self.assertEqual((lost["rank"], lost["host"]), (1, "n2"))
         stalled, = self.events("stalled")
@@ -288,15 +264,33 @@ class RealSlurmTest(SlurmTestCase):
         self.cluster.machines["n2"].mend(self.folder)
         self.assert_quiet_nodes()
 
-    def test_a_cut_link_is_a_stall_of_nobody_while_all_are_seen_to_live(self):
-        self.submit(*self.words_of_long_run())
+    def stall_of(self, cut):
+        """Of a run that hangs since `cut` was called, while the folder shows that all ranks live."""
+        self.submit(*self.words_of_long_run(**{"parallel.ranks": self.nodes}))
         self.wait_for_steps(100)
-        self.cluster.machines["n2"].cut()
-        self.wait_for("the end of the job", lambda: "ExitCode=7:0" in self.cluster.call("scontrol", "show", "job").stdout, 30)
-        stalled, = self.events("stalled")
-        self.assertEqual((stalled["waiting_op"], stalled["lagging_rank"]), ("all_reduce", -1))
-        self.assertIn("no rank is known to lag", self.read("said"))
+        cut(self.cluster.machines["n2"])
+        self.wait_for_failed_job()
+        self.assertEqual(self.events("node_lost"), [])
         self.check_processes()
+        stalled, = self.events("stalled")
+        return stalled
+
+    def test_a_node_without_a_link_is_named_while_all_are_seen_to_live(self):
+        stalled = self.stall_of(cut=lambda node: node.cut())
+        self.assertEqual((stalled["lagging_rank"], stalled["lagging_state"]), (1, "cut_off"))
+        self.assertRegex(self.read("said"), "; rank [01] on n[12] gets no answer from rank [01] on n[12]")
+
+    def test_of_two_nodes_that_a_switch_keeps_apart_none_is_named(self):
+        stalled = self.stall_of(cut=lambda node: node.isolate())
+        self.assertEqual((stalled["waiting_op"], stalled["lagging_rank"]), ("all_reduce", -1))
+        self.assertRegex(self.read("said"), "no rank is known to lag; rank [01] on n[12] gets no answer from rank [01] on n[12]")
+
+    def test_of_three_nodes_the_one_that_a_switch_keeps_from_the_others_is_named(self):
+        self.nodes = 3
+        stalled = self.stall_of(cut=lambda node: node.isolate())
+        # None, where two ranks wait for data, so that one alone has sent some.
+        self.assertIn((stalled["lagging_rank"], stalled["lagging_state"]), [(1, "cut_off"), (-1, "")])
+        self.assertRegex(stalled["dead_link"], "^rank . on n. gets no answer from rank . on n.$")
 
     def test_a_job_goes_on_without_a_node_whose_link_is_cut(self):
         harness = self.start(*self.words_of_run_that_goes_on())

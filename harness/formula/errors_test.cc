@@ -131,7 +131,7 @@ TEST(CheckErrors, NameTheirPlaceAndTheLikelyFix) {
       {"eventually stalled(banana=0)",
        "19-27: event 'stalled' has no field 'banana' (its fields: waiting_rank, waiting_op, "
        "waiting_call, waiting_step, lagging_rank, lagging_op, lagging_call, lagging_step, "
-       "lagging_state, idle_s)"},
+       "lagging_state, dead_link, idle_s)"},
       {"fired(hot_rl)", "0-13: no fault 'hot_rl' is injected (did you mean 'hot_lr'?)"},
       {"contrl.loss[0] < 3", "0-6: unknown arm 'contrl' (did you mean 'control'?)"},
       {"other.loss[0] < 3", "0-5: unknown arm 'other' (one of: control, reference)"},

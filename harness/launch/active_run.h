@@ -108,6 +108,7 @@ class ActiveRun {
   double Seconds(Clock::time_point now) const;
   std::vector<RankState> RankStates() const;
   std::vector<RankState> StatesOfForeignRanks() const;
+  std::string WhoIsNotAnswered() const;
   void EndElsewhere();
   RankState StateOfGuarded(int rank, const GuardedRank& guarded) const;
   const Event* LastOfAttempt(const std::string& name, std::optional<int> rank) const;

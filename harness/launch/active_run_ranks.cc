@@ -15,6 +15,7 @@
 #include "harness/launch/last_calls.h"
 #include "harness/launch/nccl_log.h"
 #include "harness/process/free_port.h"
+#include "harness/process/peer_links.h"
 #include "harness/process/process_status.h"
 #include "harness/process/rank_processes.h"
 #include "harness/protocol/rank_files.h"
@@ -121,7 +122,8 @@ void ActiveRun::CheckPace(Clock::time_point now) {
   const bool is_stopped = overrun == Overrun::kNone && HasStoppedRank(now);
   if (overrun == Overrun::kNone && !is_stopped) return;
   if (overrun == Overrun::kStall && AwaitsGuards(pace_.idle_s(now_s))) return;
-  const Json fields = DescribeStall(reader_->trace(), RankStates(), pace_.idle_s(now_s));
+  const Json fields =
+      DescribeStall(reader_->trace(), RankStates(), pace_.idle_s(now_s), WhoIsNotAnswered());
   WriteEvent("stalled", fields);
   std::string detail = StallSentence(fields);
   if (overrun == Overrun::kStart) detail = pace_.Sentence(overrun, now_s) + "; " + detail;
@@ -225,7 +227,18 @@ std::vector<RankState> ActiveRun::StatesOfForeignRanks() const {
     }
     states.push_back(state);
   }
+  for (const int rank : CutOffRanks(guarded, DeadLinks(guarded))) {
+    if (rank >= ranks()) continue;
+    RankState& state = states[rank];
+    if (state == RankState::kRunning || state == RankState::kSilent) state = RankState::kCutOff;
+  }
   return states;
+}
+
+std::string ActiveRun::WhoIsNotAnswered() const {
+  if (rank_variable().empty()) return "";
+  const auto guarded = ReadGuards(GuardFolder(folder_.path(), phase_name(), attempt_));
+  return DescribeDeadLinks(guarded, DeadLinks(guarded));
 }
 
 // What the spawn server does not reach: ranks on other machines, and what was done to this one.

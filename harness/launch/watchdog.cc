@@ -23,6 +23,39 @@ void Name(const RunTrace& trace, int rank, const std::string& role, Json& fields
   fields[role + "_step"] = calls.empty() ? trace.last_step(rank) : calls.back().step;
 }
 
+std::string WhoWaits(const Json& fields) {
+  const int waiting = fields.at("waiting_rank").get<int>();
+  const int lagging = fields.at("lagging_rank").get<int>();
+  const std::string op = fields.at("waiting_op").get<std::string>();
+  std::string state = fields.at("lagging_state").get<std::string>();
+  std::replace(state.begin(), state.end(), '_', ' ');
+  std::string where = fmt::format("step {}", fields.at("waiting_step").get<int>());
+  if (!op.empty())
+    where = fmt::format("{} (call {}, {})", op, fields.at("waiting_call").get<int>(), where);
+  const double idle_s = fields.at("idle_s").get<double>();
+  if (lagging < 0) {
+    return fmt::format("no progress for {:.1f} s: rank {} came to {}, and no rank is known to lag",
+                       idle_s, waiting, where);
+  }
+  if (waiting == lagging) {
+    return fmt::format("no progress for {:.1f} s: rank {} is {} at {}", idle_s, waiting, state,
+                       where);
+  }
+  if (fields.at("lagging_op").get<std::string>().empty() && fields.at("lagging_step") == -1 &&
+      state != "running") {
+    return fmt::format("no progress for {:.1f} s: rank {} waits at {}; rank {} {}", idle_s, waiting,
+                       where, lagging,
+                       state == "died" || state == "finished" ? "has " + state : "is " + state);
+  }
+  std::string last = fields.at("lagging_op").get<std::string>();
+  last = last.empty()
+             ? fmt::format("step {}", fields.at("lagging_step").get<int>())
+             : fmt::format("{} (call {}, step {})", last, fields.at("lagging_call").get<int>(),
+                           fields.at("lagging_step").get<int>());
+  return fmt::format("no progress for {:.1f} s: rank {} waits at {}; rank {} ({}) came to {}",
+                     idle_s, waiting, where, lagging, state, last);
+}
+
 }  // namespace
 
 const char* ToString(RankState state) {
@@ -39,11 +72,14 @@ const char* ToString(RankState state) {
       return "lost";
     case RankState::kSilent:
       return "silent";
+    case RankState::kCutOff:
+      return "cut_off";
   }
   return "";
 }
 
-Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, double idle_s) {
+Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, double idle_s,
+                   const std::string& dead_link) {
   // How far a rank has come; those that cannot go on come first among the laggards.
   auto progress = [&](int rank) {
     return std::make_tuple(static_cast<int>(CallsOf(trace, rank).size()), trace.last_step(rank));
@@ -51,7 +87,9 @@ Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, d
   // Those whose peers are lost with a machine may die of that.
   auto gone = [&](int rank) {
     if (ranks[rank] == RankState::kLost) return 2;
-    return ranks[rank] == RankState::kDied || ranks[rank] == RankState::kStopped ? 1 : 0;
+    const RankState state = ranks[rank];
+    const bool is_gone = state == RankState::kDied || state == RankState::kStopped;
+    return is_gone || state == RankState::kCutOff ? 1 : 0;
   };
   const int count = static_cast<int>(ranks.size());
   int lagging = 0;
@@ -87,40 +125,14 @@ Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, d
   Name(trace, waiting, "waiting", fields);
   Name(trace, is_behind ? lagging : -1, "lagging", fields);
   fields["lagging_state"] = is_behind ? ToString(ranks[lagging]) : "";
+  fields["dead_link"] = dead_link;
   fields["idle_s"] = idle_s;
   return fields;
 }
 
 std::string StallSentence(const Json& fields) {
-  const int waiting = fields.at("waiting_rank").get<int>();
-  const int lagging = fields.at("lagging_rank").get<int>();
-  const std::string op = fields.at("waiting_op").get<std::string>();
-  const std::string state = fields.at("lagging_state").get<std::string>();
-  std::string where = fmt::format("step {}", fields.at("waiting_step").get<int>());
-  if (!op.empty())
-    where = fmt::format("{} (call {}, {})", op, fields.at("waiting_call").get<int>(), where);
-  const double idle_s = fields.at("idle_s").get<double>();
-  if (lagging < 0) {
-    return fmt::format("no progress for {:.1f} s: rank {} came to {}, and no rank is known to lag",
-                       idle_s, waiting, where);
-  }
-  if (waiting == lagging) {
-    return fmt::format("no progress for {:.1f} s: rank {} is {} at {}", idle_s, waiting, state,
-                       where);
-  }
-  if (fields.at("lagging_op").get<std::string>().empty() && fields.at("lagging_step") == -1 &&
-      state != "running") {
-    return fmt::format("no progress for {:.1f} s: rank {} waits at {}; rank {} {}", idle_s, waiting,
-                       where, lagging,
-                       state == "stopped" || state == "lost" ? "is " + state : "has " + state);
-  }
-  std::string last = fields.at("lagging_op").get<std::string>();
-  last = last.empty()
-             ? fmt::format("step {}", fields.at("lagging_step").get<int>())
-             : fmt::format("{} (call {}, step {})", last, fields.at("lagging_call").get<int>(),
-                           fields.at("lagging_step").get<int>());
-  return fmt::format("no progress for {:.1f} s: rank {} waits at {}; rank {} ({}) came to {}",
-                     idle_s, waiting, where, lagging, state, last);
+  const std::string dead_link = fields.at("dead_link").get<std::string>();
+  return WhoWaits(fields) + (dead_link.empty() ? "" : "; " + dead_link);
 }
 
 std::optional<Json> CollectiveComparer::Next(const RunTrace& trace) {

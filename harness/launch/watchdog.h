@@ -11,14 +11,16 @@
 namespace trainwreck {
 
 // How a rank stands with the operating system. A silent one runs and writes no trace; of a lost
-// one's machine nothing is heard.
-enum class RankState { kRunning, kStopped, kDied, kFinished, kLost, kSilent };
+// one's machine nothing is heard; a cut off one runs, and no other machine answers its machine.
+enum class RankState { kRunning, kStopped, kDied, kFinished, kLost, kSilent, kCutOff };
 const char* ToString(RankState state);
 
-// The fields of a `stalled` event. The lagging rank is one that died or was stopped, else the one
-// with the fewest collective calls; the waiting rank is the live one with the most. Where all have
-// made as many calls, or the other ranks' calls are not known, no rank lags: -1.
-Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, double idle_s);
+// The fields of a `stalled` event. The lagging rank is one that died, was stopped or is cut off,
+// else the one with the fewest collective calls; the waiting rank is the live one with the most.
+// Where all have made as many calls, or the other ranks' calls are not known, no rank lags: -1.
+// `dead_link`: who gets no answer from whom (peer_links.h); empty: nobody is known to.
+Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, double idle_s,
+                   const std::string& dead_link = "");
 
 // "rank 0 waits in all_reduce (call 12, step 5) for rank 1, which died", from the fields above.
 std::string StallSentence(const Json& fields);

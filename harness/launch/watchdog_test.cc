@@ -32,7 +32,7 @@ TEST(DescribeStallTest, NamesTheFewestAndTheMostCalls) {
 }
 
 TEST(DescribeStallTest, BlamesADeadOrStoppedRankThoughOthersHaveFewerCalls) {
-  for (const RankState state : {RankState::kDied, RankState::kStopped}) {
+  for (const RankState state : {RankState::kDied, RankState::kStopped, RankState::kCutOff}) {
     const Json fields = DescribeStall(TraceWith({5, 7, 7}), {kRunning, kRunning, state}, 3);
     EXPECT_EQ(fields["lagging_rank"], 2);
     EXPECT_EQ(fields["lagging_state"], ToString(state));
@@ -45,6 +45,14 @@ TEST(DescribeStallTest, BlamesALostRankBeforeThoseThatDiedOfIt) {
                                     {RankState::kDied, kRunning, RankState::kLost, kRunning}, 6);
   EXPECT_EQ(fields["lagging_rank"], 2);
   EXPECT_EQ(fields["lagging_state"], "lost");
+}
+
+TEST(DescribeStallTest, SaysWhoGetsNoAnswer) {
+  const Json fields = DescribeStall(TraceWith({5, 5, 5}), {kRunning, RankState::kCutOff, kRunning},
+                                    6, "rank 0 on n1 gets no answer from rank 1 on n2");
+  EXPECT_EQ(StallSentence(fields),
+            "no progress for 6.0 s: rank 0 waits at all_reduce (call 4, step 4); rank 1 (cut off) "
+            "came to all_reduce (call 4, step 4); rank 0 on n1 gets no answer from rank 1 on n2");
 }
 
 TEST(DescribeStallTest, TheWaitingRankIsAlive) {

@@ -44,6 +44,9 @@ std::optional<GuardedRank> RankFrom(const Json& json) {
     rank.beat = json.at("beat").get<std::int64_t>();
     rank.trace_bytes = json.at("trace_bytes").get<std::int64_t>();
     rank.output_bytes = json.value("output_bytes", rank.output_bytes);  // not of older guards
+    rank.addresses = json.value("addresses", rank.addresses);
+    rank.unanswered = json.value("unanswered", rank.unanswered);
+    rank.down = json.value("down", rank.down);
     for (const Json& one : json.at("obeyed")) {
       ObeyedOrder obeyed{one.at("id").get<int>(), one.at("before").get<std::string>(),
                          one.at("processes").get<int>()};
@@ -99,6 +102,9 @@ Json ToJson(const GuardedRank& rank) {
           {"signal", rank.signal},
           {"trace_bytes", rank.trace_bytes},
           {"output_bytes", rank.output_bytes},
+          {"addresses", rank.addresses},
+          {"unanswered", rank.unanswered},
+          {"down", rank.down},
           {"obeyed", std::move(obeyed)},
           {"before", std::move(before)}};
 }

@@ -5,7 +5,8 @@
 //   RUN/guards.PHASE.ATTEMPT/
 //     rank3.json   of rank 3's guard, replaced as a whole when something changes, and every second:
 //       {"beat": 17, "host": "n2", "pid": 4711, "state": "running", "code": 0, "signal": 0,
-//        "trace_bytes": 0, "output_bytes": [0, 0],
+//        "trace_bytes": 0, "output_bytes": [0, 0], "addresses": ["10.0.0.3"],
+//        "unanswered": ["10.0.0.2"], "down": "eth0",
 //        "obeyed": [{"id": 0, "before": "running", "processes": 1}],
 //        "before": [{"pid": 4700, "code": -1, "signal": 9}]}
 //     orders.json  of the launcher, likewise:
@@ -63,8 +64,11 @@ struct GuardedRank {
   std::int64_t beat = 0;
   std::int64_t trace_bytes = 0;  // of one that has ended: how long its trace is, on its machine
   std::array<std::int64_t, 2> output_bytes{};  // likewise: its standard output and error
-  std::vector<ObeyedOrder> obeyed;             // all that were, also by guards before it
-  std::vector<EndedLife> before;  // how the rank ended before the launcher started it again
+  std::vector<std::string> addresses;          // of that machine
+  std::vector<std::string> unanswered;  // addresses that the rank sends to, and that do not answer
+  std::string down;  // an interface of that machine that had a link when the guard began
+  std::vector<ObeyedOrder> obeyed;  // all that were, also by guards before it
+  std::vector<EndedLife> before;    // how the rank ended before the launcher started it again
 };
 
 std::string GuardFolder(const std::string& run_folder, const std::string& phase, int attempt);

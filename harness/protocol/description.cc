@@ -347,7 +347,7 @@ const std::vector<EventInfo>& LauncherEvents() {
       {"ended", {"rank", "why"}, "a rank said that it was done, and why"},
       {"stalled",
        {"waiting_rank", "waiting_op", "waiting_call", "waiting_step", "lagging_rank", "lagging_op",
-        "lagging_call", "lagging_step", "lagging_state", "idle_s"},
+        "lagging_call", "lagging_step", "lagging_state", "dead_link", "idle_s"},
        "no rank made progress: who waits in which call, and who is behind"},
       {"collective_mismatch",
        {"call", "rank_a", "op_a", "step_a", "shape_a", "dtype_a", "rank_b", "op_b", "step_b",

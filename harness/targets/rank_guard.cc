@@ -23,12 +23,14 @@
 #include <iterator>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <stop_token>
 #include <thread>
 #include <utility>
 
 #include "harness/outcome/exit_status.h"
+#include "harness/process/peer_links.h"
 #include "harness/process/rank_guards.h"
 #include "harness/process/rank_processes.h"
 #include "harness/process/spawn_client.h"
@@ -120,6 +122,10 @@ class RankGuard {
         outputs_{{{1, OutputFile(folder_, rank_, 1)}, {2, OutputFile(folder_, rank_, 2)}}} {
     said_.host = Variable("SLURMD_NODENAME");  // as Slurm names it
     if (said_.host.empty()) said_.host = HostName();
+    for (const auto& [address, interface] : OwnAddresses()) {
+      said_.addresses.push_back(address);
+      interfaces_.insert(interface);
+    }
     // The launcher has started the rank again: no fault is performed twice.
     if (auto before = ReadGuard(folder_, rank_)) {
       said_.beat = before->beat;
@@ -145,6 +151,7 @@ class RankGuard {
   std::vector<int> Processes() const;
   void EndPause();
   void Say();
+  void LookAtLinks();
   bool IsAlone() const;  // nobody waits for this rank any more
   void Watch(const std::stop_token& stop, int server);
   void Reap(SpawnConnection& connection);
@@ -155,10 +162,11 @@ class RankGuard {
   NodeCommands commands_;
   std::array<OutputTee, 2> outputs_;
   GuardedRank said_;
+  std::set<std::string> interfaces_;                    // that had a link when this began
   std::string written_;                                 // the file, without its beat
   std::string orders_;                                  // as last read
   std::atomic<Clock::time_point> heard_{Clock::now()};  // of the harness
-  Clock::time_point next_beat_, next_orders_;
+  Clock::time_point next_beat_, next_orders_, next_links_;
   std::vector<std::pair<Clock::time_point, std::vector<int>>> pauses_;
   bool has_ended_ = false;
   bool is_server_gone_ = false;
@@ -266,10 +274,18 @@ void RankGuard::EndPause() {
   });
 }
 
+void RankGuard::LookAtLinks() {
+  if (said_.pid == 0 || Clock::now() < next_links_) return;
+  next_links_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pace_.beat_every);
+  said_.unanswered = UnansweredPeers(Processes());
+  said_.down = FirstWithoutLink(interfaces_);
+}
+
 void RankGuard::Say() {
   said_.state = has_ended_ ? "ended" : said_.pid > 0 ? StateOf(said_.pid) : "running";
   // Its end is said with how it ended, which the server tells next.
   if (!has_ended_ && said_.state == "ended") said_.state = "running";
+  if (!has_ended_) LookAtLinks();
   GuardedRank text = said_;
   text.beat = 0;
   const std::string now = ToJson(text).dump(-1, ' ', false, Json::error_handler_t::replace);
