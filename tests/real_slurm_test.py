@@ -43,7 +43,7 @@ kind: Targets
 targets:
   spread:
     command: [srun, -N2, --ntasks-per-node=1, --kill-on-bad-exit, torchrun, --nnodes=2, --nproc_per_node=1, --rdzv_backend=c10d,
-              "--rdzv_endpoint=n1:29400", --no_python, TRAINWRECK, rank, --, python3, train.py, "{run.folder}", "{steps}"]
+              --no_python, TRAINWRECK, rank, --, python3, train.py, "{run.folder}", "{steps}"]
     recipe: {steps: 60}
     ranks: {default: 2, launcher: torchrun}
     signals: {loss: {}}
@@ -170,7 +170,7 @@ class RealSlurmTest(SlurmTestCase):
         torchrun = shutil.which("torchrun", path=SEARCHED)
         if torchrun is None:
             self.skipTest("no torchrun: ci/test.sh installs Debian's")
-        self.environment.update(torchrun_settings(os.path.dirname(torchrun) + "/python3"), PATH=SEARCHED)
+        self.environment.update(torchrun_settings(os.path.dirname(torchrun) + "/python3"), PATH=SEARCHED, MASTER_ADDR="n1")
         self.write("train.py", TRAIN)
         self.write("trainwreck.yaml", TARGETS.replace("TRAINWRECK", self.trainwreck))
         self.write("nodes/l/killed.yaml", json.dumps({

@@ -250,14 +250,17 @@ void Adapter::OpenSources(const std::map<std::string, std::string>& values, bool
 }
 
 // mpirun and srun set none. Where the job says on which machine the ranks meet, each run does so at
-// a port of its own.
+// a port of its own. torchrun on several nodes has a store there; its options come before this.
 void Adapter::SetMeetingPlace(std::map<std::string, std::string>& environment) const {
-  const bool is_needed =
-      spec_.launcher == LauncherKind::kMpirun || spec_.launcher == LauncherKind::kSrun;
   const char* const address = std::getenv("MASTER_ADDR");
-  if (!is_needed || address == nullptr) return;
-  environment.emplace("MASTER_ADDR", address);
-  environment.emplace("MASTER_PORT", std::to_string(FreePort()));
+  if (spec_.launcher == LauncherKind::kOwn || address == nullptr) return;
+  const std::string port = std::to_string(FreePort());
+  if (spec_.launcher == LauncherKind::kTorchrun) {
+    environment.emplace("PET_RDZV_ENDPOINT", address + (":" + port));
+  } else {
+    environment.emplace("MASTER_ADDR", address);
+    environment.emplace("MASTER_PORT", port);
+  }
 }
 
 pid_t Adapter::StartProgram(const Invocation& invocation) {
