@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "harness/targets/launcher_words.h"
 #include "harness/targets/option_roles.h"
 #include "harness/targets/target_spec.h"
 
@@ -67,10 +68,6 @@ class Drafter {
       return role == kLogFolderOption ? "{run.folder}" : "{run.checkpoints}";
     }
     if (!IsNumber(option.value)) return "";
-    if (role == kRanksOption && IsWhole(option.value)) {
-      draft_.ranks = std::atoi(option.value.c_str());
-      return "{parallel.ranks}";
-    }
     if (role == kSeedOption && draft_.seed.empty()) {
       draft_.seed = option.name;
       return "{run.seed}";
@@ -98,11 +95,37 @@ class Drafter {
   }
 };
 
+// "-n", "-n4" or "--ntasks=4", with the number of ranks as a placeholder.
+std::string WithPlaceholder(const std::string& word) {
+  return word.substr(0, word.find_first_of("0123456789")) + "{parallel.ranks}";
+}
+
+// What starts the ranks is no part of the recipe, but for their number. Ranks that may be on other
+// machines have guards there.
+void DraftLauncher(const std::vector<std::string>& command, const LauncherWords& launcher,
+                   CommandDraft& draft) {
+  if (launcher.count == 0) return;
+  draft.launcher = launcher.launcher;
+  draft.ranks = launcher.ranks;
+  for (std::size_t i = 0; i < launcher.count; ++i) {
+    const bool is_ranks = i > 0 && i == launcher.ranks_at;
+    draft.words.push_back(is_ranks ? WithPlaceholder(command[i]) : Escaped(command[i]));
+  }
+  const bool is_script = command[launcher.count].ends_with(".py");
+  draft.has_guards = launcher.is_over_nodes && (is_script || !launcher.runs_python);
+  if (!draft.has_guards) return;
+  if (launcher.runs_python) draft.words.push_back("--no_python");
+  for (const char* word : {"trainwreck", "rank", "--"}) draft.words.push_back(word);
+  if (launcher.runs_python) draft.words.push_back("python3");
+}
+
 }  // namespace
 
 CommandDraft DraftOf(const std::vector<std::string>& command) {
   Drafter drafter;
-  for (std::size_t i = 0; i < command.size(); ++i) {
+  const LauncherWords launcher = FindLauncher(command);
+  DraftLauncher(command, launcher, drafter.draft_);
+  for (std::size_t i = launcher.count; i < command.size(); ++i) {
     const std::optional<Option> option = i == 0 ? std::nullopt : OptionAt(command, i);
     std::vector<std::string>& words = drafter.draft_.words;
     if (IsConfigFile(command[i])) drafter.draft_.config_files.push_back(command[i]);

@@ -24,7 +24,9 @@ struct CommandDraft {
   std::vector<std::string> config_files;  // that it names: their settings are no options
   std::string seed;                       // the option that is the seed; empty: none
   std::vector<std::string> folders;       // options whose folder is now one of each run
-  std::optional<int> ranks;               // as torchrun is told
+  std::optional<int> ranks;               // as torchrun, srun or mpirun is told
+  std::string launcher;                   // which of them; empty: none
+  bool has_guards = false;                // each rank was given one, as it may be elsewhere
 };
 
 // Knows options as `--name value`, `--name=value` and `name=value`. The same number under two names

@@ -41,6 +41,20 @@ TEST(CommandDraft, KnowsTheRanksOfTorchrun) {
   EXPECT_EQ(draft.words[2], "--nproc-per-node={parallel.ranks}");
 }
 
+TEST(CommandDraft, GivesRanksOnOtherMachinesGuards) {
+  const CommandDraft draft = DraftOf({"srun", "-N2", "--ntasks-per-node=1", "torchrun",
+                                      "--nnodes=2", "--nproc_per_node=1", "train.py", "--lr=0.1"});
+  EXPECT_EQ(draft.words, (Words{"srun", "-N2", "--ntasks-per-node=1", "torchrun", "--nnodes=2",
+                                "--nproc_per_node=1", "--no_python", "trainwreck", "rank", "--",
+                                "python3", "train.py", "--lr={lr}"}));
+  EXPECT_EQ(draft.ranks, 2);
+  EXPECT_EQ(draft.launcher, "torchrun");
+  EXPECT_TRUE(draft.has_guards);
+  EXPECT_EQ(DraftOf({"srun", "-n3", "-N", "3", "python3", "train.py"}).words,
+            (Words{"srun", "-n{parallel.ranks}", "-N", "3", "trainwreck", "rank", "--", "python3",
+                   "train.py"}));
+}
+
 TEST(CommandDraft, LeavesOtherWordsAsTheyAre) {
   const Words command = {"python3", "-m",         "train",     "--config",
                          "a.yaml",  "--name={x}", "--verbose", "--rate-schedule",

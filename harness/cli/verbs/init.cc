@@ -163,7 +163,8 @@ std::string TargetText(const InitOptions& options, const CommandDraft& draft,
   }
   for (const DraftKey& key : draft.keys) text += RecipeLine(key) + "\n";
   if (draft.ranks) {
-    text += "    ranks: {default: " + std::to_string(*draft.ranks) + ", launcher: torchrun}\n";
+    text += "    ranks: {default: " + std::to_string(*draft.ranks) +
+            ", launcher: " + draft.launcher + "}\n";
   }
   return text + SourcesText(reading);
 }
@@ -337,6 +338,10 @@ std::vector<std::string> Comments(const CommandDraft& draft, const OptionFinding
   }
   if (!draft.folders.empty()) {
     lines.push_back("Each run has its own folder for " + Join(draft.folders));
+  }
+  if (draft.has_guards) {
+    lines.push_back(
+        "Each rank has a guard on its machine, trainwreck rank, which has to be in PATH there");
   }
   lines.push_back("Not seen:");
   AddUnsaid(draft, lines);
