@@ -112,7 +112,8 @@ void DraftLauncher(const std::vector<std::string>& command, const LauncherWords&
     draft.words.push_back(is_ranks ? WithPlaceholder(command[i]) : Escaped(command[i]));
   }
   const bool is_script = command[launcher.count].ends_with(".py");
-  draft.has_guards = launcher.is_over_nodes && (is_script || !launcher.runs_python);
+  draft.has_guards =
+      launcher.ranks && launcher.is_over_nodes && (is_script || !launcher.runs_python);
   if (!draft.has_guards) return;
   if (launcher.runs_python) draft.words.push_back("--no_python");
   for (const char* word : {"trainwreck", "rank", "--"}) draft.words.push_back(word);

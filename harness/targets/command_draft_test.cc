@@ -53,6 +53,8 @@ TEST(CommandDraft, GivesRanksOnOtherMachinesGuards) {
   EXPECT_EQ(DraftOf({"srun", "-n3", "-N", "3", "python3", "train.py"}).words,
             (Words{"srun", "-n{parallel.ranks}", "-N", "3", "trainwreck", "rank", "--", "python3",
                    "train.py"}));
+  const Words unknown = {"srun", "python3", "train.py"};  // how many ranks there are
+  EXPECT_EQ(DraftOf(unknown).words, unknown);
 }
 
 TEST(CommandDraft, LeavesOtherWordsAsTheyAre) {
