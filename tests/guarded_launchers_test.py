@@ -9,6 +9,7 @@ beside TRAINWRECK_STACKS_PYTHON and in PATH.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ import time
 import unittest
 
 import unittest_xml
-from processes import SEARCHED, processes_with, torchrun_settings
+from processes import SEARCHED, of, processes_with, torchrun_settings
 
 TRAINWRECK = os.path.abspath(sys.argv[1])
 
@@ -105,10 +106,13 @@ class GuardedLaunchersTest(unittest.TestCase):
         os.chmod(f"{self.folder}/bin/{name}", 0o755)
         return [name, "{parallel.ranks}", "{launcher.restarts}"]
 
-    def check(self, kind, words, remedies):
-        """A rank is killed once, and what is started again ends well."""
+    def write_target(self, kind, words):
         launcher = ", ".join(json.dumps(word) for word in words)
         self.write("trainwreck.yaml", TARGETS.replace("LAUNCHER", launcher).replace("KIND", kind).replace("TRAINWRECK", TRAINWRECK))
+
+    def check(self, kind, words, remedies):
+        """A rank is killed once, and what is started again ends well."""
+        self.write_target(kind, words)
         self.write("scenarios/g/it.yaml", json.dumps({
             "apiVersion": "trainwreck/v1", "kind": "Scenario", "title": "A rank is killed under its guard", "seeds": 1,
             "inject": {"it": {"fault": "process.crash_rank", "with": {"how": "sigkill"}, "at": 20, "ranks": [1], "attempt": 0}},
@@ -137,6 +141,24 @@ class GuardedLaunchersTest(unittest.TestCase):
     def test_stand_in_for_mpich(self):
         self.check("mpirun", self.stand_in("mpiexec", "PMI_RANK", "PMI_SIZE"), BY_RESTARTS)
         self.check_ends_after_restart()
+
+    def test_ranks_that_lost_their_launcher_are_no_leak_of_the_program(self):
+        self.write_target("torchrun", self.stand_in("torchrun", "RANK", "WORLD_SIZE"))
+        self.write("scenarios/g/it.yaml", json.dumps({
+            "apiVersion": "trainwreck/v1", "kind": "Scenario", "title": "A launcher is killed", "no_remedy": "a test of the harness",
+            "recipe": {"steps": 2000}, "inject": {"it": {"fault": "process.suspend", "at": 1999}}, "symptoms": {"lost": "not ended()"}}))
+        words = [TRAINWRECK, "run", "g/it", "--target", "guarded", "--arm", "control", "--seed", "0", "--output", "out", "--keep", "all",
+                 "--history", "none", "--no-preflight"]
+        with subprocess.Popen(words, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True) as harness:
+            deadline = time.monotonic() + 60
+            while not os.path.exists(f"{self.folder}/out/g/it/control/0/checkpoints/saved"):
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.05)
+            launcher, = [pid for pid in processes_with(self.marker) if of(pid, "cmdline").split("\0")[1:2] == [self.folder + "/bin/torchrun"]]
+            os.kill(launcher, signal.SIGKILL)
+            said = harness.communicate(timeout=60)[0]
+        self.assertIn("g/it/control/0: failed: the launcher was killed by SIGKILL", said)
+        self.assertNotIn("left processes behind", said)
 
     def test_torchrun(self):
         torchrun = shutil.which("torchrun", path=SEARCHED)

@@ -194,7 +194,8 @@ void ActiveRun::Handle(const Json& message) {
   } else if (message.contains("orphan")) {
     const int pid = message["orphan"].get<int>();
     const std::string command = message.value("command", "");
-    if (was_killed_) return;  // helpers that lost their rank by our hand
+    // Helpers that lost their rank by our hand, and ranks that lost their launcher.
+    if (was_killed_ || LauncherWasKilled()) return;
     WriteEvent("leaked", {{"pid", pid}, {"command", command}});
     if (leaks_.size() < kNamedLeaks) leaks_.push_back(fmt::format("{} (pid {})", command, pid));
   } else if (message.contains("reaped")) {

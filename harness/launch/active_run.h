@@ -128,6 +128,9 @@ class ActiveRun {
   // The variable that holds a process's rank, where another launcher starts the ranks; else empty.
   std::string rank_variable() const;
   bool is_under_launcher() const { return !rank_variable().empty(); }
+  bool LauncherWasKilled() const {
+    return is_under_launcher() && !ranks_.empty() && ranks_.front().signal != 0;
+  }
   // Of the start in progress.
   int ranks() const;
   int processes() const { return run_.processes > 0 ? run_.processes : ranks(); }

@@ -369,9 +369,10 @@ std::string ActiveRun::FirstDeath() const {
   if (deaths_.empty()) return "";
   if (const Event* failed = ForeignFailure()) return ForeignDeath(*failed);
   const int rank = FirstOf(deaths_);
-  std::string sentence = fmt::format("rank {} {} after step {}", rank,
-                                     DescribeExit(ranks_[rank].code, ranks_[rank].signal),
-                                     reader_->trace().last_step(rank));
+  const std::string who = LauncherWasKilled() ? "the launcher" : fmt::format("rank {}", rank);
+  std::string sentence =
+      fmt::format("{} {} after step {}", who, DescribeExit(ranks_[rank].code, ranks_[rank].signal),
+                  reader_->trace().last_step(rank));
   if (attempt_ > 0) sentence += fmt::format(" in attempt {}", attempt_);
   for (auto exit = result_.exits.rbegin(); exit != result_.exits.rend(); ++exit) {
     if (exit->rank != rank || exit->last_words.empty()) continue;
