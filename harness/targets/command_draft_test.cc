@@ -117,6 +117,19 @@ TEST(CommandDraft, KnowsOptionsWithSections) {
   EXPECT_EQ(RoleOf(draft, "trainer.accumulate_grad_batches"), "accumulation");
 }
 
+// torchtitan's: it has two options of these names, of which only the section tells what they are.
+TEST(CommandDraft, KnowsTheRolesOfOptionsInSections) {
+  const CommandDraft draft = DraftOf({"train", "--checkpoint.interval=10", "--profiling.interval=3",
+                                      "--validation.freq", "20", "--profiling.profile_freq=7",
+                                      "--training.dataloader.num_workers=0", "--freq=1"});
+  EXPECT_EQ(RoleOf(draft, "checkpoint.interval"), "save_every");
+  EXPECT_EQ(RoleOf(draft, "profiling.interval"), "");
+  EXPECT_EQ(RoleOf(draft, "validation.freq"), "evaluate_every");
+  EXPECT_EQ(RoleOf(draft, "profiling.profile_freq"), "");
+  EXPECT_EQ(RoleOf(draft, "training.dataloader.num_workers"), "loader_workers");
+  EXPECT_EQ(RoleOf(draft, "freq"), "");
+}
+
 // One that is read, and one that is below another one, stay.
 TEST(CommandDraft, GivesEachRunItsFolders) {
   const CommandDraft draft =

@@ -12,8 +12,8 @@ namespace trainwreck {
 namespace {
 
 struct KnownOption {
-  const char* role;  // of the protocol, or one of the words below
-  std::vector<const char*> names;
+  const char* role;                // of the protocol, or one of the words below
+  std::vector<const char*> names;  // with the section where the name alone says too little
 };
 
 // The names that well-known stacks and their users give these options.
@@ -43,8 +43,10 @@ const std::vector<KnownOption>& KnownOptions() {
        {"accumulation", "accumulation_steps", "accum_steps", "grad_accum", "grad_accum_steps",
         "gradient_accumulation", "gradient_accumulation_steps", "accumulate_grad_batches"}},
       {"loader_workers", {"workers", "num_workers", "dataloader_num_workers", "loader_workers"}},
-      {"evaluate_every", {"eval_every", "eval_steps", "eval_interval", "val_check_interval"}},
-      {"save_every", {"save_every", "save_steps", "save_interval", "checkpoint_every"}},
+      {"evaluate_every",
+       {"eval_every", "eval_steps", "eval_interval", "val_check_interval", "validation.freq"}},
+      {"save_every",
+       {"save_every", "save_steps", "save_interval", "checkpoint_every", "checkpoint.interval"}},
   };
   return all;
 }
@@ -76,11 +78,13 @@ std::string KeyName(const std::string& option) {
 }
 
 std::string RoleOfKey(const std::string& key) {
-  const std::string last = key.substr(key.rfind('.') + 1);
+  const auto ends_with = [dotted = "." + key](const char* name) {
+    return dotted.ends_with("." + std::string(name));
+  };
   for (const KnownOption& known : KnownOptions()) {
-    if (std::count(known.names.begin(), known.names.end(), last) > 0) return known.role;
+    if (std::any_of(known.names.begin(), known.names.end(), ends_with)) return known.role;
   }
-  return RoleOfFolder(last);
+  return RoleOfFolder(key.substr(key.rfind('.') + 1));
 }
 
 std::vector<std::string> NamedRoles() {
