@@ -755,6 +755,12 @@ class FaultsTest(HooksTest):
         self.assertEqual([(event["step"], event["module"]) for event in self.fired()], [(step, "0") for step in range(8)])
         self.assertTrue(all(step["updated"] <= 17 for step in self.records()))
 
+    def test_a_detached_module_by_its_share(self):
+        """Of the elements, which are 144, 32, 272 and 17 in the order of modules: of a norm nobody would see that it does not move."""
+        for share, name in ((0, "0"), (0.3, "0"), (0.4, "2"), (0.9, "2")):
+            self.program("normed", faults=[fault("model.detach_output", module="*", share=share)])
+            self.assertEqual(self.fired()[-1]["module"], name, share)
+
     def test_a_model_in_evaluation(self):
         healthy = self.program("dropped", hooks=False)
         said = self.program("dropped", faults=[{**fault("model.eval_mode"), "trigger": {"from": 3}}])

@@ -718,6 +718,16 @@ def guarded(steps: int) -> None:
 
 
 @program
+def normed(steps: int) -> None:
+    """A loop whose model has a small module between large ones."""
+    first, tanh, last = make_model()
+    model = nn.Sequential(first, nn.LayerNorm(16), nn.Linear(16, 16), tanh, last)
+    optimizer, data = SGD(model.parameters(), lr=0.05), batches()
+    for step in range(steps):
+        learn(step, model, next(data), optimizer)
+
+
+@program
 def dropped(steps: int) -> None:
     """Drops activations; goes on where its checkpoint is, with torch's generator."""
     model, data = nn.Sequential(*make_model()[:2], nn.Dropout(0.5), nn.Linear(16, 1)), batches()

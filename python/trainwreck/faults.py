@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import torch
 
-from trainwreck import compat, data_faults, generator_faults, rank_faults, tensors
+from trainwreck import compat, data_faults, generator_faults, modules, rank_faults, tensors
 from trainwreck.trace import Fault, rank
 
 if TYPE_CHECKING:
@@ -340,15 +340,10 @@ class Faults:
             self._set_eval_mode(fault, module)
 
     def _detach(self, fault: Fault, model: torch.nn.Module) -> None:
-        match = [
-            (name, module)
-            for name, module in model.named_modules()
-            if fnmatch.fnmatchcase(name, fault.with_["module"])
-            and next(module.parameters(recurse=False), None) is not None
-        ]
-        if not match:
+        found = modules.find_by_share(model, fault.with_["module"], float(fault.with_["share"]))
+        if found is None:
             return
-        name, chosen = match[int(float(fault.with_["share"]) * (len(match) - 1))]
+        name, chosen = found
 
         def call(module: torch.nn.Module, _args: Any, output: Any) -> Any:
             if not module.training or fault not in self.due(fault.name):

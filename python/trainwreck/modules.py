@@ -4,6 +4,7 @@ first number that is not finite was born. Hooks of modules are set only where a 
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -37,6 +38,27 @@ def _held(module: torch.nn.Module) -> torch.nn.Module:
     while _is_wrapper(module):
         module = next(module.children())
     return module
+
+
+def find_by_share(
+    model: torch.nn.Module, pattern: str, share: float
+) -> tuple[str, torch.nn.Module] | None:
+    """Of the modules of this name with parameters of their own, in the model's order: the first
+    with which they have more than this share of their elements, or the last."""
+    counts = [
+        (sum(p.numel() for p in module.parameters(recurse=False)), name, module)
+        for name, module in model.named_modules()
+        if fnmatch.fnmatchcase(name, pattern)
+    ]
+    rest = share * sum(count for count, *_ in counts)
+    found = None
+    for count, name, module in counts:
+        if count > 0:
+            found = name, module
+            rest -= count
+            if rest < 0:
+                break
+    return found
 
 
 def _is_compiled(module: torch.nn.Module) -> bool:
