@@ -18,11 +18,12 @@ find_all_stacks() {
   local python="$TRAINWRECK_CACHE/python-stacks/bin/python3"
   # MLflow without its server, which is most of it.
   if ! "$python" -c 'import accelerate, alembic, jsonargparse, kubernetes_validate, lightning, mlflow, mpi4py, pyarrow, pytest, sklearn, sqlalchemy
-import tensorboard, torch, transformers, wandb, x_transformers' 2>/dev/null; then
+import tensorboard, torchtitan.train, transformers, wandb, x_transformers' 2>/dev/null; then
     # Without a pip of its own, which would take one more Debian package.
     [ -x "$python" ] || python3 -m venv --without-pip "$TRAINWRECK_CACHE/python-stacks"
     python3 -m pip --python "$python" install -q accelerate alembic "jsonargparse[signatures]" kubernetes-validate lightning mlflow-skinny mpi4py pyarrow \
-      pytest scikit-learn sqlalchemy tensorboard "torch==$TORCH_VERSION" transformers wandb x-transformers >&2
+      pytest scikit-learn sqlalchemy tensorboard "torch==$TORCH_VERSION" torchtitan==0.2.2 \
+      transformers wandb x-transformers >&2
   fi
   STACKS+=("--test_env=TRAINWRECK_STACKS_PYTHON=$python")
 }

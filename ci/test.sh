@@ -5,8 +5,8 @@
 # remote execution (ci/remote_execution.sh, which builds all anew), and the tests with a real Slurm and a real PostgreSQL, which it installs.
 # The hooks in Python are tested with Debian's torch 1.13 (48 MB) and a Trainer of Hugging Face that runs with it (16 MB).
 # --with-python-stacks tests them with today's PyTorch, Hugging Face's Trainer and Lightning instead, and the adapter with scikit-learn,
-# TensorBoard, MPI, accelerate and x-transformers, and exports with pyarrow, MLflow and wandb, too: 3 GB to download, 5 GB on disk, since
-# PyTorch brings its CUDA libraries. --all implies it.
+# TensorBoard, MPI, accelerate, torchtitan and x-transformers, and exports with pyarrow, MLflow and wandb, too: 3 GB to download, 5 GB on
+# disk, since PyTorch brings its CUDA libraries. --all implies it.
 # The package in Python is checked with ruff and mypy (30 MB).
 # Ends with a line `N passed, N failed, N skipped` that counts test cases, and says each skip with its reason.
 set -euo pipefail

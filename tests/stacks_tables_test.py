@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of docs/measured/stacks.md, repeated: the portable scenarios on the six stacks, with hooks and at level 0. They are found with
+"""The tables of docs/measured/stacks.md, repeated: the portable scenarios on the stacks, with hooks and at level 0. They are found with
 the Python that TRAINWRECK_STACKS_PYTHON names (`ci/test.sh --with-python-stacks` makes one); without, all but the tables. shape is skipped.
 
 Usage: stacks_tables_test.py TRAINWRECK FOLDER [unittest options]
@@ -17,6 +17,7 @@ from stacks_case import SUITE, StacksCase, block_of, needs, takes_long
 SEEDS = os.environ.get("TRAINWRECK_STACKS_SEEDS", "1")
 WITH_HOOKS = ("Rows with hooks", "Faults of the hooks, and their twins")
 WITHOUT_HOOKS = ("Without hooks",)
+TORCHTITAN = ("torchtitan",)  # it has a section of its own
 STACKS = ("plain loop", "Hugging Face", "Lightning", "accelerate", "DDP", "x-transformers")
 
 
@@ -51,12 +52,13 @@ def is_twin(row):
 class StacksTablesTest(StacksCase):
     def test_the_shape_of_the_tables(self):
         """Each stack has 30 rows and 12 twins, and 15 rows besides twins pass on it without hooks."""
-        for stack in STACKS:
-            applied = [row for row, cell in cells_of(stack, WITH_HOOKS).items() if verdicts_in(cell) != {"skip"}]
+        for stack, (hooks, without) in {**dict.fromkeys(STACKS, (WITH_HOOKS, WITHOUT_HOOKS)), "torchtitan": (TORCHTITAN, TORCHTITAN)}.items():
+            applied = [row for row, cell in cells_of(stack, hooks).items() if verdicts_in(cell) != {"skip"}]
             twins = list(filter(is_twin, applied))
             self.assertGreaterEqual(len(applied) - len(twins), 30, stack)
             self.assertGreaterEqual(len(twins), 12, stack)
-            passes = [row for row, cell in cells_of(stack, WITHOUT_HOOKS).items() if "pass" in verdicts_in(cell) and not is_twin(row)]
+            logged = "without hooks" if without == TORCHTITAN else stack
+            passes = [row for row, cell in cells_of(logged, without).items() if "pass" in verdicts_in(cell) and not is_twin(row)]
             self.assertGreaterEqual(len(passes), 15, stack)
 
     def verdicts(self, target, rows):
@@ -88,11 +90,11 @@ class StacksTablesTest(StacksCase):
         self.assertEqual(wrong, [], said)
         self.assertGreaterEqual(len([row for row in found if row in cells]), len(rows or cells) - 3)  # as many as may have been aborted
 
-    def assert_table_of_page(self, stack, page, target, rows=None):
+    def assert_table_of_page(self, stack, page, target, rows=None, sections=WITH_HOOKS):
         for name in ("train.py", "trainwreck.yaml"):
             with open(f"{self.folder}/{name}", "w", encoding="utf-8") as file:
                 file.write(block_of(page, name))
-        self.assert_table(stack, WITH_HOOKS, target, rows)
+        self.assert_table(stack, sections, target, rows)
 
     @needs("torch")
     @takes_long
@@ -131,16 +133,26 @@ class StacksTablesTest(StacksCase):
     def test_x_transformers(self):
         self.assert_table_of_page("x-transformers", "x-transformers", "x-transformers")
 
+    @needs("torch", "torchtitan.train")
+    @takes_long
+    def test_torchtitan(self):
+        self.assert_table_of_page("torchtitan", "torchtitan", "torchtitan", sections=TORCHTITAN)
+
+    @needs("torch", "torchtitan.train")
+    @takes_long
+    def test_ranks_of_torchtitan(self):
+        self.assert_table_of_page("FSDP2", "torchtitan", "torchtitan-fsdp", list(cells_of("FSDP2", TORCHTITAN)), sections=TORCHTITAN)
+
     # Level 0: without_hooks.yaml declares what each program itself logs, and no hook is set.
 
-    def assert_table_without_hooks(self, stack, target):
+    def assert_table_without_hooks(self, stack, target, sections=WITHOUT_HOOKS):
         os.rename(self.folder + "/without_hooks.yaml", self.folder + "/trainwreck.yaml")
         for page, folder in {"huggingface": "huggingface", "lightning": "lightning", "accelerate": "accelerate", "torchrun": "ddp",
-                             "x-transformers": "x-transformers"}.items():
+                             "torchtitan": "torchtitan", "x-transformers": "x-transformers"}.items():
             os.makedirs(f"{self.folder}/{folder}")
             with open(f"{self.folder}/{folder}/train.py", "w", encoding="utf-8") as file:
                 file.write(block_of(page, "train.py"))
-        self.assert_table(stack, WITHOUT_HOOKS, target)
+        self.assert_table(stack, sections, target)
 
     @needs("torch")
     @takes_long
@@ -166,6 +178,11 @@ class StacksTablesTest(StacksCase):
     @takes_long
     def test_ranks_of_torchrun_without_hooks(self):
         self.assert_table_without_hooks("DDP", "ddp")
+
+    @needs("torch", "torchtitan.train")
+    @takes_long
+    def test_torchtitan_without_hooks(self):
+        self.assert_table_without_hooks("without hooks", "torchtitan", TORCHTITAN)
 
     @needs("torch", "x_transformers")
     @takes_long

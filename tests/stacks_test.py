@@ -329,6 +329,11 @@ class StacksTest(StacksCase):
     def test_the_page_of_x_transformers(self):
         self.assert_page("x-transformers.md")
 
+    @needs("torch", "torchtitan.train")
+    @takes_long
+    def test_the_page_of_torchtitan(self):
+        self.assert_page("torchtitan.md")
+
     # The defects that twins are there for, in the program itself.
 
     def assert_differs(self, scenario, target, arms, seen):
