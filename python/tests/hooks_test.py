@@ -761,6 +761,17 @@ class FaultsTest(HooksTest):
             self.program("normed", faults=[fault("model.detach_output", module="*", share=share)])
             self.assertEqual(self.fired()[-1]["module"], name, share)
 
+    @needs("compile")
+    def test_faults_in_one_rank_s_part_of_a_sharded_model(self):
+        """The other rank makes no collective for them."""
+        for name, parameters in (("optimizer.scale_gradients", {"factor": 10}), ("model.bit_flip", {"parameter": "*", "element": 3, "bit": 2})):
+            only = {**fault(name, **parameters), "trigger": {"at": 2, "ranks": [1]}}
+            said = self.two_ranks("sharded", "4", "none", "unclipped", faults=[only], demand=())
+            self.assertEqual(sorted(line["step"] for line in said), [0, 0, 1, 1, 2, 2, 3, 3], name)
+            self.assertEqual((self.events("fired"), self.events("hook_failed", 1)), ([], []), name)
+            self.assertEqual([event["step"] for event in self.events("fired", 1)], [2], name)
+            self.setUp()
+
     def test_a_model_in_evaluation(self):
         healthy = self.program("dropped", hooks=False)
         said = self.program("dropped", faults=[{**fault("model.eval_mode"), "trigger": {"from": 3}}])

@@ -226,11 +226,12 @@ class Faults:
 
     def _flip_bit(self, fault: Fault) -> None:
         name, parameter = next(
-            (name, p)
+            (name, part)
             for name, p in self._named()
             if fnmatch.fnmatchcase(name, fault.with_["parameter"])
+            and (part := tensors.local(p.detach())).numel() > 0
         )
-        flat = parameter.detach().view(-1)
+        flat = parameter.view(-1)
         index = int(fault.with_["element"]) % flat.numel()
         before = float(flat[index])
         bits = struct.unpack("<I", struct.pack("<f", before))[0] ^ (1 << int(fault.with_["bit"]))
@@ -489,4 +490,6 @@ class Faults:
 
 
 def _gradients(parameters: list[torch.Tensor]) -> list[torch.Tensor]:
-    return [p.grad for p in parameters if p.grad is not None]
+    """What this rank holds of them: the faults may be of one rank, and make no collectives."""
+    parts = [tensors.local(p.grad) for p in parameters if p.grad is not None]
+    return [part for part in parts if part.numel() > 0]
