@@ -41,7 +41,7 @@ def cells_of(stack, sections):
 
 def verdicts_in(cell):
     """Those that it names. What it says without any is why the row does not apply."""
-    return set(re.findall(r"\b(pass|fail|error)\b", cell)) or {"skip"}
+    return set(re.findall(r"\b(pass|fail|error|inconclusive)\b", cell)) or {"skip"}
 
 
 def is_twin(row):
