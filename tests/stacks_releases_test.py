@@ -234,7 +234,7 @@ class NewestTest(ReleasesTest):
             else:
                 self.fail(f"not printed: {line}\n{output}")
 
-    @needs("torch", "transformers", "lightning")
+    @needs("torch", "transformers", "lightning", "torchtitan.train")
     @takes_long
     def test_the_programs_of_the_page(self):
         """Each section with a program: its heading begins with a package of the table, an indented block holds what it prints."""
