@@ -160,7 +160,7 @@ class WheelTest(InstalledTest):
 
     def test_its_scenarios_run_on_a_program_that_says_which_key_is_its_rate(self):
         folder = self.project("scenarios/nan/rate-too-high.yaml")
-        suite = [self.bin + "/trainwreck", "run", "--suite", "portable/lr-*"]
+        suite = [self.bin + "/trainwreck", "run", "--suite", "portable/lr-too-*"]
         done = run(*suite, cwd=folder, env={"PATH": self.bin})
         self.assertRegex(done.stdout, r"(?m)^# 2 cases need a recipe key with the role 'learning_rate'")
         self.edit(folder + "/trainwreck.yaml", "      lr: 0.3\n", "      lr: {default: 0.3, role: learning_rate}\n")
