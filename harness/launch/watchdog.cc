@@ -115,6 +115,7 @@ Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, d
   }
   const bool is_behind = [&] {
     if (count == 1 || gone(lagging) > 0) return true;
+    if (!dead_link.empty()) return false;  // what one has, and the other has not, was on its way
     return ranks[waiting] != RankState::kSilent && progress(lagging) < progress(waiting);
   }();
   if (!is_behind &&

@@ -18,7 +18,8 @@ const char* ToString(RankState state);
 // The fields of a `stalled` event. The lagging rank is one that died, was stopped or is cut off,
 // else the one with the fewest collective calls; the waiting rank is the live one with the most.
 // Where all have made as many calls, or the other ranks' calls are not known, no rank lags: -1.
-// `dead_link`: who gets no answer from whom (peer_links.h); empty: nobody is known to.
+// `dead_link`: who gets no answer from whom (peer_links.h); empty: nobody is known to. With one, no
+// running rank lags.
 Json DescribeStall(const RunTrace& trace, const std::vector<RankState>& ranks, double idle_s,
                    const std::string& dead_link = "");
 

@@ -55,6 +55,15 @@ TEST(DescribeStallTest, SaysWhoGetsNoAnswer) {
             "came to all_reduce (call 4, step 4); rank 0 on n1 gets no answer from rank 1 on n2");
 }
 
+// Of a call that both had come to, one rank got the other's answer before the link was cut.
+TEST(DescribeStallTest, NobodyLagsByACallThatADeadLinkHoldsUp) {
+  for (const auto& [dead_link, lagging] : {std::pair{"", 1}, {"rank 0 gets no answer", -1}}) {
+    const Json fields = DescribeStall(TraceWith({6, 5}), {kRunning, kRunning}, 6, dead_link);
+    EXPECT_EQ(fields["lagging_rank"], lagging) << dead_link;
+    EXPECT_EQ(fields["waiting_rank"], 0) << dead_link;
+  }
+}
+
 TEST(DescribeStallTest, TheWaitingRankIsAlive) {
   const Json fields =
       DescribeStall(TraceWith({9, 7, 5}), {RankState::kFinished, kRunning, kRunning}, 3);
