@@ -192,8 +192,11 @@ class RealSlurmTest(SlurmTestCase):
     def test_a_job_goes_on_without_the_ranks_of_a_node_that_were_killed(self):
         self.run_on_two_nodes("resume/node-lost")
         before, after = (self.guards(f"out/resume/node-lost/others_go_on/0/guards.train.{attempt}") for attempt in (0, 1))
-        # Slurm fills the first node first.
-        self.assertEqual([(before[f"rank{rank}.json"]["host"], before[f"rank{rank}.json"]["signal"]) for rank in (2, 3)], [("n2", 9), ("n2", 9)])
+        # Slurm fills one node first. Which ones it takes is its own choice: one of the run before may not be given back yet.
+        hosts, signals = zip(*((guard["host"], guard["signal"]) for _, guard in sorted(before.items())))
+        self.assertEqual((hosts[0], hosts[2]), (hosts[1], hosts[3]))
+        self.assertNotEqual(hosts[0], hosts[2])
+        self.assertEqual(signals[2:], (9, 9))
         self.assertEqual(sorted(after), ["rank0.json", "rank1.json"])
 
     def test_a_job_goes_on_without_a_node_that_died(self):
