@@ -4,7 +4,8 @@
 //     "run": {version, command_line, target, target_digest, commit, dirty,
 //             environment: {"cpu": ..}, devices, isolation, started_utc, host, output_dir, selection_digest, cores,
 //             runs, selected, unjudged, wall_seconds, cpu_seconds,
-//             selected_cases: ["..", ..] (only where some of these have no verdict)},
+//             selected_cases: ["..", ..] (only where some of these have no verdict; of the first
+//             10 shards alone)},
 //     "counts": {"pass": 5, "fail": 1, ...},
 //     "verdicts": [
 //       { case, scenario, point, file, title, scenario_digest, environment: {"blas": "..", ..},

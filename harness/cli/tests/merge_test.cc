@@ -99,6 +99,19 @@ TEST_F(MergeTest, OfManyMissingCasesSomeAreNamed) {
   EXPECT_TRUE(Contains(merged.err, ", fake/many30 and 4 others\n")) << merged.err;
 }
 
+// Else the reports of 10,000 shards with a case each would have 10,000 names each.
+TEST_F(MergeTest, OfManyShardsTheFirstNameAllCases) {
+  for (int i = 10; i < 35; ++i) files.WritePassing("many" + std::to_string(i));
+  Run("s9", "--shard 9/25 -k many");
+  Run("s11", "--shard 11/25 -k many");
+  EXPECT_EQ(Verdicts("s9")["run"]["selected_cases"].size(), 25u);
+  EXPECT_FALSE(Verdicts("s11")["run"].contains("selected_cases"));
+  const Called merged = files.Call("merge s11 s9 --output one --history none");
+  EXPECT_TRUE(Contains(merged.err, ", fake/many")) << merged.err;
+  EXPECT_TRUE(Contains(merged.err, " and 3 others\n")) << merged.err;
+  EXPECT_EQ(Verdicts("one")["run"]["selected_cases"].size(), 25u);
+}
+
 TEST_F(MergeTest, ShardsOfEarlierVersionsDoNotSayWhatWasSelected) {
   Run("s2", "--shard 2/4 fake/a fake/b fake/c");
   Json stored = Verdicts("s2");

@@ -112,14 +112,23 @@ void RefuseCasesOfTwo(const std::vector<Shard>& shards) {
   }
 }
 
-// Selected cases without a verdict, by name; none if a shard of an earlier version does not say it.
+// The names of all selected cases; none if a shard of an earlier version does not say them, or if
+// those are missing that do.
+std::vector<std::string> SelectedCases(const std::vector<Shard>& shards) {
+  for (const Shard& shard : shards) {
+    if (!shard.report.info.selected_cases.empty()) return shard.report.info.selected_cases;
+  }
+  return {};
+}
+
+// Selected cases without a verdict, by name.
 std::vector<std::string> MissingCases(const std::vector<Shard>& shards) {
   std::set<std::string> judged;
   for (const Shard& shard : shards) {
     for (const Verdict& verdict : shard.report.verdicts) judged.insert(verdict.case_name);
   }
   std::vector<std::string> missing;
-  for (const std::string& name : shards.front().report.info.selected_cases) {
+  for (const std::string& name : SelectedCases(shards)) {
     if (!judged.contains(name)) missing.push_back(name);
   }
   return missing;
@@ -173,6 +182,7 @@ void AddWord(std::string& words, const std::string& word) {
 StoredReport MergedOf(std::vector<Shard> shards, const MergeOptions& options) {
   StoredReport merged;
   RunInfo& info = merged.info = shards.front().report.info;
+  info.selected_cases = SelectedCases(shards);
   info.command_line = options.common.command_line;
   info.output_dir = options.output;
   info.host = info.devices = "";
