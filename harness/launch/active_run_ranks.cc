@@ -236,7 +236,7 @@ std::vector<RankState> ActiveRun::StatesOfForeignRanks() const {
 }
 
 std::string ActiveRun::WhoIsNotAnswered() const {
-  if (rank_variable().empty()) return "";
+  if (!is_under_launcher()) return "";
   const auto guarded = ReadGuards(GuardFolder(folder_.path(), phase_name(), attempt_));
   return DescribeDeadLinks(guarded, DeadLinks(guarded));
 }

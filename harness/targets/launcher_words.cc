@@ -1,8 +1,9 @@
 #include "harness/targets/launcher_words.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
+
+#include "harness/targets/option_roles.h"
 
 namespace trainwreck {
 namespace {
@@ -30,9 +31,7 @@ std::string OptionName(std::string word) {
 }
 
 std::optional<int> NumberOf(const std::string& text) {
-  const bool is_number =
-      !text.empty() &&
-      std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  const bool is_number = !text.empty() && IsWhole(text);
   return is_number ? std::optional<int>(std::atoi(text.c_str())) : std::nullopt;
 }
 
