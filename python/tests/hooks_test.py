@@ -423,6 +423,11 @@ class ProgramsTest(HooksTest):
         self.call("-c", "import json; assert 'trainwreck' not in __import__('sys').modules")
         self.assertEqual(os.listdir(self.trace_folder), [])
 
+    def test_a_program_that_asks_for_torch_before_it_imports_it(self):  # as transformers and datasets do
+        asks = "import importlib.util, runpy, sys; assert importlib.util.find_spec('torch'); sys.argv = sys.argv[1:]; "
+        said = self.call("-c", asks + "runpy.run_path(sys.argv[0], run_name='__main__')", PROGRAMS, "plain")
+        self.assertEqual(len(self.assert_seen(said)), 8)
+
     def test_a_sitecustomize_that_is_hidden_still_runs(self):
         mine = self.folder + "/mine"
         os.mkdir(mine)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from trainwreck import compat
+from trainwreck import imports
 from trainwreck.trace import rank
 
 if TYPE_CHECKING:
@@ -145,9 +145,9 @@ def wrap(hooks: Hooks) -> None:
     torch.save, torch.load = call_save, call_load
     torch.optim.Optimizer.load_state_dict = call_load_state  # type: ignore[method-assign]
     package = "torch.distributed.checkpoint"
-    compat.after_import(f"{package}.state_dict_saver", lambda saver: _wrap_saver(hooks, saver))
-    compat.after_import(f"{package}.state_dict_loader", lambda loader: _wrap_loader(hooks, loader))
-    compat.after_import(f"{package}.state_dict", lambda module: _wrap_states(hooks, module))
+    imports.after_import(f"{package}.state_dict_saver", lambda saver: _wrap_saver(hooks, saver))
+    imports.after_import(f"{package}.state_dict_loader", lambda loader: _wrap_loader(hooks, loader))
+    imports.after_import(f"{package}.state_dict", lambda module: _wrap_states(hooks, module))
 
 
 def _folder_of(options: dict[str, Any]) -> str | None:

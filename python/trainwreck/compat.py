@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.util
 import inspect
 import re
 import sys
@@ -184,37 +183,6 @@ def is_of_all_ranks(arguments: dict[str, Any]) -> bool:
                 world: Any = torch.distributed.group.WORLD
                 return bool(groups.unbox(value).group_name == world.group_name)
     return False
-
-
-class _AfterImport:
-    """A finder that calls a function with a module as soon as it has been imported."""
-
-    def __init__(self, name: str, call: Callable[[Any], None]) -> None:
-        self._name, self._call = name, call
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != self._name:
-            return None
-        sys.meta_path.remove(self)
-        spec: Any = importlib.util.find_spec(name)
-        if spec is None:
-            return None
-        execute = spec.loader.exec_module
-
-        def execute_and_call(module: Any) -> None:
-            execute(module)
-            self._call(module)
-
-        spec.loader.exec_module = execute_and_call
-        return spec
-
-
-def after_import(name: str, call: Callable[[Any], None]) -> None:
-    """Calls a function with a module that takes long to import, if the program imports it."""
-    if name in sys.modules:
-        call(sys.modules[name])
-    else:
-        sys.meta_path.insert(0, _AfterImport(name, call))
 
 
 # The node of the graph that the backward pass is at; None: it is not known.

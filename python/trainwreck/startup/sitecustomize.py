@@ -8,23 +8,38 @@ import os
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import Any, Optional
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = os.path.dirname(HERE)
 
 
 def run_hidden() -> None:
     """Runs the sitecustomize that this one hides, if there is one."""
     path = [folder for folder in sys.path if os.path.abspath(folder) != HERE]
     spec = PathFinder.find_spec("sitecustomize", path)
-    if spec is not None and spec.loader is not None:
-        spec.loader.exec_module(_module_of(spec))
+    if spec is not None:
+        run(spec)
 
 
-def _module_of(spec: ModuleSpec) -> ModuleType:
+def run(spec: ModuleSpec, name: str = "") -> ModuleType:
+    """A module; the others know it only by a name."""
     from importlib.util import module_from_spec
 
-    return module_from_spec(spec)
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    if name:
+        sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_alone(name: str) -> ModuleType:
+    """A module of the package, without the package."""
+    from importlib.util import spec_from_file_location
+
+    spec = spec_from_file_location(f"trainwreck.{name}", os.path.join(PACKAGE, f"{name}.py"))
+    assert spec is not None
+    return run(spec)
 
 
 def load(module: str) -> ModuleType:
@@ -33,13 +48,10 @@ def load(module: str) -> ModuleType:
     from importlib.util import spec_from_file_location
 
     if "trainwreck" not in sys.modules:
-        folder = os.path.dirname(HERE)
-        spec = spec_from_file_location(
-            "trainwreck", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
-        )
-        assert spec is not None and spec.loader is not None
-        sys.modules["trainwreck"] = _module_of(spec)
-        spec.loader.exec_module(sys.modules["trainwreck"])
+        file = os.path.join(PACKAGE, "__init__.py")
+        spec = spec_from_file_location("trainwreck", file, submodule_search_locations=[PACKAGE])
+        assert spec is not None
+        run(spec, "trainwreck")
     from importlib import import_module
 
     return import_module("trainwreck." + module)
@@ -50,37 +62,18 @@ def say_failed(error: Exception) -> None:
     print(f"trainwreck: the hooks could not be set: {said}", file=sys.stderr)
 
 
-class AfterTorch:
-    """A finder that sets the hooks as soon as torch has been imported."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
-        if name != "torch":
-            return None
-        sys.meta_path.remove(self)
-        from importlib.util import find_spec
-
-        spec = find_spec(name)
-        if spec is None or spec.loader is None:
-            return spec
-        loader: Any = spec.loader
-        execute = loader.exec_module
-
-        def execute_and_hook(module: ModuleType) -> None:
-            execute(module)
-            try:
-                load("install").install()
-            except Exception as error:  # the training goes on without us
-                say_failed(error)
-
-        loader.exec_module = execute_and_hook
-        return spec
+def set_hooks(_torch: ModuleType) -> None:
+    try:
+        load("install").install()
+    except Exception as error:  # the training goes on without us
+        say_failed(error)
 
 
 if os.environ.get("TRAINWRECK_ADAPTER") == "python" and "TRAINWRECK_TRACE" in os.environ:
-    sys.meta_path.insert(0, AfterTorch())
-    if os.environ.get("TRAINWRECK_ADAPTER_TELL"):  # what the program declares, for `init`
-        try:
+    try:
+        run_alone("imports").after_import("torch", set_hooks)
+        if os.environ.get("TRAINWRECK_ADAPTER_TELL"):  # what the program declares, for `init`
             load("options").watch()
-        except Exception as error:
-            say_failed(error)
+    except Exception as error:
+        say_failed(error)
 run_hidden()
