@@ -45,7 +45,10 @@ bool StandsFor(const std::string& draft, const std::string& word) {
 bool EndsAsTheProcess(const CommandDraft& draft, const std::vector<std::string>& words) {
   if (words.empty() || words.size() > draft.words.size()) return false;
   auto own = draft.words.end() - static_cast<std::ptrdiff_t>(words.size());
-  const bool is_same = StandsFor(*own, words.front()) || FileOfPath(words.front()) == *own;
+  std::string file = FileOfPath(words.front());
+  bool is_same = StandsFor(*own, words.front()) || file == *own;
+  if (file.ends_with(".py")) file.resize(file.size() - 3);
+  is_same = is_same || file == *own;  // `trl sft` runs sft.py with the words that follow
   return is_same &&
          std::equal(words.begin() + 1, words.end(), own + 1,
                     [](const auto& word, const auto& of) { return StandsFor(of, word); });

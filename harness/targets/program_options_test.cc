@@ -103,6 +103,8 @@ TEST(ProgramOptions, AreNotAddedToAnotherCommand) {
   EXPECT_TRUE(added_to({"python3", "train.py", "--n={x}", "--out", "a"},
                        {"train.py", "--n={x}", "--out", "/runs/1"}));
   EXPECT_TRUE(added_to({"train", "--batch=2"}, {"train", "--batch=2"}));
+  EXPECT_TRUE(added_to({"trl", "sft", "--lr=1"}, {"trl/scripts/sft.py", "--lr=1"}));
+  EXPECT_FALSE(added_to({"trl", "sft", "--lr=1"}, {"trl/scripts/dpo.py", "--lr=1"}));
   EXPECT_FALSE(added_to({"bash", "run.sh"}, {"train.py"}));
   EXPECT_FALSE(added_to({"bash", "run.sh", "--lr=0.1"}, {"train.py", "--lr=0.1"}));
   EXPECT_FALSE(added_to({"python3", "train.py", "--a=b"}, {"train.py", "--a=c"}));
