@@ -214,6 +214,19 @@ class ProgramsTest(HooksTest):
     def test_a_compiled_model(self):
         self.assert_program("compiled", record=["sample_digest"])
 
+    @needs("compile")
+    def test_inductor(self):
+        self.assert_program("inductor", record=["param_norm", "updated"])
+        self.assertEqual([step["updated"] for step in self.records()], [161] * 8)  # all elements
+
+    def test_a_model_whose_parts_are_called(self):
+        self.assert_program("parts", TRAINWRECK_ADAPTER_TELL="1")
+        self.assertEqual(self.events("program")[0]["model"], "Policy")
+        self.setUp()
+        steps = self.assert_program("parts", record=["act_norm{*}", "grad_norm{head.*}"])
+        self.assertEqual({key for key in steps[0] if "{" in key},
+                         {"act_norm{flat}", "act_norm{body}", "act_norm{head}", "grad_norm{head.weight}", "grad_norm{head.bias}"})
+
     def test_a_run_that_goes_on(self):
         checkpoint = self.folder + "/last.pt"
         first = self.program("plain", "6", checkpoint)

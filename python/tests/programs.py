@@ -702,6 +702,50 @@ def compiled(steps: int) -> None:
 
 
 @program
+def inductor(steps: int) -> None:
+    """Forward pass, loss and update are compiled to machine code."""
+    model, data = make_model(), batches()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    fast_loss, update = torch.compile(loss_of), torch.compile(lambda: optimizer.step())
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = fast_loss(model, next(data))
+        loss.backward()
+        say_step(step, loss.item(), optimizer, grad_norm=norm_of(model))
+        update()
+
+
+@program
+def parts(steps: int) -> None:
+    """A policy that is called as a whole to play alone. To train, its parts are called, and the
+    first one has no parameters."""
+
+    class Policy(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.flat, self.body, self.head = nn.Flatten(), nn.Linear(8, 16), nn.Linear(16, 1)
+
+        def forward(self, inputs: torch.Tensor) -> Any:
+            return self.head(self.body(self.flat(inputs)).tanh())
+
+    torch.manual_seed(1)
+    teacher, policy, data = make_model(), Policy(), batches()
+    optimizer = SGD(policy.parameters(), lr=0.05)
+    for step in range(steps):
+        inputs, targets = next(data)
+        with torch.no_grad():
+            teacher(inputs)
+            policy.eval()(inputs)
+        policy.train()
+        optimizer.zero_grad()
+        hidden = policy.body(policy.flat(inputs)).tanh()
+        loss = functional.mse_loss(policy.head(hidden), targets)
+        loss.backward()
+        say_step(step, loss.item(), optimizer, grad_norm=norm_of(policy))
+        optimizer.step()
+
+
+@program
 def guarded(steps: int) -> None:
     """Leaves out updates with a gradient that is not finite; its schedule goes on."""
     model, data = make_model(), batches()

@@ -28,7 +28,8 @@ def watch(
     set the hooks already, and says itself where the trace goes and what is recorded on demand; then
     this only names the model and the optimizer.
 
-    model: the module whose names the parameters have; default: the first one called in training
+    model: the module whose names the parameters have; default: the first one that is called and has
+        all parameters of the optimizers, else the first one called in training
     optimizer: the one whose steps count; default: the first one that makes a step
     folder: where the trace goes without a harness; later runs append to what is there
     record: those of the signals that are recorded on demand alone, such as "update_norm"; default:

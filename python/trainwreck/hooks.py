@@ -279,8 +279,15 @@ class Hooks:
         return applied
 
     def find_model(self, module: torch.nn.Module) -> None:
-        """Takes the first module that is called for training for the program's model."""
-        if not self.model and module.training and torch.is_grad_enabled():
+        """Takes for the program's model the first module that is called and has all parameters of
+        the optimizers; or else the first that is called for training and has some to train."""
+        is_for_training = module.training and torch.is_grad_enabled()
+        if self.model or not (self.optimizers or is_for_training):
+            return
+        parameters = list(module.parameters())
+        optimized = set(map(id, self.optimizers.all_parameters()))
+        has_all = bool(optimized) and optimized <= set(map(id, parameters))
+        if has_all or (is_for_training and any(p.requires_grad for p in parameters)):
             self.on_model(module)
 
     def on_model(self, module: torch.nn.Module) -> None:

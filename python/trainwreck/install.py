@@ -201,7 +201,7 @@ def _wrap_clearing(hooks: Hooks, holder: Any) -> None:
 def _find_model(hooks: Hooks) -> None:
     def call(module: torch.nn.Module, _args: Any) -> None:
         hooks.guard("model", hooks.find_model, module)
-        if hooks.model:
+        if hooks.model or hooks.step:  # in a whole step there was none
             handle.remove()
 
     handle = torch.nn.modules.module.register_module_forward_pre_hook(call)

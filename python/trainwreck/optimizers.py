@@ -54,6 +54,9 @@ class Optimizers:
         self._made: weakref.WeakKeyDictionary[Optimizer, None] = weakref.WeakKeyDictionary()
         self._has_own_rates = False  # those within have had other rates than the main one
 
+    def __bool__(self) -> bool:
+        return len(self._made) > 0
+
     def add(self, optimizer: Optimizer) -> None:
         self._made[optimizer] = None
 
