@@ -122,7 +122,9 @@ class Hooks:
 
     def put(self, **values: Any) -> None:
         """Values of the step in progress. None: it is not known."""
-        self._values.update((key, value) for key, value in values.items() if value is not None)
+        for name, value in values.items():
+            if value is not None:
+                self._values[name] = value
 
     # The backward pass.
 
@@ -132,12 +134,14 @@ class Hooks:
             if self.modules.births:
                 self.modules.births.on_backward_within(roots)
             return
-        given = [] if gradients is None else gradients
-        given = [given] if isinstance(given, torch.Tensor) else list(given)
-        if any(gradient is not None for gradient in given) or any(root.dim() for root in roots):
-            self._loss_is_known = False  # it is no plain sum
+        if gradients is not None:
+            given = [gradients] if isinstance(gradients, torch.Tensor) else list(gradients)
+            if any(gradient is not None for gradient in given):
+                self._loss_is_known = False  # it is no plain sum
+        scaled, loss, scale = self._scaled
         for root in roots:
-            scaled, loss, scale = self._scaled
+            if root.dim():
+                self._loss_is_known = False
             if root is scaled:  # whose own value may be infinite
                 self._losses.append((loss.detach(), None))
             else:
@@ -203,7 +207,7 @@ class Hooks:
         """What a call of `clip_grad_norm_` has found: the 2-norm of these parameters' gradients, or
         None, and the norm that it clips by."""
         ids = {id(p) for p in parameters}
-        if not any(ids & clip.ids for clip in self._clips):  # what was clipped before is no news
+        if all(ids.isdisjoint(clip.ids) for clip in self._clips):  # what was clipped before is no news
             whole = float(tensors.full(by))
             self._clips.append(Clip(ids, whole if norm is by else norm, whole > float(max_norm)))
 
@@ -242,7 +246,8 @@ class Hooks:
         """None where somebody else has changed gradients: what they were is not known."""
         if not self._clips:  # then it is that of the gradients as they are applied
             return applied if self.is_untouched(with_gradients) else None
-        rest = [p for p in with_gradients if not any(id(p) in clip.ids for clip in self._clips)]
+        clipped = set().union(*(clip.ids for clip in self._clips))
+        rest = [p for p in with_gradients if id(p) not in clipped]
         norms = [clip.norm for clip in self._clips if clip.norm is not None]
         if len(norms) < len(self._clips):
             return None
