@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable
 import torch
 import torch.distributed as dist
 
-from trainwreck import compat, tensors
+from trainwreck import compat, rank_faults, tensors
 
 if TYPE_CHECKING:
     from trainwreck.hooks import Hooks
@@ -77,22 +77,33 @@ class Collectives:
     def _follow(self) -> None:
         if dist.get_world_size() == 1 and not self._is_timed:
             return
+        acting = rank_faults.CollectiveFaults(self._hooks.faults)
         for name, said in NAMES.items():
-            compat.on_op("c10d", name, functools.partial(self._around, said))
+            compat.on_op("c10d", name, functools.partial(self._around, acting, name, said))
         if self._is_timed:
             compat.on_op("_c10d_functional", "wait_tensor", self._around_wait)
             work: Any = torch._C._distributed_c10d.Work
             work.wait = self._wrap_wait(work.wait)
 
-    def _around(self, said: str, proceed: Callable[[], Any], arguments: dict[str, Any]) -> Any:
-        begin = time.monotonic()
-        self._hooks.guard("collectives", self._record, said, arguments)
-        try:
-            return proceed()
-        finally:
-            self._last = time.monotonic()
-            self._seconds += self._last - begin
-            self._open += self._hooks.is_in_backward()
+    def _around(
+        self,
+        acting: rank_faults.CollectiveFaults,
+        name: str,
+        said: str,
+        proceed: Callable[..., Any],
+        arguments: dict[str, Any],
+    ) -> Any:
+        def call(**changed: Any) -> Any:
+            begin = time.monotonic()
+            self._hooks.guard("collectives", self._record, said, {**arguments, **changed})
+            try:
+                return proceed(**changed)
+            finally:
+                self._last = time.monotonic()
+                self._seconds += self._last - begin
+                self._open += self._hooks.is_in_backward()
+
+        return acting.around(name, said, call, arguments)
 
     def _record(self, said: str, arguments: dict[str, Any]) -> None:
         # A list of lists is there on one rank alone, as that of a gather.

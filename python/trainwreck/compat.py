@@ -17,7 +17,7 @@ from torch.optim import Optimizer, lr_scheduler
 from torch.optim import optimizer as optimizers
 
 # Called with what goes on, and the arguments by name.
-Around = Callable[[Callable[[], Any], dict[str, Any]], Any]
+Around = Callable[[Callable[..., Any], dict[str, Any]], Any]
 OLDEST = (1, 13)
 # Called with the optimizer, and the arguments of its `step` with it and by name.
 BeforeStep = Callable[[Optimizer, Any, Any], Any]
@@ -133,8 +133,10 @@ def on_modules(before: BeforeForward, after: AfterForward) -> None:
 
 def on_op(namespace: str, name: str, around: Around) -> None:
     """Calls `around` with what calls the op, and with the op's arguments, where this torch has it.
+    Arguments that are given to what calls the op are in place of the program's.
 
-    The op's own kernels stay below. A kernel below autograd sees functional collectives, too.
+    The op's own kernels stay below. A kernel that is there to select a backend sees functional
+    collectives, too, and those within an operation of a DTensor, where all of autograd is left out.
     """
     if not hasattr(getattr(torch.ops, namespace), name):
         return
@@ -143,13 +145,15 @@ def on_op(namespace: str, name: str, around: Around) -> None:
     has_guard = hasattr(torch._C, "_ExcludeDispatchKeyGuard")
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        def proceed() -> Any:
-            with _below_view() if has_guard else _below_autograd():
-                return op(*args, **kwargs)
+        given = {**dict(zip(names, args)), **kwargs}
 
-        return around(proceed, {**dict(zip(names, args)), **kwargs})
+        def proceed(**changed: Any) -> Any:
+            with _below_selection() if has_guard else _below_autograd():
+                return op(**{**given, **changed}) if changed else op(*args, **kwargs)
 
-    _library(namespace).impl(name, kernel, "ADInplaceOrView" if has_guard else "Autograd")
+        return around(proceed, given)
+
+    _library(namespace).impl(name, kernel, "BackendSelect" if has_guard else "Autograd")
 
 
 @functools.cache
@@ -158,9 +162,9 @@ def _library(namespace: str) -> Any:
     return library(namespace, "IMPL")
 
 
-def _below_view() -> Any:
+def _below_selection() -> Any:
     of_torch: Any = torch._C
-    keys = of_torch.DispatchKeySet(of_torch.DispatchKey.ADInplaceOrView)
+    keys = of_torch.DispatchKeySet(of_torch.DispatchKey.BackendSelect)
     return of_torch._ExcludeDispatchKeyGuard(keys)
 
 
@@ -171,18 +175,53 @@ def _below_autograd() -> Iterator[None]:
     del held  # it guards as long as it is there
 
 
+def has_works() -> bool:
+    """Whether an op of c10d can be given a `Work` of ours, and its own one can be waited for."""
+    of_c10d: Any = getattr(torch._C, "_distributed_c10d", None)
+    has_guard = hasattr(torch._C, "_ExcludeDispatchKeyGuard")
+    return has_guard and hasattr(getattr(of_c10d, "Work", None), "boxed")
+
+
+def finished_work(results: list[torch.Tensor]) -> Any:
+    """A `Work` that is done, as an op of c10d returns it."""
+    of_c10d: Any = torch._C._distributed_c10d
+    devices = {tensor.device for tensor in results if tensor.device.type != "cpu"}
+    future: Any = torch.futures.Future(devices=sorted(devices, key=str))
+    future.set_result(results)
+    return of_c10d._create_work_from_future(future).boxed()
+
+
+def wait_for(work: Any) -> None:
+    """Waits for the `Work` that an op of c10d has returned."""
+    of_c10d: Any = torch._C._distributed_c10d
+    of_c10d.Work.unbox(work).wait()
+
+
+def group_of(arguments: dict[str, Any]) -> Any:
+    """The group that an op of c10d is called on; None: it is not known."""
+    groups: Any = torch.distributed.ProcessGroup
+    for value in arguments.values() if hasattr(groups, "unbox") else ():
+        if isinstance(value, torch.ScriptObject):
+            with contextlib.suppress(RuntimeError):  # it is something else
+                return groups.unbox(value)
+    return None
+
+
 def is_of_all_ranks(arguments: dict[str, Any]) -> bool:
     """Whether an op of c10d is called on the group of all ranks. Others of the same ranks may be of
     a thread, whose calls have no order among the program's."""
-    groups: Any = torch.distributed.ProcessGroup
-    if not hasattr(groups, "unbox"):  # then a group cannot be read from its op
-        return len(torch.distributed.distributed_c10d._pg_map) == 1
-    for value in arguments.values():
-        if isinstance(value, torch.ScriptObject):
-            with contextlib.suppress(RuntimeError):  # it is something else
-                world: Any = torch.distributed.group.WORLD
-                return bool(groups.unbox(value).group_name == world.group_name)
-    return False
+    group = group_of(arguments)
+    if group is None:
+        old = not hasattr(torch.distributed.ProcessGroup, "unbox")
+        return old and len(torch.distributed.distributed_c10d._pg_map) == 1
+    world: Any = torch.distributed.group.WORLD
+    return bool(group.group_name == world.group_name)
+
+
+def is_in_graph() -> bool:
+    """Whether this thread makes a backward pass. Those of devices have threads of torch's own."""
+    of_torch: Any = torch._C
+    return hasattr(of_torch, "_current_graph_task_id") and of_torch._current_graph_task_id() != -1
 
 
 # The node of the graph that the backward pass is at; None: it is not known.

@@ -97,6 +97,11 @@ class Faults:
             generator_faults.wrap(self)
 
     @property
+    def step(self) -> int:
+        """The step in progress."""
+        return self._hooks.step
+
+    @property
     def has_stepped(self) -> bool:
         """Whether this process has made a step."""
         return self._hooks.has_stepped
