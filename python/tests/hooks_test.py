@@ -20,7 +20,7 @@ import unittest_xml  # pylint: disable=wrong-import-position
 PACKAGE = os.path.abspath("python/packed/trainwreck")
 PROGRAMS = os.path.abspath("python/tests/programs.py")
 PYTHON = os.environ.get("TRAINWRECK_STACKS_PYTHON") or shutil.which("python3")
-TORCH = subprocess.run([PYTHON, "-c", "import torch; print(torch.__version__, *dir(torch), *dir(torch.amp))"],
+TORCH = subprocess.run([PYTHON, "-c", "import torch, torch.distributed as d; print(torch.__version__, *dir(torch), *dir(torch.amp), *dir(d.Work))"],
                        capture_output=True, text=True, check=False).stdout.split()
 needs_torch = unittest.skipUnless(TORCH, f"{PYTHON} cannot import torch: ci/test.sh installs Debian's")
 
@@ -38,7 +38,9 @@ with open(PACKAGE + "/hooks.json", encoding="utf-8") as description:
 
 
 def fault(name, at=None, **parameters):
-    return {"id": "f", "fault": name, "with": parameters, "trigger": {} if at is None else {"at": at}}
+    described, = [one for one in HOOKS["faults"] if one["name"] == name]
+    defaults = {one["name"]: one["default"] for one in described["params"]}
+    return {"id": "f", "fault": name, "with": {**defaults, **parameters}, "trigger": {} if at is None else {"at": at}}
 
 
 def entries_of(file):
@@ -86,8 +88,9 @@ class HooksTest(unittest.TestCase):
                  "TRAINWRECK_PLAN": plan, "TRAINWRECK_ADAPTER_WITHOUT": without} if hooks else {}
         done = subprocess.run([PYTHON, *command], env={**os.environ, "OMP_NUM_THREADS": "1", **added, **environment},
                               capture_output=True, text=True, check=False, timeout=120)
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        self.stderr = done.stderr
+        if status is not None:
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.status, self.stderr = done.returncode, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
     def program(self, name, *arguments, **options):
@@ -294,7 +297,7 @@ class ProgramsTest(HooksTest):
         batches = {"_BaseDataLoaderIter." + name for name in ("__init__", "_reset", "__next__")}
         for added, plan in ((set(), {"record": [*GRADIENTS, "update_norm", "comm_s", "memory_bytes"]}), (batches, {"record": ["data_s"]}),
                             ({"_BaseDataLoaderIter.__next__"}, {"faults": [fault("data.slow_loader", seconds=1)]}),
-                            ({"all_reduce"}, {"faults": [fault("collective.delay", seconds=1)]}),
+                            (set() if "boxed" in TORCH else {"all_reduce"}, {"faults": [fault("collective.delay", seconds=1)]}),
                             (set(), {"faults": [fault("process.slow_step", seconds=1)]})):
             self.assertEqual(self.functions_set(**plan) - always, added, plan)
         for plan in ({"record": ["act_norm"]}, {"faults": [fault("schedule.freeze")]}):  # which ones differs between versions
@@ -925,11 +928,6 @@ class FaultsTest(HooksTest):
         self.assertEqual([a == b for a, b in zip(*both)], [True] * 3 + [False] * 5)
         self.assertEqual(([event["step"] for event in self.fired()], self.fired()[0]["after"]), ([3, 4, 5, 6, 7], False))
 
-    def test_a_collective_that_does_not_match(self):
-        self.two_ranks(status=1, faults=[{**fault("collective.mismatch", times=2), "trigger": {"at": 2, "ranks": [1]}}])
-        once, = self.fired(rank=1)
-        self.assertEqual((once["before"], once["after"]), (1, 2))
-
     def test_a_loader_that_ends_early(self):
         self.program("by_name", record=["sample_digest"], faults=[fault("data.early_end", at=3)])
         digests = [step["sample_digest"] for step in self.records()]
@@ -952,32 +950,6 @@ class FaultsTest(HooksTest):
         first, second = ([step["sample_digest"] for step in self.records(rank=rank)] for rank in (0, 1))
         self.assertEqual(len(set(first)), 8)
         self.assertEqual((second[3:6], len(set(second))), (second[:3], 5), "it begins its data anew")
-
-    def test_a_collective_that_one_rank_leaves_out(self):
-        """The other one gets what the next one of that rank sends."""
-        only = {**fault("collective.skip"), "trigger": {"at": 3, "ranks": [1]}}
-        self.two_ranks("summed", status=1, faults=[only])
-        once, = self.fired(rank=1)
-        self.assertEqual((once["step"], self.fired(rank=0)), (3, []))
-
-    def test_a_collective_that_one_rank_is_late_for(self):
-        late = {**fault("collective.delay", seconds=1.0), "trigger": {"at": 3, "ranks": [1]}}
-        self.two_ranks(faults=[late])
-        once, = self.fired(rank=1)
-        self.assertGreater(once["after"], 1)
-        self.assertEqual(self.fired(rank=0), [])
-        for rank in (0, 1):
-            self.assertGreater(self.records(rank=rank)[3]["step_s"], 0.9, "the other one waits")
-
-    def test_a_result_of_a_collective_that_one_rank_sees_wrong(self):
-        only = {**fault("collective.corrupt_result", value=50.0), "trigger": {"at": 2, "ranks": [1]}}
-        for how in ("at_once", "later"):
-            self.setUp()
-            said = self.two_ranks("summed", "4", how, faults=[only])
-            once, = self.fired(rank=1)
-            self.assertEqual((once["before"], once["after"], self.events("fired", rank=0)), (3, 50, []))
-            seen = {rank: [line["seen"] for line in said if line["rank"] == rank] for rank in (0, 1)}
-            self.assertEqual(seen, {0: [6, 6, 6, 6], 1: [6, 6, 53, 6]}, how)
 
 
 # What the description promises is what the code does.

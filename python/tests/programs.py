@@ -1002,23 +1002,55 @@ def collectives(steps: int) -> None:
     os._exit(0)
 
 
+def add_up(way: str, own: torch.Tensor) -> torch.Tensor:
+    """What two ranks have together, by a collective that is called in this way."""
+    dist: Any = torch.distributed
+    if way in ("at_once", "later"):
+        work = dist.all_reduce(own, async_op=way == "later")
+        if way == "later":
+            work.wait()
+        return own
+    if way == "functional":
+        from torch.distributed import _functional_collectives as functional_ones
+
+        return functional_ones.all_reduce(own, "sum", dist.group.WORLD) + 0
+    if way == "within_an_operation":
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor import DTensor, Partial
+
+        mesh = init_device_mesh("cpu", (2,))
+        return functional.relu(DTensor.from_local(own, mesh, [Partial()])).to_local()
+    both, half = torch.zeros(4), torch.zeros(1)
+    if way == "gathered":
+        dist.all_gather_into_tensor(both, own)
+    if way == "gathered_in_a_list":
+        dist.all_gather(list(both.view(2, 2).unbind()), own)
+    if way == "sent":
+        dist.broadcast(own, 0)
+    if way == "exchanged":
+        sizes = [3, 1] if dist.get_rank() == 0 else [1, 3]
+        dist.all_to_all_single(both, own.repeat(2), sizes, sizes)
+    if way == "scattered":
+        dist.reduce_scatter_tensor(half, own, async_op=True).wait()
+    if way == "scattered_in_a_list":
+        dist.reduce_scatter(half, list(own.split(1)))
+    return half if "scattered" in way else own if way == "sent" else both
+
+
 @program
 def summed(steps: int) -> None:
-    """Adds up two numbers of each rank, and says what it sees."""
+    """Adds up two numbers of each rank, or hands them on, and says what it sees."""
     dist = torch.distributed
-    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=20))
-    rank, is_later = dist.get_rank(), sys.argv[3:] == ["later"]
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=8))
+    rank, way = dist.get_rank(), sys.argv[3] if len(sys.argv) > 3 else "at_once"
     model, data = make_model(), batches()
     optimizer = SGD(model.parameters(), lr=0.05)
     for step in range(steps):
         optimizer.zero_grad()
         loss = loss_of(model, next(data))
         loss.backward()
-        ones = torch.full((2,), rank + 1.0)
-        work = dist.all_reduce(ones, async_op=is_later)
-        if is_later:
-            work.wait()
-        say_step(step, loss.item(), optimizer, rank=rank, seen=ones.sum().item())
+        seen = add_up(way, torch.full((2,), rank + 1.0))
+        say_step(step, loss.item(), optimizer, rank=rank, seen=seen.sum().item())
         optimizer.step()
     os._exit(0)
 

@@ -135,25 +135,37 @@ def on_op(namespace: str, name: str, around: Around) -> None:
     """Calls `around` with what calls the op, and with the op's arguments, where this torch has it.
     Arguments that are given to what calls the op are in place of the program's.
 
-    The op's own kernels stay below. A kernel that is there to select a backend sees functional
-    collectives, too, and those within an operation of a DTensor, where all of autograd is left out.
+    The op's own kernels stay below. A kernel below autograd sees functional collectives, too, and
+    one that is there to select a backend those within an operation of a DTensor.
     """
     if not hasattr(getattr(torch.ops, namespace), name):
         return
     op = getattr(getattr(torch.ops, namespace), name).default
     names = [argument.name for argument in op._schema.arguments]
-    has_guard = hasattr(torch._C, "_ExcludeDispatchKeyGuard")
+    of_torch: Any = torch._C
+    has_guard = hasattr(of_torch, "_ExcludeDispatchKeyGuard")
 
-    def kernel(*args: Any, **kwargs: Any) -> Any:
+    def kernel(keys: Any, args: Any, kwargs: Any) -> Any:
         given = {**dict(zip(names, args)), **kwargs}
 
         def proceed(**changed: Any) -> Any:
-            with _below_selection() if has_guard else _below_autograd():
-                return op(**{**given, **changed}) if changed else op(*args, **kwargs)
+            all_args, by_name = ((), {**given, **changed}) if changed else (args, kwargs)
+            if keys is not None:
+                below = keys & of_torch._dispatch_keyset_full_after(
+                    of_torch.DispatchKey.BackendSelect
+                )
+                return op.redispatch(below, *all_args, **by_name)
+            with _below_view() if has_guard else _below_autograd():
+                return op(*all_args, **by_name)
 
         return around(proceed, given)
 
-    _library(namespace).impl(name, kernel, "BackendSelect" if has_guard else "Autograd")
+    impl: Any = _library(namespace).impl
+    if "with_keyset" in inspect.signature(impl).parameters and hasattr(op, "redispatch"):
+        impl(name, lambda keys, *a, **kw: kernel(keys, a, kw), "BackendSelect", with_keyset=True)
+    else:
+        key = "ADInplaceOrView" if has_guard else "Autograd"
+        impl(name, lambda *a, **kw: kernel(None, a, kw), key)
 
 
 @functools.cache
@@ -162,9 +174,9 @@ def _library(namespace: str) -> Any:
     return library(namespace, "IMPL")
 
 
-def _below_selection() -> Any:
+def _below_view() -> Any:
     of_torch: Any = torch._C
-    keys = of_torch.DispatchKeySet(of_torch.DispatchKey.BackendSelect)
+    keys = of_torch.DispatchKeySet(of_torch.DispatchKey.ADInplaceOrView)
     return of_torch._ExcludeDispatchKeyGuard(keys)
 
 
@@ -183,12 +195,12 @@ def has_works() -> bool:
 
 
 def finished_work(results: list[torch.Tensor]) -> Any:
-    """A `Work` that is done, as an op of c10d returns it."""
+    """A `Work` that is done."""
     of_c10d: Any = torch._C._distributed_c10d
     devices = {tensor.device for tensor in results if tensor.device.type != "cpu"}
     future: Any = torch.futures.Future(devices=sorted(devices, key=str))
     future.set_result(results)
-    return of_c10d._create_work_from_future(future).boxed()
+    return of_c10d._create_work_from_future(future)
 
 
 def wait_for(work: Any) -> None:

@@ -47,27 +47,27 @@ class CollectiveFaults:
             return call()
         given = arguments[next(iter(arguments))]  # of all ops the tensors of the result
 
-        def left_out() -> Any:
-            work = compat.finished_work(list(tensors.all_in(given)))
+        def finished() -> Any:
+            work = compat.finished_work(list(tensors.all_in(given))).boxed()
             op = getattr(torch.ops.c10d, name).default
             return work if len(op._schema.returns) == 1 else (given, work)
 
         def wait(result: Any) -> None:
             compat.wait_for(result[-1] if isinstance(result, tuple) else result)
 
-        return self.act(said, call, arguments, left_out, wait)
+        return self.act(said, call, arguments, finished, wait)
 
     def act(
         self,
         said: str,
         call: Callable[..., Any],
         arguments: dict[str, Any],
-        left_out: Callable[[], Any],
+        finished: Callable[[], Any],
         wait: Callable[[Any], None],
     ) -> Any:
-        """What a collective returns. `left_out` gives what it returns where it was left out."""
+        """What a collective returns. `finished` gives what it returns where it is done."""
         for fault in self._due("collective.skip", said):
-            made = self._faults.guard(lambda: (left_out(),))
+            made = self._faults.guard(lambda: (finished(),))
             if made is not None:
                 self._faults.fired(fault, said, "left out")
                 return made[0]
@@ -84,6 +84,7 @@ class CollectiveFaults:
         result = call(**changed)
         for fault in wrong:
             wait(result)
+            result = finished()  # of others a wait may write the result again
             self._faults.guard(self._corrupt, fault, said, result_of)
         return result
 
@@ -148,12 +149,15 @@ def _wrap_all_reduce(faults: Faults) -> None:
         def proceed(tensor: torch.Tensor = tensor) -> Any:
             return all_reduce(tensor, *args, **kwargs)
 
+        def finished() -> Any:
+            is_async = kwargs.get("async_op", args[2:3] == (True,))
+            return compat.finished_work([tensor]) if is_async else None
+
         def wait(result: Any) -> None:
             if result is not None:  # a work that goes on
                 result.wait()
 
-        given = {"tensor": tensor}
-        return acting.act("all_reduce", proceed, given, lambda: None, wait)
+        return acting.act("all_reduce", proceed, {"tensor": tensor}, finished, wait)
 
     dist.all_reduce = call
 
