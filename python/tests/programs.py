@@ -1039,17 +1039,18 @@ def add_up(way: str, own: torch.Tensor) -> torch.Tensor:
 
 @program
 def summed(steps: int) -> None:
-    """Adds up two numbers of each rank, or hands them on, and says what it sees."""
+    """Adds up two numbers of each rank, or hands them on, by these ways in turns, and says what it
+    sees."""
     dist = torch.distributed
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=8))
-    rank, way = dist.get_rank(), sys.argv[3] if len(sys.argv) > 3 else "at_once"
+    rank, ways = dist.get_rank(), sys.argv[3:] or ["at_once"]
     model, data = make_model(), batches()
     optimizer = SGD(model.parameters(), lr=0.05)
     for step in range(steps):
         optimizer.zero_grad()
         loss = loss_of(model, next(data))
         loss.backward()
-        seen = add_up(way, torch.full((2,), rank + 1.0))
+        seen = add_up(ways[step % len(ways)], torch.full((2,), rank + 1.0))
         say_step(step, loss.item(), optimizer, rank=rank, seen=seen.sum().item())
         optimizer.step()
     os._exit(0)
@@ -1063,7 +1064,7 @@ def sharded(steps: int) -> None:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
-    torch.distributed.init_process_group("gloo")
+    torch.distributed.init_process_group("gloo", timeout=datetime.timedelta(seconds=15))
     rank = torch.distributed.get_rank()
     mesh = init_device_mesh("cpu", (torch.distributed.get_world_size(),))
     model, data = make_model(), batches()

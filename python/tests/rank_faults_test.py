@@ -6,84 +6,145 @@ Usage: rank_faults_test.py [unittest options], as hooks_test.py
 import collections
 import sys
 
-sys.path[:0] = ["tests", "python/tests"]
+sys.path.insert(0, "tests")
 import unittest_xml  # pylint: disable=wrong-import-position
 from hooks_test import HooksTest, fault, needs, needs_torch  # pylint: disable=wrong-import-position
 
-# A way: the collective as the trace calls it, its elements, what is seen without a fault, and by rank 1 where it leaves the collective out.
+# A way: the collective as the trace calls it, its elements, what the two ranks see without a fault, and where both leave it out.
 Way = collections.namedtuple("Way", "op elements seen left_out")
-ANY = {"at_once": Way("all_reduce", 2, [6, 6], 4), "later": Way("all_reduce", 2, [6, 6], 4)}
+ANY = {"at_once": Way("all_reduce", 2, [6, 6], [2, 4]), "later": Way("all_reduce", 2, [6, 6], [2, 4])}
 WAYS = {
     **ANY,
-    "functional": Way("all_reduce", 2, [6, 6], 4),
-    "within_an_operation": Way("all_reduce", 2, [6, 6], 4),
-    "gathered": Way("all_gather_into_tensor", 6, [6, 6], 0),
-    "gathered_in_a_list": Way("all_gather", 6, [6, 6], 0),
-    "exchanged": Way("all_to_all_single", 8, [5, 7], 0),
-    "scattered": Way("reduce_scatter_tensor", 3, [3, 3], 0),
-    "scattered_in_a_list": Way("reduce_scatter", 3, [3, 3], 0),
-    "sent": Way("broadcast", 2, [2, 2], 4),
+    "functional": Way("all_reduce", 2, [6, 6], [2, 4]),
+    "within_an_operation": Way("all_reduce", 2, [6, 6], [2, 4]),
+    "gathered": Way("all_gather_into_tensor", 6, [6, 6], [0, 0]),
+    "gathered_in_a_list": Way("all_gather", 6, [6, 6], [0, 0]),
+    "exchanged": Way("all_to_all_single", 8, [5, 7], [0, 0]),
+    "scattered": Way("reduce_scatter_tensor", 3, [3, 3], [0, 0]),
+    "scattered_in_a_list": Way("reduce_scatter", 3, [3, 3], [0, 0]),
+    "sent": Way("broadcast", 2, [2, 2], [2, 4]),
 }
 
 
-def on_rank_1(name, at, **parameters):
-    return {**fault(name, **parameters), "id": name, "trigger": {"at": at, "ranks": [1]}}
+def on_rank_1(name, trigger, **parameters):
+    return {**fault(name, **parameters), "id": name, "trigger": {**trigger, "ranks": [1]}}
 
 
 @needs_torch
 class CollectiveFaultsTest(HooksTest):
-    def fired(self, rank=1):
+    def fired(self, rank=1, name=""):
         self.assertEqual(self.events("hook_failed", rank), [])
-        return [(event["fault"], event["step"], event["before"], event["after"]) for event in self.events("fired", rank)]
+        return [(event["step"], event["before"], event["after"]) for event in self.events("fired", rank) if event["fault"].endswith(name)]
 
     def seen(self, said, rank):
         return [line["seen"] for line in said if line["rank"] == rank]
 
     def assert_acts(self, ways):
-        """Late at step 1, wrong at step 2, and left out at step 4: the other rank gets what the next one sends, or waits for ever."""
-        for name, way in ways.items():
-            with self.subTest(name):
-                self.setUp()
-                faults = [on_rank_1("collective.delay", 1, seconds=1.0, op=way.op), on_rank_1("collective.corrupt_result", 2, value=50.0),
-                          on_rank_1("collective.skip", 4)]
-                said = self.two_ranks("summed", "6", name, status=None, faults=faults)
-                late, wrong, left_out = self.fired()
-                self.assertEqual((late[:3], late[3] >= 1), (("collective.delay", 1, 0), True))
-                self.assertEqual(self.fired(rank=0), [])
-                slow = 1 if name == "sent" else 0  # who sends has no need to wait
-                self.assertTrue(all(self.records(rank=rank)[1]["step_s"] > 0.9 for rank in range(slow, 2)), "the other one waits")
-                first, second = way.seen
-                self.assertEqual((wrong[:2], wrong[3]), (("collective.corrupt_result", 2), 50))
-                self.assertEqual(left_out, ("collective.skip", 4, way.op, "left out"))
-                changed = second - wrong[2] + 50
-                self.assertEqual(self.seen(said, 1)[:5], [second, second, changed, second, way.left_out])
-                self.assertEqual(self.seen(said, 0)[:4], [first] * 4)
-                self.assertNotEqual(self.status, 0, "the last one of rank 0 has no peer")
+        """In turns: late, then with a wrong result on one rank, then left out on both, and at last without a fault again."""
+        number = len(ways)
+        first, second, third = ({"from": n * number, "to": (n + 1) * number - 1} for n in range(3))
+        faults = [on_rank_1("collective.delay", first, seconds=0.4), on_rank_1("collective.corrupt_result", second, value=50.0),
+                  {**fault("collective.skip"), "trigger": third}]
+        said = self.two_ranks("summed", str(4 * number), *ways, faults=faults)
+        late, wrong = self.fired(name="delay"), self.fired(name="corrupt_result")
+        self.assertEqual([(step, before, after >= 0.4) for step, before, after in late], [(step, 0, True) for step in range(number)])
+        self.assertEqual([(step, after) for step, _, after in wrong], [(number + step, 50) for step in range(number)])
+        self.assertEqual((self.fired(0, "delay"), self.fired(0, "corrupt_result")), ([], []))
+        self.assertEqual([event["op"] for event in self.events("fired", 1)[: 2 * number]], 2 * [way.op for way in ways.values()])
+        for rank in (0, 1):
+            healthy, left_out = ([way[key][rank] for way in ways.values()] for key in (2, 3))
+            self.assertEqual(self.fired(rank, "skip"), [(2 * number + i, way.op, "left out") for i, way in enumerate(ways.values())])
+            changed = [one - before + 50 if rank else one for one, (_, before, _) in zip(healthy, wrong)]
+            self.assertEqual(self.seen(said, rank), healthy + changed + left_out + healthy)
+            slow = [step["step_s"] > 0.35 for step, name in zip(self.records(rank=rank), ways) if rank or name != "sent"]
+            self.assertTrue(all(slow), "the other one waits, but where it sends")
 
     def assert_does_not_match(self, ways):
         for name, way in ways.items():
             with self.subTest(name):
                 self.setUp()
                 is_taken = name == "sent"  # Gloo minds no message that is shorter than it should be
-                said = self.two_ranks("summed", "4", name, status=0 if is_taken else 1, faults=[on_rank_1("collective.mismatch", 2, times=3)])
+                only = on_rank_1("collective.mismatch", {"at": 2}, times=3)
+                said = self.two_ranks("summed", "4", name, status=0 if is_taken else 1, faults=[only])
                 if is_taken:
-                    self.assertEqual(self.seen(said, 1)[2:], [way.left_out, way.seen[1]])
-                self.assertEqual(self.fired(), [("collective.mismatch", 2, way.elements, 3 * way.elements)])
+                    self.assertEqual(self.seen(said, 1)[2:], [way.left_out[1], way.seen[1]])
+                self.assertEqual(self.fired(), [(2, way.elements, 3 * way.elements)])
                 self.assertEqual((self.fired(rank=0), self.seen(said, 0)[:2], self.seen(said, 1)[:2]), ([], *([one] * 2 for one in way.seen)))
+
+    def assert_one_rank_leaves_it_out(self, name):
+        """The other one gets what the next one of that rank sends; its last one waits for ever."""
+        said = self.two_ranks("summed", "6", name, status=1, faults=[on_rank_1("collective.skip", {"at": 4})])
+        self.assertEqual((self.fired(), self.fired(rank=0)), ([(4, "all_reduce", "left out")], []))
+        self.assertEqual((self.seen(said, 0), self.seen(said, 1)), ([6] * 5, [6, 6, 6, 6, 4, 6]))
 
     def test_all_reduce(self):
         self.assert_acts(ANY)
+
+    def test_all_reduce_that_one_rank_leaves_out(self):
+        self.assert_one_rank_leaves_it_out("later")
 
     def test_all_reduce_that_does_not_match(self):
         self.assert_does_not_match(ANY)
 
     @needs("boxed")
     def test_all_ways(self):
-        self.assert_acts({name: way for name, way in WAYS.items() if name not in ANY})
+        self.assert_acts(WAYS)
 
     @needs("boxed")
-    def test_all_ways_that_do_not_match(self):
-        self.assert_does_not_match({name: way for name, way in WAYS.items() if name not in ANY})
+    def test_functional_collective_that_one_rank_leaves_out(self):
+        self.assert_one_rank_leaves_it_out("functional")
+
+    @needs("boxed")
+    def test_ways_that_do_not_match(self):
+        self.assert_does_not_match({name: WAYS[name] for name in ("functional", "gathered", "exchanged", "scattered", "sent")})
+
+    # A step of `ddp` has the sum of the step before, and that of all gradients: the first two have DDP's set-up, too.
+
+    def test_a_rank_of_ddp_that_is_late(self):
+        self.two_ranks(faults=[on_rank_1("collective.delay", {"at": 3}, seconds=1.0)])
+        (step, before, after), = self.fired()
+        self.assertEqual((step, before, after >= 1, self.fired(rank=0)), (3, 0, True, []))
+        for rank in (0, 1):
+            self.assertEqual([one["step_s"] > 0.9 for one in self.records(rank=rank)[1:]], [False, False, True] + [False] * 4, "the other one waits")
+
+    @needs("boxed")
+    def test_what_ddp_itself_reduces(self):
+        """A wrong result on one rank is a wrong gradient there, and a longer tensor or none ends the run."""
+        healthy = self.two_ranks(hooks=False)
+        gradients = {"op": "all_reduce", "call": 1}
+        said = self.two_ranks(record=["param_digest"], faults=[on_rank_1("collective.corrupt_result", {"at": 4}, value=50.0, **gradients)])
+        (step, before, after), = self.fired()
+        self.assertEqual((step, abs(before) < 5, after), (4, True, 50))
+        digests = [[one["param_digest"] for one in self.records(rank=rank)] for rank in (0, 1)]
+        self.assertEqual([a == b for a, b in zip(*digests)], [True] * 4 + [False] * 4)
+        losses = [[line["loss"] for line in lines if line["rank"] == 1] for lines in (healthy, said)]
+        self.assertEqual([a == b for a, b in zip(*losses)], [True] * 5 + [False] * 3)
+        for name, expected in (("skip", (4, "all_reduce", "left out")), ("mismatch", (4, 161, 322))):
+            self.setUp()
+            said = self.two_ranks(status=1, faults=[on_rank_1("collective." + name, {"at": 4}, **gradients)])
+            self.assertEqual((self.fired(), self.fired(rank=0)), ([expected], []))
+            self.assertLess(len([line for line in said if line["rank"] == 0]), 8)
+
+    @needs("boxed")
+    def test_fully_sharded(self):
+        """Each rank's part of the gradients is what the reduction has left there, and the weights of all ranks are gathered from it."""
+        program = ["sharded", "6", "none", "unclipped"]
+        healthy = self.two_ranks(*program, hooks=False)
+        part = {"op": "reduce_scatter*", "call": 1}  # the first one is of the last layer, whose one row rank 0 holds
+        faults = [on_rank_1("collective.delay", {"at": 2}, seconds=1.0, op="all_gather*"),
+                  on_rank_1("collective.corrupt_result", {"at": 3}, value=50.0, **part)]
+        said = self.two_ranks(*program, faults=faults)
+        late, wrong = self.fired()
+        self.assertEqual((late[:2], late[2] >= 1, wrong[0], wrong[2], self.fired(rank=0)), ((2, 0), True, 3, 50, []))
+        for rank in (0, 1):
+            self.assertGreater(self.records(rank=rank)[2]["step_s"], 0.9, "the other one waits")
+            losses = [[line["loss"] for line in lines if line["rank"] == rank] for lines in (healthy, said)]
+            self.assertEqual([a == b for a, b in zip(*losses)], [True] * 4 + [False] * 2)
+        for name in ("skip", "mismatch"):
+            self.setUp()
+            said = self.two_ranks(*program, status=1, faults=[on_rank_1("collective." + name, {"at": 3}, **part)])
+            self.assertEqual((len(self.fired()), self.fired(rank=0)), (1, []))
+            self.assertLess(len([line for line in said if line["rank"] == 0]), 6)
 
 
 if __name__ == "__main__":
