@@ -1498,6 +1498,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "portable/rank-part-flipped",
+        file = "portable/rank-part-flipped.yaml",
+        extended = ["portable/defaults.yaml", "defaults.yaml"],
+        tags = ["portable"],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "portable/rank-stopped",
         file = "portable/rank-stopped.yaml",
         extended = ["portable/defaults.yaml", "defaults.yaml"],

@@ -333,11 +333,12 @@ class ProgramsTest(HooksTest):
         self.assertFalse({"loss", "lr"} & self.records()[0].keys())
 
     def test_ranks(self):
-        said = self.two_ranks(record=["param_digest"])
+        said = self.two_ranks(record=["param_digest", "shard_digest"])
         digests = []
         for rank in (0, 1):
             steps = self.assert_seen([line for line in said if line["rank"] == rank], rank)
             digests.append([step["param_digest"] for step in steps])
+            self.assertEqual([step["shard_digest"] for step in steps], digests[-1], "each rank holds all")
         self.assertEqual(digests[0], digests[1])
 
     def assert_collectives(self, expected, *program):

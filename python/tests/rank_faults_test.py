@@ -36,6 +36,9 @@ class CollectiveFaultsTest(HooksTest):
         self.assertEqual(self.events("hook_failed", rank), [])
         return [(event["step"], event["before"], event["after"]) for event in self.events("fired", rank) if event["fault"].endswith(name)]
 
+    def digests(self, rank):
+        return [step["shard_digest"] for step in self.records(rank=rank)]
+
     def seen(self, said, rank):
         return [line["seen"] for line in said if line["rank"] == rank]
 
@@ -129,17 +132,21 @@ class CollectiveFaultsTest(HooksTest):
     def test_fully_sharded(self):
         """Each rank's part of the gradients is what the reduction has left there, and the weights of all ranks are gathered from it."""
         program = ["sharded", "6", "none", "unclipped"]
-        healthy = self.two_ranks(*program, hooks=False)
+        healthy = self.two_ranks(*program, record=["shard_digest"])
+        digests = [self.digests(rank) for rank in (0, 1)]
+        self.setUp()
         part = {"op": "reduce_scatter*", "call": 1}  # the first one is of the last layer, whose one row rank 0 holds
         faults = [on_rank_1("collective.delay", {"at": 2}, seconds=1.0, op="all_gather*"),
                   on_rank_1("collective.corrupt_result", {"at": 3}, value=50.0, **part)]
-        said = self.two_ranks(*program, faults=faults)
+        said = self.two_ranks(*program, record=["shard_digest"], faults=faults)
         late, wrong = self.fired()
         self.assertEqual((late[:2], late[2] >= 1, wrong[0], wrong[2], self.fired(rank=0)), ((2, 0), True, 3, 50, []))
         for rank in (0, 1):
             self.assertGreater(self.records(rank=rank)[2]["step_s"], 0.9, "the other one waits")
             losses = [[line["loss"] for line in lines if line["rank"] == rank] for lines in (healthy, said)]
             self.assertEqual([a == b for a, b in zip(*losses)], [True] * 4 + [False] * 2)
+            equal = [a == b for a, b in zip(self.digests(rank), digests[rank])]
+            self.assertEqual(equal, [True] * (4 - rank) + [False] * (2 + rank), "a step later it is in all parts")
         for name in ("skip", "mismatch"):
             self.setUp()
             said = self.two_ranks(*program, status=1, faults=[on_rank_1("collective." + name, {"at": 3}, **part)])

@@ -31,7 +31,7 @@ class Updates:
         self.is_wanted = (
             self._compares
             or bool(self._parameters or self._initial)
-            or plan.wants("param_norm", "param_digest")
+            or plan.wants("param_norm", "param_digest", "shard_digest")
         )
         self._copies: list[torch.Tensor] = []
         self._has_rate = False
@@ -55,6 +55,8 @@ class Updates:
             self._read(self._parameters, parameters, lambda i: parameters[i])
         if self._plan.wants("param_digest"):
             self._put_digests(parameters)
+        if self._plan.wants("shard_digest"):
+            self._hooks.put(shard_digest=tensors.digest(list(map(tensors.local, parameters))))
         old, self._copies = self._copies, []
         if not old:
             return
