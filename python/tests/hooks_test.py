@@ -69,7 +69,7 @@ ALWAYS = {"backward", "clip_grad_norm_", "GradScaler.scale", "GradScaler.step", 
           "Optimizer.zero_grad", "Module.zero_grad", "_global_forward_pre_hooks", "save", "load", "Optimizer.load_state_dict",
           "init_process_group"}
 # The same, in some versions of torch.
-SOMETIMES = {"get_total_norm", "clip_grads_with_norm_", "Optimizer._hook_for_profile", "async_save", "_init_optim_state"}
+SOMETIMES = {"get_total_norm", "_get_total_norm", "clip_grads_with_norm_", "_clip_grads_with_norm_", "Optimizer._hook_for_profile", "async_save", "_init_optim_state"}
 
 
 class HooksTest(unittest.TestCase):
