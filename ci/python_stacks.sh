@@ -1,10 +1,12 @@
 # The training stacks in Python that tests run; sourced by ci/test.sh after ci/setup.sh. Sets STACKS, the options of `bazel test` by
 # which they are found. What cannot be had is said here, and each test that needs it is skipped with its reason.
 
-# By default: Debian's torch 1.13 (ci/setup.sh), a Trainer of Hugging Face that it can run, pytest and jsonargparse, with what
-# they import: 16 MB.
+# By default: Debian's torch 1.13 (ci/setup.sh), a Trainer of Hugging Face that it can run, pytest and libraries that read options, with what
+# they import: 17 MB.
 SMALL_STACKS=(transformers==4.28.1 filelock==3.13.1 fsspec==2024.3.1 huggingface-hub==0.16.4 PyYAML==6.0.1 regex==2023.12.25
-  tokenizers==0.13.3 tqdm==4.66.2 pytest==8.3.4 iniconfig==2.0.0 packaging==24.0 pluggy==1.5.0 jsonargparse==4.35.0)
+  tokenizers==0.13.3 tqdm==4.66.2 pytest==8.3.4 iniconfig==2.0.0 packaging==24.0 pluggy==1.5.0 jsonargparse==4.35.0
+  click==8.1.8 typer==0.15.2 shellingham==1.5.4 rich==13.9.4 absl-py==2.1.0 tyro==1.0.17 docstring_parser==0.16 typeguard==4.4.2
+  typing_extensions==4.13.2 fire==0.7.0 termcolor==2.5.0 hydra-core==1.3.2 omegaconf==2.3.0 antlr4-python3-runtime==4.9.3)
 
 find_small_stacks() {
   local folder
@@ -17,13 +19,13 @@ find_small_stacks() {
 find_all_stacks() {
   local python="$TRAINWRECK_CACHE/python-stacks/bin/python3"
   # MLflow without its server, which is most of it.
-  if ! "$python" -c 'import accelerate, alembic, jsonargparse, kubernetes_validate, lightning, mlflow, mpi4py, pyarrow, pytest, sklearn, sqlalchemy
-import tensorboard, torchtitan.train, transformers, wandb, x_transformers' 2>/dev/null; then
+  if ! "$python" -c 'import accelerate, alembic, fire, hydra, jsonargparse, kubernetes_validate, lightning, mlflow, mpi4py, pyarrow, pytest, sklearn, sqlalchemy
+import tensorboard, torchtitan.train, transformers, typer, wandb, x_transformers' 2>/dev/null; then
     # Without a pip of its own, which would take one more Debian package.
     [ -x "$python" ] || python3 -m venv --without-pip "$TRAINWRECK_CACHE/python-stacks"
-    python3 -m pip --python "$python" install -q accelerate alembic "jsonargparse[signatures]" kubernetes-validate lightning mlflow-skinny mpi4py pyarrow \
+    python3 -m pip --python "$python" install -q accelerate alembic fire hydra-core "jsonargparse[signatures]" kubernetes-validate lightning mlflow-skinny mpi4py pyarrow \
       pytest scikit-learn sqlalchemy tensorboard "torch==$TORCH_VERSION" torchtitan==0.2.2 \
-      transformers wandb x-transformers >&2
+      transformers typer wandb x-transformers >&2
   fi
   STACKS+=("--test_env=TRAINWRECK_STACKS_PYTHON=$python")
 }

@@ -3,7 +3,8 @@
 # --all also runs what takes too long for every change: the tests tagged "slow", clang-tidy over all sources, a build with
 # link-time optimization that looks for two types of one name, the example of a foreign repository built from outside, three scenarios by
 # remote execution (ci/remote_execution.sh, which builds all anew), and the tests with a real Slurm and a real PostgreSQL, which it installs.
-# The hooks in Python are tested with Debian's torch 1.13 (48 MB) and a Trainer of Hugging Face that runs with it (16 MB).
+# The hooks in Python are tested with Debian's torch 1.13 (48 MB) and a Trainer of Hugging Face that runs with it (17 MB with what
+# reads options).
 # --with-python-stacks tests them with today's PyTorch, Hugging Face's Trainer and Lightning instead, and the adapter with scikit-learn,
 # TensorBoard, MPI, accelerate, torchtitan and x-transformers, and exports with pyarrow, MLflow and wandb, too: 3 GB to download, 5 GB on
 # disk, since PyTorch brings its CUDA libraries. --all implies it.

@@ -1,5 +1,5 @@
 """The options that a program declares by `argparse` or `jsonargparse`, for a person who declares
-the program (`trainwreck init`).
+the program (`trainwreck init`). Those of other libraries are in parsers.py.
 
 Nothing here needs torch: many programs read their options before they import it.
 """
@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import types
-from typing import Any, NamedTuple, Union, get_args, get_origin
+from typing import Any, Callable, NamedTuple, Union, get_args, get_origin
 
 
 class Parse(NamedTuple):
@@ -64,6 +64,9 @@ def watch() -> None:
 
     kind.parse_args, kind.parse_known_args = call, call_known
     kind.__init_subclass__ = classmethod(call_subclass)
+    from trainwreck import parsers
+
+    parsers.watch()
 
 
 def _watch_whole(kind: Any) -> None:
@@ -92,25 +95,39 @@ def _words(args: Any, kwargs: Any) -> list[str] | None:
     words = list(given) if isinstance(given, (list, tuple)) else None
     if given is None:
         words = sys.argv[1:]
-    if not words and not _reading and (given is not None or not _is_program(_last(1))):
+    if not words and not _reading and (given is not None or not is_program(last_words(1))):
         words = None  # a program that asks for the defaults; below another parser: none is left
     return words
 
 
+def guard(see: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+    """Calls what notes something; the program goes on without us."""
+    with contextlib.suppress(Exception):
+        see(*args, **kwargs)
+
+
+def note(parse: Parse) -> None:
+    _parses.append(parse)
+
+
 def _note(parser: Any, words: list[str] | None, values: Any) -> None:
-    with contextlib.suppress(Exception):  # the parser goes on without us
-        if words is not None and words == _last(len(words)):
-            _parses.append(_parse(parser, words, values))
+    if words is not None:
+        guard(_see, parser, words, values)
 
 
-def _last(count: int) -> list[str]:
+def _see(parser: Any, words: list[str], values: Any) -> None:
+    if words == last_words(len(words)):
+        note(_parse(parser, words, values))
+
+
+def last_words(count: int) -> list[str]:
     """The last words of this process, as it was started."""
     with open("/proc/self/cmdline", "rb") as file:
         words = [os.fsdecode(word) for word in file.read().split(b"\0")[:-1]]
     return words[max(0, len(words) - count) :]
 
 
-def _is_program(words: list[str]) -> bool:
+def is_program(words: list[str]) -> bool:
     """Whether the word is the program itself: its file, or its module."""
     folder, file = os.path.split(sys.argv[0])
     file = os.path.basename(folder) if file == "__main__.py" else file
@@ -164,7 +181,11 @@ def _kinds(action: Any) -> set[Any]:
     """The types that a word of this option may get; empty: not known."""
     if type(action) is argparse._StoreAction:
         return {action.type}
-    hint = getattr(action, "_typehint", None)  # of jsonargparse
+    return kinds_of(getattr(action, "_typehint", None))  # of jsonargparse
+
+
+def kinds_of(hint: Any) -> set[Any]:
+    """The types of a union, or the one."""
     if get_origin(hint) in (Union, getattr(types, "UnionType", Union)):
         return set(get_args(hint))
     return {hint}
@@ -210,11 +231,15 @@ def told() -> dict[str, Any]:
             if first.get("default") != option.get("default"):
                 first.pop("default", None)
     strict = [parse.names for parse in _parses if parse.refuses]
+
+    def is_word(option: dict[str, Any]) -> bool:  # key=value is no option of a parser
+        return not option["names"][0].startswith("-")
+
     kept = [
         option
         for option in options.values()
         if given.isdisjoint(option["names"])
-        and all(names.issuperset(option["names"]) for names in strict)
+        and (is_word(option) or all(names.issuperset(option["names"]) for names in strict))
     ]
     count = max((len(parse.words) + 1 for parse in _parses), default=0)
-    return {"command": _last(count), "options": kept}
+    return {"command": last_words(count), "options": kept}

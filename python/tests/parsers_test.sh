@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+exec python3 python/tests/parsers_test.py
