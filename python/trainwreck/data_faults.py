@@ -72,7 +72,7 @@ def _change(faults: Faults, batch: Any) -> Any:
     for fault in faults.due("data.shuffle_labels"):
         _shuffle_labels(faults, fault, batch)
     for fault in faults.once("data.label_out_of_range"):
-        labels = _labels(batch)
+        labels = labels_of(batch)
         if labels is not None and not labels.is_floating_point():
             before = int(labels.view(-1)[-1])
             labels.view(-1)[-1] = int(fault.with_["value"])
@@ -93,7 +93,7 @@ def _twice(tensor: torch.Tensor) -> torch.Tensor:
     return torch.cat([tensor, tensor]) if tensor.dim() else tensor
 
 
-def _labels(batch: Any) -> torch.Tensor | None:
+def labels_of(batch: Any) -> torch.Tensor | None:
     """Those of (inputs, labels), or of a map with a key for them."""
     if isinstance(batch, dict):
         labels = batch.get("labels", batch.get("label"))
@@ -105,7 +105,7 @@ def _labels(batch: Any) -> torch.Tensor | None:
 
 def _shuffle_labels(faults: Faults, fault: Fault, batch: Any) -> None:
     """Gives each sample of the batch the label of the next one."""
-    labels = _labels(batch)
+    labels = labels_of(batch)
     if labels is None or len(labels) < 2:
         return
     before = tensors.digest([labels])

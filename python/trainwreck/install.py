@@ -10,7 +10,7 @@ from typing import Any, Callable, TypeVar
 import torch
 from torch.optim import Optimizer
 
-from trainwreck import checkpoints, compat, program
+from trainwreck import checkpoints, compat, program, promises
 from trainwreck.hooks import Hooks
 from trainwreck.trace import Plan, Trace
 
@@ -38,6 +38,8 @@ def install(folder: str | None = None, record: Iterable[str] = ()) -> Hooks:
             plan.record(CHEAP)
             program.watch_autocast()
         _hooks = Hooks(plan, Trace(folder), without.split(","))
+        if os.environ.get("TRAINWRECK_ADAPTER_TELL"):
+            promises.watch(_hooks)
         _set(_hooks)
     return _hooks
 

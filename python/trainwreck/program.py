@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.data import DataLoader
 
-from trainwreck import options
+from trainwreck import options, promises, surroundings
 from trainwreck.compat import SCHEDULERS
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def tell(hooks: Hooks, has_scaler: bool) -> None:
     """Writes what the first step has used."""
     dist = torch.distributed
     is_group = dist.is_available() and dist.is_initialized()
+    ranks = dist.get_world_size() if is_group else 1
     # Nothing keeps a list of them, and looking for them takes long: only where it is asked for.
     objects = gc.get_objects()
     loaders = [one for one in objects if isinstance(one, DataLoader)]
@@ -61,7 +62,9 @@ def tell(hooks: Hooks, has_scaler: bool) -> None:
             *(f"autocast to {one}" for one in sorted(_autocasts)),
         ],
         scaler=has_scaler,
-        ranks=dist.get_world_size() if is_group else 1,
+        ranks=ranks,
+        promises=promises.seen(acting, ranks),
+        **surroundings.told(),
         **options.told(),
     )
 

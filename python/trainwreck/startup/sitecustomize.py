@@ -74,6 +74,7 @@ if os.environ.get("TRAINWRECK_ADAPTER") == "python" and "TRAINWRECK_TRACE" in os
         run_alone("imports").after_import("torch", set_hooks)
         if os.environ.get("TRAINWRECK_ADAPTER_TELL"):  # what the program declares, for `init`
             load("options").watch()
+            load("surroundings").watch()
     except Exception as error:
         say_failed(error)
 run_hidden()

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""What the hooks tell `trainwreck init` of a program's first step: what it can promise, the environment variables that it reads, and where it
+writes.
+
+Usage: told_test.py [unittest options], with a Python that has torch, in the output folder of the package
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, "tests")
+import unittest_xml  # pylint: disable=wrong-import-position
+
+PACKAGE = os.path.abspath("python/packed/trainwreck")
+PYTHON = os.environ.get("TRAINWRECK_STACKS_PYTHON") or shutil.which("python3")
+HAS_TORCH = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode == 0
+TRAIN = """
+import os, random, sys
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy, mse_loss
+torch.manual_seed(0)
+def loader(inputs, labels):
+    return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs, labels), 8)
+numbers, classes = torch.randn(32, 4), torch.randint(3, (32,))
+def train(model=nn.Linear(4, 3), batches=loader(numbers, classes), loss=cross_entropy, make=torch.optim.Adam, draw=lambda: None, **options):
+    optimizer = make(model.parameters(), lr=0.1, **options)
+    for inputs, labels in batches:
+        loss(model(inputs), labels).backward()
+        draw()
+        optimizer.step()
+"""
+ALL = {"optimizer:adam", "model:no-draws", "batches:numbers", "batches:classes"}  # that one rank can promise
+
+
+@unittest.skipUnless(HAS_TORCH, f"{PYTHON} cannot import torch: ci/test.sh installs Debian's")
+class ToldTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = os.path.realpath(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+        self.addCleanup(shutil.rmtree, self.folder)
+        os.mkdir(self.folder + "/trace")
+        os.mkdir(self.folder + "/project")
+
+    def told(self, lines, **environment):
+        with open(self.folder + "/project/train.py", "w", encoding="utf-8") as file:
+            file.write(TRAIN + lines)
+        plan = self.folder + "/plan.json"
+        with open(plan, "w", encoding="utf-8") as file:
+            json.dump({"faults": [], "record": []}, file)
+        hooks = {"PYTHONPATH": PACKAGE + "/startup", "TRAINWRECK_ADAPTER": "python", "TRAINWRECK_TRACE": self.folder + "/trace",
+                 "TRAINWRECK_PLAN": plan, "TRAINWRECK_ADAPTER_TELL": "1", "OMP_NUM_THREADS": "1"}
+        done = subprocess.run([PYTHON, "train.py"], cwd=self.folder + "/project", env={**os.environ, **hooks, **environment}, text=True,
+                              capture_output=True, check=False, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.folder + "/trace/rank0.jsonl", encoding="utf-8") as file:
+            events = [record for record in map(json.loads, file) if record["t"] == "event"]
+        os.remove(self.folder + "/trace/rank0.jsonl")
+        self.assertEqual([event for event in events if event["event"] == "hook_failed"], [])
+        told, = (event for event in events if event["event"] == "program")
+        return told
+
+    def promises(self, call="train()"):
+        return self.told(call)["promises"]
+
+    def test_all_that_one_rank_can_promise(self):
+        promises = self.promises()
+        self.assertEqual(set(promises), ALL)
+        self.assertEqual(promises["optimizer:adam"], "Adam, betas 0.9 and 0.999, eps 1e-08")
+        self.assertEqual(promises["batches:numbers"], "inputs of float32")
+
+    def test_what_is_no_adam(self):
+        self.assertIn("optimizer:adam", self.promises("train(make=torch.optim.AdamW)"))
+        self.assertIn("optimizer:adam", self.promises("class Own(torch.optim.Adam): pass\ntrain(make=Own)"))
+        for lines in ("train(make=torch.optim.SGD)", "train(make=torch.optim.Adagrad)", "train(eps=0.01)",
+                      "class Adam(torch.optim.SGD): pass\ntrain(make=Adam)"):
+            self.assertEqual(set(self.promises(lines)), ALL - {"optimizer:adam"}, lines)
+
+    def test_a_step_that_draws(self):
+        for lines in ("train(nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.1)))", "train(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)))",
+                      "train(draw=random.random)", "train(draw=lambda: torch.rand(1))"):
+            self.assertEqual(set(self.promises(lines)), ALL - {"model:no-draws"}, lines)
+        # A dropout that is off, and statistics that nothing changes.
+        self.assertEqual(set(self.promises("train(nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.1).eval(), nn.BatchNorm1d(3).eval()))")), ALL)
+
+    def test_batches(self):
+        words = "nn.Sequential(nn.Embedding(5, 4), nn.Flatten(), nn.Linear(16, 3)), loader(torch.randint(5, (32, 4)), classes)"
+        self.assertEqual(set(self.promises(f"train({words})")), ALL - {"batches:numbers"})
+        self.assertEqual(set(self.promises("train(batches=loader(numbers, torch.randn(32, 3)), loss=mse_loss)")), ALL - {"batches:classes"})
+        # Whole numbers that are no classes; numbers that are labels alone; no DataLoader.
+        whole = "train(batches=loader(numbers, classes), loss=lambda out, to: mse_loss(out, to[:, None] + out.detach()))"
+        self.assertEqual(set(self.promises(whole)), ALL - {"batches:classes"})
+        labels = "loader(torch.randint(5, (32, 4)), torch.randn(32, 3)), loss=mse_loss"
+        self.assertEqual(set(self.promises("train(nn.Sequential(nn.Embedding(5, 4), nn.Flatten(), nn.Linear(16, 3)), " + labels + ")")),
+                         ALL - {"batches:numbers", "batches:classes"})
+        self.assertEqual(set(self.promises("train(batches=[(numbers, classes)])")), {"optimizer:adam", "model:no-draws"})
+
+    def test_environment_variables(self):
+        told = self.told("os.environ.get('LR'), os.getenv('STEPS', '3'), os.environ['PATH'], 'SEED' in os.environ\ntrain()")
+        self.assertEqual(told["variables"], ["LR", "STEPS", "PATH", "SEED"])
+
+    def test_where_it_writes(self):
+        os.mkdir(self.folder + "/project/old")
+        told = self.told("""
+for folder in ("out/a/b", "old", ".cache/a", os.environ["TRAINWRECK_TRACE"] + "/mine"):
+    os.makedirs(folder, exist_ok=True)
+for folder in "/nowhere/a", "/nowhere/.cache", "/tmp", "/dev/shm/a/b":
+    try:
+        os.mkdir(folder)
+    except OSError:
+        pass
+open("out/log.txt", "w").close()
+open("log.csv", "a").close()
+open("train.py").close()
+open("/dev/null", "w").close()
+os.close(os.open("made", os.O_WRONLY | os.O_CREAT))
+train()""")
+        self.assertEqual(told["writes"], ["out", "old", "/nowhere/a", "log.csv", "made"])
+        self.assertEqual(self.told("train()")["writes"], [])
+
+
+if __name__ == "__main__":
+    unittest_xml.main(sys.argv[1:])
