@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "harness/protocol/recipe_view.h"
 #include "harness/targets/launcher_words.h"
 #include "harness/targets/option_roles.h"
 #include "harness/targets/target_spec.h"
@@ -87,8 +88,9 @@ class Drafter {
     if (role == kStepsOption || role == kSeedOption || role == kRanksOption) role.clear();
     const auto same = [&](const DraftKey& key) { return key.name == name; };
     if (std::any_of(draft_.keys.begin(), draft_.keys.end(), same)) return "";
+    const bool may_repeat = role == ToString(KeyRole::kRegularisation);
     for (const DraftKey& key : draft_.keys) {
-      if (key.role == role) role.clear();  // the first one is meant
+      if (key.role == role && !may_repeat) role.clear();  // the first one is meant
     }
     draft_.keys.push_back({name, option.name, option.value, role});
     return "{" + name + "}";
@@ -147,6 +149,7 @@ CommandDraft DraftOf(const std::vector<std::string>& command) {
 std::vector<std::string> OpenRoles(const CommandDraft& draft) {
   std::vector<std::string> open;
   for (const std::string& role : NamedRoles()) {
+    if (role == ToString(KeyRole::kRegularisation)) continue;  // no scenario asks for it
     const auto has = [&](const DraftKey& key) { return key.role == role; };
     if (std::none_of(draft.keys.begin(), draft.keys.end(), has)) open.push_back(role);
   }

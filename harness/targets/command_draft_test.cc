@@ -94,7 +94,44 @@ TEST(CommandDraft, TakesTheFirstOptionOfARole) {
 TEST(CommandDraft, SaysWhichRolesAreOpen) {
   const CommandDraft draft = DraftOf({"train", "--lr=0.1", "--clip=1", "--wd=0", "--batch=8",
                                       "--grad-accum=1", "--workers=0", "--eval-every=5"});
-  EXPECT_EQ(OpenRoles(draft), (Words{"warmup_steps", "save_every"}));
+  EXPECT_EQ(OpenRoles(draft), (Words{"warmup_steps", "samples", "save_every"}));
+}
+
+TEST(CommandDraft, KnowsSeveralKeysThatRegularise) {
+  const CommandDraft draft = DraftOf({"train", "--dropout=0.1", "--model.label_smoothing=0.1",
+                                      "--max_train_samples=100", "--num_samples=5"});
+  EXPECT_EQ(RoleOf(draft, "dropout"), "regularisation");
+  EXPECT_EQ(RoleOf(draft, "model.label_smoothing"), "regularisation");
+  EXPECT_EQ(RoleOf(draft, "max_train_samples"), "samples");
+  EXPECT_EQ(RoleOf(draft, "num_samples"), "");  // it may be of those that a model writes
+}
+
+// A share of the run is no number of steps.
+TEST(CommandDraft, KnowsTheUsualNamesOfEachRole) {
+  const std::vector<std::pair<std::string, Words>> usual = {
+      {"learning_rate", {"--lr", "--learning_rate", "--learning-rate"}},
+      {"warmup_steps", {"--warmup_steps", "--lr_scheduler.warmup_steps"}},
+      {"clip_norm", {"--max_grad_norm", "--gradient_clip_val", "--training.max_norm"}},
+      {"weight_decay", {"--weight_decay", "--optimizer.weight_decay"}},
+      {"batch_size", {"--batch_size", "--per_device_train_batch_size"}},
+      {"accumulation", {"--gradient_accumulation_steps", "--accumulate_grad_batches"}},
+      {"", {"--warmup_ratio", "--precision", "--num_train_epochs"}}};
+  for (const auto& [role, options] : usual) {
+    for (const std::string& option : options) {
+      const CommandDraft draft = DraftOf({"train", option + "=1"});
+      ASSERT_EQ(draft.keys.size(), 1u) << option;
+      EXPECT_EQ(draft.keys[0].role, role) << option;
+    }
+  }
+}
+
+// Of a command that begins with env.
+TEST(CommandDraft, KnowsEnvironmentVariables) {
+  const CommandDraft draft =
+      DraftOf({"env", "LR=0.1", "SEED=3", "MAX_STEPS=50", "python3", "a.py"});
+  EXPECT_EQ(draft.words,
+            (Words{"env", "LR={lr}", "SEED={run.seed}", "MAX_STEPS={steps}", "python3", "a.py"}));
+  EXPECT_EQ(RoleOf(draft, "lr"), "learning_rate");
 }
 
 TEST(CommandDraft, NamesFilesOfSettings) {

@@ -56,7 +56,7 @@ bool EndsAsTheProcess(const CommandDraft& draft, const std::vector<std::string>&
 
 bool TakesFractions(const std::string& role) {
   return role == ToString(KeyRole::kLearningRate) || role == ToString(KeyRole::kClipNorm) ||
-         role == ToString(KeyRole::kWeightDecay);
+         role == ToString(KeyRole::kWeightDecay) || role == ToString(KeyRole::kRegularisation);
 }
 
 // Whether the program's own value is one that a key of this role may have.
@@ -76,13 +76,20 @@ bool Suits(const std::string& role, const std::string& value) {
 bool IsFolder(const std::string& role) { return role == kFolderOption || role == kLogFolderOption; }
 
 std::string WithRole(const std::string& name, const std::string& role) {
-  return name + " (" + (IsFolder(role) ? "a folder" : role) + ")";
+  return name + " (" + role + ")";
 }
+
+bool MayRepeat(const std::string& role) { return role == ToString(KeyRole::kRegularisation); }
 
 bool HasRole(const CommandDraft& draft, const std::string& role) {
   if (role == kSeedOption) return !draft.seed.empty();
+  if (MayRepeat(role)) return false;
   if (role == kStepsOption) return draft.has_steps;
-  if (IsFolder(role)) return !draft.folders.empty();
+  if (IsFolder(role)) {
+    return std::any_of(draft.folders.begin(), draft.folders.end(), [&](const std::string& option) {
+      return RoleOfKey(KeyName(option)) == role;
+    });
+  }
   return std::any_of(draft.keys.begin(), draft.keys.end(),
                      [&](const DraftKey& key) { return key.role == role; });
 }
@@ -96,6 +103,27 @@ bool CountsEpochs(const ProgramOptions& program, const CommandDraft& draft) {
          std::any_of(program.all.begin(), program.all.end(), [&](const ProgramOption& option) {
            return !option.value.empty() && is_epochs(option.names.front());
          });
+}
+
+// Where a share of the run says how long the warmup is, 0 steps of it may mean just that.
+bool WarmsUpByShare(const ProgramOptions& program, const CommandDraft& draft) {
+  const auto is_share = [](const std::string& name, const std::string& value) {
+    static const RE2 kShare("(.*[._])?warmup_(ratio|fraction|frac|proportion|pct|percent)");
+    return RE2::FullMatch(KeyName(name), kShare) && std::strtod(value.c_str(), nullptr) != 0;
+  };
+  return std::any_of(draft.keys.begin(), draft.keys.end(),
+                     [&](const DraftKey& key) { return is_share(key.option, key.value); }) ||
+         std::any_of(program.all.begin(), program.all.end(), [&](const ProgramOption& option) {
+           return is_share(option.names.front(), option.value);
+         });
+}
+
+// Hydra makes a folder for each run in any case; here it is that of the run.
+bool AddFolder(const Candidate& candidate, CommandDraft& draft) {
+  if (candidate.name != "hydra.run.dir") return false;
+  draft.folders.push_back(candidate.name);
+  draft.words.push_back(candidate.name + "={run.checkpoints}");
+  return true;
 }
 
 bool Resumes(const ProgramOption& option) {
@@ -168,20 +196,30 @@ OptionFindings AddOptions(const ProgramOptions& program, bool may_add_steps, Com
   std::copy_if(program.all.begin(), program.all.end(), std::back_inserter(findings.resume),
                Resumes);
   const bool counts_epochs = CountsEpochs(program, draft);
+  const bool has_share = WarmsUpByShare(program, draft);
   for (const auto& [role, candidates] : ByRole(program, draft)) {
-    if (candidates.size() > 1) {
+    if (IsFolder(role)) {
+      for (const Candidate& one : candidates) {
+        if (!AddFolder(one, draft)) findings.folders.push_back(one.name);
+      }
+      continue;
+    }
+    if (candidates.size() > 1 && !MayRepeat(role)) {
       std::vector<std::string> names;
       for (const Candidate& one : candidates) names.push_back(one.name);
       findings.rivals.push_back(WithRole(Join(names, " or "), role));
       continue;
     }
-    const Candidate& one = candidates.front();
-    const bool is_held = role == kStepsOption && (counts_epochs || !may_add_steps);
-    if (draft.config_files.empty() && !is_held && Suits(role, one.value) && Add(one, role, draft)) {
-      findings.added.push_back(WithRole(one.name, role));
-    } else {
-      if (role == kSeedOption) findings.seed = one.name;
-      findings.open.push_back(WithRole(one.name, role));
+    const bool is_held = (role == kStepsOption && (counts_epochs || !may_add_steps)) ||
+                         (role == ToString(KeyRole::kWarmupSteps) && has_share);
+    for (const Candidate& one : candidates) {
+      const bool may_add = draft.config_files.empty() && !is_held && Suits(role, one.value);
+      if (may_add && Add(one, role, draft)) {
+        findings.added.push_back(WithRole(one.name, role));
+      } else {
+        if (role == kSeedOption) findings.seed = one.name;
+        findings.open.push_back(WithRole(one.name, role));
+      }
     }
   }
   return findings;

@@ -1,5 +1,5 @@
-// The options that a program declares itself (argparse, read by the hooks of Python) and that its
-// command does not give: those with a role become recipe keys of the draft.
+// The options that a program declares itself (by argparse and others, read by the hooks of Python)
+// and that its command does not give: those with a role become recipe keys of the draft.
 #pragma once
 
 #include <string>
@@ -25,6 +25,7 @@ struct ProgramOptions {
 struct OptionFindings {
   std::vector<std::string> added;     // "--seed (seed)"
   std::vector<std::string> open;      // with no value to add them with: "--clip-norm (clip_norm)"
+  std::vector<std::string> folders;   // in which all runs may write: "--job.dump_folder"
   std::vector<std::string> rivals;    // for one role: "--lr or --max-lr (learning_rate)"
   std::vector<ProgramOption> resume;  // that may let the program go on from a checkpoint
   std::string seed;                   // not added; empty: there is none, or the draft has it

@@ -63,13 +63,51 @@ TEST(ProgramOptions, AreNamedWhereTheyHaveNoValueThatTheRoleMayHave) {
   for (const ProgramOption& option :
        {Number("--clip", ""), Number("--seed", ""), Number("--seed", "-1"), Number("--steps", "1"),
         Number("--steps", "100000"), Number("--batch-size", "0"), Number("--warmup-steps", "0.1"),
-        Number("--weight-decay", "-0.5"), Number("--out", "")}) {
+        Number("--weight-decay", "-0.5"), Number("--dropout", "")}) {
     const Added added = AddTo(kCommand, {option});
     EXPECT_EQ(added.draft.words.size(), 3u) << option.names[0] << " " << option.value;
     EXPECT_EQ(added.findings.open.size(), 1u) << option.names[0] << " " << option.value;
   }
   EXPECT_EQ(AddTo(kCommand, {Number("--seed", "")}).findings.seed, "--seed");
-  EXPECT_EQ(AddTo(kCommand, {Number("--out", "")}).findings.open[0], "--out (a folder)");
+}
+
+// A folder may be read, too, or switch on that something is written.
+TEST(ProgramOptions, OfFoldersAreNamed) {
+  const Added added = AddTo(kCommand, {Number("--out", ""), Number("--job.dump_folder", "")});
+  EXPECT_EQ(added.draft.words.size(), 3u);
+  EXPECT_EQ(added.findings.folders, (Words{"--out", "--job.dump_folder"}));
+  EXPECT_TRUE(added.findings.open.empty());
+  const Words logs = {"python3", "train.py", "--logdir=a"};
+  EXPECT_EQ(AddTo(logs, {Number("--out", ""), Number("--tb_dir", "")}).findings.folders,
+            Words{"--out"});
+}
+
+TEST(ProgramOptions, OfHydrasFolderIsAdded) {
+  const Words command = {"python3", "train.py", "lr=0.1"};
+  const Added added = AddTo(command, {Number("hydra.run.dir", ""), Number("data.seed", "3")});
+  EXPECT_EQ(added.draft.words, (Words{"python3", "train.py", "lr={lr}",
+                                      "hydra.run.dir={run.checkpoints}", "data.seed={run.seed}"}));
+  EXPECT_EQ(added.draft.folders, Words{"hydra.run.dir"});
+  EXPECT_TRUE(added.findings.folders.empty());
+}
+
+// 0 steps of warmup may mean that share then.
+TEST(ProgramOptions, LeaveWarmupStepsWhereItIsAShare) {
+  const ProgramOption steps = Number("--warmup_steps", "0");
+  EXPECT_EQ(AddedTo(kCommand, {steps, Number("--warmup_ratio", "0.0")}),
+            Words{"--warmup_steps={warmup_steps}"});
+  EXPECT_EQ(AddedTo(kCommand, {steps, Number("--warmup_ratio", "0.1")}), Words());
+  const Added added = AddTo({"python3", "train.py", "--trainer.warmup-ratio", "0.1"}, {steps});
+  EXPECT_EQ(added.findings.open, Words{"--warmup_steps (warmup_steps)"});
+  EXPECT_EQ(added.draft.keys.size(), 1u);
+}
+
+TEST(ProgramOptions, MaySeveralTimesRegularise) {
+  const Added added = AddTo({"python3", "train.py", "--dropout=0.1"},
+                            {Number("--label_smoothing", "0.0"), Number("--drop-path", "0.2")});
+  ASSERT_EQ(added.draft.keys.size(), 3u);
+  for (const DraftKey& key : added.draft.keys) EXPECT_EQ(key.role, "regularisation") << key.name;
+  EXPECT_TRUE(added.findings.rivals.empty());
 }
 
 TEST(ProgramOptions, LeaveARoleThatTheCommandHas) {

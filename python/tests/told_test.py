@@ -34,6 +34,12 @@ def train(model=nn.Linear(4, 3), batches=loader(numbers, classes), loss=cross_en
         draw()
         optimizer.step()
 """
+SIGN = """
+class Lion(torch.optim.SGD):  # has two betas, as Adam
+    def __init__(self, parameters, lr):
+        super().__init__(parameters, lr)
+        self.param_groups[0].update(betas=(0.9, 0.99), eps=1e-8)
+train(make=Lion)"""
 ALL = {"optimizer:adam", "model:no-draws", "batches:numbers", "batches:classes"}  # that one rank can promise
 
 
@@ -42,8 +48,7 @@ class ToldTest(unittest.TestCase):
     def setUp(self):
         self.folder = os.path.realpath(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
         self.addCleanup(shutil.rmtree, self.folder)
-        os.mkdir(self.folder + "/trace")
-        os.mkdir(self.folder + "/project")
+        os.makedirs(self.folder + "/project/kept")
 
     def told(self, lines, **environment):
         with open(self.folder + "/project/train.py", "w", encoding="utf-8") as file:
@@ -51,14 +56,14 @@ class ToldTest(unittest.TestCase):
         plan = self.folder + "/plan.json"
         with open(plan, "w", encoding="utf-8") as file:
             json.dump({"faults": [], "record": []}, file)
-        hooks = {"PYTHONPATH": PACKAGE + "/startup", "TRAINWRECK_ADAPTER": "python", "TRAINWRECK_TRACE": self.folder + "/trace",
+        hooks = {"PYTHONPATH": PACKAGE + "/startup", "TRAINWRECK_ADAPTER": "python", "TRAINWRECK_TRACE": self.folder + "/project/kept",
                  "TRAINWRECK_PLAN": plan, "TRAINWRECK_ADAPTER_TELL": "1", "OMP_NUM_THREADS": "1"}
         done = subprocess.run([PYTHON, "train.py"], cwd=self.folder + "/project", env={**os.environ, **hooks, **environment}, text=True,
                               capture_output=True, check=False, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
-        with open(self.folder + "/trace/rank0.jsonl", encoding="utf-8") as file:
+        with open(self.folder + "/project/kept/rank0.jsonl", encoding="utf-8") as file:
             events = [record for record in map(json.loads, file) if record["t"] == "event"]
-        os.remove(self.folder + "/trace/rank0.jsonl")
+        os.remove(self.folder + "/project/kept/rank0.jsonl")
         self.assertEqual([event for event in events if event["event"] == "hook_failed"], [])
         told, = (event for event in events if event["event"] == "program")
         return told
@@ -76,7 +81,7 @@ class ToldTest(unittest.TestCase):
         self.assertIn("optimizer:adam", self.promises("train(make=torch.optim.AdamW)"))
         self.assertIn("optimizer:adam", self.promises("class Own(torch.optim.Adam): pass\ntrain(make=Own)"))
         for lines in ("train(make=torch.optim.SGD)", "train(make=torch.optim.Adagrad)", "train(eps=0.01)",
-                      "class Adam(torch.optim.SGD): pass\ntrain(make=Adam)"):
+                      "class Adam(torch.optim.SGD): pass\ntrain(make=Adam)", SIGN):
             self.assertEqual(set(self.promises(lines)), ALL - {"optimizer:adam"}, lines)
 
     def test_a_step_that_draws(self):

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, Callable
 
-from trainwreck import options
+from trainwreck import options, surroundings
 from trainwreck.imports import after_import
 from trainwreck.options import Parse, is_program, kinds_of, last_words
 
@@ -269,6 +269,7 @@ def _see_hydra(_result: Any, _holder: Any, config: Any) -> None:
         return
     keys = {word.lstrip("+~").partition("=")[0].partition("@")[0] for word in own}
     settings = (one for one in _settings(config) if one["names"][0].partition(".")[0] != "hydra")
+    surroundings.note_own(str(config.hydra.run.dir))
     # Where it writes, whatever the program does: a folder that its time names.
     folder = {"names": ["hydra.run.dir"], "takes_value": True}
     _note_settings(own, keys, itertools.chain(settings, [folder]))

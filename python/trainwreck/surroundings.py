@@ -15,6 +15,7 @@ from typing import Any
 
 _variables: dict[str, None] = {}  # in the order in which they were read
 _written: dict[str, None] = {}
+_own: list[str] = []  # folders that each run has to itself
 _begin = os.getcwd()
 _LIBRARIES = (
     *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
@@ -75,6 +76,8 @@ def note_written(path: Any) -> None:
     run = os.environ.get("TRAINWRECK_TRACE", "")
     if run and (place + "/").startswith(os.path.join(os.path.abspath(run), "")):
         return
+    if any(one.startswith(place + "/") or (place + "/").startswith(one) for one in _own):
+        return
     inside = os.path.relpath(place, _begin)
     if not inside.startswith(".."):
         first = inside.partition("/")[0]
@@ -82,6 +85,10 @@ def note_written(path: Any) -> None:
             _written[first] = None
     elif not _is_of_system(place):
         _written[place] = None
+
+
+def note_own(folder: str) -> None:
+    _own.append(os.path.join(os.path.abspath(folder), ""))
 
 
 def _is_of_system(place: str) -> bool:

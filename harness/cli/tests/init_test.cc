@@ -25,7 +25,8 @@ class InitTest : public testing::Test {
         "          tensors=4, model='Net', loaders=[], schedulers=['StepLR'],\n"
         "          precision=['float32 parameters', 'autocast to bfloat16 on cpu'],\n"
         "          scaler=False, ranks=1, command=['train.py'] + sys.argv[1:],\n"
-        "          options=json.loads(os.environ.get('DECLARED', '[]')))\n"
+        "          options=json.loads(os.environ.get('DECLARED', '[]')),\n"
+        "          **json.loads(os.environ.get('TOLD', '{}')))\n"
         "    write(t='event', event='checkpoint_saved', step=9, time=0, file='last.pt',\n"
         "          steps_done=10, entries=4)\n"
         "if '--mebibytes' in options:\n"
@@ -105,6 +106,59 @@ TEST_F(InitTest, AddsWhatTheProgramDeclares) {
   const Called list = folder.Call("list recipe", kEnvironment);
   EXPECT_EQ(list.status, 0) << list.output();
   EXPECT_TRUE(Contains(list.out, "batch_size")) << list.output();
+}
+
+TEST_F(InitTest, WritesThePromisesThatWereSeen) {
+  const Called called =
+      folder.Call("init -- python3 train.py --max-steps=20 --speed=0.25",
+                  std::string(kEnvironment) +
+                      R"( TOLD='{"promises": {"optimizer:adam": "AdamW, eps 1e-08"}}')");
+  ASSERT_EQ(called.status, 0) << called.output();
+  const std::string text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(Contains(text, "#   optimizer:adam: AdamW, eps 1e-08\n")) << text;
+  EXPECT_TRUE(Contains(text, "    features: [optimizer:adam]\n")) << text;
+  folder.Shell("rm trainwreck.yaml; sed -i s/last.pt/optimizer.pt/ train.py");
+  ASSERT_EQ(Init("-- python3 train.py --max-steps=20 --speed=0.25").status, 0);
+  EXPECT_TRUE(Contains(folder.Read("trainwreck.yaml"), "features: [checkpoint:optimizer-file]\n"));
+  EXPECT_EQ(folder.Call("list recipe", kEnvironment).status, 0);
+}
+
+TEST_F(InitTest, WarnsOfFoldersThatAllRunsShare) {
+  const std::string told =
+      R"( TOLD='{"writes": ["out", "/data/runs"]}' DECLARED='[{"names": ["--save-dir"]}]')";
+  const Called called = folder.Call("init -- python3 train.py --max-steps=20 --speed=0.25",
+                                    std::string(kEnvironment) + told);
+  ASSERT_EQ(called.status, 0) << called.output();
+  const std::string text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(Contains(text, "# Warning: all runs share what follows")) << text;
+  EXPECT_TRUE(Contains(text, "#   made or written in the first step: out, /data/runs\n")) << text;
+  EXPECT_TRUE(Contains(text, "that your command did not give: --save-dir\n")) << text;
+  folder.Shell("rm trainwreck.yaml");
+  ASSERT_EQ(Init("-- python3 train.py --max-steps=20 --speed=0.25").status, 0);
+  EXPECT_FALSE(Contains(folder.Read("trainwreck.yaml"), "Warning")) << text;
+}
+
+TEST_F(InitTest, NamesEnvironmentVariablesThatMayBeOptions) {
+  const std::string told =
+      std::string(kEnvironment) + R"( TOLD='{"variables": ["HOME", "LR", "SEED"]}')";
+  const std::string command = "python3 train.py --max-steps=20 --speed=0.25";
+  ASSERT_EQ(folder.Call("init -- " + command, told).status, 0);
+  std::string text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(Contains(text, "the program reads: LR (learning_rate), SEED (seed).\n")) << text;
+  folder.Shell("rm trainwreck.yaml");
+  ASSERT_EQ(folder.Call("init -- env LR=0.25 " + command, told).status, 0);
+  text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(Contains(text, "the program reads: SEED (seed).\n")) << text;
+  EXPECT_TRUE(Contains(text, "\"LR={lr}\"")) << text;
+}
+
+TEST_F(InitTest, SaysWhatToDoWithNumbersThatStandInTheProgram) {
+  folder.Write("own.py",
+               "import sys\nsys.argv += ['--epochs=2', '--speed=0.25']\n"
+               "exec(open('train.py').read())\n");
+  ASSERT_EQ(Init("-- python3 own.py").status, 0);
+  const std::string text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(Contains(text, R"(#     lr = float(os.environ.get("LR", "0.25")))")) << text;
 }
 
 TEST_F(InitTest, LetsARunPauseForAnEvaluation) {

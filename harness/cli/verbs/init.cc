@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/cli/verb.h"
+#include "harness/cli/verbs/init_comments.h"
 #include "harness/launch/launcher.h"
 #include "harness/plan/run.h"
 #include "harness/process/interruption.h"
@@ -44,7 +45,6 @@ struct InitOptions {
 };
 
 constexpr int kUsualSteps = 30;
-constexpr std::size_t kShownBytes = 90;  // of a line that the program printed
 
 std::string Quoted(const std::string& text) { return Json(text).dump(); }
 
@@ -53,7 +53,7 @@ bool Is(const DraftKey& key, KeyRole role) { return key.role == ToString(role); 
 // A rate of 1 may become 0.5.
 bool IsFraction(const DraftKey& key) {
   return Is(key, KeyRole::kLearningRate) || Is(key, KeyRole::kClipNorm) ||
-         Is(key, KeyRole::kWeightDecay);
+         Is(key, KeyRole::kWeightDecay) || Is(key, KeyRole::kRegularisation);
 }
 
 std::string RecipeLine(const DraftKey& key) {
@@ -63,20 +63,8 @@ std::string RecipeLine(const DraftKey& key) {
   return line + "{" + type + "default: " + key.value + ", role: " + key.role + "}";
 }
 
-// How long a run may pause, and how much it may write. Empty: the default is enough.
-struct Limits {
-  std::optional<int> stall_seconds;
-  std::optional<std::int64_t> disk_gibibytes;
-};
-
 // For the first run, of which nobody knows it.
 constexpr Limits kLimitsOfFirstRun = {300, 64};
-
-// How many times its longest pause a run may pause before it counts as stalled.
-constexpr double kPauses = 5;
-
-// How many times what its first steps wrote a run may write.
-constexpr std::int64_t kWrites = 10;
 
 // The longest pause between two steps of a rank, in seconds, such as for an evaluation; 0: none.
 double LongestPause(const RunTrace& trace) {
@@ -115,12 +103,6 @@ std::string BudgetLine(const Limits& limits) {
   return parts.empty() ? "" : "    budget: {" + Join(parts) + "}\n";
 }
 
-// Where its signals are read.
-struct Reading {
-  bool has_hooks = true;
-  std::optional<PrintedMetrics> printed;  // the hooks' signals are not among them
-};
-
 std::string SignalText(const PrintedMetric& metric, bool has_hooks) {
   std::vector<std::string> parts;
   if (metric.role != "lr") parts.emplace_back("scale: log");
@@ -148,7 +130,7 @@ std::string SourcesText(const Reading& reading) {
 // `seen`: comments, as lines; empty: the draft that the first run uses.
 std::string TargetText(const InitOptions& options, const CommandDraft& draft,
                        const std::vector<std::string>& seen, const Limits& limits,
-                       const Reading& reading) {
+                       const Reading& reading, const std::vector<Promise>& promises = {}) {
   std::string text = "# Written by `trainwreck init`. docs/guide/targets.md describes every key.\n";
   for (const std::string& line : seen) text += "# " + line + "\n";
   text += "apiVersion: trainwreck/v1\nkind: Targets\ntargets:\n  " + options.name + ":\n";
@@ -166,6 +148,9 @@ std::string TargetText(const InitOptions& options, const CommandDraft& draft,
     text += "    ranks: {default: " + std::to_string(*draft.ranks) +
             ", launcher: " + draft.launcher + "}\n";
   }
+  std::vector<std::string> features;
+  for (const Promise& promise : promises) features.push_back(promise.name);
+  if (!features.empty()) text += "    features: [" + Join(features) + "]\n";
   return text + SourcesText(reading);
 }
 
@@ -180,62 +165,6 @@ std::optional<double> FirstOf(const RunTrace& trace, const std::string& signal) 
   return std::nullopt;
 }
 
-std::string TextOf(const Json& value) {
-  return value.is_array() ? Join(value.get<std::vector<std::string>>()) : ArgumentText(value);
-}
-
-// The first one that the program saved; null: none in its first steps.
-const Event* FirstCheckpoint(const RunTrace& trace) {
-  const auto saved = std::find_if(trace.events.begin(), trace.events.end(),
-                                  [](const Event& one) { return one.name == "checkpoint_saved"; });
-  return saved == trace.events.end() ? nullptr : &*saved;
-}
-
-std::string FileOf(const Event& saved) { return saved.fields.value("file", "FILE"); }
-
-// What the hooks tell of the program; null: nothing.
-const Event* ProgramEvent(const RunTrace& trace) {
-  const auto event = std::find_if(trace.events.begin(), trace.events.end(),
-                                  [](const Event& one) { return one.name == "program"; });
-  return event == trace.events.end() ? nullptr : &*event;
-}
-
-// What the hooks saw of the program, a line for each part.
-std::vector<std::string> PartsSeen(const RunTrace& trace) {
-  const Event* event = ProgramEvent(trace);
-  if (event == nullptr) return {};
-  std::vector<std::string> lines;
-  const auto add = [&](const char* what, const char* field, const std::string& more = "") {
-    const auto found = event->fields.find(field);
-    if (found == event->fields.end()) return;
-    const std::string text = TextOf(*found);
-    if (!text.empty()) lines.push_back(std::string("  ") + what + text + more);
-  };
-  const auto number = [&](const char* field) { return event->fields.value(field, 0); };
-  add("model: ", "model");
-  add("optimizer: ", "optimizer",
-      ", " + std::to_string(number("tensors")) + " tensors in " + std::to_string(number("groups")) +
-          (number("groups") == 1 ? " group" : " groups"));
-  add("schedulers: ", "schedulers");
-  add("data loaders: ", "loaders");
-  add("precision: ", "precision");
-  if (event->fields.value("scaler", false)) lines.push_back("  loss scaling: a GradScaler");
-  if (number("ranks") > 1) add("ranks: ", "ranks");
-  if (const Event* saved = FirstCheckpoint(trace)) {
-    lines.push_back("  checkpoints: the first one is " + FileOf(*saved) + ", after " +
-                    std::to_string(saved->fields.value("steps_done", 0)) + " steps");
-  }
-  return lines;
-}
-
-std::string RolesOf(const CommandDraft& draft) {
-  std::vector<std::string> roles;
-  for (const DraftKey& key : draft.keys) {
-    if (!key.role.empty()) roles.push_back(key.option + " (" + key.role + ")");
-  }
-  return Join(roles);
-}
-
 // The number of an option that no role is known for may be the rate that was seen.
 void FindRate(CommandDraft& draft, std::optional<double> rate) {
   const auto is_rate = [](const DraftKey& key) { return Is(key, KeyRole::kLearningRate); };
@@ -245,112 +174,6 @@ void FindRate(CommandDraft& draft, std::optional<double> rate) {
     key.role = ToString(KeyRole::kLearningRate);
     return;
   }
-}
-
-// What the command does not say of the program.
-void AddUnsaid(const CommandDraft& draft, std::vector<std::string>& lines) {
-  if (!draft.has_steps) {
-    lines.push_back(
-        "  how many steps it trains: no option says it. So the hooks end each run after");
-    lines.push_back(
-        "    `steps`, before what the program does at its own end. It has to get so far");
-  }
-  if (!draft.config_files.empty()) {
-    lines.push_back("  what is in " + Join(draft.config_files) +
-                    ". Scenarios change options alone: give");
-    lines.push_back("    those that matter on the command line, with their values");
-  }
-}
-
-// What of the program's own options the command does not say.
-void AddUnsaidOptions(const CommandDraft& draft, const OptionFindings& options,
-                      std::vector<std::string>& lines) {
-  if (!options.open.empty()) {
-    lines.push_back(
-        "  options of the program that your command did not give: " + Join(options.open) + ".");
-    lines.push_back("    They were not added, so give those that matter, with their values");
-  }
-  if (!options.rivals.empty()) {
-    lines.push_back("  which one has the role, so none was added: " + Join(options.rivals));
-  }
-  if (!draft.seed.empty()) return;
-  lines.push_back(
-      "  the seed: " +
-      (options.seed.empty() ? "no option has it" : "your command did not give " + options.seed) +
-      ", so all seeds may train alike");
-}
-
-void AddResume(const OptionFindings& options, const RunTrace& trace,
-               std::vector<std::string>& lines) {
-  const Event* saved = FirstCheckpoint(trace);
-  const std::string file = "{run.checkpoints}/" + (saved ? FileOf(*saved) : "FILE");
-  std::string arguments = "--resume";
-  if (options.resume.empty()) {
-    lines.push_back("  how it resumes. If it has an option for that, add under the target:");
-  } else {
-    std::vector<std::string> names;
-    for (const ProgramOption& option : options.resume) names.push_back(option.names.front());
-    lines.push_back("  how it resumes. The program has " + Join(names, " and ") +
-                    ". If it goes on by that, add under the target:");
-    arguments = names.front();
-    if (options.resume.front().takes_value) arguments = Quoted(arguments + "=" + file);
-  }
-  lines.push_back("    resume: {arguments: [" + arguments + "], when_exists: \"" + file + "\"}");
-}
-
-void AddPrinted(const Reading& reading, std::vector<std::string>& lines) {
-  if (!reading.has_hooks) {
-    lines.push_back("  no step of training with PyTorch, so no hooks: what it prints is read");
-  }
-  if (!reading.printed) return;
-  std::vector<std::string> roles;
-  for (const PrintedMetric& metric : reading.printed->metrics) {
-    if (metric.role != "step") roles.push_back(metric.name + " (" + metric.role + ")");
-  }
-  lines.push_back("  printed, with the role that the name makes plain: " + Join(roles) + ", as in");
-  lines.push_back("    " + CleanText(reading.printed->line.substr(0, kShownBytes)));
-}
-
-std::vector<std::string> Comments(const CommandDraft& draft, const OptionFindings& options,
-                                  const PreflightResult& seen, std::optional<double> rate,
-                                  double longest_pause, const Limits& limits,
-                                  const Reading& reading) {
-  std::vector<std::string> lines = {"Seen in its first steps:"};
-  for (std::string& line : PartsSeen(seen.trace)) lines.push_back(std::move(line));
-  lines.push_back("  signals: " + seen.signals);
-  AddPrinted(reading, lines);
-  if (rate) lines.push_back("  first learning rate: " + Json(*rate).dump());
-  if (limits.stall_seconds) {
-    lines.push_back(fmt::format(
-        "  a pause of {:.0f} s between two steps, so a run may pause for {:.0f} times that",
-        longest_pause, kPauses));
-  }
-  if (limits.disk_gibibytes) {
-    lines.push_back(fmt::format(
-        "  {} MiB written in its first steps, so a run may write more than {} times that",
-        seen.disk_bytes >> 20, kWrites));
-  }
-  const std::string roles = RolesOf(draft);
-  lines.push_back("Options with a role: " + (roles.empty() ? "none" : roles));
-  if (!options.added.empty()) {
-    lines.push_back("Added to your command, which did not give these options of the program: " +
-                    Join(options.added));
-  }
-  if (!draft.folders.empty()) {
-    lines.push_back("Each run has its own folder for " + Join(draft.folders));
-  }
-  if (draft.has_guards) {
-    lines.push_back(
-        "Each rank has a guard on its machine, trainwreck rank, which has to be in PATH there");
-  }
-  lines.push_back("Not seen:");
-  AddUnsaid(draft, lines);
-  AddUnsaidOptions(draft, options, lines);
-  if (const std::vector<std::string> open = OpenRoles(draft); !open.empty()) {
-    lines.push_back("  options for " + Join(open) + ": with them, more scenarios apply");
-  }
-  AddResume(options, seen.trace, lines);
-  return lines;
 }
 
 CommandDraft ReadCommand(const InitOptions& options) {
@@ -461,9 +284,14 @@ int InitVerb(const InitOptions& options) {
   }
   const double pause = LongestPause(seen.trace);
   const Limits limits = LimitsFor(pause, seen.disk_bytes);
-  const std::vector<std::string> comments =
-      Comments(draft, added, seen, rate, pause, limits, reading);
-  file.Write(TargetText(options, draft, comments, limits, reading));
+  const std::vector<std::string> comments = Comments({.draft = draft,
+                                                      .options = added,
+                                                      .run = seen,
+                                                      .rate = rate,
+                                                      .longest_pause = pause,
+                                                      .limits = limits,
+                                                      .reading = reading});
+  file.Write(TargetText(options, draft, comments, limits, reading, PromisesOf(seen.trace)));
   file.Keep();
   for (const std::string& line : comments) std::cout << line << "\n";
   std::cout << "wrote " << kFile << "\n";
