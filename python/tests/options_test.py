@@ -127,6 +127,21 @@ other.parse_{}args()"""
         self.assertEqual(self.told(lines.format("known_")), {"--lr": "0.1", "--seed": None, "--clip": "1.0"})
         self.assertEqual(self.told(lines.format("")), {"--seed": None, "--clip": "1.0"})  # it refuses --lr
 
+    def test_what_a_parser_leaves_to_another_one(self):
+        lines = """
+add("--lr", type=float, default=0.1)
+other = argparse.ArgumentParser()
+other.add_argument("--clip", type=float, default=1.0)
+other.add_argument("--depth", type=int, default=2)
+{}
+print(rest, other.parse_args({}))"""
+        for read, words in (("rest = parser.parse_known_args()[1]", "rest"), ("_, sys.argv[1:] = parser.parse_known_args(); rest = 0", "")):
+            self.assertEqual(self.told(lines.format(read, words), "--clip=2"), {"--lr": "0.1", "--depth": "2"})
+            said = [self.run_program(lines.format(read, words), ["--clip=2", *more]).stdout.splitlines()[0] for more in ([], ["--lr=0.1"])]
+            self.assertEqual(*said)
+        # Without a word nothing tells that they are those that are left.
+        self.assertEqual(self.told(lines.format("_, sys.argv[1:] = parser.parse_known_args(); rest = 0", "")), {"--clip": "1.0", "--depth": "2"})
+
     def test_parts(self):
         lines = """
 add("--seed", type=int, default=1)

@@ -28,6 +28,8 @@ class Parse(NamedTuple):
 
 
 _parses: list[Parse] = []
+# What a parser has left of its words, each a copy that no other list has, and the names it knows.
+_rests: list[tuple[list[str], set[str]]] = []
 _strict: list[Any] = []  # the parsers whose parse_args is at work
 _reading: list[Any] = []  # the same of parse_known_args, which parse_args calls
 
@@ -54,6 +56,8 @@ def watch() -> None:
         finally:
             _reading.pop()
         _note(self, words, result[0])
+        if not _reading and not any(one is self for one in _strict):
+            guard(_keep_rest, self, result[1])
         return result
 
     def call_subclass(subclass: Any, /, **kwargs: Any) -> None:
@@ -106,8 +110,19 @@ def guard(see: Callable[..., None], *args: Any, **kwargs: Any) -> None:
         see(*args, **kwargs)
 
 
+def _keep_rest(parser: Any, rest: Any) -> None:
+    """Lets another parser be known that reads what this one has left."""
+    rest[:] = ["".join(list(word)) for word in rest]
+    _rests.append((list(rest), set(parser._option_string_actions)))
+
+
 def note(parse: Parse) -> None:
-    _parses.append(parse)
+    """A parser that reads what another one has left does not refuse the options of that one."""
+    names = set(parse.names)
+    for rest, known in _rests:
+        if parse.words and all(any(word is one for one in rest) for word in parse.words):
+            names |= known
+    _parses.append(parse._replace(names=names))
 
 
 def _note(parser: Any, words: list[str] | None, values: Any) -> None:

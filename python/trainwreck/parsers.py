@@ -171,7 +171,7 @@ def _see_tyro(result: Any, _backend: Any, parser_spec: Any, args: list[str], **k
             kinds = kinds_of(field.type_stripped)
             kinds = kinds if kinds <= {int, float, type(None)} else {None}
             told.append(_option(names, value, kinds, not lowered.action))
-    options.note(Parse(words, known, not kwargs.get("return_unknown_args"), given, told))
+    options.note(Parse(args, known, not kwargs.get("return_unknown_args"), given, told))
 
 
 def _dashed(word: str) -> str:
