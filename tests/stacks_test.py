@@ -229,6 +229,28 @@ class StacksTest(StacksCase):
         said = self.trainwreck("run", "portable/same-seed", "portable/micro-batches", "--suite", "--scenarios-root", self.suite).stdout
         self.assertIn("# 2 cases: 2 pass;", said)
 
+    @needs("torch", "hydra")
+    @takes_long
+    def test_init_of_hydras_settings(self):
+        """Words `key=value` for what the settings hold, and a folder of Hydra's for each run."""
+        os.remove(self.folder + "/trainwreck.yaml")
+        program = EPOCHS[:EPOCHS.index("import argparse")] + "import torch\n" + EPOCHS[EPOCHS.index("torch.manual_seed"):].replace(
+            "manual_seed(0)", "manual_seed(options.seed)").replace("options.lr", "options.optimizer.lr").replace("range(options.epochs)", "range(5)")
+        with open(self.folder + "/settings.py", "w", encoding="utf-8") as file:
+            file.write("import hydra\n@hydra.main(version_base=None, config_path='.', config_name='conf')\ndef main(options):" +
+                       program.replace("\n", "\n    ") + "\nmain()\n")
+        with open(self.folder + "/conf.yaml", "w", encoding="utf-8") as file:
+            file.write("seed: 3\noptimizer: {lr: 0.05}\n")
+        said = self.trainwreck("init", "--scenarios-root", self.suite, "--", "python3", "settings.py").stdout
+        self.assertRegex(said, r"Added to your command, .*: optimizer.lr \(learning_rate\), seed \(seed\)\n")
+        self.assertRegex(said, r"optimizer:adam: Adam, betas 0.9 and 0.999")
+        self.assertIn("Each run has its own folder for hydra.run.dir\n", said)
+        self.assertNotIn("Warning", said)
+        shutil.rmtree(self.folder + "/outputs")  # of that run, which nothing told of it
+        said = self.run_scenario("portable/same-seed", "mine", suite=True).stdout
+        self.assertRegex(said, "PASS .* portable/same-seed")
+        self.assertFalse(os.path.exists(self.folder + "/outputs"))
+
     @needs("torch")
     def test_init_of_a_program_whose_length_is_in_epochs(self):
         os.remove(self.folder + "/trainwreck.yaml")
