@@ -63,7 +63,7 @@ def tell(hooks: Hooks, has_scaler: bool) -> None:
         ],
         scaler=has_scaler,
         ranks=ranks,
-        promises=promises.seen(acting, ranks),
+        promises=promises.seen(acting, ranks, objects),
         **surroundings.told(),
         **options.told(),
     )

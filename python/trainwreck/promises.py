@@ -70,14 +70,15 @@ def _mixes(module: torch.nn.Module) -> bool:
     return is_norm or bool(getattr(module, "track_running_stats", False))
 
 
-def seen(acting: list[Any], ranks: int) -> dict[str, str]:
-    """Each promise, and what was seen of it."""
+def seen(acting: list[Any], ranks: int, objects: list[Any]) -> dict[str, str]:
+    """Each promise, and what was seen of it: of the optimizers that act, the ranks, all objects."""
     found = {
         "optimizer:adam": _adam(acting),
         "model:no-draws": _no_draws(),
         "batches:numbers": _numbers(),
         "batches:classes": _classes(),
         "backend:nccl": _nccl(ranks),
+        "ranks:whole-model": _whole_model(acting, ranks, objects),
     }
     return {name: text for name, text in found.items() if text}
 
@@ -125,3 +126,12 @@ def _classes() -> str:
 def _nccl(ranks: int) -> str:
     is_nccl = ranks > 1 and torch.distributed.get_backend() == "nccl"
     return f"the backend of {ranks} ranks" if is_nccl else ""
+
+
+def _whole_model(acting: list[Any], ranks: int, objects: list[Any]) -> str:
+    """DDP averages the gradients of all that a rank holds, so each has the same, and all of it."""
+    groups = [group for optimizer in acting for group in optimizer.param_groups]
+    has_parts = any(tensors.is_sharded(p) for group in groups for p in group["params"])
+    kind = torch.nn.parallel.DistributedDataParallel
+    is_parallel = ranks > 1 and not has_parts and any(isinstance(one, kind) for one in objects)
+    return f"{kind.__name__} over {ranks} ranks" if is_parallel else ""
