@@ -55,7 +55,8 @@ TEST_F(InitTest, DeclaresWhatItSaw) {
   const std::string text = folder.Read("trainwreck.yaml");
   EXPECT_TRUE(Contains(text, "#   optimizer: SGD, 4 tensors in 1 group\n")) << text;
   EXPECT_TRUE(Contains(text, "#   schedulers: StepLR\n")) << text;
-  EXPECT_FALSE(Contains(text, "loaders")) << text;
+  EXPECT_TRUE(Contains(text, "#   data loaders: no DataLoader of torch is there")) << text;
+  EXPECT_FALSE(Contains(text, "{newest:")) << text;
   EXPECT_TRUE(Contains(text, "#   precision: float32 parameters, autocast to bfloat16 on cpu\n"))
       << text;
   EXPECT_TRUE(Contains(text, "#   checkpoints: the first one is last.pt, after 10 steps\n"))
@@ -342,6 +343,8 @@ TEST_F(InitTest, ReadsWhatAProgramWithoutPyTorchPrints) {
   ASSERT_EQ(called.status, 0) << called.output();
   const std::string text = folder.Read("trainwreck.yaml");
   EXPECT_FALSE(Contains(text, "adapter")) << text;
+  EXPECT_FALSE(Contains(text, "data loaders:")) << text;  // nobody has looked
+  EXPECT_TRUE(Contains(text, "{newest:checkpoint-*} in place of")) << text;
   EXPECT_TRUE(
       Contains(text, "    signals:\n      train_loss: {scale: log, role: loss}\n      lr: {}\n"))
       << text;

@@ -100,6 +100,13 @@ void AddUnsaidOptions(const CommandDraft& draft, const OptionFindings& options,
       ", so all seeds may train alike");
 }
 
+// Of what the hooks tell.
+std::vector<std::string> NamesTold(const RunTrace& trace, const char* field) {
+  const Event* event = ProgramEvent(trace);
+  if (event == nullptr) return {};
+  return event->fields.value(field, std::vector<std::string>());
+}
+
 void AddResume(const OptionFindings& options, const RunTrace& trace,
                std::vector<std::string>& lines) {
   const Event* saved = FirstCheckpoint(trace);
@@ -116,6 +123,19 @@ void AddResume(const OptionFindings& options, const RunTrace& trace,
     if (options.resume.front().takes_value) arguments = Quoted(arguments + "=" + file);
   }
   lines.push_back("    resume: {arguments: [" + arguments + "], when_exists: \"" + file + "\"}");
+  if (saved == nullptr) {
+    lines.push_back(
+        "    Where the program chooses the names, {newest:checkpoint-*} in place of "
+        "{run.checkpoints}/FILE is the last one");
+  }
+}
+
+// Where faults of batches cannot act.
+void AddLoaders(const RunTrace& trace, std::vector<std::string>& lines) {
+  if (ProgramEvent(trace) == nullptr || !NamesTold(trace, "loaders").empty()) return;
+  lines.push_back(
+      "  data loaders: no DataLoader of torch is there, so faults of batches (data.*) do not act,");
+  lines.push_back("    and their scenarios fail");
 }
 
 void AddPrinted(const Reading& reading, std::vector<std::string>& lines) {
@@ -154,13 +174,6 @@ void AddPromises(const std::vector<Promise>& promises, std::vector<std::string>&
   for (const Promise& promise : promises) {
     lines.push_back("  " + promise.name + ": " + promise.evidence);
   }
-}
-
-// Of what the hooks tell.
-std::vector<std::string> NamesTold(const RunTrace& trace, const char* field) {
-  const Event* event = ProgramEvent(trace);
-  if (event == nullptr) return {};
-  return event->fields.value(field, std::vector<std::string>());
 }
 
 // Where runs meet: each could find another one's checkpoints.
@@ -253,6 +266,7 @@ std::vector<std::string> Comments(const Seen& seen) {
   }
   lines.push_back("Not seen:");
   AddUnsaid(draft, lines);
+  AddLoaders(seen.run.trace, lines);
   AddUnsaidOptions(draft, seen.options, lines);
   AddVariables(seen, lines);
   if (const std::vector<std::string> open = OpenRoles(draft); !open.empty()) {
