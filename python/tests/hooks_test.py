@@ -58,7 +58,7 @@ found, modules = set(), torch.nn.modules.module
 for module in [held for name, held in sys.modules.items() if name.split(".")[0] == "torch"]:
     for held in list(vars(module).values()):
         for one in [held, *(vars(held).values() if isinstance(held, type) else ())]:
-            if isinstance(one, types.FunctionType) and "/trainwreck/" in one.__code__.co_filename:
+            if isinstance(one, types.FunctionType) and "/packed/trainwreck/" in one.__code__.co_filename:
                 found.add(one.__qualname__)
 found |= {name for name in vars(modules) if name.startswith("_global_") and getattr(modules, name)}
 print(json.dumps({"set": sorted(found)}))
