@@ -8,7 +8,6 @@ import contextlib
 import functools
 import inspect
 import re
-import sys
 from collections.abc import Iterator
 from typing import Any, Callable
 

@@ -207,7 +207,8 @@ class Hooks:
         """What a call of `clip_grad_norm_` has found: the 2-norm of these parameters' gradients, or
         None, and the norm that it clips by."""
         ids = {id(p) for p in parameters}
-        if all(ids.isdisjoint(clip.ids) for clip in self._clips):  # what was clipped before is no news
+        # What was clipped before is no news.
+        if all(ids.isdisjoint(clip.ids) for clip in self._clips):
             whole = float(tensors.full(by))
             self._clips.append(Clip(ids, whole if norm is by else norm, whole > float(max_norm)))
 
