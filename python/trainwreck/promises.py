@@ -72,20 +72,20 @@ def _mixes(module: torch.nn.Module) -> bool:
 
 def seen(acting: list[Any], ranks: int, objects: list[Any]) -> dict[str, str]:
     """Each promise, and what was seen of it: of the optimizers that act, the ranks, all objects."""
+    groups = [group for optimizer in acting for group in optimizer.param_groups]
     found = {
-        "optimizer:adam": _adam(acting),
+        "optimizer:adam": _adam(acting, groups),
         "model:no-draws": _no_draws(),
         "batches:numbers": _numbers(),
         "batches:classes": _classes(),
         "backend:nccl": _nccl(ranks),
-        "ranks:whole-model": _whole_model(acting, ranks, objects),
+        "ranks:whole-model": _whole_model(groups, ranks, objects),
     }
     return {name: text for name, text in found.items() if text}
 
 
-def _adam(acting: list[Any]) -> str:
+def _adam(acting: list[Any], groups: list[dict[str, Any]]) -> str:
     """Its update divides by the size of the gradient, so the rate alone makes its size."""
-    groups = [group for optimizer in acting for group in optimizer.param_groups]
     kinds = (torch.optim.Adam, torch.optim.AdamW)
     is_adam = all(isinstance(one, kinds) for one in acting) and all(
         "betas" in group and float(group.get("eps", 1)) <= LARGEST_EPSILON for group in groups
@@ -128,9 +128,8 @@ def _nccl(ranks: int) -> str:
     return f"the backend of {ranks} ranks" if is_nccl else ""
 
 
-def _whole_model(acting: list[Any], ranks: int, objects: list[Any]) -> str:
+def _whole_model(groups: list[dict[str, Any]], ranks: int, objects: list[Any]) -> str:
     """DDP averages the gradients of all that a rank holds, so each has the same, and all of it."""
-    groups = [group for optimizer in acting for group in optimizer.param_groups]
     has_parts = any(tensors.is_sharded(p) for group in groups for p in group["params"])
     kind = torch.nn.parallel.DistributedDataParallel
     is_parallel = ranks > 1 and not has_parts and any(isinstance(one, kind) for one in objects)
