@@ -336,12 +336,12 @@ class ForeignTest(unittest.TestCase):
         for name in OF_RANKS:
             self.environment.pop(name, None)
         self.judge(target="world", **WORSE)
-        self.assertEqual(self.environment_of(), dict.fromkeys(OF_RANKS, "nothing"))
+        self.assertEqual(self.environment_of(), {**dict.fromkeys(OF_RANKS, "nothing"), "OMP_NUM_THREADS": "1"})
         with open(self.folder + "/out/t/x/control/0/environment.train.0.rank0.json", encoding="utf-8") as file:
             process = json.load(file)
         self.assertEqual(process["command"], ["python3", "world.py", "--steps=30", "--pace=0.0"])
-        self.assertEqual(sorted(process["set"]), ["PYTHONUNBUFFERED", "TRAINWRECK_PLAN", "TRAINWRECK_RANK", "TRAINWRECK_RUN",
-                                                  "TRAINWRECK_TRACE"])
+        self.assertEqual(sorted(process["set"]), ["OMP_NUM_THREADS", "PYTHONUNBUFFERED", "TRAINWRECK_PLAN", "TRAINWRECK_RANK",
+                                                  "TRAINWRECK_RUN", "TRAINWRECK_TRACE"])
 
     def test_what_the_user_has_stays(self):
         self.environment.update(RANK="7", WORLD_SIZE="8", OMP_NUM_THREADS="5")

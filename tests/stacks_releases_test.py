@@ -20,9 +20,9 @@ STATUS = {"PASS": 0, "FAIL": 1, "ERROR": 7}
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 # What releases that begin so need beside them, where that of today will not do.
 PARTNERS = {
-    "transformers==4.4": ("huggingface-hub==0.25.2", "tokenizers==0.20.3"),
-    "transformers==4.5": ("huggingface-hub==0.35.3", "tokenizers==0.22.2"),
-    "transformers==5.10.": ("huggingface-hub==1.5.0", "tokenizers==0.22.2"),
+    "transformers==4.4": ("huggingface-hub==0.25.2", "tokenizers==0.20.3", "datasets==4.0.0"),
+    "transformers==4.5": ("huggingface-hub==0.35.3", "tokenizers==0.22.2", "datasets==4.0.0"),
+    "transformers==5.10.": ("huggingface-hub==1.5.0", "tokenizers==0.22.2", "datasets==4.5.0"),
     "timm==": ("torchvision==0.26.0",),
 }
 

@@ -49,6 +49,16 @@ TEST(DetailsTest, ABadEndComesFirstWithTheWordsOfTheRankThatFailed) {
   EXPECT_THAT(verdict.reason, Not(HasSubstr("all is well")));
 }
 
+TEST(DetailsTest, ARunThatTheHarnessEndedSaysWhy) {
+  Bench bench;
+  bench.In("control", 0, [](RunResult& run) {
+    Crash(run);
+    run.end = RunEnd::kGarbage;
+    run.detail = "step 60 is beyond the planned 60";
+  });
+  EXPECT_EQ(bench.Judged().arms.front().ended, "seed 0: garbage, step 60 is beyond the planned 60");
+}
+
 TEST(DetailsTest, WhatWasSeenIsShownOfSeed0Too) {
   Bench bench;
   bench.In("fault", 0, WithLoss(LearningLoss(1)));

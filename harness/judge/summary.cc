@@ -65,7 +65,10 @@ std::string BadEnd(const std::map<int, RunResult>& by_seed) {
   for (const auto& [seed, run] : by_seed) {
     if (run.end == RunEnd::kCompleted || run.end == RunEnd::kDecided) continue;
     std::string text = "seed " + std::to_string(seed) + ": " + ToString(run.end);
+    // The harness itself ended the others, for a reason that they do not know.
+    const bool has_failed = run.end == RunEnd::kFailed || run.detail.empty();
     for (const RankExit& exit : run.exits) {
+      if (!has_failed) break;
       if (exit.code == 0 && exit.signal == 0) continue;
       text += ", rank " + std::to_string(exit.rank) +
               (exit.signal != 0 ? " signal " + std::to_string(exit.signal)

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -139,6 +140,23 @@ std::vector<SignalInfo> SignalsOf(const TargetSpec& spec) {
   return target.signals;
 }
 
+RunResult Launch(const Session& session, Run& run, const std::string& folder,
+                 const std::function<bool(const RunTrace&)>& is_enough) {
+  run.id = "preflight/control/0";
+  run.plan.run = run.id;
+  run.policy.max_restarts = 0;
+  LauncherOptions options;
+  options.target = session.target;
+  options.isolation = Isolation::kExec;
+  options.output_dir = folder;
+  RunResult result;
+  LauncherCallbacks callbacks;
+  callbacks.is_decided = [&](const Run&, const RunTrace& trace) { return is_enough(trace); };
+  callbacks.finished = [&](const Run&, RunResult done) { result = std::move(done); };
+  Launcher(options).RunAll({&run}, callbacks);
+  return result;
+}
+
 class Flight {
  public:
   Flight(const Session& session, const TargetSpec& spec, const std::set<std::string>& mentioned)
@@ -152,20 +170,8 @@ class Flight {
 
   PreflightResult Make(Run run) {
     const PreflightFolder folder;
-    run.id = "preflight/control/0";
-    run.plan.run = run.id;
-    run.policy.max_restarts = 0;
-    LauncherOptions options;
-    options.target = session_.target;
-    options.isolation = Isolation::kExec;
-    options.output_dir = folder.path();
-    RunResult result;
-    LauncherCallbacks callbacks;
-    callbacks.is_decided = [this](const Run& one, const RunTrace& trace) {
-      return HasSeenAll(one, trace);
-    };
-    callbacks.finished = [&](const Run&, RunResult done) { result = std::move(done); };
-    Launcher(options).RunAll({&run}, callbacks);
+    RunResult result = Launch(session_, run, folder.path(),
+                              [&](const RunTrace& trace) { return HasSeenAll(run, trace); });
     PreflightResult seen;
     seen.run = run.arm + " of " + run.scenario;
     seen.wall_seconds = result.wall_seconds;
@@ -236,6 +242,18 @@ PreflightResult Preflight(const Session& session, const std::vector<Case>& cases
     }
   }
   return {};
+}
+
+std::optional<int> StepsMade(const Session& session, int asked) {
+  const PreflightFolder folder;
+  Run run = DefaultRun(session.description);
+  run.plan.recipe[kStepsKey] = asked;
+  run.steps = 0;  // however many there are, they are counted
+  const auto made = [](const RunTrace& trace) { return CountSteps(trace, "step_s"); };
+  const RunResult result = Launch(session, run, folder.path(),
+                                  [&](const RunTrace& trace) { return made(trace) > 2 * asked; });
+  const bool is_known = result.end == RunEnd::kCompleted || result.end == RunEnd::kDecided;
+  return is_known ? std::optional(made(result.trace)) : std::nullopt;
 }
 
 std::string Format(const PreflightFinding& finding, bool color) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,11 @@ struct PreflightResult {
 // Targets that describe themselves (level 2) have no such run. `cases` may be empty: then it uses
 // the recipe's defaults, and all signals have to come.
 PreflightResult Preflight(const Session& session, const std::vector<Case>& cases);
+
+// How many steps the hooks see in a run to its end, where the program is asked for `asked`, with
+// the recipe's defaults. A run that makes more than twice as many is stopped. Empty: it did not
+// end well.
+std::optional<int> StepsMade(const Session& session, int asked);
 
 std::string Format(const PreflightFinding& finding, bool color);
 

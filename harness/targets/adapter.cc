@@ -266,10 +266,8 @@ void Adapter::SetMeetingPlace(std::map<std::string, std::string>& environment) c
 pid_t Adapter::StartProgram(const Invocation& invocation) {
   std::map<std::string, std::string> environment = invocation.environment;
   environment.emplace("PYTHONUNBUFFERED", "1");  // or its output comes when all is over
-  // Ranks that share a machine, of a launcher that would not know.
-  if (starts_ranks_itself() && std::getenv("OMP_NUM_THREADS") == nullptr) {
-    environment.emplace("OMP_NUM_THREADS", "1");
-  }
+  // Runs share the machine, one to a core. Each would start a thread for each core, and be slow.
+  if (std::getenv("OMP_NUM_THREADS") == nullptr) environment.emplace("OMP_NUM_THREADS", "1");
   if (!spec_.hooks.empty()) SetPythonHooks(spec_, environment);
   if (spec_.HooksEndRuns()) {
     environment["TRAINWRECK_ADAPTER_STEPS"] = ArgumentText(plan_.recipe.at(kStepsKey));

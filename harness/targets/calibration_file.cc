@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 std::string TextOf(const TemplateText& text) {
   std::string all;
   for (const TemplateText::Part& part : text.parts()) {
-    all += part.is_placeholder ? "{" + part.text + "}" : part.text;
+    const std::string added = part.added == 0 ? "" : fmt::format("{:+}", part.added);
+    all += part.is_placeholder ? "{" + part.text + added + "}" : part.text;
   }
   return all;
 }

@@ -109,6 +109,14 @@ bool TargetReader::BelongsHere(const YamlNode* node, const std::string& key) {
   return false;
 }
 
+bool TargetReader::IsWholeNumber(const std::string& placeholder) const {
+  for (const ParamInfo& key : spec_.recipe) {
+    if (key.name == placeholder) return key.type == ValueType::kInt;
+  }
+  return placeholder == "run.seed" || placeholder == "run.rank" || placeholder == "run.ranks" ||
+         placeholder == "run.until";
+}
+
 TemplateText TargetReader::ReadTemplate(const YamlNode& node, const std::string& what) {
   const std::optional<std::string> text = ReadText(node, what, errors_);
   if (!text) return {};
@@ -131,6 +139,10 @@ TemplateText TargetReader::ReadTemplate(const YamlNode& node, const std::string&
       errors_.Add(place, "no recipe key and nothing of the run is called '" + part.text + "'",
                   SuggestPlaceholder(part.text, known));
       is_sound_ = false;
+    } else if (part.added != 0 && !IsWholeNumber(part.text)) {
+      errors_.Add(node,
+                  "a number can only be added to a whole number, and '" + part.text + "' is none",
+                  "write {" + part.text + "}");
     } else if (part.text == "run.data" && spec_.data.empty()) {
       errors_.Add(node, "{run.data} stands for the target's 'data', which is missing",
                   "add 'data: FOLDER'");

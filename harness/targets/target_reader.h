@@ -26,6 +26,7 @@ class TargetReader {
   std::string ReadPath(const YamlNode& node, const std::string& what);
   // A target of level 2 says these itself.
   bool BelongsHere(const YamlNode* node, const std::string& key);
+  bool IsWholeNumber(const std::string& placeholder) const;
   TemplateText ReadTemplate(const YamlNode& node, const std::string& what);
   std::vector<Arguments> ReadArguments(const YamlNode& node, const std::string& what);
   void ReadCommands(Fields& fields);

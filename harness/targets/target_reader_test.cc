@@ -433,6 +433,25 @@ TEST(TemplateText, KnowsBraces) {
   EXPECT_NE(error, "");
 }
 
+TEST(TemplateText, AddsToWholeNumbers) {
+  std::string error;
+  EXPECT_EQ(TemplateText::Parse("--last={a.b-1}", error).Expand({{"a.b", "30"}}), "--last=29");
+  EXPECT_EQ(TemplateText::Parse("{n+12}{n}", error).Expand({{"n", "-5"}}), "7-5");
+  EXPECT_EQ(TemplateText::Parse("{newest:step-1}", error).Expand({{"newest:step-1", "x"}}), "x");
+  EXPECT_EQ(error, "");
+}
+
+TEST(TargetReader, AddsOnlyToWholeNumbers) {
+  const auto errors_with = [](const std::string& word) {
+    return ErrorsOf(Broken("command: [", "command: [\"" + word + "\", "));
+  };
+  EXPECT_EQ(errors_with("{steps-1}"), "");
+  EXPECT_EQ(errors_with("{run.seed+7}"), "");
+  EXPECT_THAT(errors_with("{run.folder-1}"), testing::HasSubstr("'run.folder' is none\n"));
+  EXPECT_THAT(errors_with("{lr+1}"), testing::HasSubstr("write {lr}"));
+  EXPECT_THAT(errors_with("{stepz-1}"), testing::HasSubstr("is called 'stepz'"));
+}
+
 TEST(TargetReader, ReadsLimitsDigestAndFingerprint) {
   const TargetFile file = Load(
       Broken("    signals:\n      loss: {unit: nats, scale: log}\n",

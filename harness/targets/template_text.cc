@@ -1,8 +1,25 @@
 #include "harness/targets/template_text.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 
 namespace trainwreck {
+namespace {
+
+// `steps-1` is `steps`, to which -1 is added. A pattern of files keeps its numbers.
+TemplateText::Part PlaceholderOf(const std::string& text) {
+  static const RE2 kSum(R"(([^:]+?)([+-]\d{1,6}))");
+  TemplateText::Part part{.is_placeholder = true, .text = text};
+  std::string name;
+  if (int added = 0; RE2::FullMatch(text, kSum, &name, &added)) {
+    part.text = name;
+    part.added = added;
+  }
+  return part;
+}
+
+}  // namespace
 
 TemplateText TemplateText::Parse(const std::string& text, std::string& error) {
   TemplateText result;
@@ -26,7 +43,10 @@ TemplateText TemplateText::Parse(const std::string& text, std::string& error) {
         return result;
       }
       flush();
-      result.parts_.push_back({true, text.substr(i + 1, end - i - 1), i, end + 1});
+      Part placeholder = PlaceholderOf(text.substr(i + 1, end - i - 1));
+      placeholder.begin = i;
+      placeholder.end = end + 1;
+      result.parts_.push_back(placeholder);
       i = end;
     } else {
       plain.text += c;
@@ -44,7 +64,13 @@ bool TemplateText::Mentions(const std::string& placeholder) const {
 
 std::string TemplateText::Expand(const std::map<std::string, std::string>& values) const {
   std::string text;
-  for (const Part& part : parts_) text += part.is_placeholder ? values.at(part.text) : part.text;
+  for (const Part& part : parts_) {
+    if (part.added != 0) {
+      text += std::to_string(std::stoll(values.at(part.text)) + part.added);
+    } else {
+      text += part.is_placeholder ? values.at(part.text) : part.text;
+    }
+  }
   return text;
 }
 

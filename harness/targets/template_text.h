@@ -1,5 +1,5 @@
 // Text with placeholders, `--lr={optimizer.lr}`, as arguments, environment values and paths of a
-// target are written. `{{` and `}}` stand for braces.
+// target are written. `{steps-1}` is a whole number less one. `{{` and `}}` stand for braces.
 #pragma once
 
 #include <map>
@@ -15,6 +15,7 @@ class TemplateText {
   struct Part {
     bool is_placeholder = false;
     std::string text;       // or the name of a placeholder
+    int added = 0;          // to the placeholder's number
     std::size_t begin = 0;  // in the source
     std::size_t end = 0;
   };
@@ -26,7 +27,7 @@ class TemplateText {
   const std::vector<Part>& parts() const { return parts_; }
   bool Mentions(const std::string& placeholder) const;
   bool empty() const { return parts_.empty(); }
-  // Every placeholder must be in `values`.
+  // Every placeholder must be in `values`, as a whole number where one is added to it.
   std::string Expand(const std::map<std::string, std::string>& values) const;
 
  private:

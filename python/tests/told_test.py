@@ -40,7 +40,7 @@ class Lion(torch.optim.SGD):  # has two betas, as Adam
         super().__init__(parameters, lr)
         self.param_groups[0].update(betas=(0.9, 0.99), eps=1e-8)
 train(make=Lion)"""
-ALL = {"optimizer:adam", "model:no-draws", "batches:numbers", "batches:classes"}  # that one rank can promise
+ALL = {"optimizer:adam", "model:no-draws", "batches:loader", "batches:labels", "batches:numbers", "batches:classes"}  # that one rank can promise
 
 
 @unittest.skipUnless(HAS_TORCH, f"{PYTHON} cannot import torch: ci/test.sh installs Debian's")
@@ -103,6 +103,16 @@ class ToldTest(unittest.TestCase):
         self.assertEqual(set(self.promises("train(nn.Sequential(nn.Embedding(5, 4), nn.Flatten(), nn.Linear(16, 3)), " + labels + ")")),
                          ALL - {"batches:numbers", "batches:classes"})
         self.assertEqual(set(self.promises("train(batches=[(numbers, classes)])")), {"optimizer:adam", "model:no-draws"})
+
+    def test_batches_without_labels(self):
+        lines = """
+model = nn.Linear(4, 3)
+optimizer = torch.optim.Adam(model.parameters())
+for (inputs,) in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(numbers), 8):
+    model(inputs).mean().backward()
+    optimizer.step()
+"""
+        self.assertEqual(set(self.promises(lines)), ALL - {"batches:labels", "batches:classes"})
 
     def test_ranks_that_hold_the_whole_model(self):
         two = ("-m", "torch.distributed.run", "--nproc_per_node=2", "--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0",

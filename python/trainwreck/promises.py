@@ -76,6 +76,8 @@ def seen(acting: list[Any], ranks: int, objects: list[Any]) -> dict[str, str]:
     found = {
         "optimizer:adam": _adam(acting, groups),
         "model:no-draws": _no_draws(),
+        "batches:loader": "from a DataLoader of torch" if _batches else "",
+        "batches:labels": _labels(),
         "batches:numbers": _numbers(),
         "batches:classes": _classes(),
         "backend:nccl": _nccl(ranks),
@@ -100,6 +102,11 @@ def _adam(acting: list[Any], groups: list[dict[str, Any]]) -> str:
 def _no_draws() -> str:
     is_still = bool(_before) and generators.digests() == _before
     return "generators as before the step, no batch norm" if is_still and not _mixing else ""
+
+
+def _labels() -> str:
+    has_labels = all(data_faults.labels_of(batch) is not None for batch in _batches)
+    return "each batch has some" if _batches and has_labels else ""
 
 
 def _numbers() -> str:

@@ -2,6 +2,7 @@
 // With real ones it is run by tests/stacks_test.py.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "harness/cli/tests/cli_testing.h"
@@ -35,6 +36,8 @@ class InitTest : public testing::Test {
         "# An epoch has 50 steps. What no option says, the hooks do.\n"
         "steps = int(options.get('--max-steps') or 50 * int(options['--epochs']))\n"
         "steps = min(steps, int(os.environ.get('TRAINWRECK_ADAPTER_STEPS', steps)))\n"
+        "steps = steps // int(options.get('--each', 1)) + int(options.get('--more', 0))\n"
+        "if steps < 7 and '--fails' in options: sys.exit('too short')\n"
         "for step in range(steps):\n"
         "    late = float(options.get('--pause', 0)) if step > 2 else 0\n"
         "    write(t='step', step=step, time=step + late, loss=1 / (step + 1), step_s=1,\n"
@@ -62,6 +65,8 @@ TEST_F(InitTest, DeclaresWhatItSaw) {
   EXPECT_TRUE(Contains(text, "#   checkpoints: the first one is last.pt, after 10 steps\n"))
       << text;
   EXPECT_TRUE(Contains(text, "when_exists: \"{run.checkpoints}/last.pt\"}")) << text;
+  EXPECT_TRUE(Contains(text, "write {run.until} for {steps}:\n")) << text;
+  EXPECT_TRUE(Contains(text, "#   steps: asked for 6, it made 6\n")) << text;
   EXPECT_TRUE(Contains(text, "the seed: no option has it")) << text;
   EXPECT_TRUE(Contains(text, "#   options for clip_norm, warmup_steps, weight_decay,")) << text;
   EXPECT_TRUE(Contains(text, "  net:\n")) << text;
@@ -71,6 +76,25 @@ TEST_F(InitTest, DeclaresWhatItSaw) {
   // No name says so: it has the value of the optimizer's rate.
   EXPECT_TRUE(Contains(text, "speed: {type: number, default: 0.25, role: learning_rate}")) << text;
   EXPECT_FALSE(Contains(text, "TRAINWRECK_ADAPTER_TELL")) << text;
+}
+
+// Loops that count up to their number of steps inclusive, and other numbers than those of updates.
+TEST_F(InitTest, CountsTheStepsOfAShortRun) {
+  const auto text_with = [&](const std::string& options) {
+    std::filesystem::remove(folder.path() + "/trainwreck.yaml");
+    const Called called = Init("-- python3 train.py --max-steps=20 --speed=0.25 " + options);
+    EXPECT_EQ(called.status, 0) << called.output();
+    return folder.Read("trainwreck.yaml");
+  };
+  std::string text = text_with("--more=1");
+  EXPECT_TRUE(Contains(text, "#   steps: asked for 6, it made 7, so it gets {steps-1}\n")) << text;
+  EXPECT_TRUE(Contains(text, "      - \"--max-steps={steps-1}\"\n")) << text;
+  EXPECT_TRUE(Contains(text, "      steps: 21\n")) << text;
+  text = text_with("--each=2");
+  EXPECT_TRUE(Contains(text, "#   what --max-steps counts: with 6, it made 3 updates\n")) << text;
+  EXPECT_TRUE(Contains(text, "\"--max-steps={steps}\"")) << text;
+  text = text_with("--fails=1");
+  EXPECT_TRUE(Contains(text, "--max-steps counts: with 6, a run did not end well\n")) << text;
 }
 
 // The hooks tell which options the program has besides.

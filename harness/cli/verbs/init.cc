@@ -1,6 +1,7 @@
 // trainwreck init: runs a training command for a few steps under the hooks, or by what it prints,
 // and declares it in trainwreck.yaml.
 #include <fmt/format.h>
+#include <re2/re2.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,6 +46,7 @@ struct InitOptions {
 };
 
 constexpr int kUsualSteps = 30;
+constexpr int kCountedSteps = 6;
 
 std::string Quoted(const std::string& text) { return Json(text).dump(); }
 
@@ -255,6 +257,22 @@ Reading ReadingOf(const PreflightResult& seen, const CommandDraft& draft) {
   return reading;
 }
 
+// Makes a short run to its end, as the file declares it. A program that counts from 0 up to its
+// number of steps gets one less, and the command that was given stays what it was.
+CountedSteps CountSteps(const Session& session, CommandDraft& draft) {
+  const auto key = std::find_if(draft.keys.begin(), draft.keys.end(),
+                                [](const DraftKey& one) { return one.name == kStepsKey; });
+  const int steps = std::stoi(key->value);
+  CountedSteps counted{.asked = std::min(steps, kCountedSteps), .made = {}};
+  counted.made = StepsMade(session, counted.asked);
+  if (!counted.is_one_more()) return counted;
+  key->value = std::to_string(steps + 1);
+  for (std::string& word : draft.words) {
+    RE2::GlobalReplace(&word, R"(\{steps\})", "{steps-1}");
+  }
+  return counted;
+}
+
 int InitVerb(const InitOptions& options) {
   CommandDraft draft = ReadCommand(options);
   CommonOptions common = options.common;
@@ -282,6 +300,12 @@ int InitVerb(const InitOptions& options) {
   if (const Event* program = ProgramEvent(seen.trace)) {
     added = AddOptions(ProgramOptionsOf(program->fields), !options.steps.has_value(), draft);
   }
+  std::optional<CountedSteps> counted;
+  if (reading.has_hooks && draft.has_steps) {
+    file.Write(TargetText(options, draft, {""}, kLimitsOfFirstRun, reading));
+    counted = CountSteps(OpenSession(common), draft);
+    if (WasInterrupted()) return kExitInterrupted;
+  }
   const double pause = LongestPause(seen.trace);
   const Limits limits = LimitsFor(pause, seen.disk_bytes);
   const std::vector<std::string> comments = Comments({.draft = draft,
@@ -290,7 +314,8 @@ int InitVerb(const InitOptions& options) {
                                                       .rate = rate,
                                                       .longest_pause = pause,
                                                       .limits = limits,
-                                                      .reading = reading});
+                                                      .reading = reading,
+                                                      .counted = counted});
   file.Write(TargetText(options, draft, comments, limits, reading, PromisesOf(seen.trace)));
   file.Keep();
   for (const std::string& line : comments) std::cout << line << "\n";

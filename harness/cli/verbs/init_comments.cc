@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/protocol/recipe_view.h"
 #include "harness/targets/option_roles.h"
 #include "harness/targets/template_text.h"
 #include "harness/text/clean_text.h"
@@ -67,6 +68,24 @@ std::string RolesOf(const CommandDraft& draft) {
   return Join(roles);
 }
 
+void AddCounted(const CountedSteps& counted, std::vector<std::string>& lines) {
+  if (counted.made != counted.asked && !counted.is_one_more()) return;
+  lines.push_back(fmt::format("  steps: asked for {}, it made {}{}", counted.asked, *counted.made,
+                              counted.is_one_more() ? ", so it gets {steps-1}" : ""));
+}
+
+// Where the option for the steps seems to be none.
+void AddMiscounted(const Seen& seen, std::vector<std::string>& lines) {
+  const CountedSteps counted = seen.counted.value_or(CountedSteps());
+  if (counted.made == counted.asked || counted.is_one_more() || !seen.counted) return;
+  const auto key = std::find_if(seen.draft.keys.begin(), seen.draft.keys.end(),
+                                [](const DraftKey& one) { return one.name == kStepsKey; });
+  lines.push_back(fmt::format(
+      "  what {} counts: with {}, {}", key->option, counted.asked,
+      counted.made ? fmt::format("it made {} updates", *counted.made) : "a run did not end well"));
+  lines.push_back("    Scenarios need a command that makes `steps` updates");
+}
+
 // What the command does not say of the program.
 void AddUnsaid(const CommandDraft& draft, std::vector<std::string>& lines) {
   if (!draft.has_steps) {
@@ -107,7 +126,7 @@ std::vector<std::string> NamesTold(const RunTrace& trace, const char* field) {
   return event->fields.value(field, std::vector<std::string>());
 }
 
-void AddResume(const OptionFindings& options, const RunTrace& trace,
+void AddResume(const CommandDraft& draft, const OptionFindings& options, const RunTrace& trace,
                std::vector<std::string>& lines) {
   const Event* saved = FirstCheckpoint(trace);
   const std::string file = "{run.checkpoints}/" + (saved ? FileOf(*saved) : "FILE");
@@ -123,6 +142,12 @@ void AddResume(const OptionFindings& options, const RunTrace& trace,
     if (options.resume.front().takes_value) arguments = Quoted(arguments + "=" + file);
   }
   lines.push_back("    resume: {arguments: [" + arguments + "], when_exists: \"" + file + "\"}");
+  if (draft.has_steps) {
+    lines.push_back(
+        "    and, where no schedule depends on the number of steps, write {run.until} for "
+        "{steps}:");
+    lines.push_back("    then scenarios can end a run early and go on");
+  }
   if (saved == nullptr) {
     lines.push_back(
         "    Where the program chooses the names, {newest:checkpoint-*} in place of "
@@ -134,8 +159,8 @@ void AddResume(const OptionFindings& options, const RunTrace& trace,
 void AddLoaders(const RunTrace& trace, std::vector<std::string>& lines) {
   if (ProgramEvent(trace) == nullptr || !NamesTold(trace, "loaders").empty()) return;
   lines.push_back(
-      "  data loaders: no DataLoader of torch is there, so faults of batches (data.*) do not act,");
-  lines.push_back("    and their scenarios fail");
+      "  data loaders: no DataLoader of torch is there, so faults of batches (data.*) cannot act,");
+  lines.push_back("    and their scenarios are skipped");
 }
 
 void AddPrinted(const Reading& reading, std::vector<std::string>& lines) {
@@ -248,6 +273,7 @@ std::vector<std::string> Comments(const Seen& seen) {
   lines.push_back("  signals: " + seen.run.signals);
   AddPrinted(seen.reading, lines);
   if (seen.rate) lines.push_back("  first learning rate: " + Json(*seen.rate).dump());
+  if (seen.counted) AddCounted(*seen.counted, lines);
   AddLimits(seen, lines);
   AddPromises(PromisesOf(seen.run.trace), lines);
   const std::string roles = RolesOf(draft);
@@ -266,13 +292,14 @@ std::vector<std::string> Comments(const Seen& seen) {
   }
   lines.push_back("Not seen:");
   AddUnsaid(draft, lines);
+  AddMiscounted(seen, lines);
   AddLoaders(seen.run.trace, lines);
   AddUnsaidOptions(draft, seen.options, lines);
   AddVariables(seen, lines);
   if (const std::vector<std::string> open = OpenRoles(draft); !open.empty()) {
     lines.push_back("  options for " + Join(open) + ": with them, more scenarios apply");
   }
-  AddResume(seen.options, seen.run.trace, lines);
+  AddResume(draft, seen.options, seen.run.trace, lines);
   return lines;
 }
 

@@ -43,6 +43,15 @@ const Event* ProgramEvent(const RunTrace& trace);
 
 std::vector<Promise> PromisesOf(const RunTrace& trace);
 
+// In a run to its end, by the option for the number of steps.
+struct CountedSteps {
+  int asked = 0;
+  std::optional<int> made;  // empty: it did not end well
+
+  // It counts from 0 up to the number that it gets.
+  bool is_one_more() const { return made == asked + 1; }
+};
+
 struct Seen {
   const CommandDraft& draft;
   const OptionFindings& options;
@@ -51,6 +60,7 @@ struct Seen {
   double longest_pause = 0;    // between two steps
   Limits limits;
   Reading reading;
+  std::optional<CountedSteps> counted;  // empty: no such run was made
 };
 
 // One line each.
