@@ -193,6 +193,17 @@ class StacksTest(StacksCase):
         fired, = [r for r in self.records("portable/save-breaks/full_disk/fault/0") if r.get("event") == "fired"]
         self.assertEqual((fired["step"], fired["after"]), (10, fired["before"] // 2))
 
+    @needs("torch")
+    def test_a_program_that_ends_itself_when_its_loss_is_nan(self):
+        """As many do: with an error, or with exit code 0. Both are the symptom."""
+        loss = "        loss.backward()\n"
+        self.replace("images.py", loss, "        if not math.isfinite(loss.item()):\n            raise SystemExit(1)\n" + loss)
+        rows = ["portable/nan-gradient", "portable/nan-unnoticed"]
+        for code in (1, 0):
+            said = self.trainwreck("run", *rows, "--target", "hooked", "--suite", "--scenarios-root", self.suite).stdout
+            self.assertIn("# 2 cases: 2 pass;", said)
+            self.replace("images.py", f"raise SystemExit({code})", "raise SystemExit(0)")
+
     # From a command to the first verdict, as a new user goes.
 
     @needs("torch")

@@ -108,8 +108,8 @@ int PrintReadings(const Wanted& each, const std::map<std::string, RunResult>& re
   bool about_endings = false;
   for (const Claim& claim : ClaimsOf(*each.one, *each.arm)) {
     formula::Reading reading = claim.check->formula.Evaluate(runs, target);
-    about_endings = about_endings ||
-                    (claim.expected && RestsOnEnd(claim.check->formula, runs, result.end, target));
+    about_endings =
+        about_endings || (claim.expected && IsAboutEnd(claim, runs, result.end, target));
     const char* word = "as claimed";
     if (reading.truth == Truth::kUnknown) {
       word = "UNKNOWN";

@@ -294,6 +294,16 @@ bool Formula::mentions_ending() const {
                      [](const std::string& event) { return endings.contains(event); });
 }
 
+std::vector<Formula> Formula::alternatives() const {
+  if (root_->kind != Kind::kOr) return {*this};
+  std::vector<Formula> all;
+  for (const auto& child : root_->children) {
+    const Formula one(text_, std::shared_ptr<const Node>(root_, child.get()));
+    for (Formula& part : one.alternatives()) all.push_back(std::move(part));
+  }
+  return all;
+}
+
 std::optional<Amount> ParseAmount(std::string_view text) {
   auto trim = [](std::string_view part) {
     while (!part.empty() && (part.front() == ' ' || part.front() == '\t')) part.remove_prefix(1);

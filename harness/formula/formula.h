@@ -167,6 +167,8 @@ class Formula {
   // excuse an abnormal end. The judge finds out whether it does: it reads the formula without that
   // end.
   bool mentions_ending() const;
+  // What its outermost `or` joins; without one, itself.
+  std::vector<Formula> alternatives() const;
 
  private:
   explicit Formula(std::string text, std::shared_ptr<const Node> root);

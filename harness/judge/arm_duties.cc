@@ -247,7 +247,7 @@ bool CaseJudge::EndIsClaimed(const ArmPlan& arm, const std::vector<Claim>& claim
     if (truth == Truth::kUnknown) continue;
     const bool holds = (truth == Truth::kTrue) == claims[i].expected;
     if (holds && !claims[i].expected) continue;
-    if (RestsOnEnd(claims[i].check->formula, RunsOf(arm, seed), run.end, target_)) return true;
+    if (IsAboutEnd(claims[i], RunsOf(arm, seed), run.end, target_)) return true;
   }
   return false;
 }

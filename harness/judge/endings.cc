@@ -135,4 +135,15 @@ bool RestsOnEnd(const formula::Formula& formula, const formula::Runs& runs, RunE
   return formula.Evaluate(runs, target).truth != formula.Evaluate(others, target).truth;
 }
 
+bool IsAboutEnd(const Claim& claim, const formula::Runs& runs, RunEnd end,
+                const TargetDescription& target) {
+  if (RestsOnEnd(claim.check->formula, runs, end, target)) return true;
+  if (claim.role != CheckRole::kSymptom) return false;
+  const std::vector<formula::Formula> alternatives = claim.check->formula.alternatives();
+  return std::any_of(alternatives.begin(), alternatives.end(), [&](const auto& one) {
+    return one.Evaluate(runs, target).truth == formula::Truth::kTrue &&
+           RestsOnEnd(one, runs, end, target);
+  });
+}
+
 }  // namespace trainwreck

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "harness/formula/formula.h"
+#include "harness/judge/arm_judge.h"
 #include "harness/judge/verdict.h"
 
 namespace trainwreck {
@@ -19,6 +20,12 @@ std::string SentenceOfEnd(const RunResult& run);
 // another truth. This is not so for a formula that holds because an event is absent, for one about
 // the end of an earlier attempt, or for one that also holds for another reason.
 bool RestsOnEnd(const formula::Formula& formula, const formula::Runs& runs, RunEnd end,
+                const TargetDescription& target);
+
+// Whether the claim is about this end: its formula rests on it, or one of a symptom's alternatives
+// (`or`) that holds does. A symptom that holds if the run crashes, and if its loss is NaN, also does
+// if it crashes because its loss is NaN.
+bool IsAboutEnd(const Claim& claim, const formula::Runs& runs, RunEnd end,
                 const TargetDescription& target);
 
 }  // namespace trainwreck

@@ -67,7 +67,7 @@ TEST_P(ExcuseByAbsence, ExcusesNoEndOfARemedy) {
 TEST_P(ExcuseByAbsence, ExcusesNoEndOfTheFaultArm) {
   Bench bench;
   bench.scenario().symptoms[0] = MakeCheck(
-      "blows_up", std::string("eventually[:10] nonfinite(loss) and ") + GetParam().formula);
+      "blows_up", std::string("eventually[:10] nonfinite(loss) and (") + GetParam().formula + ")");
   bench.In("fault", -1, GetParam().spoil);
   EXPECT_EQ(Outcome(bench.Judged()), GetParam().outcome);
 }
@@ -94,6 +94,24 @@ TEST(EndTest, AClaimAboutTheVeryEndExcusesIt) {
       MakeCheck("dies", "exited(signal=9) and eventually[:10] nonfinite(loss)");
   for (const char* arm : {"fault", "decay"}) bench.In(arm, -1, Crashing(-1, 9));
   EXPECT_EQ(Outcome(bench.Judged()), "pass");
+}
+
+// A guard of the program ends it when its loss is NaN, and the symptom allows both.
+TEST(EndTest, AnAlternativeOfASymptomExcusesTheEndBesideAnother) {
+  const std::string is_nan = "eventually[:10] nonfinite(loss)";
+  for (const auto& [claim, outcome] :
+       {std::pair<std::string, const char*>{is_nan + " or exited(code=1)", "pass"},
+        {"exited(signal=9) or " + is_nan + " or exited(code=1)", "pass"},
+        {is_nan + " or exited(rank=0) and not ended(rank=0, why=completed)", "pass"},
+        {is_nan + " or exited(code=3)", "error/crash"},
+        {is_nan + " or not exited(code=3)", "error/crash"},
+        {is_nan + " or never ended(rank=0, why=completed)", "error/crash"},
+        {is_nan, "error/crash"}}) {
+    Bench bench;
+    bench.scenario().symptoms[0] = MakeCheck("no_good", claim);
+    for (const char* arm : {"fault", "decay"}) bench.In(arm, -1, Crashing(1, 0));
+    EXPECT_EQ(Outcome(bench.Judged()), outcome) << claim;
+  }
 }
 
 TEST(EndTest, WhatTheTargetSaysOfItsEndIsAboutItToo) {

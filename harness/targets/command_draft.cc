@@ -1,5 +1,7 @@
 #include "harness/targets/command_draft.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
@@ -57,6 +59,14 @@ bool IsConfigFile(const std::string& word) {
   return false;
 }
 
+// "/model.pt" of a path that seems to be one of a file; below a run's folder it may be one of a
+// folder as well.
+std::string FileOf(const std::string& path) {
+  static const RE2 kFile(R"((?:.*/)?([^/]+\.[A-Za-z]\w*))");
+  std::string name;
+  return RE2::FullMatch(path, kFile, &name) ? "/" + Escaped(name) : "";
+}
+
 class Drafter {
  public:
   // What stands for the option's value; empty: the value stays.
@@ -66,7 +76,8 @@ class Drafter {
     if (role == kFolderOption || role == kLogFolderOption) {
       if (option.value.empty() || IsNumber(option.value)) return "";
       draft_.folders.push_back(option.name);
-      return role == kLogFolderOption ? "{run.folder}" : "{run.checkpoints}";
+      return (role == kLogFolderOption ? "{run.folder}" : "{run.checkpoints}") +
+             FileOf(option.value);
     }
     if (!IsNumber(option.value)) return "";
     if (role == kSeedOption && draft_.seed.empty()) {

@@ -180,6 +180,18 @@ TEST(CommandDraft, GivesEachRunItsFolders) {
             (Words{"--job.dump_folder", "--save-path", "--ckpt_dir", "--tb_dir", "--out"}));
 }
 
+// A path with an ending keeps its last part: a program that writes a file finds no folder there.
+TEST(CommandDraft, FilesLieInTheFoldersOfTheRun) {
+  const auto word = [](const std::string& value) {
+    return DraftOf({"train", "--save=" + value}).words.back();
+  };
+  EXPECT_EQ(word("model.pt"), "--save={run.checkpoints}/model.pt");
+  EXPECT_EQ(word("/a.b/c/last.safetensors"), "--save={run.checkpoints}/last.safetensors");
+  for (const char* folder : {"saved", "out/a.b/c", "v1.2", ".hidden", "a.pt/", "..", "./out"}) {
+    EXPECT_EQ(word(folder), "--save={run.checkpoints}") << folder;
+  }
+}
+
 TEST(CommandDraft, KnowsNoStepsWhereTheyAreNoWholeNumber) {
   EXPECT_FALSE(DraftOf({"python3", "train.py", "--steps", "1.5"}).has_steps);
   EXPECT_FALSE(DraftOf({"python3", "train.py", "--epochs", "2"}).has_steps);

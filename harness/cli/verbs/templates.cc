@@ -70,8 +70,8 @@ constexpr ScenarioText kRate = {
     .symptoms = R"YAML(
   # less than half of the way down
   no_good: >-
-    not ended(rank=0, why=completed) or eventually nonfinite(loss) or mean(loss[-10:]) > 0.5 *
-    (control.mean(loss[:3]) + control.mean(loss[-10:]))
+    exited(rank=0) and not ended(rank=0, why=completed) or ended_early() or eventually
+    nonfinite(loss) or mean(loss[-10:]) > 0.5 * (control.mean(loss[:3]) + control.mean(loss[-10:]))
 )YAML",
     .remedies = R"YAML(
   lower_lr: {scale: {role.learning_rate: 0.0007}}
