@@ -23,8 +23,8 @@ bool RestsOnEnd(const formula::Formula& formula, const formula::Runs& runs, RunE
                 const TargetDescription& target);
 
 // Whether the claim is about this end: its formula rests on it, or one of a symptom's alternatives
-// (`or`) that holds does. A symptom that holds if the run crashes, and if its loss is NaN, also does
-// if it crashes because its loss is NaN.
+// (`or`) that holds does. A symptom that holds if the run crashes, and if its loss is NaN, also
+// holds if it crashes because its loss is NaN.
 bool IsAboutEnd(const Claim& claim, const formula::Runs& runs, RunEnd end,
                 const TargetDescription& target);
 
