@@ -15,6 +15,11 @@ namespace {
 using formula::Reading;
 using formula::Truth;
 
+bool HasPhases(const ArmPlan& arm, int seed) {
+  return std::any_of(arm.runs.begin(), arm.runs.end(),
+                     [&](const Run& run) { return run.seed == seed && run.phases.size() > 1; });
+}
+
 }  // namespace
 
 // An arm must have performed its faults and none of the others. Of the latter there is news only.
@@ -255,11 +260,15 @@ bool CaseJudge::EndIsClaimed(const ArmPlan& arm, const std::vector<Claim>& claim
 std::vector<JudgedCheck> CaseJudge::JudgeEnds(const ArmPlan& arm, const std::vector<Claim>& claims,
                                               const std::vector<JudgedCheck>& judged) const {
   std::map<FailureClass, std::vector<int>> seeds_by_class;
-  std::vector<int> restarted;
+  std::vector<int> restarted, began_anew;
   const auto runs = results_.runs.find(arm.name);
   if (runs == results_.runs.end()) return {};
   for (const auto& [seed, run] : runs->second) {
     if (run.restarts > 0 && !IsFaulty(arm.kind)) restarted.push_back(seed);
+    if (run.restarts == 0 && arm.faults.empty() && HasPhases(arm, seed) &&
+        run.trace.beginnings > 1) {
+      began_anew.push_back(seed);
+    }
     const FailureClass failure_class = ClassOfEnd(run, target_);
     if (failure_class.empty() || EndIsClaimed(arm, claims, judged, run, seed)) continue;
     seeds_by_class[failure_class].push_back(seed);
@@ -269,6 +278,7 @@ std::vector<JudgedCheck> CaseJudge::JudgeEnds(const ArmPlan& arm, const std::vec
     found.push_back(UnclaimedEnd(arm, failure_class, seeds));
   }
   if (!restarted.empty()) found.push_back(Restarted(arm, restarted));
+  if (!began_anew.empty()) found.push_back(BeganAnew(arm, began_anew));
   return found;
 }
 
@@ -305,6 +315,21 @@ JudgedCheck CaseJudge::UnclaimedEnd(const ArmPlan& arm, FailureClass failure_cla
     result.seen += "; last words of rank " + std::to_string(exit.rank) + ": " + exit.last_words;
     break;
   }
+  return judged;
+}
+
+// A run that begins anew in a later phase is the run in one piece, whatever its checkpoints are.
+JudgedCheck CaseJudge::BeganAnew(const ArmPlan& arm, const std::vector<int>& seeds) const {
+  const bool is_twin = arm.kind == ArmKind::kTwin;
+  JudgedCheck judged =
+      Finding(arm, "resumed",
+              is_twin ? FailureClass::kFaultNotFired : FailureClass::kControlUnhealthy, seeds);
+  judged.result.message =
+      "each phase after the first must go on from a checkpoint, not begin at step 0, in " +
+      SeedList(seeds);
+  judged.result.seen +=
+      "step 0 was made again: the phase before saved no checkpoint, or the target's 'resume' does "
+      "not lead to it";
   return judged;
 }
 

@@ -91,6 +91,7 @@ class CaseJudge {
   JudgedCheck UnclaimedEnd(const ArmPlan& arm, FailureClass failure_class,
                            const std::vector<int>& seeds) const;
   JudgedCheck Restarted(const ArmPlan& arm, const std::vector<int>& seeds) const;
+  JudgedCheck BeganAnew(const ArmPlan& arm, const std::vector<int>& seeds) const;
 
   // What is said of a check in the end (settling.cc).
   LostSeeds Lost(const std::vector<JudgedCheck>& all) const;

@@ -175,6 +175,22 @@ TEST(Twins, ABugWhoseHookFailedIsUnknown) {
   EXPECT_EQ(Outcome(bench.Judged()), "inconclusive/undecided");
 }
 
+// It is the run in one piece, which says nothing of a checkpoint.
+TEST(Twins, ATwinThatBeganAnewHasNotGoneOn) {
+  const auto begin_anew = [](RunResult& run) { run.trace.beginnings = 2; };
+  TwinBench bench;
+  bench.scenario().twins[0].phases = {{"train", 5}, {"resume", std::nullopt}};
+  EXPECT_EQ(Outcome(bench.Judged()), "pass");
+  bench.In("twin", 1, begin_anew);
+  const Verdict verdict = bench.Judged();
+  EXPECT_EQ(Outcome(verdict), "fail/fault_not_fired");
+  EXPECT_NE(verdict.reason.find("not begin at step 0, in seed 1"), std::string::npos)
+      << verdict.reason;
+  TwinBench in_one_piece;
+  in_one_piece.In("twin", 1, begin_anew);
+  EXPECT_EQ(Outcome(in_one_piece.Judged()), "pass") << "its program made step 0 twice";
+}
+
 TEST(Twins, DrawsThatDidNotActMakeNoEnvelope) {
   TwinBench bench;
   bench.In("rounding_3", -1, [](RunResult& run) { run.trace.events.clear(); });

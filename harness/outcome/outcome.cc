@@ -38,7 +38,8 @@ constexpr ClassInfo kClasses[] = {
      "A symptom holds in the fault arm by less than its min_margin.",
      "Strengthen the fault, or lower min_margin if the margin was a guess."},
     {FailureClass::kFaultNotFired, VerdictKind::kFail, 8, "fault_not_fired",
-     "A fault left no `fired` event, or its event shows that it changed nothing.",
+     "A fault left no `fired` event, or its event shows that it changed nothing. Or a twin began "
+     "anew that has to go on from a checkpoint.",
      "Look at its trigger: step, ranks, phase, attempt; `trainwreck explain SITE.FAULT` lists "
      "them."},
     {FailureClass::kRemedyIneffective, VerdictKind::kFail, 13, "remedy_ineffective",

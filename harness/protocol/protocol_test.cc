@@ -186,6 +186,26 @@ TEST(Trace, ReadsSignalsUnderTheNamesOfTheirRoles) {
   EXPECT_EQ(trace.events[0].name, "repeated_step");
 }
 
+// Records of one step with other signals are no second beginning, and other ranks do not count.
+TEST(Trace, CountsHowOftenTheRunBegan) {
+  for (const char* const space : {"", " "}) {  // some records take a shorter way
+    const std::string folder = TemporaryFolder();
+    const auto step = [&](int number, const std::string& signal) {
+      return R"({"t":"step","step":)" + std::to_string(number) + ",\"" + signal + "\":" + space +
+             "1}\n";
+    };
+    const std::string start = R"({"t":"start"})"
+                              "\n";
+    std::ofstream(folder + "/rank0.jsonl")
+        << start << step(0, "loss") << step(0, "eval") << step(1, "loss") << start
+        << step(1, "loss") << start << step(0, "loss") << step(1, "loss");
+    std::ofstream(folder + "/rank1.jsonl") << step(0, "loss") << start << step(0, "loss");
+    TraceReader reader(folder, 2, 10);
+    reader.Poll(/*last=*/true);
+    EXPECT_EQ(reader.trace().beginnings, 2);
+  }
+}
+
 TEST(Trace, GarbageIsReportedAndTheRestRead) {
   const std::string folder = TemporaryFolder();
   std::ofstream(folder + "/rank0.jsonl")

@@ -285,7 +285,7 @@ bool TraceReader::TakeFlatStep(File& file) {
   for (std::size_t i = 0; i < values.size() && fits; ++i) {
     fits = Add(*values[i].first, step, values[i].second);
   }
-  if (fits && has_watched && file.Repeats(step)) AddRepeat(file, step);
+  if (fits && has_watched) NoteStep(file, step);
   if (file.new_world != 0) BeginWorld(file, step);
   // A step without a time still counts as progress.
   if (fits && time == nullptr) fits = Add(trace_.time_s[file.rank], step, 0.0);
@@ -305,7 +305,9 @@ void TraceReader::TakeFlatCollective(File& file, std::string_view line) {
   AddCollective(file, std::move(collective), line.size());
 }
 
-void TraceReader::AddRepeat(const File& file, int step) {
+void TraceReader::NoteStep(File& file, int step) {
+  if (step == 0 && file.rank == 0) ++trace_.beginnings;
+  if (!file.Repeats(step)) return;
   trace_.events.push_back({.name = "repeated_step",
                            .step = step,
                            .rank = file.rank,
@@ -404,7 +406,7 @@ void TraceReader::TakeStep(File& file, const Json& record) {
     }
   }
   const bool has_watched = !file.watched.empty() && record.contains(file.watched);
-  if (has_watched && file.Repeats(step)) AddRepeat(file, step);
+  if (has_watched) NoteStep(file, step);
   if (file.new_world != 0) BeginWorld(file, step);
   // A step without a time still counts as progress.
   if (!record.contains("time") && !Add(trace_.time_s[rank], step, 0.0)) {

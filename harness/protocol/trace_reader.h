@@ -94,7 +94,7 @@ class TraceReader {
   std::string NameOf(std::string_view key) const;
   void TakeStep(File& file, const Json& record);
   void TakeEvent(File& file, const Json& record, bool is_end);
-  void AddRepeat(const File& file, int step);
+  void NoteStep(File& file, int step);
   void BeginWorld(File& file, int step);
   void AddCollective(File& file, Collective collective, std::size_t bytes);
   void Complain(const File& file, const std::string& what);

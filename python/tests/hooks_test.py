@@ -883,6 +883,7 @@ class FaultsTest(HooksTest):
     def test_memory_of_a_device_that_ends(self):
         said = self.program("on_device", "3", demand=["memory_bytes"], faults=[{**fault("process.leak_memory", mebibytes=8), "id": "leak"},
                                                                                fault("process.limit_memory", mebibytes=100)])
+        said = [one for one in said if one["of"] != "None"]  # those of torch 2.8 itself
         self.assertEqual(said, [{"share": 0.2, "of": "cuda:1"}] + 3 * [{"ones": [8 << 20], "of": "cuda:1"}])
         self.assertEqual([(event["id"], event["before"], event["after"]) for event in self.fired()],
                          [("f", 1000 << 20, 200 << 20), *(("leak", step * 8 << 20, (step + 1) * 8 << 20) for step in range(3))])

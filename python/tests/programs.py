@@ -3,6 +3,8 @@
 Each writes what it knows of a step as one line of JSON, to be compared with what the hooks saw.
 """
 
+from __future__ import annotations
+
 import contextlib
 import copy
 import datetime

@@ -65,7 +65,7 @@ TEST_F(InitTest, DeclaresWhatItSaw) {
   EXPECT_TRUE(Contains(text, "#   checkpoints: the first one is last.pt, after 10 steps\n"))
       << text;
   EXPECT_TRUE(Contains(text, "when_exists: \"{run.checkpoints}/last.pt\"}")) << text;
-  EXPECT_TRUE(Contains(text, "write {run.until} for {steps}:\n")) << text;
+  EXPECT_TRUE(Contains(text, "write {run.until} for {steps}, too:\n")) << text;
   EXPECT_TRUE(Contains(text, "#   steps: asked for 6, it made 6\n")) << text;
   EXPECT_TRUE(Contains(text, "the seed: no option has it")) << text;
   EXPECT_TRUE(Contains(text, "#   options for clip_norm, warmup_steps, weight_decay,")) << text;

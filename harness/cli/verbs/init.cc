@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -262,8 +263,9 @@ Reading ReadingOf(const PreflightResult& seen, const CommandDraft& draft) {
 CountedSteps CountSteps(const Session& session, CommandDraft& draft) {
   const auto key = std::find_if(draft.keys.begin(), draft.keys.end(),
                                 [](const DraftKey& one) { return one.name == kStepsKey; });
-  const int steps = std::stoi(key->value);
-  CountedSteps counted{.asked = std::min(steps, kCountedSteps), .made = {}};
+  const std::int64_t steps = std::stoll(key->value);
+  CountedSteps counted;
+  counted.asked = static_cast<int>(std::min<std::int64_t>(steps, kCountedSteps));
   counted.made = StepsMade(session, counted.asked);
   if (!counted.is_one_more()) return counted;
   key->value = std::to_string(steps + 1);

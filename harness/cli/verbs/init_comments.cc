@@ -142,16 +142,16 @@ void AddResume(const CommandDraft& draft, const OptionFindings& options, const R
     if (options.resume.front().takes_value) arguments = Quoted(arguments + "=" + file);
   }
   lines.push_back("    resume: {arguments: [" + arguments + "], when_exists: \"" + file + "\"}");
-  if (draft.has_steps) {
-    lines.push_back(
-        "    and, where no schedule depends on the number of steps, write {run.until} for "
-        "{steps}:");
-    lines.push_back("    then scenarios can end a run early and go on");
-  }
   if (saved == nullptr) {
     lines.push_back(
         "    Where the program chooses the names, {newest:checkpoint-*} in place of "
         "{run.checkpoints}/FILE is the last one");
+  }
+  if (draft.has_steps) {
+    lines.push_back(
+        "    Where no schedule depends on the number of steps, write {run.until} for {steps}, "
+        "too:");
+    lines.push_back("    then scenarios can end a run early and go on");
   }
 }
 
