@@ -20,6 +20,11 @@ bool HasPhases(const ArmPlan& arm, int seed) {
                      [&](const Run& run) { return run.seed == seed && run.phases.size() > 1; });
 }
 
+bool HasBegunAnew(const RunResult& run) {
+  return std::any_of(run.trace.events.begin(), run.trace.events.end(),
+                     [](const Event& event) { return event.name == "began_anew"; });
+}
+
 }  // namespace
 
 // An arm must have performed its faults and none of the others. Of the latter there is news only.
@@ -265,8 +270,7 @@ std::vector<JudgedCheck> CaseJudge::JudgeEnds(const ArmPlan& arm, const std::vec
   if (runs == results_.runs.end()) return {};
   for (const auto& [seed, run] : runs->second) {
     if (run.restarts > 0 && !IsFaulty(arm.kind)) restarted.push_back(seed);
-    if (run.restarts == 0 && arm.faults.empty() && HasPhases(arm, seed) &&
-        run.trace.beginnings > 1) {
+    if (run.restarts == 0 && arm.faults.empty() && HasPhases(arm, seed) && HasBegunAnew(run)) {
       began_anew.push_back(seed);
     }
     const FailureClass failure_class = ClassOfEnd(run, target_);

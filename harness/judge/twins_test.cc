@@ -177,7 +177,7 @@ TEST(Twins, ABugWhoseHookFailedIsUnknown) {
 
 // It is the run in one piece, which says nothing of a checkpoint.
 TEST(Twins, ATwinThatBeganAnewHasNotGoneOn) {
-  const auto begin_anew = [](RunResult& run) { run.trace.beginnings = 2; };
+  const auto begin_anew = [](RunResult& run) { AddEvent(run, "began_anew", 0, {{"rank", 0}}); };
   TwinBench bench;
   bench.scenario().twins[0].phases = {{"train", 5}, {"resume", std::nullopt}};
   EXPECT_EQ(Outcome(bench.Judged()), "pass");

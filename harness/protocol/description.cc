@@ -360,6 +360,7 @@ const std::vector<EventInfo>& LauncherEvents() {
        "out where the ranks only "
        "complain "
        "of each other"},
+      {"began_anew", {"rank"}, "a rank made step 0 again: it did not go on from a checkpoint"},
       {"last_call",
        {"rank", "call", "op", "shape", "dtype", "call_step", "began_s", "state"},
        "a rank's last collective call before a stall or a failure: state is waits, ended or "

@@ -186,8 +186,8 @@ TEST(Trace, ReadsSignalsUnderTheNamesOfTheirRoles) {
   EXPECT_EQ(trace.events[0].name, "repeated_step");
 }
 
-// Records of one step with other signals are no second beginning, and other ranks do not count.
-TEST(Trace, CountsHowOftenTheRunBegan) {
+// Records of one step with other signals are no second beginning.
+TEST(Trace, TellsWhereARankBeganAnew) {
   for (const char* const space : {"", " "}) {  // some records take a shorter way
     const std::string folder = TemporaryFolder();
     const auto step = [&](int number, const std::string& signal) {
@@ -202,7 +202,11 @@ TEST(Trace, CountsHowOftenTheRunBegan) {
     std::ofstream(folder + "/rank1.jsonl") << step(0, "loss") << start << step(0, "loss");
     TraceReader reader(folder, 2, 10);
     reader.Poll(/*last=*/true);
-    EXPECT_EQ(reader.trace().beginnings, 2);
+    std::vector<int> ranks;
+    for (const Event& event : reader.trace().events) {
+      if (event.name == "began_anew") ranks.push_back(event.rank);
+    }
+    EXPECT_EQ(ranks, (std::vector<int>{0, 1}));
   }
 }
 

@@ -55,8 +55,6 @@ struct RunTrace {
   // Step -> the ranks that there were from it on, where `start` records of rank 0 say so: a run may
   // be resumed by another number of ranks.
   std::map<int, int> worlds;
-  // How often rank 0 made step 0. A start that goes on from a checkpoint does not.
-  int beginnings = 0;
   // Ranks (-1: the launcher) with unreadable records: a value that is missing here may have been in
   // them.
   std::set<int> lost;

@@ -62,6 +62,7 @@ struct TraceReader::File {
   int newest_step = -1;
   int new_world = 0;  // the number of ranks of a start whose first step is to come; 0: none
   bool has_repeats = false;
+  int beginnings = 0;  // how often step 0 was made
   // Its signals, so that a name that comes where it was the last time is not searched for.
   std::vector<Column> columns;
   std::unordered_map<std::string_view, std::size_t> column_of;

@@ -305,13 +305,16 @@ void TraceReader::TakeFlatCollective(File& file, std::string_view line) {
   AddCollective(file, std::move(collective), line.size());
 }
 
+// Each is told once of a file.
 void TraceReader::NoteStep(File& file, int step) {
-  if (step == 0 && file.rank == 0) ++trace_.beginnings;
-  if (!file.Repeats(step)) return;
-  trace_.events.push_back({.name = "repeated_step",
-                           .step = step,
-                           .rank = file.rank,
-                           .fields = {{"event", "repeated_step"}, {"step", step}}});
+  const auto note = [&](const char* name) {
+    Json fields = {{"event", name}, {"step", step}, {"rank", file.rank}};
+    Charge(static_cast<std::int64_t>(sizeof(Event)) + MemoryBytes(fields));
+    trace_.events.push_back(
+        {.name = name, .step = step, .rank = file.rank, .fields = std::move(fields)});
+  };
+  if (file.Repeats(step)) note("repeated_step");
+  if (step == 0 && ++file.beginnings == 2) note("began_anew");
 }
 
 // At the first step of a start; what an earlier start said of this step and later ones is over.
