@@ -317,14 +317,15 @@ class ForeignTest(unittest.TestCase):
         self.assertEqual(self.checks_that_failed(case), [("notices", "coarse_in_micro_batches")])
 
     # It computes what the run in one piece does; but so it does with any bug of the resume.
-    def test_a_resume_that_begins_anew_is_told_by_the_bug_that_goes_unnoticed(self):
+    def test_a_resume_that_begins_anew_is_told(self):
+        """It is the run in one piece, and the bug in what it should have loaded goes unnoticed."""
         with open(self.folder + "/trainwreck.yaml", encoding="utf-8") as file:
             text = file.read()
         begin = text.index("  counted:\n")
         with open(self.folder + "/trainwreck.yaml", "w", encoding="utf-8") as file:
             file.write(text[:begin] + text[begin:].replace('when_exists: "{run.checkpoints}/last', 'when_exists: "{run.checkpoints}/lost', 1))
-        case, _ = self.assert_twins("fail", "bug_unnoticed")
-        self.assertEqual(self.checks_that_failed(case), [("notices", "no_momentum_in_resumed")])
+        case, _ = self.assert_twins("fail", "fault_not_fired")
+        self.assertEqual(self.checks_that_failed(case), [("resumed", "resumed"), ("notices", "no_momentum_in_resumed")])
 
     # Unmodified is what it says.
 
