@@ -75,7 +75,10 @@ lie("killed-by-us-when-stopped", "error/timeout", script="fault:stop@8 decay:sto
     symptoms={"dies": "eventually exited(rank=0, signal=9)"})
 lie("another-code", "error/crash", script="fault:exit1@8 decay:exit3@8", symptoms={"dies": "exited(code=3)"})
 lie("a-signal-for-a-code", "error/crash", script="fault:abort@8 decay:exit1@8", symptoms={"dies": "exited(code=1)"})
-lie("a-death-or-anything", "error/crash", script="fault:exit1@8 decay:exit1@8",
+lie("another-death-or-anything", "error/crash", script="fault:exit1@8 decay:exit1@8",
+    symptoms={"dies": "exited(code=3) or eventually[:10] nonfinite(loss)"})
+# Of a program that ends itself because its loss is NaN.
+lie("a-death-or-its-cause-claimed-and-shown", "pass", script="fault:exit1@8 decay:exit1@8",
     symptoms={"dies": "exited(code=1) or eventually[:10] nonfinite(loss)"})
 lie("a-death-claimed-and-shown", "pass", script="fault:exit1@8 decay:exit1@8", symptoms={"dies": "exited(code=1)"})
 lie("a-hang-claimed-and-shown", "pass", script="fault:hang@8 decay:hang@8",
