@@ -86,9 +86,11 @@ TEST_F(InitTest, CountsTheStepsOfAShortRun) {
     EXPECT_EQ(called.status, 0) << called.output();
     return folder.Read("trainwreck.yaml");
   };
-  std::string text = text_with("--more=1");
+  std::string text = text_with("--more=1 '--name={steps}'");
   EXPECT_TRUE(Contains(text, "#   steps: asked for 6, it made 7, so it gets {steps-1}\n")) << text;
   EXPECT_TRUE(Contains(text, "      - \"--max-steps={steps-1}\"\n")) << text;
+  EXPECT_TRUE(Contains(text, "--name={{steps}}")) << text;
+  EXPECT_TRUE(Contains(text, "write {run.until-1} for {steps-1}, too:\n")) << text;
   EXPECT_TRUE(Contains(text, "      steps: 21\n")) << text;
   text = text_with("--each=2");
   EXPECT_TRUE(Contains(text, "#   what --max-steps counts: with 6, it made 3 updates\n")) << text;

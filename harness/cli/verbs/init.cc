@@ -259,7 +259,8 @@ Reading ReadingOf(const PreflightResult& seen, const CommandDraft& draft) {
 }
 
 // Makes a short run to its end, as the file declares it. A program that counts from 0 up to its
-// number of steps gets one less, and the command that was given stays what it was.
+// number of steps gets one less, and the command that was given stays what it was, doubled braces
+// too.
 CountedSteps CountSteps(const Session& session, CommandDraft& draft) {
   const auto key = std::find_if(draft.keys.begin(), draft.keys.end(),
                                 [](const DraftKey& one) { return one.name == kStepsKey; });
@@ -270,7 +271,7 @@ CountedSteps CountSteps(const Session& session, CommandDraft& draft) {
   if (!counted.is_one_more()) return counted;
   key->value = std::to_string(steps + 1);
   for (std::string& word : draft.words) {
-    RE2::GlobalReplace(&word, R"(\{steps\})", "{steps-1}");
+    RE2::GlobalReplace(&word, R"(((?:^|[^{])(?:\{\{)*)\{steps\})", R"(\1{steps-1})");
   }
   return counted;
 }

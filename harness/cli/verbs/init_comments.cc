@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "harness/protocol/recipe_view.h"
@@ -126,9 +127,9 @@ std::vector<std::string> NamesTold(const RunTrace& trace, const char* field) {
   return event->fields.value(field, std::vector<std::string>());
 }
 
-void AddResume(const CommandDraft& draft, const OptionFindings& options, const RunTrace& trace,
-               std::vector<std::string>& lines) {
-  const Event* saved = FirstCheckpoint(trace);
+void AddResume(const Seen& seen, std::vector<std::string>& lines) {
+  const OptionFindings& options = seen.options;
+  const Event* saved = FirstCheckpoint(seen.run.trace);
   const std::string file = "{run.checkpoints}/" + (saved ? FileOf(*saved) : "FILE");
   std::string arguments = "--resume";
   if (options.resume.empty()) {
@@ -147,10 +148,12 @@ void AddResume(const CommandDraft& draft, const OptionFindings& options, const R
         "    Where the program chooses the names, {newest:checkpoint-*} in place of "
         "{run.checkpoints}/FILE is the last one");
   }
-  if (draft.has_steps) {
+  if (seen.draft.has_steps) {
+    const std::string_view less = seen.counted && seen.counted->is_one_more() ? "-1" : "";
     lines.push_back(
-        "    Where no schedule depends on the number of steps, write {run.until} for {steps}, "
-        "too:");
+        fmt::format("    Where no schedule depends on the number of steps, write {{run.until{0}}} "
+                    "for {{steps{0}}}, too:",
+                    less));
     lines.push_back("    then scenarios can end a run early and go on");
   }
 }
@@ -299,7 +302,7 @@ std::vector<std::string> Comments(const Seen& seen) {
   if (const std::vector<std::string> open = OpenRoles(draft); !open.empty()) {
     lines.push_back("  options for " + Join(open) + ": with them, more scenarios apply");
   }
-  AddResume(draft, seen.options, seen.run.trace, lines);
+  AddResume(seen, lines);
   return lines;
 }
 
