@@ -187,7 +187,25 @@ ProgramOptions ProgramOptionsOf(const Json& event) {
     program.all.push_back({option.at("names").get<std::vector<std::string>>(),
                            option.value("default", ""), option.value("takes_value", true)});
   }
+  program.long_names = event.value("long", program.long_names);
   return program;
+}
+
+std::vector<std::string> UseLongNames(const CommandDraft& draft, const ProgramOptions& program,
+                                      std::vector<std::string>& command) {
+  std::vector<std::string> renamed;
+  if (!EndsAsTheProcess(draft, program.command)) return renamed;
+  const auto has_role = [](const std::string& name) { return !RoleOfKey(KeyName(name)).empty(); };
+  for (std::size_t i = command.size() - program.command.size() + 1; i < command.size(); ++i) {
+    const auto found = program.long_names.find(command[i]);
+    if (found == program.long_names.end()) continue;
+    const std::vector<std::string>& names = found->second;
+    const auto best = std::find_if(names.begin(), names.end(), has_role);
+    const std::string name = best == names.end() ? names.front() : *best;
+    renamed.push_back(name + " for " + command[i]);
+    command[i] = name;
+  }
+  return renamed;
 }
 
 OptionFindings AddOptions(const ProgramOptions& program, bool may_add_steps, CommandDraft& draft) {

@@ -2,6 +2,7 @@
 // and that its command does not give: those with a role become recipe keys of the draft.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct ProgramOption {
 struct ProgramOptions {
   std::vector<std::string> command;  // the last words of the process that trained
   std::vector<ProgramOption> all;
+  std::map<std::string, std::vector<std::string>> long_names;  // by short ones of the command
 };
 
 // What became of the options that have a role, as words for a person.
@@ -29,10 +31,17 @@ struct OptionFindings {
   std::vector<std::string> rivals;    // for one role: "--lr or --max-lr (learning_rate)"
   std::vector<ProgramOption> resume;  // that may let the program go on from a checkpoint
   std::string seed;                   // not added; empty: there is none, or the draft has it
+  std::vector<std::string> renamed;   // "--batch-size for -b"
 };
 
 // Of the event `program` of the hooks.
 ProgramOptions ProgramOptionsOf(const Json& event);
+
+// Puts the long names of options in place of short ones, which tell no role, into the command that
+// the draft was made of. Returns what was put for what. Nothing is where the process had other last
+// words.
+std::vector<std::string> UseLongNames(const CommandDraft& draft, const ProgramOptions& program,
+                                      std::vector<std::string>& command);
 
 // Adds to the command what does not change what it means: each option with the value that the
 // program has without it, and the seed. Nothing is added where the process had other last words

@@ -31,6 +31,20 @@ Words AddedTo(const Words& command, std::vector<ProgramOption> options) {
   return {words.begin() + static_cast<std::ptrdiff_t>(command.size()), words.end()};
 }
 
+TEST(ProgramOptions, AreCalledByTheLongNamesThatTellTheirRoles) {
+  Words command = {"env", "B=1", "train.py", "-b", "16", "-x", "3", "-n", "-b"};
+  ProgramOptions program = {Words(command.begin() + 2, command.end()), {}};
+  program.long_names = {{"-b", {"--lot", "--batch-size"}}, {"-x", {"--extra", "--xs"}}};
+  Words other = command;
+  EXPECT_EQ(UseLongNames(DraftOf(command), {{"run.py", "-b", "16"}, {}, program.long_names}, other),
+            Words());
+  EXPECT_EQ(other, command);
+  EXPECT_EQ(UseLongNames(DraftOf(command), program, command),
+            (Words{"--batch-size for -b", "--extra for -x", "--batch-size for -b"}));
+  EXPECT_EQ(command, (Words{"env", "B=1", "train.py", "--batch-size", "16", "--extra", "3", "-n",
+                            "--batch-size"}));
+}
+
 TEST(ProgramOptions, BecomeKeysOfTheCommand) {
   const Added added = AddTo(kCommand, {{{"--help"}, "", false},
                                        Number("--seed", "0"),

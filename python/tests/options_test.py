@@ -57,7 +57,7 @@ class OptionsTest(unittest.TestCase):
 
     def told(self, lines, *words):
         told = json.loads(self.run_program(lines, words).stdout.splitlines()[-1])
-        self.command = told["command"]
+        self.command, self.long = told["command"], told["long"]
         return {option["names"][0]: option.get("default") for option in told["options"]}
 
     def test_numbers_that_change_nothing(self):
@@ -100,6 +100,7 @@ add("--lr-warmup", type=int, default=4)
 parser.parse_args()"""
         for words in (["--batch-size=32"], ["--batch-size", "8"], ["--batch", "32"], ["-b32"], ["-b", "32"], ["-vb", "32"]):
             self.assertEqual(set(self.told(lines, *words)), {"--lr", "--lr-warmup"}, words)
+            self.assertEqual(self.long, {"-b": ["--batch-size"]} if "-b" in words else {})
         self.assertEqual(set(self.told(lines, "--lr", "0.1")), {"--batch-size", "--lr-warmup"})
         self.assertEqual(set(self.told(lines, "--rat=0.1")), {"--batch-size", "--lr-warmup"})
 

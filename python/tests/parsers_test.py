@@ -54,7 +54,7 @@ class ParsersTest(unittest.TestCase):
 
     def told(self, lines, *words):
         told = json.loads(self.run_program(lines, words).stdout.splitlines()[-1])
-        self.command = told["command"]
+        self.command, self.long = told["command"], told["long"]
         return {option["names"][0]: option.get("default") for option in told["options"]}
 
     def assert_told(self, lines, words, expected):
@@ -97,7 +97,9 @@ def train(**values):
     def test_click(self):
         rest = dict.fromkeys(["--clip", "--chosen", "--many", "--pair", "--twice", "--fast", "--verbose"])
         self.assert_told(self.CLICK + "train()", [], {"--lr": "0.1", "--batch-size": "32", "--seed": "3", **rest})
-        self.assert_told(self.CLICK + "train()", ["there", "--rate=0.1", "-b8"], {"--seed": "3", **rest})
+        for words in (["-b8"], ["-b", "8"]):
+            self.assert_told(self.CLICK + "train()", ["there", "--rate=0.1", *words], {"--seed": "3", **rest})
+            self.assertEqual(self.long, {"-b": ["--batch-size"]} if "-b" in words else {})
         self.assert_told(self.CLICK + "train()", ["--clip", "1", "--slow"],
                          {"--lr": "0.1", "--batch-size": "32", "--seed": "3", **{name: rest[name] for name in rest if name not in ("--clip", "--fast")}})
         self.assertEqual(set(self.told(self.CLICK + "train()", "--", "there").values()), {None})

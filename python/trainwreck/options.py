@@ -25,6 +25,7 @@ class Parse(NamedTuple):
     refuses: bool  # options that it does not know
     given: set[str]  # names of the options that are among the words
     options: list[dict[str, Any]]  # the others
+    long: dict[str, list[str]]  # names of those given by a short one: {"-b": ["--batch"]}
 
 
 _parses: list[Parse] = []
@@ -152,19 +153,26 @@ def is_program(words: list[str]) -> bool:
 
 def _parse(parser: Any, words: list[str], values: Any) -> Parse:
     known: dict[str, Any] = parser._option_string_actions
-    given, options = set(), []
+    given, options, long = set(), [], {}
     takes_rest = any(one.nargs in (argparse.REMAINDER, argparse.PARSER) for one in parser._actions)
     for action in parser._actions:
         names = [name for name in action.option_strings if name.startswith("--")]
         if _is_given(action, words, known) or _is_set(action, values):
             given.update(names)
+            if action.nargs is None:
+                long.update(long_names(names, action.option_strings, words))
         elif names and not isinstance(action, (argparse._HelpAction, argparse._VersionAction)):
             option = {"names": names, "takes_value": action.nargs != 0}
             number = None if takes_rest or "--" in words else _number(parser, action, values)
             options.append(option if number is None else {**option, "default": number})
     has_parts = any(one.nargs == argparse.PARSER for one in parser._actions)
     refuses = not has_parts and any(one is parser for one in _strict)
-    return Parse(words, set(known), refuses, given, options)
+    return Parse(words, set(known), refuses, given, options, long)
+
+
+def long_names(names: list[str], every: list[str], words: list[str]) -> dict[str, list[str]]:
+    """The long `names` by each short one of `every` name that is a word of its own."""
+    return {one: names for one in every if names and one not in names and one in words}
 
 
 def _is_given(action: Any, words: list[str], known: dict[str, Any]) -> bool:
@@ -237,7 +245,7 @@ def _number(parser: Any, action: Any, values: Any) -> str | None:
 def told() -> dict[str, Any]:
     """The options that the program was not given: `names`, `takes_value`, and the `default` where
     the program trains alike if it is given. `command` has the words that were read, and the one
-    before."""
+    before, `long` the long names of the options that it was given by short ones."""
     options: dict[str, dict[str, Any]] = {}
     given: set[str] = set().union(*(parse.given for parse in _parses))
     for parse in _parses:
@@ -256,5 +264,11 @@ def told() -> dict[str, Any]:
         if given.isdisjoint(option["names"])
         and (is_word(option) or all(names.issuperset(option["names"]) for names in strict))
     ]
+    long = {
+        short: names
+        for parse in _parses
+        for short, names in parse.long.items()
+        if all(known.issuperset(names) for known in strict)
+    }
     count = max((len(parse.words) + 1 for parse in _parses), default=0)
-    return {"command": last_words(count), "options": kept}
+    return {"command": last_words(count), "options": kept, "long": long}

@@ -88,7 +88,7 @@ def _see_click(_result: Any, command: Any, context: Any, words: list[str]) -> No
         return
     is_group = hasattr(command, "resolve_command")
     takes_more = context.allow_interspersed_args and "--" not in words
-    known, given, told = set(), set(), []
+    known, given, told, long = set(), set(), [], {}
     for param in command.get_params(context):
         names = _long(param.opts)
         known.update(names)
@@ -97,6 +97,8 @@ def _see_click(_result: Any, command: Any, context: Any, words: list[str]) -> No
         source = getattr(context.get_parameter_source(param.name), "name", "")
         if source == "COMMANDLINE":
             given.update(names)
+            if param.nargs == 1 and not (param.is_flag or param.count):
+                long.update(options.long_names(names, param.opts, words))
             continue
         is_single = param.nargs == 1 and not param.multiple and param.callback is None
         is_plain = is_single and not getattr(param, "deprecated", False) and source != "PROMPT"
@@ -104,7 +106,7 @@ def _see_click(_result: Any, command: Any, context: Any, words: list[str]) -> No
         flag = param.is_flag or param.count
         told.append(_option(names, value, _kind_of_click(param), takes_value=not flag))
     refuses = context.parent is None and not is_group and not context.ignore_unknown_options
-    options.note(Parse(words, known, refuses, given, told))
+    options.note(Parse(words, known, refuses, given, told, long))
 
 
 def _reaches(words: list[str], is_below: bool = False) -> bool:
@@ -141,7 +143,7 @@ def _see_absl(rest: list[str], values: Any, argv: Any, known_only: bool = False)
         kinds = {types.get(one.__name__) for one in type(flag.parser).__mro__} - {None} or {None}
         value = None if is_cut else flag.value
         told.append(_option(["--" + name], value, kinds, takes_value=not flag.boolean))
-    options.note(Parse(words, {"--" + name for name in flags}, not known_only, given, told))
+    options.note(Parse(words, {"--" + name for name in flags}, not known_only, given, told, {}))
 
 
 # tyro.
@@ -171,7 +173,7 @@ def _see_tyro(result: Any, _backend: Any, parser_spec: Any, args: list[str], **k
             kinds = kinds_of(field.type_stripped)
             kinds = kinds if kinds <= {int, float, type(None)} else {None}
             told.append(_option(names, value, kinds, not lowered.action))
-    options.note(Parse(args, known, not kwargs.get("return_unknown_args"), given, told))
+    options.note(Parse(args, known, not kwargs.get("return_unknown_args"), given, told, {}))
 
 
 def _dashed(word: str) -> str:
@@ -255,7 +257,7 @@ def _see_fire(core: Any, function: Any, words: list[str], result: Any) -> None:
     ]
     given = {"--" + name for name in by_name}
     known = given | {"--" + name for name in defaults}
-    options.note(Parse(sys.argv[1:], known, False, given, told))
+    options.note(Parse(sys.argv[1:], known, False, given, told, {}))
 
 
 # Words `key=value`.
@@ -298,7 +300,7 @@ def _is_open(config: Any, key: str) -> bool:
 
 
 def _note_settings(words: list[str], given: set[str], settings: Iterable[Any]) -> None:
-    options.note(Parse(words, set(), False, given, list(settings)))
+    options.note(Parse(words, set(), False, given, list(settings), {}))
 
 
 def _watch_omegaconf(kind: Any) -> None:

@@ -73,4 +73,5 @@ def _describe(loader: DataLoader[Any]) -> str:
     size: Any = loader.batch_size
     if size is None:  # the loader's own sampler makes batches
         size = getattr(loader.batch_sampler, "batch_size", "its own size")
-    return f"batches of {size}, {loader.num_workers} workers"
+    workers = loader.num_workers
+    return f"batches of {size}, {workers} {'worker' if workers == 1 else 'workers'}"

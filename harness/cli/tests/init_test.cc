@@ -18,7 +18,9 @@ class InitTest : public testing::Test {
     folder.Write(
         "train.py",
         "import json, os, sys\n"
-        "options = dict(word.split('=') for word in sys.argv[1:])\n"
+        "words = ' '.join(sys.argv[1:]).replace('-s ', '--speed ').replace('--speed ', "
+        "'--speed=')\n"
+        "options = dict(word.split('=') for word in words.split())\n"
         "trace = open(os.environ['TRAINWRECK_TRACE'] + '/rank0.jsonl', 'a', 1)\n"
         "def write(**record): trace.write(json.dumps(record) + '\\n')\n"
         "if 'TRAINWRECK_ADAPTER_TELL' in os.environ:\n"
@@ -76,6 +78,18 @@ TEST_F(InitTest, DeclaresWhatItSaw) {
   // No name says so: it has the value of the optimizer's rate.
   EXPECT_TRUE(Contains(text, "speed: {type: number, default: 0.25, role: learning_rate}")) << text;
   EXPECT_FALSE(Contains(text, "TRAINWRECK_ADAPTER_TELL")) << text;
+}
+
+TEST_F(InitTest, CallsShortOptionsByTheNamesThatTellTheirRoles) {
+  const Called called =
+      folder.Call("init -- python3 train.py --max-steps=20 -s 0.25",
+                  std::string(kEnvironment) + R"( TOLD='{"long": {"-s": ["--speed"]}}')");
+  ASSERT_EQ(called.status, 0) << called.output();
+  const std::string text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(Contains(text, "which tell their roles: --speed for -s\n")) << text;
+  EXPECT_TRUE(Contains(text, "      - \"--speed\"\n      - \"{speed}\"\n")) << text;
+  EXPECT_TRUE(Contains(text, "speed: {type: number, default: 0.25, role: learning_rate}")) << text;
+  EXPECT_TRUE(Contains(text, "#   steps: asked for 6, it made 6\n")) << text;
 }
 
 // Loops that count up to their number of steps inclusive, and other numbers than those of updates.

@@ -179,7 +179,7 @@ void FindRate(CommandDraft& draft, std::optional<double> rate) {
   }
 }
 
-CommandDraft ReadCommand(const InitOptions& options) {
+void CheckCommand(const InitOptions& options) {
   if (options.command.empty()) {
     throw UsageError("no command: say trainwreck init -- python3 train.py --steps 200 --lr 0.001");
   }
@@ -187,7 +187,10 @@ CommandDraft ReadCommand(const InitOptions& options) {
   if (FindPythonHooks().empty()) {
     throw ConfigurationError("the Python hooks are not installed beside this program");
   }
-  CommandDraft draft = DraftOf(options.command);
+}
+
+CommandDraft ReadCommand(const std::vector<std::string>& command) {
+  CommandDraft draft = DraftOf(command);
   for (const DraftKey& key : draft.keys) {
     if (key.name == kStepsKey && !draft.has_steps) {
       throw UsageError(key.option + " " + key.value +
@@ -276,8 +279,15 @@ CountedSteps CountSteps(const Session& session, CommandDraft& draft) {
   return counted;
 }
 
+ProgramOptions OptionsSeen(const PreflightResult& seen) {
+  const Event* told = ProgramEvent(seen.trace);
+  return told == nullptr ? ProgramOptions() : ProgramOptionsOf(told->fields);
+}
+
 int InitVerb(const InitOptions& options) {
-  CommandDraft draft = ReadCommand(options);
+  CheckCommand(options);
+  std::vector<std::string> command = options.command;
+  CommandDraft draft = ReadCommand(command);
   CommonOptions common = options.common;
   common.target = options.name;
   Draft file;
@@ -285,6 +295,13 @@ int InitVerb(const InitOptions& options) {
   std::cout << "running the command for a few steps\n" << std::flush;
   PreflightResult seen = Preflight(OpenSession(common), {});
   if (WasInterrupted()) return kExitInterrupted;
+  const std::vector<std::string> renamed = UseLongNames(draft, OptionsSeen(seen), command);
+  if (!renamed.empty()) {  // once more, by what they tell
+    draft = ReadCommand(command);
+    file.Write(TargetText(options, draft, {}, kLimitsOfFirstRun, {}));
+    seen = Preflight(OpenSession(common), {});
+    if (WasInterrupted()) return kExitInterrupted;
+  }
   const Reading reading = ReadingOf(seen, draft);
   if (!reading.has_hooks && reading.printed) {  // once more, as it is to be read
     file.Write(TargetText(options, draft, {""}, kLimitsOfFirstRun, reading));
@@ -299,10 +316,8 @@ int InitVerb(const InitOptions& options) {
   }
   const std::optional<double> rate = FirstOf(seen.trace, "lr");
   FindRate(draft, rate);
-  OptionFindings added;
-  if (const Event* program = ProgramEvent(seen.trace)) {
-    added = AddOptions(ProgramOptionsOf(program->fields), !options.steps.has_value(), draft);
-  }
+  OptionFindings added = AddOptions(OptionsSeen(seen), !options.steps.has_value(), draft);
+  added.renamed = renamed;
   std::optional<CountedSteps> counted;
   if (reading.has_hooks && draft.has_steps) {
     file.Write(TargetText(options, draft, {""}, kLimitsOfFirstRun, reading));

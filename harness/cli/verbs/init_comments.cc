@@ -285,6 +285,10 @@ std::vector<std::string> Comments(const Seen& seen) {
     lines.push_back("Added to your command, which did not give these options of the program: " +
                     Join(seen.options.added));
   }
+  if (!seen.options.renamed.empty()) {
+    lines.push_back("Called by their long names, which tell their roles: " +
+                    Join(seen.options.renamed));
+  }
   if (!draft.folders.empty()) {
     lines.push_back("Each run has its own folder for " + Join(draft.folders));
   }
