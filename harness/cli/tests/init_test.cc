@@ -86,7 +86,7 @@ TEST_F(InitTest, CallsShortOptionsByTheNamesThatTellTheirRoles) {
                   std::string(kEnvironment) + R"( TOLD='{"long": {"-s": ["--speed"]}}')");
   ASSERT_EQ(called.status, 0) << called.output();
   const std::string text = folder.Read("trainwreck.yaml");
-  EXPECT_TRUE(Contains(text, "which tell their roles: --speed for -s\n")) << text;
+  EXPECT_TRUE(Contains(text, "Called by their long names: --speed for -s\n")) << text;
   EXPECT_TRUE(Contains(text, "      - \"--speed\"\n      - \"{speed}\"\n")) << text;
   EXPECT_TRUE(Contains(text, "speed: {type: number, default: 0.25, role: learning_rate}")) << text;
   EXPECT_TRUE(Contains(text, "#   steps: asked for 6, it made 6\n")) << text;

@@ -286,8 +286,7 @@ std::vector<std::string> Comments(const Seen& seen) {
                     Join(seen.options.added));
   }
   if (!seen.options.renamed.empty()) {
-    lines.push_back("Called by their long names, which tell their roles: " +
-                    Join(seen.options.renamed));
+    lines.push_back("Called by their long names: " + Join(seen.options.renamed));
   }
   if (!draft.folders.empty()) {
     lines.push_back("Each run has its own folder for " + Join(draft.folders));
