@@ -68,14 +68,14 @@ class TreeBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
     YamlNode node = At(mark);
     node.kind = YamlNode::Kind::kBad;
-    errors_.Add(node, "aliases are not allowed in scenario files", "write the value out");
+    errors_.Add(node, "aliases are not allowed here", "write the value out");
     Put(std::move(node));
   }
 
   void OnAnchor(const YAML::Mark& mark, const std::string& name) override {
     YamlNode node = At(mark);
     node.position.length = static_cast<int>(std::min<std::size_t>(name.size(), 60)) + 1;
-    errors_.Add(node, "anchors are not allowed in scenario files", "remove '&" + name + "'");
+    errors_.Add(node, "anchors are not allowed here", "remove '&" + name + "'");
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
@@ -123,7 +123,7 @@ class TreeBuilder : public YAML::EventHandler {
     // yaml-cpp reports quoted text as tag "!", so the source has to tell.
     const bool is_written = begin < line.size() && line[begin] == '!';
     if (is_written || (!tag.empty() && tag != "?" && tag != "!")) {
-      errors_.Add(node, "tags are not allowed in scenario files", "remove the '!' and its word");
+      errors_.Add(node, "tags are not allowed here", "remove the '!' and its word");
     }
   }
 
@@ -193,8 +193,7 @@ class TreeBuilder : public YAML::EventHandler {
     } else if (key.kind == YamlNode::Kind::kNull || (key.IsScalar() && key.text.empty())) {
       errors_.Add(key, "a key is missing here");
     } else if (key.text == "<<") {
-      errors_.Add(key, "merge keys are not allowed in scenario files",
-                  "'extends' takes over another scenario");
+      errors_.Add(key, "merge keys are not allowed here", "'extends' takes over another scenario");
     } else if (key.IsScalar() && !frame.seen.insert(key.text).second) {
       const YamlNode* first = frame.node.FindKey(key.text);
       errors_.Add(key, "key '" + key.text + "' is given twice",
