@@ -100,7 +100,9 @@ add("--lr-warmup", type=int, default=4)
 parser.parse_args()"""
         for words in (["--batch-size=32"], ["--batch-size", "8"], ["--batch", "32"], ["-b32"], ["-b", "32"], ["-vb", "32"]):
             self.assertEqual(set(self.told(lines, *words)), {"--lr", "--lr-warmup"}, words)
-            self.assertEqual(self.long, {"-b": ["--batch-size"]} if "-b" in words else {})
+            self.assertEqual(self.long, {"-b": ["--batch-size"]} if "-b" in words else {}, words)
+        self.told("add('data')" + lines, "-b", "32", "--", "-b")  # the second one is the data
+        self.assertEqual(self.long, {})
         self.assertEqual(set(self.told(lines, "--lr", "0.1")), {"--batch-size", "--lr-warmup"})
         self.assertEqual(set(self.told(lines, "--rat=0.1")), {"--batch-size", "--lr-warmup"})
 

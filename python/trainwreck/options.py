@@ -155,15 +155,16 @@ def _parse(parser: Any, words: list[str], values: Any) -> Parse:
     known: dict[str, Any] = parser._option_string_actions
     given, options, long = set(), [], {}
     takes_rest = any(one.nargs in (argparse.REMAINDER, argparse.PARSER) for one in parser._actions)
+    is_cut = takes_rest or "--" in words  # not each word that looks like an option is one
     for action in parser._actions:
         names = [name for name in action.option_strings if name.startswith("--")]
         if _is_given(action, words, known) or _is_set(action, values):
             given.update(names)
-            if action.nargs is None:
+            if action.nargs is None and not is_cut:
                 long.update(long_names(names, action.option_strings, words))
         elif names and not isinstance(action, (argparse._HelpAction, argparse._VersionAction)):
             option = {"names": names, "takes_value": action.nargs != 0}
-            number = None if takes_rest or "--" in words else _number(parser, action, values)
+            number = None if is_cut else _number(parser, action, values)
             options.append(option if number is None else {**option, "default": number})
     has_parts = any(one.nargs == argparse.PARSER for one in parser._actions)
     refuses = not has_parts and any(one is parser for one in _strict)

@@ -97,7 +97,7 @@ def _see_click(_result: Any, command: Any, context: Any, words: list[str]) -> No
         source = getattr(context.get_parameter_source(param.name), "name", "")
         if source == "COMMANDLINE":
             given.update(names)
-            if param.nargs == 1 and not (param.is_flag or param.count):
+            if takes_more and param.nargs == 1 and not (param.is_flag or param.count):
                 long.update(options.long_names(names, param.opts, words))
             continue
         is_single = param.nargs == 1 and not param.multiple and param.callback is None
