@@ -86,9 +86,9 @@ constexpr ClassInfo kClasses[] = {
      "A rank ended otherwise than by finishing, and no check is about that.",
      "The last words of the rank are in the report and in rank<k>.stderr; a crash that is meant "
      "can be claimed with the event exited or ended, as in exited(rank=2, signal=9). A rank with "
-     "Gloo that is killed by SIGABRT after its last step is often met by a thread of Gloo that "
-     "outlives Python, without trainwreck, too (pytorch/pytorch issue 190489): run the case "
-     "again."},
+     "Gloo that is killed by SIGABRT after its last step was often met by a thread of Gloo that "
+     "outlives Python (pytorch/pytorch issue 190489): run the case again, or with "
+     "`adapter: python`, which lets these threads come to rest."},
     {FailureClass::kIncomplete, VerdictKind::kError, 5, "incomplete",
      "A run ended with exit code 0 before its planned steps were done, and no check is about that.",
      "Look at what the program did last; a run that is meant to end early can be claimed with the "

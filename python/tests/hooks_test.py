@@ -369,6 +369,29 @@ class ProgramsTest(HooksTest):
         self.assert_collectives(["all_reduce [161] float32", "all_reduce [2,3] float32", "all_reduce [2,3] float32", "broadcast [5] int64"],
                                 "functional")
 
+    def test_the_exit_lets_the_threads_of_gloo_rest(self):
+        """One that drops a tensor later ends the rank by SIGABRT. This one wants the interpreter's lock for a while, as one that drops some."""
+        said, = self.call("-c", """
+import ctypes, json, threading, time
+from trainwreck import collectives
+
+def drop():
+    ctypes.CDLL(None).prctl(15, b"pt_gloo_runloop")  # its name
+    begun.set()
+    end = time.monotonic() + 0.3
+    while time.monotonic() < end:
+        pass
+    dropped.set()
+    threading.Event().wait()
+
+begun, dropped = threading.Event(), threading.Event()
+threading.Thread(target=drop, daemon=True).start()
+begun.wait()
+collectives.let_gloo_rest()
+print(json.dumps({"dropped": dropped.is_set()}))
+""", hooks=False, PYTHONPATH=os.path.dirname(PACKAGE))
+        self.assertEqual(said, {"dropped": True})
+
     def test_a_number_that_is_not_finite_comes_from_another_rank(self):
         self.two_ranks("born_elsewhere", record=["first_nonfinite"], demand=())
         for rank, stage, module in ((0, "after_backward", "2"), (1, "data", "batch")):

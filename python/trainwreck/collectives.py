@@ -6,8 +6,12 @@ torch.distributed, functional collectives, FSDP, and DDP's own reducer.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
+import glob
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Callable
 
 import torch
@@ -38,6 +42,8 @@ NAMES = {
     "scatter_": "scatter",
 }
 SHAPELESS = ("barrier", "all_to_all", "all_to_all_single")  # or each rank has shapes of its own
+GLOO_THREAD = "pt_gloo_runloop"  # of PyTorch's process group, as the kernel knows it
+MOST_SECONDS_OF_REST = 1.0
 MOST_CALLS = 100_000  # that are written down: 10 MB, the same ones on all ranks
 
 
@@ -68,6 +74,7 @@ class Collectives:
         @functools.wraps(begin)
         def call(*args: Any, **kwargs: Any) -> Any:
             result = begin(*args, **kwargs)
+            _rest_at_exit()
             self._hooks.guard("collectives", self._follow)
             return result
 
@@ -152,6 +159,37 @@ class Collectives:
         if self._is_timed and self._is_known and is_there():
             self._hooks.put(comm_s=self._seconds)
         self._seconds = 0.0
+
+
+@functools.cache
+def _rest_at_exit() -> None:
+    """A thread of Gloo may hold the tensors of a finished collective until Python ends. If it drops
+    them then, it asks for a lock that Python gives to nobody any more, and the rank aborts, with
+    hooks and without (pytorch/pytorch issue 190489). So the exit lets these threads come to rest.
+    """
+    atexit.register(let_gloo_rest)
+
+
+def let_gloo_rest() -> None:
+    """Waits until the threads of Gloo sleep, for a second at most, without Python's lock."""
+    end = time.monotonic() + MOST_SECONDS_OF_REST
+    before: list[int] | None = None
+    while time.monotonic() < end:
+        sleeps = list(_sleeps_of_gloo())
+        if sleeps == before and -1 not in sleeps:
+            return
+        before = sleeps
+        time.sleep(0.001)
+
+
+def _sleeps_of_gloo() -> Iterator[int]:
+    """How often each of its threads went to sleep; -1: it is awake."""
+    for path in sorted(glob.glob("/proc/self/task/*/status")):
+        with contextlib.suppress(OSError), open(path, encoding="utf-8") as file:
+            told = {key: value.strip() for key, _, value in (line.partition(":") for line in file)}
+            if told["Name"] == GLOO_THREAD:
+                is_asleep = told["State"].startswith("S")
+                yield int(told["voluntary_ctxt_switches"]) if is_asleep else -1
 
 
 def _is_nested(value: Any) -> bool:
