@@ -248,7 +248,8 @@ JudgedCheck CaseJudge::JudgeSignals(const ArmPlan& arm) const {
 
 // An abnormal end is no surprise where a claim that holds is about that very end, and no second
 // finding where such a claim has failed already. What should be absent, as a symptom in control and
-// in remedy arms, excuses nothing by being absent.
+// in remedy arms, excuses nothing by being absent. No fault is in control: if it dies, that is the
+// finding, and what fails by it is the second one.
 bool CaseJudge::EndIsClaimed(const ArmPlan& arm, const std::vector<Claim>& claims,
                              const std::vector<JudgedCheck>& judged, const RunResult& run,
                              int seed) const {
@@ -256,7 +257,7 @@ bool CaseJudge::EndIsClaimed(const ArmPlan& arm, const std::vector<Claim>& claim
     const Truth truth = judged[i].result.readings[seed].truth;
     if (truth == Truth::kUnknown) continue;
     const bool holds = (truth == Truth::kTrue) == claims[i].expected;
-    if (holds && !claims[i].expected) continue;
+    if (holds ? !claims[i].expected : arm.kind == ArmKind::kControl) continue;
     if (IsAboutEnd(claims[i], RunsOf(arm, seed), run.end, target_)) return true;
   }
   return false;

@@ -209,6 +209,16 @@ TEST(EndTest, ASecondFindingIsNotMadeOfAClaimThatFailedByThisEnd) {
   EXPECT_EQ(Outcome(bench.Judged()), "fail/remedy_ineffective");
 }
 
+TEST(EndTest, OfControlIsTheFindingWhateverFailsByIt) {
+  Bench bench;
+  bench.scenario().symptoms[0] = MakeCheck("dies", "exited(code=1)");
+  bench.scenario().healthy.push_back(MakeCheck("lives", "not exited(code=1)"));
+  for (const char* arm : {"fault", "decay"}) bench.In(arm, -1, Crashing(1, 0));
+  EXPECT_EQ(Outcome(bench.Judged()), "pass");
+  bench.In("control", 1, Crashing(1, 0));
+  EXPECT_EQ(Outcome(bench.Judged()), "error/crash");
+}
+
 // Half a run.
 
 Spoil EndingAfter(int steps) {

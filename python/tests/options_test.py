@@ -106,6 +106,18 @@ parser.parse_args()"""
         self.assertEqual(set(self.told(lines, "--lr", "0.1")), {"--batch-size", "--lr-warmup"})
         self.assertEqual(set(self.told(lines, "--rat=0.1")), {"--batch-size", "--lr-warmup"})
 
+    def test_a_short_name_of_two_options_has_no_long_one(self):
+        lines = """
+other = argparse.ArgumentParser()
+other.add_argument("-b", "{}", type=int)
+add("-b", "--batch-size", type=int)
+parser.parse_known_args()
+other.parse_known_args()"""
+        self.told(lines.format("--batch-size"), "-b", "32")
+        self.assertEqual(self.long, {"-b": ["--batch-size"]})
+        self.told(lines.format("--bits"), "-b", "32")
+        self.assertEqual(self.long, {})
+
     def test_what_another_word_sets_is_not_told(self):
         lines = """
 add("--fast", dest="lr", action="store_const", const=0.3)

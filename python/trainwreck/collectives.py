@@ -187,9 +187,9 @@ def _sleeps_of_gloo() -> Iterator[int]:
     for path in sorted(glob.glob("/proc/self/task/*/status")):
         with contextlib.suppress(OSError), open(path, encoding="utf-8") as file:
             told = {key: value.strip() for key, _, value in (line.partition(":") for line in file)}
-            if told["Name"] == GLOO_THREAD:
-                is_asleep = told["State"].startswith("S")
-                yield int(told["voluntary_ctxt_switches"]) if is_asleep else -1
+            if told.get("Name") == GLOO_THREAD:
+                is_asleep = told.get("State", "").startswith("S")
+                yield int(told.get("voluntary_ctxt_switches", 0)) if is_asleep else -1
 
 
 def _is_nested(value: Any) -> bool:

@@ -265,11 +265,15 @@ def told() -> dict[str, Any]:
         if given.isdisjoint(option["names"])
         and (is_word(option) or all(names.issuperset(option["names"]) for names in strict))
     ]
+    long: dict[str, list[str]] = {}
+    rivals: set[str] = set()  # one word, two options: nothing tells which one was meant
+    for short, names in (one for parse in _parses for one in parse.long.items()):
+        if long.setdefault(short, names) != names:
+            rivals.add(short)
     long = {
         short: names
-        for parse in _parses
-        for short, names in parse.long.items()
-        if all(known.issuperset(names) for known in strict)
+        for short, names in long.items()
+        if short not in rivals and all(known.issuperset(names) for known in strict)
     }
     count = max((len(parse.words) + 1 for parse in _parses), default=0)
     return {"command": last_words(count), "options": kept, "long": long}
