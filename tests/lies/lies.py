@@ -89,7 +89,7 @@ lie("an-early-end-claimed-elsewhere", "error/incomplete", script="fault:exit0@8 
     symptoms={"gives_up": "ended_early(steps_done=8)"})
 lie("a-death-in-a-remedy-too", "fail/remedy_ineffective",
     script="fault:exit1@8 decay:exit1@8 lower_lr:exit1@8", symptoms={"dies": "exited(code=1)"})
-lie("a-death-in-control-too", "error/crash", "exit code 1",
+lie("a-death-in-control-too", "error/crash", "exited with code 1 after step 7",
     script="fault:exit1@8 decay:exit1@8 control:exit1@8", symptoms={"dies": "exited(code=1)"})
 lie("a-remedy-that-dies-otherwise", "error/crash",
     script="fault:exit1@8 decay:exit1@8 lower_lr:exit3@8", symptoms={"dies": "exited(code=1)"})
