@@ -69,11 +69,14 @@ std::string FileOf(const std::string& path) {
 
 class Drafter {
  public:
+  explicit Drafter(const std::set<std::string>& made) : made_(made) {}
+
   // What stands for the option's value; empty: the value stays.
   std::string PlaceholderFor(const Option& option) {
     const std::string key = KeyName(option.name);
     const std::string role = RoleOfKey(key);
-    if (role == kFolderOption || role == kLogFolderOption) {
+    const bool is_made = made_.contains(option.value) && !IsNumber(option.value);
+    if (role == kFolderOption || role == kLogFolderOption || is_made) {
       if (option.value.empty() || IsNumber(option.value)) return "";
       draft_.folders.push_back(option.name);
       return (role == kLogFolderOption ? "{run.folder}" : "{run.checkpoints}") +
@@ -106,6 +109,8 @@ class Drafter {
     draft_.keys.push_back({name, option.name, option.value, role});
     return "{" + name + "}";
   }
+
+  const std::set<std::string>& made_;
 };
 
 // "-n", "-n4" or "--ntasks=4", with the number of ranks as a placeholder.
@@ -135,8 +140,8 @@ void DraftLauncher(const std::vector<std::string>& command, const LauncherWords&
 
 }  // namespace
 
-CommandDraft DraftOf(const std::vector<std::string>& command) {
-  Drafter drafter;
+CommandDraft DraftOf(const std::vector<std::string>& command, const std::set<std::string>& made) {
+  Drafter drafter(made);
   const LauncherWords launcher = FindLauncher(command);
   DraftLauncher(command, launcher, drafter.draft_);
   for (std::size_t i = launcher.count; i < command.size(); ++i) {
@@ -155,6 +160,14 @@ CommandDraft DraftOf(const std::vector<std::string>& command) {
     }
   }
   return std::move(drafter.draft_);
+}
+
+std::set<std::string> OptionValues(const std::vector<std::string>& command) {
+  std::set<std::string> values;
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    if (const std::optional<Option> option = OptionAt(command, i)) values.insert(option->value);
+  }
+  return values;
 }
 
 std::vector<std::string> OpenRoles(const CommandDraft& draft) {

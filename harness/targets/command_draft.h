@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,12 @@ struct CommandDraft {
 };
 
 // Knows options as `--name value`, `--name=value` and `name=value`. The same number under two names
-// gives two keys. `command` is the program and its arguments.
-CommandDraft DraftOf(const std::vector<std::string>& command);
+// gives two keys. `command` is the program and its arguments. An option whose value is in `made` is
+// for a folder or file of each run, as one that is called so.
+CommandDraft DraftOf(const std::vector<std::string>& command,
+                     const std::set<std::string>& made = {});
+
+std::set<std::string> OptionValues(const std::vector<std::string>& command);
 
 // The roles that an option may have and that no key of the draft has.
 std::vector<std::string> OpenRoles(const CommandDraft& draft);

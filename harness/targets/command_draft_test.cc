@@ -34,6 +34,15 @@ TEST(CommandDraft, GivesEachRunItsOwnFolders) {
   EXPECT_EQ(draft.folders, (Words{"--output-dir", "--logdir"}));
 }
 
+TEST(CommandDraft, GivesEachRunWhatAnOptionLetTheProgramMake) {
+  const Words command = {"train.py", "--logs", "out", "--best=b.pt", "--id=7", "out"};
+  EXPECT_EQ(OptionValues(command), (std::set<std::string>{"out", "b.pt", "7"}));
+  const CommandDraft draft = DraftOf(command, {"out", "b.pt", "7"});
+  EXPECT_EQ(draft.words, (Words{"train.py", "--logs", "{run.checkpoints}",
+                                "--best={run.checkpoints}/b.pt", "--id={id}", "out"}));
+  EXPECT_EQ(draft.folders, (Words{"--logs", "--best"}));
+}
+
 TEST(CommandDraft, KnowsTheRanksOfTorchrun) {
   const CommandDraft draft =
       DraftOf({"torchrun", "--standalone", "--nproc-per-node=2", "train.py", "--steps=5"});

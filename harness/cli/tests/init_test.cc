@@ -32,6 +32,7 @@ class InitTest : public testing::Test {
         "          **json.loads(os.environ.get('TOLD', '{}')))\n"
         "    write(t='event', event='checkpoint_saved', step=9, time=0, file='last.pt',\n"
         "          steps_done=10, entries=4)\n"
+        "if '--logs' in options: os.makedirs(options['--logs'], exist_ok=True)\n"
         "if '--mebibytes' in options:\n"
         "    with open(options['--out'] + '/big', 'wb') as big:\n"
         "        for _ in range(int(options['--mebibytes'])): big.write(bytes(1 << 20))\n"
@@ -177,6 +178,18 @@ TEST_F(InitTest, WarnsOfFoldersThatAllRunsShare) {
   folder.Shell("rm trainwreck.yaml");
   ASSERT_EQ(Init("-- python3 train.py --max-steps=20 --speed=0.25").status, 0);
   EXPECT_FALSE(Contains(folder.Read("trainwreck.yaml"), "Warning")) << text;
+}
+
+TEST_F(InitTest, GivesEachRunTheFolderThatTheFirstOneMade) {
+  const std::string command = "-- python3 train.py --max-steps=20 --speed=0.25 --logs=own";
+  ASSERT_EQ(Init(command).status, 0);
+  std::string text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(Contains(text, "\"--logs={run.checkpoints}\"")) << text;
+  EXPECT_TRUE(Contains(text, "# Each run has its own folder for --logs\n")) << text;
+  folder.Shell("rm trainwreck.yaml");  // it is there now, and may be one that is read
+  ASSERT_EQ(Init(command).status, 0);
+  text = folder.Read("trainwreck.yaml");
+  EXPECT_TRUE(Contains(text, "\"--logs=own\"")) << text;
 }
 
 TEST_F(InitTest, NamesEnvironmentVariablesThatMayBeOptions) {

@@ -11,6 +11,7 @@
 #include <iostream>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -189,8 +190,9 @@ void CheckCommand(const InitOptions& options) {
   }
 }
 
-CommandDraft ReadCommand(const std::vector<std::string>& command) {
-  CommandDraft draft = DraftOf(command);
+CommandDraft ReadCommand(const std::vector<std::string>& command,
+                         const std::set<std::string>& made = {}) {
+  CommandDraft draft = DraftOf(command, made);
   for (const DraftKey& key : draft.keys) {
     if (key.name == kStepsKey && !draft.has_steps) {
       throw UsageError(key.option + " " + key.value +
@@ -284,6 +286,15 @@ ProgramOptions OptionsSeen(const PreflightResult& seen) {
   return told == nullptr ? ProgramOptions() : ProgramOptionsOf(told->fields);
 }
 
+// Those that are no files.
+std::set<std::string> Absent(std::set<std::string> paths) {
+  std::erase_if(paths, [](const std::string& path) {
+    std::error_code ignored;
+    return path.empty() || fs::exists(path, ignored);
+  });
+  return paths;
+}
+
 int InitVerb(const InitOptions& options) {
   CheckCommand(options);
   std::vector<std::string> command = options.command;
@@ -292,12 +303,14 @@ int InitVerb(const InitOptions& options) {
   common.target = options.name;
   Draft file;
   file.Write(TargetText(options, draft, {}, kLimitsOfFirstRun, {}));
+  std::set<std::string> made = Absent(OptionValues(command));
   std::cout << "running the command for a few steps\n" << std::flush;
   PreflightResult seen = Preflight(OpenSession(common), {});
   if (WasInterrupted()) return kExitInterrupted;
   const std::vector<std::string> renamed = UseLongNames(draft, OptionsSeen(seen), command);
-  if (!renamed.empty()) {  // once more, by what they tell
-    draft = ReadCommand(command);
+  for (const std::string& absent : Absent(made)) made.erase(absent);
+  if (!renamed.empty() || !made.empty()) {  // once more, by what was learned of them
+    draft = ReadCommand(command, made);
     file.Write(TargetText(options, draft, {}, kLimitsOfFirstRun, {}));
     seen = Preflight(OpenSession(common), {});
     if (WasInterrupted()) return kExitInterrupted;
