@@ -720,12 +720,13 @@ def inductor(steps: int) -> None:
 @program
 def parts(steps: int) -> None:
     """A policy that is called as a whole to play alone. To train, its parts are called, and the
-    first one has no parameters."""
+    first one has no parameters. One part is called when the policy is made, for its shape."""
 
     class Policy(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.flat, self.body, self.head = nn.Flatten(), nn.Linear(8, 16), nn.Linear(16, 1)
+            self.flat, self.body = nn.Flatten(), nn.Linear(8, 16)
+            self.head = nn.Linear(self.body(torch.zeros(1, 8)).shape[1], 1)
 
         def forward(self, inputs: torch.Tensor) -> Any:
             return self.head(self.body(self.flat(inputs)).tanh())

@@ -286,13 +286,13 @@ class Hooks:
 
     def find_model(self, module: torch.nn.Module) -> None:
         """Takes for the program's model the first module that is called and has all parameters of
-        the optimizers; or else the first that is called for training and has some to train."""
-        is_for_training = module.training and torch.is_grad_enabled()
-        if self.model or not (self.optimizers or is_for_training):
+        the optimizers; or else the first that is called for training and has some to train. What is
+        called before there is an optimizer may be a part that tries its shapes."""
+        if self.model or not self.optimizers:
             return
+        is_for_training = module.training and torch.is_grad_enabled()
         parameters = list(module.parameters())
-        optimized = set(map(id, self.optimizers.all_parameters()))
-        has_all = bool(optimized) and optimized <= set(map(id, parameters))
+        has_all = set(map(id, self.optimizers.all_parameters())) <= set(map(id, parameters))
         if has_all or (is_for_training and any(p.requires_grad for p in parameters)):
             self.on_model(module)
 
