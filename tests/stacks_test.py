@@ -204,6 +204,14 @@ class StacksTest(StacksCase):
             self.assertIn("# 2 cases: 2 pass;", said)
             self.replace("images.py", f"raise SystemExit({code})", "raise SystemExit(0)")
 
+    @needs("torch")
+    def test_a_program_that_refuses_a_setting_shows_no_symptom(self):
+        self.replace("images.py", "seed = torch.seed()", "assert options.lr <= 1, 'too much'\nseed = torch.seed()")
+        said = self.trainwreck("run", "portable/lr-too-high", "portable/nan-rate", "--target", "hooked", "--suite", "--scenarios-root", self.suite,
+                               status=1).stdout
+        self.assertEqual(re.findall(r"FAIL +(\w+) .* portable/([\w-]+)", said), [("symptom_absent", "lr-too-high"), ("symptom_absent", "nan-rate")])
+        self.assertEqual(said.count("note: the fault arm ended before its first step"), 2)
+
     # From a command to the first verdict, as a new user goes.
 
     @needs("torch")

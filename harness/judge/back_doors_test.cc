@@ -191,6 +191,16 @@ TEST(RemarksTest, ArmsThatAreEqualBitForBit) {
       << "one bit, one seed";
 }
 
+TEST(RemarksTest, AProgramThatMayRefuseTheSetting) {
+  Bench bench;
+  bench.scenario().symptoms[0] = MakeCheck("dies", "exited(code=1)");
+  const auto is_refused = Contains(HasSubstr("ended before its first step"));
+  for (const char* arm : {"fault", "decay"}) bench.In(arm, -1, Crashing(1, 0));
+  EXPECT_THAT(bench.Judged().remarks, Not(is_refused));
+  bench.In("fault", 1, [](RunResult& run) { run.trace.time_s.clear(); });
+  EXPECT_THAT(bench.Judged().remarks, is_refused);
+}
+
 TEST(RemarksTest, RunsThatWereCutOffAreNotCalledEqual) {
   Bench bench;
   bench.scenario().symptoms[0] = MakeCheck("dies", "exited(code=1)");

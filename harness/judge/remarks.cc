@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/judge/arm_judge.h"
+#include "harness/launch/steps_done.h"
 #include "harness/launch/trace_bits.h"
 
 namespace trainwreck {
@@ -42,6 +43,17 @@ bool AllSeedsAreTheSame(const Runs& runs) {
   return runs.size() > 1 &&
          std::all_of(std::next(runs.begin()), runs.end(), [&](const auto& entry) {
            return SameBits(entry.second.trace, runs.begin()->second.trace);
+         });
+}
+
+// Those that ended by themselves without a step, although control shows that steps are seen.
+bool EndedBeforeTheFirstStep(const Runs& runs, const Runs& control) {
+  const auto has_steps = [](const auto& entry) {
+    return CountStepsDone(entry.second.trace).has_value();
+  };
+  return std::any_of(control.begin(), control.end(), has_steps) &&
+         std::any_of(runs.begin(), runs.end(), [&](const auto& entry) {
+           return entry.second.end == RunEnd::kFailed && !has_steps(entry);
          });
 }
 
@@ -92,6 +104,11 @@ std::vector<std::string> RemarksOn(const CaseResults& results, const TargetDescr
                         "' equals the fault arm bit for bit: what it changes never acted");
     } else if (arm.kind == ArmKind::kFault && SameInEverySeed(runs, runs_of("control"))) {
       remarks.push_back("the fault arm equals control bit for bit in all recorded signals");
+    } else if (arm.kind == ArmKind::kFault && EndedBeforeTheFirstStep(runs, runs_of("control"))) {
+      remarks.push_back(
+          "the fault arm ended before its first step: see that the program does not just refuse "
+          "the "
+          "setting");
     }
   }
   if (!results.plan->scenario->repeats_seed && AllSeedsAreTheSame(runs_of("control"))) {
