@@ -136,8 +136,9 @@ cuda.is_available = cuda.is_initialized = lambda: True
 cuda.get_rng_state_all = lambda: [one.get_state() for one in devices]
 weight = nn.Parameter(torch.ones(2))
 optimizer = SGD([weight], lr=0.05)
-draws = {1: numpy.random.random, 2: random.random, 3: lambda: torch.rand(1), 4: lambda: torch.rand(1, generator=devices[1])}
-for step in range(6):
+draws = {1: numpy.random.random, 2: random.random, 3: lambda: torch.rand(1), 4: lambda: torch.rand(1, generator=devices[1]),
+         5: numpy.random.random}
+for step in range(7):
     weight.sum().backward()
     draws.get(step, lambda: None)()
     optimizer.step()
@@ -216,9 +217,9 @@ class SignalsTest(HooksTest):
     @unittest.skipUnless(HAS_NUMPY, f"{PYTHON} has no numpy")
     def test_generators_by_their_names(self):
         steps, _ = self.steps(DRAWS, record=["generator_digest", "generator_digest{*}"])
-        for name, changes in (("{numpy}", [1]), ("{python}", [2]), ("{torch}", [3]), ("{cuda}", [4]), ("", [1, 2, 3, 4])):
+        for name, changes in (("{numpy}", [1, 5]), ("{python}", [2]), ("{torch}", [3]), ("{cuda}", [4]), ("", [1, 2, 3, 4, 5])):
             digests = [step["generator_digest" + name] for step in steps]
-            self.assertEqual([step for step in range(1, 6) if digests[step] != digests[step - 1]], changes, name)
+            self.assertEqual([step for step in range(1, 7) if digests[step] != digests[step - 1]], changes, name)
 
     def test_seconds_in_collectives_of_tensors_on_a_device(self):
         steps, _ = self.steps(ON_A_DEVICE, self.folder + "/store", record=["comm_s"])
