@@ -330,6 +330,10 @@ class StacksTest(StacksCase):
     def test_a_guard_against_a_fault_of_the_hooks(self):
         self.run_scenario("hooks/nan-gradient", "hooked")
 
+    @needs("torch")
+    def test_formulas_about_modules(self):
+        self.run_scenario("hooks/modules", "hooked")
+
     # The pages of the stacks: their programs, their targets, their commands.
 
     def assert_page(self, page):
