@@ -217,9 +217,13 @@ class StacksTest(StacksCase):
     @needs("torch")
     def test_init(self):
         os.remove(self.folder + "/trainwreck.yaml")
-        command = ["python3", "images.py", "--steps=40", "--seed=0", "--batch=32", "--lr=0.01", "--clip=1.0", "--checkpoints=saved"]
+        command = ["python3", "images.py", "--steps=40", "--seed=0", "--batch=32", "--lr=0.01", "--clip=1.0", "--checkpoints=saved",
+                   "--save-every=2"]
         said = self.trainwreck("init", "--scenarios-root", self.suite, "--", *command).stdout
         self.assertRegex(said, r"optimizer: \w+, \d+ tensors")
+        self.assertIn("  data loaders: batches of its own size, 0 workers\n", said)
+        self.assertIn("  checkpoints: the first one is model.pt, after 2 steps\n", said)
+        self.assertIn("  checkpoint:optimizer-file: optimizer.pt was saved\n", said)
         self.assertIn("--batch (batch_size), --lr (learning_rate), --clip (clip_norm)", said)
         self.assertRegex(said, r"Added to your command, .*--accumulation \(accumulation\), --workers \(loader_workers\)")
         self.assertIn("portable/lr-too-high", said)
@@ -231,6 +235,17 @@ class StacksTest(StacksCase):
         self.trainwreck("new", "scenario", "rate/mine", "--scenarios-root", "new/scenarios")
         said = self.trainwreck("run", "rate/mine", "--scenarios-root", "new/scenarios").stdout
         self.assertRegex(said, "PASS .* rate/mine")
+
+    @needs("torch")
+    def test_init_of_ranks(self):
+        os.remove(self.folder + "/trainwreck.yaml")
+        command = ["python3", "-m", "torch.distributed.run", "--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0", "--nproc_per_node=2",
+                   "counted.py", "--steps=20", "--seed=0"]
+        said = self.trainwreck("init", "--scenarios-root", self.suite, "--", *command).stdout
+        self.assertIn("  ranks: 2\n", said)
+        self.assertIn("  ranks:whole-model: DistributedDataParallel over 2 ranks\n", said)
+        with open(self.folder + "/trainwreck.yaml", encoding="utf-8") as file:
+            self.assertIn("    ranks: {default: 2, launcher: torchrun}\n", file.read())
 
     @needs("torch", "lightning", "jsonargparse")
     @takes_long
@@ -322,6 +337,10 @@ class StacksTest(StacksCase):
     @needs("torch")
     def test_a_guard_against_a_fault_of_the_hooks(self):
         self.run_scenario("hooks/nan-gradient", "hooked")
+
+    @needs("torch")
+    def test_formulas_about_modules(self):
+        self.run_scenario("hooks/modules", "hooked")
 
     # The pages of the stacks: their programs, their targets, their commands.
 

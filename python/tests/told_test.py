@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the hooks tell `trainwreck init` of a program's first step: what it can promise, the environment variables that it reads, and where it
-writes.
+"""What the hooks tell `trainwreck init` of a program's first step: what it can promise, its ranks and loaders, the environment variables that
+it reads, where it writes; and of its checkpoints.
 
 Usage: told_test.py [unittest options], with a Python that has torch, in the output folder of the package
 """
@@ -66,6 +66,7 @@ class ToldTest(unittest.TestCase):
         shutil.rmtree(self.folder + "/project/kept")
         os.mkdir(self.folder + "/project/kept")
         self.assertEqual([event for event in events if event["event"] == "hook_failed"], [])
+        self.saved = [(event["file"], event["steps_done"]) for event in events if event["event"] == "checkpoint_saved"]
         told, = (event for event in events if event["event"] == "program")
         return told
 
@@ -118,9 +119,24 @@ for (inputs,) in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(numb
         two = ("-m", "torch.distributed.run", "--nproc_per_node=2", "--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0",
                "--redirects=9:1", "--tee=9:1")  # of rank 9: without, 1.13 fails with newer Pythons
         begin, model = "torch.distributed.init_process_group('gloo')\n", "nn.parallel.DistributedDataParallel(nn.Linear(4, 3))"
-        told = self.told(f"{begin}train({model})", two)["promises"]
-        self.assertEqual(told["ranks:whole-model"], "DistributedDataParallel over 2 ranks")
+        told = self.told(f"{begin}train({model})", two)
+        self.assertEqual((told["ranks"], told["promises"]["ranks:whole-model"]), (2, "DistributedDataParallel over 2 ranks"))
         self.assertNotIn("ranks:whole-model", self.told(f"{begin}train()", two)["promises"])  # who knows
+
+    def test_loaders_and_checkpoints(self):
+        told = self.told("""
+data, own = torch.utils.data.TensorDataset(numbers, classes), torch.utils.data.BatchSampler(range(32), 5, False)
+every = [torch.utils.data.DataLoader(data, **options) for options in ({"batch_size": 4, "num_workers": 1}, {"batch_sampler": own},
+                                                                      {"batch_sampler": [[0, 1], [2]]}, {"batch_size": 8})]
+train(batches=every[1])
+os.mkdir("out")
+torch.save({"step": 7}, "out/last.pt")
+with open("out/optimizer.pt", "wb") as file:
+    torch.save({"step": 7}, file)
+torch.save({}, __import__("io").BytesIO())""")
+        self.assertEqual(told["loaders"], ["batches of 4, 1 worker", "batches of 5, 0 workers", "batches of 8, 0 workers",
+                                           "batches of its own size, 0 workers"])
+        self.assertEqual((told["ranks"], self.saved), (1, [("last.pt", 7), ("optimizer.pt", 7)]))
 
     def test_environment_variables(self):
         told = self.told("os.environ.get('LR'), os.getenv('STEPS', '3'), os.environ['PATH'], 'SEED' in os.environ\ntrain()")

@@ -94,7 +94,7 @@ class Updates:
             self._hooks.put(**{f"updated{{{name}}}": changed[id(p)]})
         if self._has_rate:
             seen = [
-                reach > SMALLEST_UPDATE * tensors.rms(p)
+                p.requires_grad and reach > SMALLEST_UPDATE * tensors.rms(p)
                 for reach, p in zip(self._reach, parameters)
             ]
             self._hooks.put(

@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+exec python3 python/tests/signals_test.py
