@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Defects of real releases, unmodified, from PyPI. Those of docs/measured/released_bugs.md are found by the row or twin of its table, and
-not in the sound release. Those of docs/measured/newest.md are shown by its programs alone. They are run with the Python that
-TRAINWRECK_STACKS_PYTHON names (`ci/test.sh --with-python-stacks` makes one). What pip cannot fetch is skipped.
+not in the sound release. Those of docs/measured/newest.md and failures.md are shown by the programs of these pages alone. They
+are run with the Python that TRAINWRECK_STACKS_PYTHON names (`ci/test.sh --with-python-stacks` makes one). What pip cannot fetch is skipped.
 
 Usage: stacks_releases_test.py TRAINWRECK FOLDER [unittest options]
 """
@@ -15,7 +15,7 @@ import tempfile
 import unittest_xml
 from stacks_case import PYTHON, StacksCase, block_of, needs, takes_long
 
-RELEASED, NEWEST = "docs/measured/released_bugs.md", "docs/measured/newest.md"
+RELEASED, NEWEST, FAILURES = (f"docs/measured/{name}.md" for name in ("released_bugs", "newest", "failures"))
 STATUS = {"PASS": 0, "FAIL": 1, "ERROR": 7}
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 # What releases that begin so need beside them, where that of today will not do.
@@ -234,11 +234,9 @@ class NewestTest(ReleasesTest):
             else:
                 self.fail(f"not printed: {line}\n{output}")
 
-    @needs("torch", "transformers", "lightning", "torchtitan.train")
-    @takes_long
-    def test_the_programs_of_the_page(self):
+    def assert_programs_print(self, page):
         """Each section with a program: its heading begins with a package of the table, an indented block holds what it prints."""
-        page = text_of(NEWEST)
+        page = text_of(page)
         table = dict(re.findall(r"(?m)^\| (\w+) (\d+\.\d+\.\d+) \|", page))
         sections = [section for section in re.split(r"(?m)^## ", page) if "```python\n" in section]
         self.assertEqual(len(sections), len(re.findall(r"(?m)^\| \w+ \d+\.\d+\.\d+ \|", page)), "a section for each row of the table")
@@ -252,6 +250,16 @@ class NewestTest(ReleasesTest):
                 done = subprocess.run([PYTHON, "-c", program], cwd=self.folder, env=self.environment, text=True, capture_output=True, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assert_prints(wanted, done.stdout)
+
+    @needs("torch", "transformers", "lightning", "torchtitan.train")
+    @takes_long
+    def test_the_programs_of_the_page(self):
+        self.assert_programs_print(NEWEST)
+
+    @needs("torch", "transformers", "accelerate", "lightning", "torchdata", "torchmetrics", "torchtitan.train")
+    @takes_long
+    def test_the_programs_of_the_page_of_failures(self):
+        self.assert_programs_print(FAILURES)
 
 
 if __name__ == "__main__":
