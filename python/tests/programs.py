@@ -694,6 +694,18 @@ def saving(steps: int) -> None:
 
 
 @program
+def objects(steps: int) -> None:
+    """Saves objects that give their state when asked, after the last step."""
+    import torch.distributed.checkpoint as dcp
+
+    model, data = make_model(), batches()
+    optimizer = Adam(model.parameters(), lr=0.01)
+    for step in range(steps):
+        learn(step, model, next(data), optimizer)
+    dcp.save({"model": model, "optimizer": optimizer}, checkpoint_id=sys.argv[3], no_dist=True)
+
+
+@program
 def compiled(steps: int) -> None:
     """A model that torch.compile has wrapped."""
     model, data = make_model(), batches()
