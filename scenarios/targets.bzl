@@ -1130,6 +1130,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "portable/data-ends-early",
+        file = "portable/data-ends-early.yaml",
+        extended = ["portable/defaults.yaml", "defaults.yaml"],
+        tags = ["portable"],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "portable/decay-too-small",
         file = "portable/decay-too-small.yaml",
         extended = ["portable/defaults.yaml", "defaults.yaml"],
@@ -1402,6 +1410,14 @@ SCENARIOS = [
         cores = 1,
     ),
     struct(
+        name = "portable/optimizer-anew",
+        file = "portable/optimizer-anew.yaml",
+        extended = ["portable/defaults.yaml", "defaults.yaml"],
+        tags = ["portable"],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
         name = "portable/optimizer-file-lost",
         file = "portable/optimizer-file-lost.yaml",
         extended = ["portable/defaults.yaml", "defaults.yaml"],
@@ -1452,6 +1468,14 @@ SCENARIOS = [
     struct(
         name = "portable/rank-delays",
         file = "portable/rank-delays.yaml",
+        extended = ["portable/defaults.yaml", "defaults.yaml"],
+        tags = ["portable"],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "portable/rank-ends-early",
+        file = "portable/rank-ends-early.yaml",
         extended = ["portable/defaults.yaml", "defaults.yaml"],
         tags = ["portable"],
         size = "small",
@@ -1652,6 +1676,14 @@ SCENARIOS = [
     struct(
         name = "portable/stale-state",
         file = "portable/stale-state.yaml",
+        extended = ["portable/defaults.yaml", "defaults.yaml"],
+        tags = ["portable"],
+        size = "small",
+        cores = 1,
+    ),
+    struct(
+        name = "portable/state-incomplete",
+        file = "portable/state-incomplete.yaml",
         extended = ["portable/defaults.yaml", "defaults.yaml"],
         tags = ["portable"],
         size = "small",

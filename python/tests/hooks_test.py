@@ -738,6 +738,11 @@ class FaultsTest(HooksTest):
         saved, = self.events("checkpoint_saved")
         self.assertEqual(saved["entries"], whole - 6)
 
+    @needs("compile")
+    def test_entries_of_objects_that_give_their_state(self):
+        self.program("objects", "6", self.folder + "/saved", faults=[fault("checkpoint.drop_entries", entries=["exp_avg", "0.bias"])])
+        self.assertEqual(sorted(event["entry"] for event in self.fired()), ["0.bias"] + ["exp_avg"] * 4)
+
     def test_an_optimizer_that_is_lost_on_the_way(self):
         checkpoint = self.folder + "/last.pt"
         whole = self.program("plain", "10", hooks=False)

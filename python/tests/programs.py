@@ -683,14 +683,26 @@ def grouped(steps: int) -> None:
 
 @program
 def saving(steps: int) -> None:
-    """Saves after step 4 and trains on."""
+    """Saves after step 4, with a list of states as Lightning has, and trains on."""
     model, data = make_model(), batches()
     optimizer = Adam(model.parameters(), lr=0.01)
     for step in range(steps):
         learn(step, model, next(data), optimizer)
         if step == 4:
-            parts = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            parts = {"model": model.state_dict(), "optimizers": [optimizer.state_dict()]}
             torch.save(parts, sys.argv[3])
+
+
+@program
+def objects(steps: int) -> None:
+    """Saves objects that give their state when asked, after the last step."""
+    import torch.distributed.checkpoint as dcp
+
+    model, data = make_model(), batches()
+    optimizer = Adam(model.parameters(), lr=0.01)
+    for step in range(steps):
+        learn(step, model, next(data), optimizer)
+    dcp.save({"model": model, "optimizer": optimizer}, checkpoint_id=sys.argv[3], no_dist=True)
 
 
 @program

@@ -164,6 +164,13 @@ def _metadata(folder: str | None) -> str | None:
 def _wrap_saver(hooks: Hooks, saver: Any) -> None:
     save: Any = saver.save
     save_later: Any = getattr(saver, "async_save", None)
+    expanded: Any = getattr(saver, "_stateful_to_state_dict", None)
+
+    def without_entries(state: Any) -> Any:
+        """As a fault wants it. Objects that give their state when asked are asked here already."""
+        if expanded is not None and hooks.faults.has("checkpoint.drop_entries"):
+            state = expanded(state)
+        return hooks.faults.without_entries(state)
 
     def note(state: Any, options: dict[str, Any], steps: int) -> None:
         folder = _folder_of(options)
@@ -173,7 +180,7 @@ def _wrap_saver(hooks: Hooks, saver: Any) -> None:
     def call(state_dict: Any, *args: Any, **kwargs: Any) -> Any:
         if threading.current_thread() is not threading.main_thread():  # it is a part of async_save
             return save(state_dict, *args, **kwargs)
-        state_dict = hooks.faults.without_entries(state_dict)
+        state_dict = without_entries(state_dict)
         breaking = hooks.faults.breaking_saves()
         result = save(state_dict, *args, **kwargs)
         folder = _folder_of(kwargs)
@@ -185,7 +192,7 @@ def _wrap_saver(hooks: Hooks, saver: Any) -> None:
 
     def call_later(state_dict: Any, *args: Any, **kwargs: Any) -> Any:
         steps = hooks.step
-        state_dict = hooks.faults.without_entries(state_dict)
+        state_dict = without_entries(state_dict)
         result = save_later(state_dict, *args, **kwargs)
         future = getattr(result, "upload_completion", result)
         future.add_done_callback(

@@ -388,6 +388,8 @@ class Faults:
         return obj
 
     def _without(self, obj: Any, fault: Fault) -> Any:
+        if isinstance(obj, list):  # Lightning has one of the states of its optimizers
+            return [self._without(one, fault) for one in obj]
         if not isinstance(obj, dict):
             return obj
         kept = copy.copy(obj)
