@@ -24,13 +24,12 @@ def wrap(faults: Faults) -> None:
 
     @functools.wraps(following)
     def call(iterator: Any) -> Any:
-        for fault in faults.once("data.early_end"):
-            faults.fired(fault, "has batches", "ends")
+        if faults.guard(_ends, faults):
             raise StopIteration
-        batch = _again(faults, iterator)
+        batch = faults.guard(_again, faults, iterator)
         if batch is None:
             batch = following(iterator)
-            _keep(faults, iterator, batch)
+            faults.guard(_keep, faults, iterator, batch)
         changed = faults.guard(_change, faults, batch)
         return batch if changed is None else changed
 
@@ -42,12 +41,20 @@ def wrap(faults: Faults) -> None:
             _wrap_fetch(faults, kind)
 
 
+def _ends(faults: Faults) -> bool:
+    for fault in faults.once("data.early_end"):
+        faults.fired(fault, "has batches", "ends")
+        return True
+    return False
+
+
 def _keep(faults: Faults, iterator: Any, batch: Any) -> None:
     """Keeps a batch that comes several times."""
     for fault in faults.due("data.repeat_batches"):
         times = int(fault.with_["times"])
-        iterator._kept = (copy.deepcopy(batch), times - 1)
+        kept = copy.deepcopy(batch)
         faults.fired(fault, 1, times)
+        iterator._kept = (kept, times - 1)
 
 
 def _again(faults: Faults, iterator: Any) -> Any:
@@ -120,7 +127,7 @@ def _wrap_fetch(faults: Faults, kind: Any) -> None:
 
     @functools.wraps(fetched)
     def call(self: Any, *args: Any) -> Any:
-        faults.wait("data.slow_fetch")
+        faults.guard(faults.wait, "data.slow_fetch")
         return fetched(self, *args)
 
     kind.fetch = call
@@ -133,11 +140,17 @@ def _wrap_workers(faults: Faults) -> None:
     begin = info.__init__
 
     @functools.wraps(begin)
-    def call(self: Any, **fields: Any) -> None:
-        for fault in faults.due("data.same_worker"):
-            if fields["id"] > 0:
-                faults.fired(fault, fields["id"], 0)
-                fields["id"] = 0
-        begin(self, **fields)
+    def call(self: Any, *args: Any, **fields: Any) -> None:
+        if faults.guard(_is_another, faults, fields):
+            fields["id"] = 0
+        begin(self, *args, **fields)
 
     info.__init__ = call
+
+
+def _is_another(faults: Faults, fields: dict[str, Any]) -> bool:
+    for fault in faults.due("data.same_worker"):
+        if fields["id"] > 0:
+            faults.fired(fault, fields["id"], 0)
+            return True
+    return False
