@@ -21,6 +21,20 @@ if TYPE_CHECKING:
     from trainwreck.trace import Fault
 
 
+End = Callable[[], None]
+
+
+def _kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _raise_no_space() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+ENDS: dict[str, End] = {"sigkill": _kill, "no_space": _raise_no_space}  # of a save that breaks
+
+
 class CheckpointFaults:
     """Acts where the program saves and loads (checkpoints.py)."""
 
@@ -32,7 +46,7 @@ class CheckpointFaults:
         """Before an object is saved; returns what is to be saved."""
         obj = self.without_entries(obj)
         for fault in self.breaking_saves():
-            _end(self._faults.guard(self._break_file, fault, obj, file, save))
+            _call(self._faults.guard(self._break_file, fault, obj, file, save))
         return obj
 
     def without_entries(self, obj: Any) -> Any:
@@ -64,10 +78,10 @@ class CheckpointFaults:
             self._saves.append(step)
         return broken
 
-    def _break_file(self, fault: Fault, obj: Any, file: Any, save: Callable[..., None]) -> str:
-        """Writes half of a file; returns how the program is to end. It is told before, since what
-        has been written to a stream cannot be taken back."""
-        how = str(fault.with_["how"])
+    def _break_file(self, fault: Fault, obj: Any, file: Any, save: Callable[..., None]) -> End:
+        """Writes half of a file; returns what is to end the save. It is told before, since what has
+        been written to a stream cannot be taken back."""
+        end = ENDS[fault.with_["how"]]
         buffer = io.BytesIO()
         save(obj, buffer)
         whole = buffer.getvalue()
@@ -79,18 +93,17 @@ class CheckpointFaults:
         else:
             file.write(half)
             file.flush()
-        return how
+        return end
 
     def break_folder(self, fault: Fault, folder: str | None) -> None:
         """Leaves of a checkpoint of torch.distributed, which has just been written, what a process
         leaves that ends within it: half of this rank's last file, and no metadata, which come
         last."""
         if folder is not None:
-            _end(self._faults.guard(self._break_folder, fault, folder))
+            _call(self._faults.guard(self._break_folder, fault, folder))
 
-    def _break_folder(self, fault: Fault, folder: str) -> str | None:
-        """Returns how the program is to end."""
-        how = str(fault.with_["how"])
+    def _break_folder(self, fault: Fault, folder: str) -> End | None:
+        end = ENDS[fault.with_["how"]]
         files = sorted(glob.glob(os.path.join(glob.escape(folder), f"__{rank()}_*")))
         if not files:  # others have written all of it
             return None
@@ -99,7 +112,7 @@ class CheckpointFaults:
         with contextlib.suppress(FileNotFoundError):
             os.remove(os.path.join(folder, ".metadata"))
         os.truncate(files[-1], whole // 2)
-        return how
+        return end
 
     def on_optimizer_loaded(self, optimizer: torch.optim.Optimizer) -> None:
         """After a state has been loaded into an optimizer."""
@@ -133,9 +146,7 @@ def _without(obj: Any, entries: list[str], dropped: list[tuple[str, int, int]]) 
     return kept
 
 
-def _end(how: str | None) -> None:
-    """Ends a save as the program would see it. None: it goes on."""
-    if how == "sigkill":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if how is not None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def _call(end: End | None) -> None:
+    """None: the save goes on."""
+    if end is not None:
+        end()

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from trainwreck.faults import Faults
 
 
+# Those that write into a tensor.
+WRITING = ("data.corrupt_batch", "data.shuffle_labels", "data.label_out_of_range")
+
+
 def wrap(faults: Faults) -> None:
     """Wraps what gives batches, and with a fault of fetching what makes them."""
     batches: Any = dataloader._BaseDataLoaderIter
@@ -66,8 +70,10 @@ def _again(faults: Faults, iterator: Any) -> Any:
 
 
 def _change(faults: Faults, batch: Any) -> Any:
-    """The batch with what the faults make of it."""
+    """A batch as the faults make it. The given one stays as it is."""
     faults.wait("data.slow_loader")
+    if any(fault for name in WRITING for fault in faults.due(name)):
+        batch = tensors.mapped(batch, torch.Tensor.clone)
     for fault in faults.once("data.corrupt_batch"):
         for tensor in tensors.all_in(batch):
             if tensor.is_floating_point() and tensor.numel():
@@ -86,8 +92,7 @@ def _change(faults: Faults, batch: Any) -> Any:
             faults.fired(fault, before, int(labels.view(-1)[-1]))
     for fault in faults.due("data.rearrange_batch"):
         old = tensors.digest(list(tensors.all_in(batch)))
-        is_doubled = fault.with_["how"] == "doubled"
-        batch = tensors.mapped(batch, _twice if is_doubled else _reversed)
+        batch = tensors.mapped(batch, REARRANGED[fault.with_["how"]])
         faults.fired(fault, old, tensors.digest(list(tensors.all_in(batch))))
     return batch
 
@@ -98,6 +103,9 @@ def _reversed(tensor: torch.Tensor) -> torch.Tensor:
 
 def _twice(tensor: torch.Tensor) -> torch.Tensor:
     return torch.cat([tensor, tensor]) if tensor.dim() else tensor
+
+
+REARRANGED = {"reversed": _reversed, "doubled": _twice}
 
 
 def labels_of(batch: Any) -> torch.Tensor | None:

@@ -174,11 +174,12 @@ class Faults:
     def _crash(self, fault: Fault) -> None:
         how = fault.with_["how"]
         after = {"sigkill": "killed", "exit": "exited", "exception": "thrown"}[how]
+        code = int(fault.with_["code"])
         self.fired(fault, "running", after, how=how)
         if how == "sigkill":
             os.kill(os.getpid(), signal.SIGKILL)
         if how == "exit":
-            os._exit(int(fault.with_["code"]))
+            os._exit(code)
         raise Injected(f"injected exception at step {self._hooks.step} on rank {rank()}")
 
     def _device(self) -> torch.device:
