@@ -16,6 +16,7 @@ from typing import Any, Callable
 
 import programs
 import torch
+
 from trainwreck import compat, data_faults, faults, generator_faults, install, trace
 
 

@@ -1053,30 +1053,25 @@ class FaultsTest(HooksTest):
         self.assertEqual((second[3:6], len(set(second))), (second[:3], 5), "it begins its data anew")
 
 
-def of_one_rank(name):
-    return not name.startswith("collective.")
-
-
-PARAMETERS = {"checkpoint.drop_entries": {"entries": ["exp_avg"]}}  # where the defaults do nothing
+# With parameters, where the defaults do nothing.
+OF_ONE_RANK = {one["name"]: {"entries": ["exp_avg"]} if one["name"] == "checkpoint.drop_entries" else {}
+               for one in HOOKS["faults"] if not one["name"].startswith("collective.")}
 
 
 @needs_torch
 class BrokenFaultsTest(HooksTest):
     """A fault whose own code fails: the training goes on as if it was not there."""
 
-    names = [one["name"] for one in HOOKS["faults"] if of_one_rank(one["name"])]
-
     def test_each_that_cannot_find_out_whether_it_is_due(self):
-        self.assert_goes_on([(name, PARAMETERS.get(name, {}), "deciding") for name in self.names])
+        self.assert_goes_on([(name, parameters, "deciding") for name, parameters in OF_ONE_RANK.items()])
 
     # What was written by then stays.
     def test_each_that_cannot_tell_what_it_does(self):
-        self.assert_goes_on([(name, PARAMETERS.get(name, {}), "telling") for name in self.names])
+        self.assert_goes_on([(name, parameters, "telling") for name, parameters in OF_ONE_RANK.items()])
 
     def test_each_whose_parameters_are_of_no_use(self):
-        described = [one for one in HOOKS["faults"] if of_one_rank(one["name"])]
-        self.assert_goes_on([(one["name"], {**PARAMETERS.get(one["name"], {}), parameter["name"]: None}, "nothing")
-                             for one in described for parameter in one["params"]])
+        self.assert_goes_on([(one["name"], {**OF_ONE_RANK[one["name"]], parameter["name"]: None}, "nothing")
+                             for one in HOOKS["faults"] if one["name"] in OF_ONE_RANK for parameter in one["params"]])
 
     def test_a_batch_that_cannot_be_copied(self):
         self.assert_goes_on([("data.repeat_batches", {}, "first copy"), ("data.repeat_batches", {}, "second copy", 1)])

@@ -154,24 +154,25 @@ class CollectiveFaultsTest(HooksTest):
             self.assertLess(len([line for line in said if line["rank"] == 0]), 6)
 
 
+OF_RANKS = [one for one in HOOKS["faults"] if one["name"].startswith("collective.")]
+
+
 @needs_torch
 class BrokenCollectiveFaultsTest(HooksTest):
     """A fault whose own code fails: the training goes on as if it was not there."""
 
-    described = [one for one in HOOKS["faults"] if one["name"].startswith("collective.")]
-
     def test_each_that_cannot_find_out_whether_it_is_due(self):
-        self.assert_goes_on([(one["name"], {}, "deciding") for one in self.described])
+        self.assert_goes_on([(one["name"], {}, "deciding") for one in OF_RANKS])
 
     # What was written by then stays.
     def test_each_that_cannot_tell_what_it_does(self):
-        self.assert_goes_on([(one["name"], {}, "telling") for one in self.described])
+        self.assert_goes_on([(one["name"], {}, "telling") for one in OF_RANKS])
 
     def test_each_whose_parameters_are_of_no_use(self):
-        self.assert_goes_on([(one["name"], {parameter["name"]: None}, "nothing") for one in self.described for parameter in one["params"]])
+        self.assert_goes_on([(one["name"], {parameter["name"]: None}, "nothing") for one in OF_RANKS for parameter in one["params"]])
 
     def test_what_another_torch_lacks(self):
-        self.assert_goes_on([(one["name"], {}, "no collective faults") for one in self.described])
+        self.assert_goes_on([(one["name"], {}, "no collective faults") for one in OF_RANKS])
 
     @needs("boxed")
     def test_what_another_torch_lacks_of_works(self):
