@@ -572,7 +572,7 @@ print(json.dumps({"dropped": dropped.is_set()}))
         with open(broken + "/faults.py", "a", encoding="utf-8") as file:
             file.write("\n\ndef _broken(*_args):\n    raise ValueError('no fault today')\n\n\n"
                        "Faults.begin_step = Faults.after_backward = Faults.on_model = _broken\n")
-        hooks = {"optimizer.nan_gradient": ["gradients"], "optimizer.scale_rate": ["faults"], "model.eval_mode": ["model"]}
+        hooks = {"optimizer.nan_gradient": ["gradients"], "optimizer.scale_rate": ["faults"], "model.eval_mode": ["faults", "model"]}
         self.assertEqual({one["name"]: one["hooks"] for one in HOOKS["faults"] if one["name"] in hooks}, hooks)
         said = self.program("plain", PYTHONPATH=broken + "/startup", faults=[{**fault(name), "id": name} for name in hooks])
         self.assertEqual(len(said), 8)
