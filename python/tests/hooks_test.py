@@ -50,6 +50,33 @@ def entries_of(file):
     return int(subprocess.run([PYTHON, "-c", code, file], capture_output=True, text=True, check=True).stdout)
 
 
+# A program for each fault that gets to it, and one that has run before it, without hooks.
+BROKEN = {
+    "data.same_worker": {"program": ["streamed", "8", "2"]},
+    "data.label_out_of_range": {"program": ["classes", "8"]},
+    "checkpoint.lose_optimizer": {"program": ["plain", "8", "last.pt"], "before": ["plain", "4", "last.pt"]},
+    "checkpoint.lose_schedule": {"program": ["plain", "8", "last.pt"], "before": ["plain", "4", "last.pt"]},
+    "checkpoint.lose_generator": {"program": ["dropped", "8", "last.pt"], "before": ["dropped", "4", "last.pt"]},
+    "collective.skip_gradients": {"program": ["ddp", "6"], "ranks": 2},
+    **{"collective." + name: {"program": ["summed", "6", "at_once", "later"], "ranks": 2} for name in ("delay", "skip", "mismatch", "corrupt_result")},
+}
+# Those that write into what the program has, and tell what is there then.
+WRITING = ["optimizer.scale_gradients", "optimizer.nan_gradient", "optimizer.scale_rate", "optimizer.drop_state", "optimizer.scale_state",
+           "optimizer.restore_state", "optimizer.clear_gradients", "optimizer.miss_parameters", "model.bit_flip", "model.freeze_parameters",
+           "checkpoint.lose_optimizer", "collective.corrupt_result"]
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def sizes_in(folder):
+    """Of what a program has saved there."""
+    paths = [path for path in glob.glob(folder + "/**", recursive=True) if path.endswith((".pt", ".distcp", ".metadata"))]
+    return sorted((os.path.relpath(path, folder), os.path.getsize(path)) for path in paths)
+
+
 GRADIENTS = ("grad_norm", "applied_grad_norm", "nonfinite_grads")
 # Says which functions of torch are ours, by the names that they have in torch, and the hooks of all modules.
 WHAT_IS_SET = """
@@ -109,6 +136,55 @@ class HooksTest(unittest.TestCase):
 
     def events(self, name, rank=0):
         return [event for event in self.records("event", rank) if event["event"] == name]
+
+    def broken(self, cases):
+        """The ends of the ranks of each case. Each has a folder, to which they write what they say, and the trace."""
+        with open(self.folder + "/cases", "w+", encoding="utf-8") as file:
+            json.dump(cases, file)
+            file.seek(0)
+            command = [PYTHON, os.path.join(os.path.dirname(PROGRAMS), "broken_faults.py")]
+            environment = {**os.environ, "PYTHONPATH": os.path.dirname(PACKAGE), "OMP_NUM_THREADS": "1"}
+            done = subprocess.run(command, stdin=file, env=environment, capture_output=True, text=True, check=False, timeout=400)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def assert_goes_on(self, cases, **program):
+        """The program of each case (the fault, its parameters, what breaks) does what it does without hooks, and ends as it does. A hook
+        that the fault acts in, by its description, has failed. So has no fault fired, but those of which the case says how often."""
+        programs = [{"program": ["plain", "8", "last.pt"], "before": [], "ranks": 1, "faults": [], **(program or BROKEN.get(name, {}))}
+                    for name, *_ in cases]
+        healthy = {json.dumps(one): {**one, "breaks": None} for one in programs}
+        healthy_ones = [healthy[json.dumps(one)] for one in programs]
+        all_ = [*healthy.values(), *({**one, "faults": [fault(name, **parameters)], "breaks": breaks}
+                                     for one, (name, parameters, breaks, *_) in zip(programs, cases))]
+        for number, case in enumerate(all_):
+            case["folder"] = f"{self.folder}/{number}"
+            os.mkdir(case["folder"])
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                case["port"] = free.getsockname()[1]
+        ends = self.broken(all_)
+        self.assertEqual(len(ends), len(all_))
+        for case, end in list(zip(all_, ends))[: len(healthy)]:
+            self.assertEqual(end, [0] * case["ranks"], case)
+        for (name, parameters, breaks, *fired), whole, case, end in zip(cases, healthy_ones, all_[len(healthy):], ends[len(healthy):]):
+            with self.subTest(f"{name} {parameters} {breaks}"):
+                errors = "".join(read(f"{case['folder']}/errors{rank}") for rank in range(case["ranks"]))
+                self.assertEqual(end, [0] * case["ranks"], errors)
+                hooks, = [one["hooks"] for one in HOOKS["faults"] if one["name"] == name]
+                writes = breaks == "telling" and name in WRITING
+                for rank in range(case["ranks"]):
+                    self.trace_folder = case["folder"]
+                    failed = {event["hook"] for event in self.events("hook_failed", rank)}
+                    self.assertTrue(failed and failed <= set(hooks), failed)
+                    self.assertEqual(len(self.events("fired", rank)), sum(fired))
+                    said, expected = (read(f"{one['folder']}/said{rank}").splitlines() for one in (case, whole))
+                    self.assertGreater(len(expected), 3)
+                    if writes:
+                        said, expected = ([json.loads(line)["lr"] for line in lines] for lines in (said, expected))
+                    self.assertEqual(said, expected)
+                if not writes:
+                    self.assertEqual(sizes_in(case["folder"]), sizes_in(whole["folder"]))
 
     def assert_seen(self, said, rank=0, missing=()):
         """Every number that the program said is in the trace, and no hook has failed."""
@@ -496,7 +572,7 @@ print(json.dumps({"dropped": dropped.is_set()}))
         with open(broken + "/faults.py", "a", encoding="utf-8") as file:
             file.write("\n\ndef _broken(*_args):\n    raise ValueError('no fault today')\n\n\n"
                        "Faults.begin_step = Faults.after_backward = Faults.on_model = _broken\n")
-        hooks = {"optimizer.nan_gradient": ["gradients"], "optimizer.scale_rate": ["faults"], "model.eval_mode": ["model"]}
+        hooks = {"optimizer.nan_gradient": ["gradients"], "optimizer.scale_rate": ["faults"], "model.eval_mode": ["faults", "model"]}
         self.assertEqual({one["name"]: one["hooks"] for one in HOOKS["faults"] if one["name"] in hooks}, hooks)
         said = self.program("plain", PYTHONPATH=broken + "/startup", faults=[{**fault(name), "id": name} for name in hooks])
         self.assertEqual(len(said), 8)
@@ -980,6 +1056,41 @@ class FaultsTest(HooksTest):
         first, second = ([step["sample_digest"] for step in self.records(rank=rank)] for rank in (0, 1))
         self.assertEqual(len(set(first)), 8)
         self.assertEqual((second[3:6], len(set(second))), (second[:3], 5), "it begins its data anew")
+
+
+# With parameters, where the defaults do nothing.
+OF_ONE_RANK = {one["name"]: {"entries": ["exp_avg"]} if one["name"] == "checkpoint.drop_entries" else {}
+               for one in HOOKS["faults"] if not one["name"].startswith("collective.")}
+
+
+@needs_torch
+class BrokenFaultsTest(HooksTest):
+    """A fault whose own code fails: the training goes on as if it was not there."""
+
+    def test_each_that_cannot_find_out_whether_it_is_due(self):
+        self.assert_goes_on([(name, parameters, "deciding") for name, parameters in OF_ONE_RANK.items()])
+
+    # What was written by then stays.
+    def test_each_that_cannot_tell_what_it_does(self):
+        self.assert_goes_on([(name, parameters, "telling") for name, parameters in OF_ONE_RANK.items()])
+
+    def test_each_whose_parameters_are_of_no_use(self):
+        self.assert_goes_on([(one["name"], {**OF_ONE_RANK[one["name"]], parameter["name"]: None}, "nothing")
+                             for one in HOOKS["faults"] if one["name"] in OF_ONE_RANK for parameter in one["params"]])
+
+    def test_a_batch_that_cannot_be_copied(self):
+        self.assert_goes_on([("data.repeat_batches", {}, "first copy"), ("data.repeat_batches", {}, "second copy", 1)])
+
+    def test_what_another_torch_lacks(self):
+        self.assert_goes_on([("data.slow_fetch", {}, "no fetcher"), ("schedule.freeze", {}, "no schedulers"),
+                             ("checkpoint.lose_schedule", {}, "no schedulers"), ("checkpoint.lose_generator", {}, "no generators"),
+                             ("process.leak_memory", {}, "no ones")])
+
+    @needs("compile")
+    def test_a_checkpoint_of_parts(self):
+        cases = [("checkpoint.break_save", {}, breaks) for breaks in ("deciding", "telling")]
+        cases += [("checkpoint.drop_entries", {"entries": ["0.bias"]}, breaks) for breaks in ("deciding", "telling")]
+        self.assert_goes_on(cases, program=["sharded", "4", "parts"], ranks=2)
 
 
 # What the description promises is what the code does.

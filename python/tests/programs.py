@@ -86,7 +86,7 @@ def plain(steps: int) -> None:
         begin = kept["step"]
         model.load_state_dict(kept["model"])
         optimizer.load_state_dict(kept["optimizer"])
-        schedule.load_state_dict(kept["schedule"])
+        schedule.load_state_dict(state_dict=kept["schedule"])
         for _ in range(2 * begin):
             next(data)
     for step in range(begin, steps):
@@ -879,7 +879,7 @@ def dropped_on_device(steps: int) -> None:
         if way == "all":
             cuda.set_rng_state_all(kept["all"])
         if way == "current":
-            cuda.random.set_rng_state(kept["current"])
+            cuda.random.set_rng_state(new_state=kept["current"])
         if way == "object":
             own.set_state(kept["object"])
     for step in range(begin, steps):

@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, "tests")
 import unittest_xml  # pylint: disable=wrong-import-position
-from hooks_test import HooksTest, fault, needs, needs_torch  # pylint: disable=wrong-import-position
+from hooks_test import HOOKS, HooksTest, fault, needs, needs_torch  # pylint: disable=wrong-import-position
 
 # A way: the collective as the trace calls it, its elements, what the two ranks see without a fault, and where both leave it out.
 Way = collections.namedtuple("Way", "op elements seen left_out")
@@ -152,6 +152,32 @@ class CollectiveFaultsTest(HooksTest):
             said = self.two_ranks(*program, status=1, faults=[on_rank_1("collective." + name, {"at": 3}, **part)])
             self.assertEqual((len(self.fired()), self.fired(rank=0)), (1, []))
             self.assertLess(len([line for line in said if line["rank"] == 0]), 6)
+
+
+OF_RANKS = [one for one in HOOKS["faults"] if one["name"].startswith("collective.")]
+
+
+@needs_torch
+class BrokenCollectiveFaultsTest(HooksTest):
+    """A fault whose own code fails: the training goes on as if it was not there."""
+
+    def test_each_that_cannot_find_out_whether_it_is_due(self):
+        self.assert_goes_on([(one["name"], {}, "deciding") for one in OF_RANKS])
+
+    # What was written by then stays.
+    def test_each_that_cannot_tell_what_it_does(self):
+        self.assert_goes_on([(one["name"], {}, "telling") for one in OF_RANKS])
+
+    def test_each_whose_parameters_are_of_no_use(self):
+        self.assert_goes_on([(one["name"], {parameter["name"]: None}, "nothing") for one in OF_RANKS for parameter in one["params"]])
+
+    def test_what_another_torch_lacks(self):
+        self.assert_goes_on([(one["name"], {}, "no collective faults") for one in OF_RANKS])
+
+    @needs("boxed")
+    def test_what_another_torch_lacks_of_works(self):
+        self.assert_goes_on([("collective.skip", {}, "no works"), ("collective.corrupt_result", {}, "no works"),
+                             ("collective.corrupt_result", {}, "no waiting"), ("collective.delay", {}, "no group")])
 
 
 if __name__ == "__main__":

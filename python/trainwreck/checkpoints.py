@@ -101,6 +101,11 @@ def _on_save(hooks: Hooks, path: str | None, file: str | None, obj: Any, steps: 
     )
 
 
+def _on_save_file(hooks: Hooks, f: Any, obj: Any) -> None:
+    path = path_of(f)
+    _on_save(hooks, path, path, obj, hooks.step)
+
+
 def _on_load(hooks: Hooks, file: str | None) -> None:
     identity = _identity(file) if file is not None else None
     if hooks.has_stepped or identity is None:
@@ -125,22 +130,21 @@ def wrap(hooks: Hooks) -> None:
 
     @functools.wraps(save)
     def call_save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> None:
-        obj = hooks.faults.on_save(obj, f, save)
+        obj = hooks.faults.checkpoints.on_save(obj, f, save)
         save(obj, f, *args, **kwargs)
-        path = path_of(f)
-        hooks.guard("checkpoints", _on_save, hooks, path, path, obj, hooks.step)
+        hooks.guard("checkpoints", _on_save_file, hooks, f, obj)
 
     @functools.wraps(load)
     def call_load(f: Any, *args: Any, **kwargs: Any) -> Any:
         result = load(f, *args, **kwargs)
-        hooks.guard("checkpoints", _on_load, hooks, path_of(f))
+        hooks.guard("checkpoints", lambda: _on_load(hooks, path_of(f)))
         return result
 
     @functools.wraps(load_state)
     def call_load_state(self: Any, state_dict: Any) -> None:
         load_state(self, state_dict)
         hooks.guard("checkpoints", _on_optimizer_state, hooks, self)
-        hooks.guard("faults", hooks.faults.on_optimizer_loaded, self)
+        hooks.guard("faults", hooks.faults.checkpoints.on_optimizer_loaded, self)
 
     torch.save, torch.load = call_save, call_load
     torch.optim.Optimizer.load_state_dict = call_load_state  # type: ignore[method-assign]
@@ -169,24 +173,30 @@ def _wrap_saver(hooks: Hooks, saver: Any) -> None:
     def without_entries(state: Any) -> Any:
         """As a fault wants it. Objects that give their state when asked are asked here already."""
         if expanded is not None and hooks.faults.has("checkpoint.drop_entries"):
-            state = expanded(state)
-        return hooks.faults.without_entries(state)
+            told = hooks.guard("faults", expanded, state)
+            state = state if told is None else told
+        return hooks.faults.checkpoints.without_entries(state)
 
-    def note(state: Any, options: dict[str, Any], steps: int) -> None:
+    def on_save(state: Any, options: dict[str, Any], steps: int) -> None:
         folder = _folder_of(options)
-        hooks.guard("checkpoints", _on_save, hooks, folder, _metadata(folder), state, steps)
+        _on_save(hooks, folder, _metadata(folder), state, steps)
+
+    def note(*args: Any) -> None:
+        hooks.guard("checkpoints", on_save, *args)
+
+    def note_when_done(saving: Any, *args: Any) -> None:
+        future = getattr(saving, "upload_completion", saving)
+        future.add_done_callback(lambda done: None if done.exception() else note(*args))
 
     @functools.wraps(save)
     def call(state_dict: Any, *args: Any, **kwargs: Any) -> Any:
         if threading.current_thread() is not threading.main_thread():  # it is a part of async_save
             return save(state_dict, *args, **kwargs)
         state_dict = without_entries(state_dict)
-        breaking = hooks.faults.breaking_saves()
+        breaking = hooks.faults.checkpoints.breaking_saves()
         result = save(state_dict, *args, **kwargs)
-        folder = _folder_of(kwargs)
-        if folder is not None:
-            for fault in breaking:
-                hooks.faults.break_folder(fault, folder)
+        for fault in breaking:
+            hooks.faults.checkpoints.break_folder(fault, hooks.guard("faults", _folder_of, kwargs))
         note(state_dict, kwargs, hooks.step)
         return result
 
@@ -194,10 +204,7 @@ def _wrap_saver(hooks: Hooks, saver: Any) -> None:
         steps = hooks.step
         state_dict = without_entries(state_dict)
         result = save_later(state_dict, *args, **kwargs)
-        future = getattr(result, "upload_completion", result)
-        future.add_done_callback(
-            lambda done: None if done.exception() else note(state_dict, kwargs, steps)
-        )
+        hooks.guard("checkpoints", note_when_done, result, state_dict, kwargs, steps)
         return result
 
     saver.save = call
@@ -211,7 +218,7 @@ def _wrap_loader(hooks: Hooks, loader: Any) -> None:
     @functools.wraps(load)
     def call(*args: Any, **kwargs: Any) -> Any:
         result = load(*args, **kwargs)
-        hooks.guard("checkpoints", _on_load, hooks, _metadata(_folder_of(kwargs)))
+        hooks.guard("checkpoints", lambda: _on_load(hooks, _metadata(_folder_of(kwargs))))
         return result
 
     loader.load = call

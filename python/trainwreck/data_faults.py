@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from trainwreck.faults import Faults
 
 
+# Those that write into a tensor.
+WRITING = ("data.corrupt_batch", "data.shuffle_labels", "data.label_out_of_range")
+
+
 def wrap(faults: Faults) -> None:
     """Wraps what gives batches, and with a fault of fetching what makes them."""
     batches: Any = dataloader._BaseDataLoaderIter
@@ -24,13 +28,12 @@ def wrap(faults: Faults) -> None:
 
     @functools.wraps(following)
     def call(iterator: Any) -> Any:
-        for fault in faults.once("data.early_end"):
-            faults.fired(fault, "has batches", "ends")
+        if faults.guard(_ends, faults):
             raise StopIteration
-        batch = _again(faults, iterator)
+        batch = faults.guard(_again, faults, iterator)
         if batch is None:
             batch = following(iterator)
-            _keep(faults, iterator, batch)
+            faults.guard(_keep, faults, iterator, batch)
         changed = faults.guard(_change, faults, batch)
         return batch if changed is None else changed
 
@@ -42,12 +45,20 @@ def wrap(faults: Faults) -> None:
             _wrap_fetch(faults, kind)
 
 
+def _ends(faults: Faults) -> bool:
+    for fault in faults.once("data.early_end"):
+        faults.fired(fault, "has batches", "ends")
+        return True
+    return False
+
+
 def _keep(faults: Faults, iterator: Any, batch: Any) -> None:
     """Keeps a batch that comes several times."""
     for fault in faults.due("data.repeat_batches"):
         times = int(fault.with_["times"])
-        iterator._kept = (copy.deepcopy(batch), times - 1)
+        kept = copy.deepcopy(batch)
         faults.fired(fault, 1, times)
+        iterator._kept = (kept, times - 1)
 
 
 def _again(faults: Faults, iterator: Any) -> Any:
@@ -59,8 +70,10 @@ def _again(faults: Faults, iterator: Any) -> Any:
 
 
 def _change(faults: Faults, batch: Any) -> Any:
-    """The batch with what the faults make of it."""
+    """A batch as the faults make it. The given one stays as it is."""
     faults.wait("data.slow_loader")
+    if any(fault for name in WRITING for fault in faults.due(name)):
+        batch = tensors.mapped(batch, torch.Tensor.clone)
     for fault in faults.once("data.corrupt_batch"):
         for tensor in tensors.all_in(batch):
             if tensor.is_floating_point() and tensor.numel():
@@ -79,8 +92,7 @@ def _change(faults: Faults, batch: Any) -> Any:
             faults.fired(fault, before, int(labels.view(-1)[-1]))
     for fault in faults.due("data.rearrange_batch"):
         old = tensors.digest(list(tensors.all_in(batch)))
-        is_doubled = fault.with_["how"] == "doubled"
-        batch = tensors.mapped(batch, _twice if is_doubled else _reversed)
+        batch = tensors.mapped(batch, REARRANGED[fault.with_["how"]])
         faults.fired(fault, old, tensors.digest(list(tensors.all_in(batch))))
     return batch
 
@@ -91,6 +103,9 @@ def _reversed(tensor: torch.Tensor) -> torch.Tensor:
 
 def _twice(tensor: torch.Tensor) -> torch.Tensor:
     return torch.cat([tensor, tensor]) if tensor.dim() else tensor
+
+
+REARRANGED = {"reversed": _reversed, "doubled": _twice}
 
 
 def labels_of(batch: Any) -> torch.Tensor | None:
@@ -120,7 +135,7 @@ def _wrap_fetch(faults: Faults, kind: Any) -> None:
 
     @functools.wraps(fetched)
     def call(self: Any, *args: Any) -> Any:
-        faults.wait("data.slow_fetch")
+        faults.guard(faults.wait, "data.slow_fetch")
         return fetched(self, *args)
 
     kind.fetch = call
@@ -133,11 +148,17 @@ def _wrap_workers(faults: Faults) -> None:
     begin = info.__init__
 
     @functools.wraps(begin)
-    def call(self: Any, **fields: Any) -> None:
-        for fault in faults.due("data.same_worker"):
-            if fields["id"] > 0:
-                faults.fired(fault, fields["id"], 0)
-                fields["id"] = 0
-        begin(self, **fields)
+    def call(self: Any, *args: Any, **fields: Any) -> None:
+        if faults.guard(_is_another, faults, fields):
+            fields["id"] = 0
+        begin(self, *args, **fields)
 
     info.__init__ = call
+
+
+def _is_another(faults: Faults, fields: dict[str, Any]) -> bool:
+    for fault in faults.due("data.same_worker"):
+        if fields["id"] > 0:
+            faults.fired(fault, fields["id"], 0)
+            return True
+    return False

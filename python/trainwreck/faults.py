@@ -1,19 +1,19 @@
 """Faults that act inside of a training process, at exact steps (docs/guide/targets.md lists them).
 
-Each changes what torch hands on at one place: a gradient before the update, a rate, an entry of a
-checkpoint; data_faults.py has those of batches, generator_faults.py those of random numbers, and
-rank_faults.py those of collectives. It says what it changed, as it was before and after.
+Each changes what torch hands on at one place: a gradient before the update, a rate;
+data_faults.py has those of batches, checkpoint_faults.py those of checkpoints, generator_faults.py
+those of random numbers, and rank_faults.py those of collectives. It says what it changed, as it was
+before and after.
+
+Their own errors are not the program's: all that a fault does runs in a hook, by `guard`. Where it
+is to raise, or to leave a call of the program out, the guarded call only decides that, and tells
+the harness; what called it acts then.
 """
 
 from __future__ import annotations
 
-import contextlib
-import copy
-import errno
 import fnmatch
 import functools
-import glob
-import io
 import math
 import os
 import resource
@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Callable
 import torch
 
 from trainwreck import compat, data_faults, generator_faults, modules, rank_faults, tensors
+from trainwreck.checkpoint_faults import CheckpointFaults
 from trainwreck.trace import Fault, rank
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Faults:
         self._leaked: list[torch.Tensor] = []
         # By fault and the step that gets it back: tensors of the optimizer's state, and copies.
         self._old_states: dict[tuple[str, int], list[tuple[torch.Tensor, torch.Tensor]]] = {}
-        self._saves: list[int] = []  # the step of each torch.save
+        self.checkpoints = CheckpointFaults(self)
         self._by_name: dict[str, list[Fault]] = {}
         for fault in hooks.plan.faults:
             self._by_name.setdefault(fault.name, []).append(fault)
@@ -86,13 +87,13 @@ class Faults:
             rank_faults.wrap(self)
         if self.has("optimizer.keep_gradients"):
             for holder in (torch.optim.Optimizer, torch.nn.Module):
-                self._wrap_zero_grad(holder)
+                self._leave_out(holder, "zero_grad", self._keeps_gradients)
         if self.has("schedule.freeze"):
             for kind in compat.scheduler_classes("step"):
-                self._wrap_schedule_step(kind)
+                self._leave_out(kind, "step", self._freezes_schedule)
         if self.has("checkpoint.lose_schedule"):
             for kind in compat.scheduler_classes("load_state_dict"):
-                self._wrap_schedule_load(kind)
+                self._leave_out(kind, "load_state_dict", self.checkpoints.loses_schedule)
         if self.has("checkpoint.lose_generator"):
             generator_faults.wrap(self)
 
@@ -173,11 +174,12 @@ class Faults:
     def _crash(self, fault: Fault) -> None:
         how = fault.with_["how"]
         after = {"sigkill": "killed", "exit": "exited", "exception": "thrown"}[how]
+        code = int(fault.with_["code"])
         self.fired(fault, "running", after, how=how)
         if how == "sigkill":
             os.kill(os.getpid(), signal.SIGKILL)
         if how == "exit":
-            os._exit(int(fault.with_["code"]))
+            os._exit(code)
         raise Injected(f"injected exception at step {self._hooks.step} on rank {rank()}")
 
     def _device(self) -> torch.device:
@@ -207,27 +209,29 @@ class Faults:
 
     def _leak(self, fault: Fault) -> None:
         before = sum(tensor.numel() for tensor in self._leaked)
-        size = int(fault.with_["mebibytes"]) * 2**20
+        size, device = int(fault.with_["mebibytes"]) * 2**20, self._device()
         try:
-            self._leaked.append(torch.ones(size, dtype=torch.uint8, device=self._device()))
-        except RuntimeError as error:  # as it would be the program's, with a leak of its own
-            raise Injected(str(error)) from error
+            self._leaked.append(torch.ones(size, dtype=torch.uint8, device=device))
+        except RuntimeError as error:
+            if "memory" not in str(error):
+                raise
+            raise Injected(str(error)) from error  # as a leak of the program's own would
         self.fired(fault, before, before + self._leaked[-1].numel())
 
     def _scale_rate(self, fault: Fault) -> None:
         """For this update alone; a schedule sets the rate again, and so do we."""
         groups = self._hooks.optimizers.groups()
         before = [float(group["lr"]) for group in groups]
-        for group in groups:
-            group["lr"] = group["lr"] * float(fault.with_["factor"])
-        self._hooks.put(lr=float(groups[0]["lr"]))
-        self.fired(fault, before[0], float(groups[0]["lr"]))
 
         def restore() -> None:
             for group, rate in zip(groups, before):
                 group["lr"] = rate
 
         self._hooks.after_update.append(restore)
+        for group in groups:
+            group["lr"] = group["lr"] * float(fault.with_["factor"])
+        self._hooks.put(lr=float(groups[0]["lr"]))
+        self.fired(fault, before[0], float(groups[0]["lr"]))
 
     def _flip_bit(self, fault: Fault) -> None:
         name, parameter = next(
@@ -351,149 +355,56 @@ class Faults:
             return
         name, chosen = found
 
-        def call(module: torch.nn.Module, _args: Any, output: Any) -> Any:
+        def detached(module: torch.nn.Module, output: Any) -> Any:
             if not module.training or fault not in self.due(fault.name):
                 return None
             if not any(tensor.requires_grad for tensor in tensors.all_in(output)):
                 return None
+            result = tensors.mapped(output, torch.Tensor.detach)
             if self._is_new(fault):
                 self.fired(fault, "attached", "detached", module=name)
-            return tensors.mapped(output, torch.Tensor.detach)
+            return result
 
-        chosen.register_forward_hook(call)
+        chosen.register_forward_hook(lambda one, _args, output: self.guard(detached, one, output))
 
     def _set_eval_mode(self, fault: Fault, model: torch.nn.Module) -> None:
-        def call(module: torch.nn.Module, _args: Any) -> None:
+        def call(module: torch.nn.Module) -> None:
             if module.training and torch.is_grad_enabled() and fault in self.due(fault.name):
-                module.eval()
                 self.fired(fault, "training", "evaluation")
+                module.eval()
 
-        model.register_forward_pre_hook(call)
-
-    # Checkpoints.
-
-    def on_save(self, obj: Any, file: Any, save: Callable[..., None]) -> Any:
-        """Before an object is saved; returns what is to be saved."""
-        obj = self.without_entries(obj)
-        for fault in self.breaking_saves():
-            self._break_save(fault, obj, file, save)
-        return obj
-
-    def without_entries(self, obj: Any) -> Any:
-        """The same maps without what the faults drop. Those of the program are often the ones that
-        it trains with, and stay as they are."""
-        for fault in self.due("checkpoint.drop_entries"):
-            kept = self.guard(self._without, obj, fault)
-            obj = obj if kept is None else kept
-        return obj
-
-    def _without(self, obj: Any, fault: Fault) -> Any:
-        if isinstance(obj, list):  # Lightning has one of the states of its optimizers
-            return [self._without(one, fault) for one in obj]
-        if not isinstance(obj, dict):
-            return obj
-        kept = copy.copy(obj)
-        for key in obj:
-            if any(fnmatch.fnmatchcase(str(key), one) for one in fault.with_["entries"]):
-                before = len(kept)
-                del kept[key]
-                self.fired(fault, before, len(kept), entry=str(key))
-            else:
-                kept[key] = self._without(obj[key], fault)
-        return kept
-
-    def breaking_saves(self) -> list[Fault]:
-        """The faults that let the save which begins now break."""
-        step = self._hooks.step
-        broken = [
-            fault
-            for fault in self.due("checkpoint.break_save")
-            if self._saves.count(step) == int(fault.with_["files"])
-        ]
-        if self.has("checkpoint.break_save"):
-            self._saves.append(step)
-        return broken
-
-    def _break_save(self, fault: Fault, obj: Any, file: Any, save: Callable[..., None]) -> None:
-        """Writes half of the file, and ends there."""
-        buffer = io.BytesIO()
-        save(obj, buffer)
-        half = buffer.getvalue()[: buffer.tell() // 2]
-        if isinstance(file, (str, os.PathLike)):
-            with open(file, "wb") as opened:
-                opened.write(half)
-        else:
-            file.write(half)
-            file.flush()
-        self._end_save(fault, buffer.tell(), len(half))
-
-    def break_folder(self, fault: Fault, folder: str) -> None:
-        """Leaves of a checkpoint of torch.distributed, which has just been written, what a process
-        leaves that ends within it: half of this rank's last file, and no metadata, which come
-        last."""
-        files = sorted(glob.glob(os.path.join(glob.escape(folder), f"__{rank()}_*")))
-        if not files:  # others have written all of it
-            return
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(os.path.join(folder, ".metadata"))
-        whole = os.path.getsize(files[-1])
-        os.truncate(files[-1], whole // 2)
-        self._end_save(fault, whole, whole // 2)
-
-    def _end_save(self, fault: Fault, whole: int, written: int) -> None:
-        self.fired(fault, whole, written, what="bytes of a file")
-        if fault.with_["how"] == "sigkill":
-            os.kill(os.getpid(), signal.SIGKILL)
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def on_optimizer_loaded(self, optimizer: torch.optim.Optimizer) -> None:
-        """After a state has been loaded into an optimizer."""
-        for fault in self.due("checkpoint.lose_optimizer"):
-            before = len(optimizer.state)
-            optimizer.state.clear()
-            self.fired(fault, before, len(optimizer.state))
+        model.register_forward_pre_hook(lambda one, _args: self.guard(call, one))
 
     # Where torch has no hook.
 
-    def _wrap_schedule_load(self, kind: Any) -> None:
-        load = kind.load_state_dict
+    def _leave_out(self, holder: Any, name: str, decides: Callable[..., bool]) -> None:
+        """Wraps a function, to leave out the calls of it that `decides` says, which is given the
+        same arguments."""
+        function = getattr(holder, name)
 
-        @functools.wraps(load)
-        def call(schedule: Any, state: Any, *args: Any, **kwargs: Any) -> None:
-            for fault in self.due("checkpoint.lose_schedule"):
-                self.fired(fault, state.get("last_epoch"), schedule.last_epoch, what="steps done")
-                return
-            load(schedule, state, *args, **kwargs)
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self.guard(lambda: decides(*args, **kwargs)):
+                return None
+            return function(*args, **kwargs)
 
-        kind.load_state_dict = call
+        setattr(holder, name, call)
 
-    def _wrap_schedule_step(self, kind: Any) -> None:
-        step = kind.step
+    def _freezes_schedule(self, schedule: Any, *_args: Any, **_kwargs: Any) -> bool:
+        if getattr(schedule, "_step_count", 1) == 0:  # it makes a step when it is made
+            return False
+        for fault in self.due("schedule.freeze"):
+            if self._is_new(fault):
+                self.fired(fault, schedule.last_epoch + 1, schedule.last_epoch)
+            return True
+        return False
 
-        @functools.wraps(step)
-        def call(schedule: Any, *args: Any, **kwargs: Any) -> None:
-            # A schedule makes a step when it is made.
-            if getattr(schedule, "_step_count", 1) > 0:
-                for fault in self.due("schedule.freeze"):
-                    if self._is_new(fault):
-                        self.fired(fault, schedule.last_epoch + 1, schedule.last_epoch)
-                    return
-            step(schedule, *args, **kwargs)
-
-        kind.step = call
-
-    def _wrap_zero_grad(self, holder: Any) -> None:
-        zero_grad = holder.zero_grad
-
-        @functools.wraps(zero_grad)
-        def call(self_: Any, *args: Any, **kwargs: Any) -> None:
-            for fault in self.due("optimizer.keep_gradients"):
-                if any(p.grad is not None for p in self._hooks.optimizers.all_parameters()):
-                    self.fired(fault, "clears gradients", "keeps them")
-                return
-            zero_grad(self_, *args, **kwargs)
-
-        holder.zero_grad = call
+    def _keeps_gradients(self, *_args: Any, **_kwargs: Any) -> bool:
+        for fault in self.due("optimizer.keep_gradients"):
+            if any(p.grad is not None for p in self._hooks.optimizers.all_parameters()):
+                self.fired(fault, "clears gradients", "keeps them")
+            return True
+        return False
 
 
 def _gradients(parameters: list[torch.Tensor]) -> list[torch.Tensor]:

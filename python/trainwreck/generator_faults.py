@@ -27,7 +27,7 @@ def wrap(faults: Faults) -> None:
 
 def _is_of_torch(frame: Any) -> bool:
     """Whether torch itself sets back what it has changed, as where it runs a part again."""
-    name: str = frame.f_globals.get("__name__", "")
+    name = str(frame.f_globals.get("__name__"))
     return name.startswith("torch.") and name != torch.cuda.random.__name__
 
 
@@ -46,14 +46,14 @@ def _wrap_setter(faults: Faults, module: Any, short: Any) -> None:
     set_state, get_state = module.set_rng_state, module.get_rng_state
 
     @functools.wraps(set_state)
-    def call(state: torch.Tensor, *device: Any, **kwargs: Any) -> None:
+    def call(new_state: torch.Tensor, *device: Any, **kwargs: Any) -> None:
         is_of_torch = _is_of_torch(sys._getframe(1))
 
         def now() -> Any:
             return get_state(*device, **kwargs)
 
-        if is_of_torch or not faults.guard(_loses, faults, state, now):
-            set_state(state, *device, **kwargs)
+        if is_of_torch or not faults.guard(_loses, faults, new_state, now):
+            set_state(new_state, *device, **kwargs)
 
     module.set_rng_state = short.set_rng_state = call
 

@@ -53,7 +53,7 @@ class Hooks:
         self.is_paused = False  # while torch makes steps that are none of the program's
         self.optimizers = Optimizers()
         self._without = set(without)
-        self._failed: dict[str, str] = {}
+        self._failed: set[str] = set()
         self._begin = seconds()
         self._backward_depth = 0
         self._losses: list[tuple[torch.Tensor, Any]] = []  # with what they were multiplied by
@@ -101,11 +101,11 @@ class Hooks:
         self.faults = faults.Faults(self)
 
     def fail(self, hook: str, error: BaseException) -> None:
-        """Says once that a hook failed."""
+        """Says once that a hook failed, if it can."""
         if hook in self._failed:
             return
-        self._failed[hook] = repr(error)
-        with contextlib.suppress(OSError):
+        self._failed.add(hook)
+        with contextlib.suppress(Exception):
             self.trace.event("hook_failed", self.step, hook=hook, why=repr(error)[:300])
 
     def guard(self, hook: str, call: Callable[..., Any], *args: Any) -> Any:

@@ -73,7 +73,7 @@ def _set(hooks: Hooks) -> None:
     hooks.modules.install()
     hooks.collectives.install()
     checkpoints.wrap(hooks)
-    hooks.faults.install()
+    hooks.guard("faults", hooks.faults.install)
     hooks.loaders.install()
 
 

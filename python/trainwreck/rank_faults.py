@@ -43,11 +43,11 @@ class CollectiveFaults:
         self, name: str, said: str, call: Callable[..., Any], arguments: dict[str, Any]
     ) -> Any:
         """What an op of c10d returns, or what is to be in its place."""
-        if not self._is_wanted or not self._counts(arguments):
+        if not self._is_wanted or not self._faults.guard(self._counts, arguments):
             return call()
-        given = arguments[next(iter(arguments))]  # of all ops the tensors of the result
 
         def finished() -> Any:
+            given = _result_in(arguments)
             work = compat.finished_work(list(tensors.all_in(given))).boxed()
             op = getattr(torch.ops.c10d, name).default
             return work if len(op._schema.returns) == 1 else (given, work)
@@ -66,27 +66,53 @@ class CollectiveFaults:
         wait: Callable[[Any], None],
     ) -> Any:
         """What a collective returns. `finished` gives what it returns where it is done."""
+        made = self._faults.guard(self._leave_out, said, finished)
+        if made is not None:
+            return made[0]
+        self._faults.guard(self._delay, said)
+        result = call(**(self._faults.guard(self._longer, said, arguments) or {}))
+        made = self._faults.guard(self._wrong, said, arguments, finished, lambda: wait(result))
+        return result if made is None else made[0]
+
+    def _leave_out(self, said: str, finished: Callable[[], Any]) -> tuple[Any] | None:
+        """What a collective returns that is left out; None: it is to be called."""
         for fault in self._due("collective.skip", said):
-            made = self._faults.guard(lambda: (finished(),))
-            if made is not None:
-                self._faults.fired(fault, said, "left out")
-                return made[0]
+            made = (finished(),)
+            self._faults.fired(fault, said, "left out")
+            return made
+        return None
+
+    def _delay(self, said: str) -> None:
         for fault in self._due("collective.delay", said):
             begin = time.monotonic()
             time.sleep(float(fault.with_["seconds"]))
             self._faults.fired(fault, 0.0, time.monotonic() - begin, op=said)
+
+    def _longer(self, said: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments that are to have others in their place."""
         changed: dict[str, Any] = {}
         for fault in self._due("collective.mismatch", said) if said != "barrier" else ():
-            changed = self._faults.guard(self._lengthen, fault, said, arguments) or {}
-        result_of = next(tensors.all_in(arguments[next(iter(arguments))]), None)
-        has_number = result_of is not None and result_of.is_floating_point() and said != "barrier"
-        wrong = self._due("collective.corrupt_result", said) if has_number else []
-        result = call(**changed)
-        for fault in wrong:
-            wait(result)
-            result = finished()  # of others a wait may write the result again
-            self._faults.guard(self._corrupt, fault, said, result_of)
-        return result
+            changed = self._lengthen(fault, said, arguments)
+        return changed
+
+    def _wrong(
+        self,
+        said: str,
+        arguments: dict[str, Any],
+        finished: Callable[[], Any],
+        wait: Callable[[], None],
+    ) -> tuple[Any] | None:
+        """What a collective returns whose result is changed; None: it stays."""
+        result = next(tensors.all_in(_result_in(arguments)), None)
+        if result is None or not result.is_floating_point() or said == "barrier":
+            return None
+        made = None
+        for fault in self._due("collective.corrupt_result", said):
+            if made is None:
+                wait()
+                made = (finished(),)  # of others a wait may write the result again
+            self._corrupt(fault, said, result)
+        return made
 
     def _counts(self, arguments: dict[str, Any]) -> bool:
         """Whether it is one of the training's, which all ranks make in the same order: another
@@ -136,6 +162,11 @@ class CollectiveFaults:
         self._faults.fired(fault, before, float(result[first]), op=said)
 
 
+def _result_in(arguments: dict[str, Any]) -> Any:
+    """Of all ops the first argument has the tensors of the result."""
+    return arguments[next(iter(arguments))]
+
+
 def _elements(value: Any) -> int:
     return sum(tensor.numel() for tensor in tensors.all_in(value))
 
@@ -168,11 +199,18 @@ def _wrap_forward(faults: Faults) -> None:
 
     @functools.wraps(forward)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        for fault in faults.due("collective.skip_gradients"):
-            if self.require_backward_grad_sync and torch.is_grad_enabled():
-                with self.no_sync():
-                    faults.fired(fault, True, self.require_backward_grad_sync)
-                    return forward(self, *args, **kwargs)
-        return forward(self, *args, **kwargs)
+        if not faults.guard(_skips_gradients, faults, self):
+            return forward(self, *args, **kwargs)
+        with self.no_sync():
+            return forward(self, *args, **kwargs)
 
     parallel.forward = call
+
+
+def _skips_gradients(faults: Faults, parallel: Any) -> bool:
+    for fault in faults.due("collective.skip_gradients"):
+        if parallel.require_backward_grad_sync and torch.is_grad_enabled():
+            with parallel.no_sync():
+                faults.fired(fault, True, parallel.require_backward_grad_sync)
+            return True
+    return False
