@@ -75,7 +75,7 @@ class StacksTablesTest(StacksCase):
             if case["arms"] and case["arms"][0]["steps"]:
                 last[row] = case["arms"][0]["steps"][-1]  # of control
         # After its last step a rank of torchrun is aborted now and then: the page says more.
-        aborted = r"(?m)^ERROR .* portable/([\w-]+).*\n(?: .*\n)*? .* was killed by SIGABRT after step (\d+)(?: in attempt \d+)?;"
+        aborted = r"(?m)^(?:ERROR|FAIL +control_unhealthy) .* portable/([\w-]+).*\n(?: .*\n)*? .* was killed by SIGABRT after step (\d+)(?: in attempt \d+)?;"
         for row, step in re.findall(aborted, said):
             if int(step) == last.get(row):
                 found.pop(row, None)

@@ -342,7 +342,14 @@ JudgedCheck CaseJudge::BeganAnew(const ArmPlan& arm, const std::vector<int>& see
 JudgedCheck CaseJudge::Restarted(const ArmPlan& arm, const std::vector<int>& seeds) const {
   JudgedCheck judged = Finding(arm, "restarts", FailureClass::kControlUnhealthy, seeds);
   judged.result.message = "a healthy run needs no restart, " + SeedList(seeds) + " had one";
-  judged.result.seen += std::to_string(FindRun(arm.name, seeds.front())->restarts) + " restarts";
+  const RunResult& run = *FindRun(arm.name, seeds.front());
+  judged.result.seen += std::to_string(run.restarts) + " restarts";
+  for (const Event& event : run.trace.events) {
+    if (event.name != "restarted") continue;
+    const Json why = event.fields.value("why", Json());
+    if (why.is_string()) judged.result.seen += ": " + why.get<std::string>();
+    break;
+  }
   return judged;
 }
 

@@ -9,6 +9,7 @@
 namespace trainwreck {
 namespace back_doors_test {
 
+using testing::AddEvent;
 using testing::AddFired;
 using testing::Bench;
 using ::testing::Contains;
@@ -103,10 +104,14 @@ TEST(ControlTest, ARestartIsNoHealth) {
   for (const char* arm : {"control", "reference"}) {
     Bench bench;
     bench.scenario().has_reference = true;
-    bench.In(arm, 1, [](RunResult& run) { run.restarts = 1; });
+    bench.In(arm, 1, [](RunResult& run) {
+      run.restarts = 1;
+      AddEvent(run, "restarted", 9, {{"why", "rank 1 was killed by SIGABRT"}});
+    });
     const Verdict verdict = bench.Judged();
     EXPECT_EQ(Outcome(verdict), "fail/control_unhealthy") << arm;
     EXPECT_THAT(verdict.reason, HasSubstr("needs no restart, seed 1 had one"));
+    EXPECT_THAT(verdict.reason, HasSubstr("1 restarts: rank 1 was killed by SIGABRT"));
   }
   Bench bench;
   bench.In("lower_lr", 1, [](RunResult& run) { run.restarts = 1; });
